@@ -16,6 +16,7 @@ import { openBudget } from './upstream/open-budget.ts'
 import { createRestClients } from './upstream/rest-clients.ts'
 import { Provider } from './oauth/provider.ts'
 import { Envelope, Sessions } from './sessions/index.ts'
+import type { Controls } from './controls/controls.ts'
 import { callbackRoute } from './login/callback-route.ts'
 import { createLoginDependencies } from './login/login-dependencies.ts'
 import { loginRoutes } from './login/login-routes.ts'
@@ -28,7 +29,7 @@ import { prepareSockets } from './sockets/prepare-sockets.ts'
 import { relayRoutes } from './sockets/relay/relay-routes.ts'
 import { sessionSocketRoute } from './sockets/session/session-socket-route.ts'
 import { readiness, type OpsSource } from './ops/ops-listener.ts'
-import { sessionAdmin } from './ops/session-admin.ts'
+import { operatorCommands } from './ops/operator-commands.ts'
 
 /** What the caller of {@link buildApp} makes and closes. */
 export interface AppDependencies {
@@ -78,7 +79,12 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const sessions = new Sessions(config, { store, envelope, provider, metrics, log })
   const { registry } = metrics
   const subjects = await sessions.createSubjects(config, { store, envelope, budget, registry })
-  const shared = { guard, metrics, sessions, subjects, provider, store, envelope, clients, log }
+  const { replicas } = config.idempotency
+  // For what must outlive a failover of the store.
+  const confirmed = replicas === 0 ? store : await store.openConfirmed(replicas)
+  const controls = await openControls(config, { store, confirmed, envelope, sessions, subjects, registry, log })
+  if (controls !== undefined) server.addHook('onReady', () => controls.shared.open())
+  const shared = { guard, metrics, sessions, subjects, controls, provider, store, envelope, clients, log }
 
   const login = createLoginDependencies(config, shared)
   await server.register(async function authentication(scope) {
@@ -92,7 +98,8 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   // REST calls and one-time URLs of a session share it.
   const callLimit = http.apiRequestsPerMinute === 0 ? undefined : new CallLimit(store, http.apiRequestsPerMinute)
   const endpoints = catalog(upstream.partnerOverviewPath)
-  await server.register(catalogRoutes, { endpoints, http, upstream, idempotency, secrets, callLimit, ...shared })
+  const catalogParts = { endpoints, http, upstream, idempotency, secrets, callLimit, confirmed }
+  await server.register(catalogRoutes, { ...catalogParts, ...shared })
   const { publicUrl, maxBodyBytes } = http
   const facts = { publicUrl, maxBodyBytes, idempotency, sessionCookie: sessions.cookie.name }
   await server.register(openApiRoute, { endpoints, facts })
@@ -119,17 +126,27 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     server,
     ops: {
       reasons,
-      warnings,
+      warnings: () => [...warnings(), ...(controls?.shared.warnings ?? [])],
       registry: () => metrics.registry,
-      runCommand: subjects && sessionAdmin(sessions, subjects, log),
+      runCommand: operatorCommands({ sessions, subjects, controls, log }),
     },
     async close(waitMs = 0) {
       drain()
       opening.abort()
       await closeServer(server, waitMs)
-      await Promise.all([provider.close(), clients.close(), subjects?.identity.close()])
+      await Promise.all([provider.close(), clients.close(), subjects?.identity.close(), controls?.shared.close()])
       await budget?.close()
       flushBoundedLines(log)
     },
   }
+}
+
+/** Nothing of the controls is loaded where operators have no token to change them. */
+async function openControls(
+  { ops }: Config,
+  deps: Parameters<typeof import('./controls/open-controls.ts').createControls>[0],
+): Promise<Controls | undefined> {
+  if (!ops.hasOperators) return undefined
+  const { createControls } = await import('./controls/open-controls.ts')
+  return createControls(deps)
 }

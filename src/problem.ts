@@ -27,6 +27,7 @@ const KINDS = {
   upstream_timeout: [504, 'The trading service did not answer in time'],
   credential_renewed: [503, 'The credential was renewed; repeat the request'],
   provider_unavailable: [503, 'The login provider is not available'],
+  orders_paused: [503, 'Orders are paused'],
   session_store_unavailable: [503, 'Sessions are not available right now'],
   shutting_down: [503, 'This server is restarting'],
   internal_error: [500, 'Something went wrong here'],
@@ -78,6 +79,8 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   upstream_timeout: 'A request that changes something may have been executed: look before you repeat it.',
   credential_renewed: "The session's token had expired and was renewed. The request was not executed: send it again.",
   provider_unavailable: 'The session goes on, but its token needs to be renewed. Try again in a moment.',
+  orders_paused:
+    'The operator has paused orders, of all users or of this one; everything else goes on. Nothing was sent, so nothing was executed. If there is a Retry-After, orders go on after that time, else nobody knows yet.',
   session_store_unavailable:
     'This server cannot read sessions at the moment. Nobody is logged out by that. Try again in a moment.',
   shutting_down: 'Another instance takes over. Try again in a moment.',

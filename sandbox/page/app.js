@@ -3,7 +3,7 @@ import { accounts } from './accounts.js'
 import { showFor } from './dom.js'
 import { startInspect } from './inspect.js'
 import { market } from './market.js'
-import { showAuthError } from './notices.js'
+import { followNotice, showAuthError } from './notices.js'
 import { session } from './session.js'
 import { trade } from './trade.js'
 
@@ -13,6 +13,7 @@ session.addEventListener('change', () => {
 
 startInspect()
 showAuthError()
+followNotice()
 accounts.start()
 trade.start()
 market.start()

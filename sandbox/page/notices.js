@@ -32,6 +32,18 @@ export function dismiss(key) {
   for (const box of $('#messages').children) if (box.dataset.key === key) box.remove()
 }
 
+/** Shows what the operator tells all users, for as long as it is so. */
+export function followNotice() {
+  let shown
+  client.session.subscribe(() => {
+    const { message } = client.session.get().notice ?? {}
+    if (message === shown) return
+    shown = message
+    if (message === undefined) dismiss('operator')
+    else notice({ key: 'operator', text: message })
+  })
+}
+
 const AGAIN = 'Try again'
 const AUTH_ERRORS = {
   access_denied: ['info', 'You cancelled, so nothing was changed.', AGAIN],

@@ -7,7 +7,7 @@ import { crossChecks, isProduction, settingWarnings, workerCount } from './setti
 import { isOn, seconds, splitList } from './setting-formats.ts'
 import type { SettingProblem, SettingRule } from './setting-rule.ts'
 import { parseBudget, parseShares, type BudgetConfig } from './upstream-budget.ts'
-import { readSettings, SECRET_SETTINGS, settingRules, type Settings } from './settings.ts'
+import { readSettings, SECRET_SETTINGS, settingRules, SUPERVISED, type Settings } from './settings.ts'
 import { misspeltSettings, settingsWithoutEffect } from './silent-settings.ts'
 
 /** Every wrong or missing setting. The message has a line for each, then the hints, and no value. */
@@ -44,7 +44,8 @@ export function readConfig(
       misspelt,
     )
   }
-  return parse(settings as Settings, [...misspelt, ...settingsWithoutEffect(raw)])
+  const hasOperators = settings.OPS_TOKEN !== undefined || raw[SUPERVISED] !== undefined
+  return parse(settings as Settings, [...misspelt, ...settingsWithoutEffect(raw)], hasOperators)
 }
 
 /** Whether a secret is missing only because its file cannot be read, which is a problem of its own. */
@@ -144,8 +145,11 @@ function identityConfig(settings: Settings) {
   return { path, pointer, maxSessions: maxSessions === 0 ? Infinity : maxSessions }
 }
 
-/** @param unread warnings about variables that nothing reads */
-function parse(settings: Settings, unread: readonly string[]) {
+/**
+ * @param unread warnings about variables that nothing reads
+ * @param hasOperators whether this process, or its supervisor, has a token of operators
+ */
+function parse(settings: Settings, unread: readonly string[], hasOperators: boolean) {
   const publicUrl = new URL(settings.PUBLIC_URL).origin
   const production = isProduction(publicUrl)
   const frontendUrl = new URL(settings.FRONTEND_URL ?? publicUrl).origin
@@ -168,7 +172,7 @@ function parse(settings: Settings, unread: readonly string[]) {
       opsHost: settings.OPS_HOST ?? settings.HOST,
       opsPort: settings.OPS_PORT,
     },
-    ops: { token: settings.OPS_TOKEN },
+    ops: { token: settings.OPS_TOKEN, hasOperators },
     identity: identityConfig(settings),
     /** Whether the log has subjects as they are; otherwise it has keyed hashes. */
     logsPlainSubjects: settings.LOG_SUBJECT === 'plain',

@@ -17,6 +17,9 @@ import {
 /** Settings whose values must never be printed. `NAME_FILE` may name a file that holds the value instead. */
 export const SECRET_SETTINGS = ['SESSION_SECRETS', 'CLIENT_SECRET', 'CLIENT_KEY', 'REDIS_URL', 'OPS_TOKEN'] as const
 
+/** Tells a worker that its supervisor has operators with a token. It is set by no operator. */
+export const SUPERVISED = 'SUPERVISOR_HAS_OPERATORS'
+
 const DAY = 86_400
 const MIB = 1_048_576
 
@@ -148,7 +151,7 @@ export const settingRules = {
   OPS_PORT: whole(9464, 0, 65_535, 'Port of the ops listener: /livez, /readyz and /metrics'),
   OPS_HOST: text('Address that the ops listener binds to (default: HOST)', 'bindable'),
   OPS_TOKEN: text(
-    'Bearer token of at least 32 bytes for /sessions on the ops listener, which lists and ends sessions; without it there is no such path',
+    'Bearer token of at least 32 bytes for /sessions on the ops listener, which lists and ends sessions, and for /controls, which pauses orders; without it there are no such paths',
     'token',
   ),
   READY_GRACE_SECONDS: whole(10, 0, 3600, 'How long the server stays ready without the session store'),

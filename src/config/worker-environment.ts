@@ -1,14 +1,15 @@
 import { serializeClientKeys } from './client-key.ts'
 import type { Config } from './config.ts'
-import { SECRET_SETTINGS } from './settings.ts'
+import { SECRET_SETTINGS, SUPERVISED } from './settings.ts'
 
 /**
  * Returns what must override this process's environment so that a worker has the same configuration: the secrets as
  * this process read them, since their files may have changed, the random secret of development, and the endpoints of the
- * provider that this process has discovered. A worker gets no OPS_TOKEN, because only this process has the ops listener.
+ * provider that this process has discovered. A worker gets no OPS_TOKEN, because only this process has the ops listener,
+ * but is told that there is one.
  * An empty value counts as unset.
  */
-export function workerEnvironment({ oauth, secrets, redisUrl }: Config): Record<string, string> {
+export function workerEnvironment({ oauth, ops, secrets, redisUrl }: Config): Record<string, string> {
   const read: Record<(typeof SECRET_SETTINGS)[number], string> = {
     SESSION_SECRETS: secrets.join(','),
     CLIENT_SECRET: oauth.clientSecret ?? '',
@@ -19,6 +20,7 @@ export function workerEnvironment({ oauth, secrets, redisUrl }: Config): Record<
   return {
     ...read,
     ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])),
+    [SUPERVISED]: ops.token === undefined ? '' : 'true',
     DISCOVERY: '',
     AUTHORIZATION_URL: oauth.authorizationUrl,
     TOKEN_URL: oauth.tokenUrl,

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import type { Controls } from '../controls/controls.ts'
 import type { Guard } from '../http/guard.ts'
 import type { Provider } from '../oauth/provider.ts'
 import type { Envelope, Sessions, Subjects } from '../sessions/index.ts'
@@ -15,6 +16,8 @@ interface Shared {
   readonly sessions: Sessions
   /** Undefined where sessions have no subject. */
   readonly subjects: Subjects | undefined
+  /** Absent where operators have no token. */
+  readonly controls: Controls | undefined
   readonly provider: Provider
   readonly store: StoreData
   readonly envelope: Envelope

@@ -11,7 +11,7 @@ import { START_WINDOW_SECONDS } from '../limits/start-limit.ts'
 
 /** `GET` and `POST /auth/session`, and `POST /auth/logout`: what pages ask about their session and do with it. */
 export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
-  const { guard, sessions, publicUrl } = deps
+  const { guard, sessions, controls, publicUrl } = deps
   guard.addPreflight(fastify, '/auth/session', ['GET', 'POST'])
   guard.addPreflight(fastify, '/auth/logout', ['POST'])
   // A logout needs no body. Without this, a body that cannot be parsed would keep the user logged in.
@@ -24,7 +24,7 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
 
   fastify.get<{ Querystring: RawQuery }>('/auth/session', async (request) => {
     const session = sessionOf(await sessions.read(request.headers.cookie), request)
-    const state = sessions.state(session)
+    const state = { ...sessions.state(session), ...controls?.noticeState }
     if (session?.record.subject === undefined || !asks(request, 'others')) return state
     const others = await countOthers(deps, session.record.subject, session.key)
     return { ...state, ...(others !== undefined && { other_sessions: others }) }

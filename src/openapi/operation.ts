@@ -107,6 +107,7 @@ function problemsOf(endpoint: Endpoint, needsKey: boolean): readonly ProblemCode
     'upstream_unreachable',
     'upstream_lost',
     ...where(bearer, 'credential_renewed'),
+    ...where(isChange, 'orders_paused'),
     ...where(session, 'provider_unavailable', 'session_store_unavailable'),
     'shutting_down',
     'upstream_timeout',

@@ -30,7 +30,7 @@ const OWN: Readonly<Record<string, Json>> = {
   NoSession: {
     type: 'object',
     required: ['authenticated', 'now'],
-    properties: { authenticated: { const: false }, now: NOW },
+    properties: { authenticated: { const: false }, now: NOW, notice: ref('Notice') },
   },
   ActiveSession: {
     type: 'object',
@@ -42,12 +42,22 @@ const OWN: Readonly<Record<string, Json>> = {
       idle_expires_at: { type: 'integer', description: 'When it ends unless it is used' },
       scope: TEXT,
       subject: { ...TEXT, description: 'Whose session it is, where this server has learned it' },
+      notice: ref('Notice'),
       other_sessions: {
         type: 'integer',
         minimum: 0,
         description:
           'With others=true: how many other live sessions the subject had a few seconds ago, where that is known',
       },
+    },
+  },
+  Notice: {
+    type: 'object',
+    description: 'What the operator tells all users. Show it as text',
+    required: ['message'],
+    properties: {
+      message: TEXT,
+      until: { type: 'integer', description: 'When it ends by itself, in seconds since 1970' },
     },
   },
   PartnerLink: {

@@ -1,4 +1,4 @@
-import type { AdminCommand, AdminOutcome } from './session-admin.ts'
+import { isForNextWorker, type OperatorCommand, type OperatorOutcome } from './operator-commands.ts'
 
 /** Timeout for one worker that runs a command. Another may then do it again, which does no harm. */
 const WORKER_MS = 30_000
@@ -9,25 +9,29 @@ export const DELEGATION_MS = 45_000
 interface Channel<Worker> {
   readonly isResponsive: (worker: Worker) => Promise<boolean>
   /** Undefined if the worker does not reply in time. */
-  readonly runCommand: (worker: Worker, command: AdminCommand, timeoutMs: number) => Promise<AdminOutcome | undefined>
+  readonly runCommand: (
+    worker: Worker,
+    command: OperatorCommand,
+    timeoutMs: number,
+  ) => Promise<OperatorOutcome | undefined>
 }
 
-/** Has a worker run a command. The next one tries when a worker does not answer or cannot reach the store. */
+/** Has a worker run a command. The next one runs it too when a worker does not answer or cannot reach the store. */
 export async function delegate<Worker>(
   workers: readonly Worker[],
-  command: AdminCommand,
+  command: OperatorCommand,
   { isResponsive, runCommand }: Channel<Worker>,
   now: () => number = () => performance.now(),
-): Promise<AdminOutcome> {
+): Promise<OperatorOutcome> {
   const deadline = now() + DELEGATION_MS
   // All at once: each that hangs would otherwise keep the operator waiting.
   const areResponsive = await Promise.all(workers.map(isResponsive))
-  let outcome: AdminOutcome = { is: 'noWorker' }
+  let outcome: OperatorOutcome = { is: 'noWorker' }
   for (const worker of workers.filter((_worker, index) => areResponsive[index])) {
     const timeoutMs = Math.min(WORKER_MS, deadline - now())
     if (timeoutMs <= 0) break
     outcome = (await runCommand(worker, command, timeoutMs)) ?? outcome
-    if (outcome.is !== 'storeDown' && outcome.is !== 'noWorker') break
+    if (!isForNextWorker(outcome)) break
   }
   return outcome
 }

@@ -1,31 +1,23 @@
-import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isWellEncoded } from '../config/authorization-params.ts'
-import { network } from '../limits/networks.ts'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { loggedAddress } from '../http/requester.ts'
+import { network } from '../limits/networks.ts'
 import { auditBounded } from '../telemetry/audit/audit.ts'
-import type { AdminCommand, AdminOutcome, RunCommand } from './session-admin.ts'
-
-/** What the routes need. */
-export interface OperatorRoutesOptions {
-  /** The secret of the operators (OPS_TOKEN). */
-  readonly token: string
-  readonly runCommand: RunCommand
-  readonly log: FastifyBaseLogger
-}
+import { controlsRoutes } from './controls-routes.ts'
+import type { OperatorOutcome } from './operator-commands.ts'
+import { readQuery, requesterOf, unavailable, type OperatorRoutesOptions } from './operator-requests.ts'
+import type { AdminCommand } from './session-admin.ts'
 
 const SUBJECT_RULE = 'The query must have one subject, percent-encoded, of 1 to 256 characters'
-/** The query of a URL, without characters that must be percent-encoded and have another meaning as they are. */
-const QUERY = /^[^?#]*\?([!"$-~]*)$/
 /** As the log and `GET /sessions` name sessions. */
 const TAG = /^[\w-]{10}$/
-const PARAMETERS: Readonly<Record<AdminCommand['is'], readonly string[]>> = {
+const PARAMETERS: Readonly<Record<AdminCommand['is'], readonly ('subject' | 'tag')[]>> = {
   list: ['subject'],
   end: ['subject', 'tag'],
 }
 const SECOND = 1000
 
-/** `GET` and `DELETE /sessions` of the ops listener (docs/operating/sessions.md, Ending the sessions of a user). */
+/** `GET` and `DELETE /sessions` of the ops listener (docs/operating/sessions.md, Ending the sessions of a user), and `/controls`. */
 export async function operatorRoutes(ops: FastifyInstance, options: OperatorRoutesOptions): Promise<void> {
   const isToken = tokenCheck(options.token)
   ops.addHook('onRequest', async (request, reply) => {
@@ -37,10 +29,11 @@ export async function operatorRoutes(ops: FastifyInstance, options: OperatorRout
       .header('www-authenticate', 'Bearer')
       .send({ error: 'The header Authorization must be: Bearer, then OPS_TOKEN' })
   })
-  ops.addHook('onRequest', async ({ headers }, reply) => {
+  ops.addHook('onRequest', async ({ method, headers }, reply) => {
+    if (method === 'PUT') return
     if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return
     // A tag in a body would be ignored, and all sessions would end instead of one.
-    return reply.code(400).send({ error: 'The request must have no body: subject and tag belong in the query' })
+    return reply.code(400).send({ error: 'The request must have no body: what it concerns belongs in the query' })
   })
 
   for (const [method, is] of [
@@ -52,17 +45,17 @@ export async function operatorRoutes(ops: FastifyInstance, options: OperatorRout
       url: '/sessions',
       exposeHeadRoute: false,
       handler: async (request, reply) => {
-        const asked = readQuery(request, is)
+        const asked = readAsked(request, is)
         if ('error' in asked) return reply.code(400).send(asked)
-        const requester = { reqId: randomUUID(), client: loggedAddress(request.ip) }
-        reply.header('x-request-id', requester.reqId)
+        const requester = requesterOf(request, reply)
         return respond(reply, await options.runCommand({ is, ...asked, requester }))
       },
     })
   }
+  await ops.register(controlsRoutes, options)
 }
 
-function respond(reply: FastifyReply, outcome: AdminOutcome): FastifyReply {
+function respond(reply: FastifyReply, outcome: OperatorOutcome): FastifyReply {
   switch (outcome.is) {
     case 'listed':
       return reply.send({
@@ -78,33 +71,25 @@ function respond(reply: FastifyReply, outcome: AdminOutcome): FastifyReply {
     case 'noSubject':
       return reply.code(400).send({ error: SUBJECT_RULE })
     case 'storeDown':
-      return unavailable(reply, 'The session store is unavailable')
+      return unavailable(reply, { error: 'The session store is unavailable' })
+    case 'noSubjects':
+      return reply.code(404).send({ error: 'Sessions have no subject here: that needs IDENTITY_PATH' })
     case 'noWorker':
-      return unavailable(reply, 'No worker answers, or the server is still starting')
-    case 'failed':
+      return unavailable(reply, { error: 'No worker answers, or the server is still starting' })
+    default:
       return reply.code(500).send({ error: 'Something went wrong here; the log says what' })
   }
 }
 
-function unavailable(reply: FastifyReply, error: string): FastifyReply {
-  return reply.code(503).header('retry-after', '1').send({ error })
-}
-
-/** Refuses whatever it would have to ignore or to guess: an ignored tag would end all sessions instead of one. */
-function readQuery(
-  { url }: FastifyRequest,
+/** The subject and the tag, or what is wrong. */
+function readAsked(
+  request: FastifyRequest,
   is: AdminCommand['is'],
 ): Pick<AdminCommand, 'subject' | 'tag'> | { readonly error: string } {
-  const query = QUERY.exec(url)?.[1] ?? ''
-  // Otherwise it would be the query of another subject.
-  if (!isWellEncoded(query)) return { error: 'The query must be percent-encoded UTF-8' }
-  const parameters = [...new URLSearchParams(query)]
-  const { subject = '', tag } = Object.fromEntries<string | undefined>(parameters)
-  const names = parameters.map(([name]) => name)
-  if (new Set(names).size < names.length || names.some((name) => !PARAMETERS[is].includes(name))) {
-    return { error: `The query may have only ${PARAMETERS[is].join(' and ')}, once` }
-  }
-  if (subject === '') return { error: SUBJECT_RULE }
+  const asked = readQuery(request, PARAMETERS[is])
+  if ('error' in asked) return asked
+  const { subject, tag } = asked
+  if (subject === undefined) return { error: SUBJECT_RULE }
   if (tag !== undefined && !TAG.test(tag)) return { error: 'The tag must be that of a session, of 10 characters' }
   return { subject, ...(tag !== undefined && { tag }) }
 }

@@ -6,7 +6,7 @@ import type { StoreHealth } from '../store/store.ts'
 import { isHttp1, NO_SCHEMAS, WRONG_VERSION } from '../http/listener.ts'
 import { listenOrExit } from './exit.ts'
 import { operatorRoutes } from './operator-routes.ts'
-import type { RunCommand } from './session-admin.ts'
+import type { RunCommand } from './operator-commands.ts'
 
 /** What the ops listener reports about one process, or about all workers of a supervisor. */
 export interface OpsSource {
@@ -16,11 +16,11 @@ export interface OpsSource {
   warnings(): string[] | Promise<string[]>
   /** The current metrics. */
   registry(): Registry | Promise<Registry>
-  /** Lists and ends sessions. Absent where sessions have no subject. */
+  /** Does what operators ask. Absent until the server is there. */
   readonly runCommand?: RunCommand | undefined
 }
 
-/** What the ops listener needs in order to let operators list and end sessions. */
+/** What the ops listener needs in order to let operators list and end sessions, and pause orders. */
 export interface OperatorAccess {
   /** OPS_TOKEN; without it the paths do not exist. */
   readonly token: string | undefined

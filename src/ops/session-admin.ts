@@ -13,26 +13,24 @@ export interface AdminCommand {
   readonly requester: Requester
 }
 
-/** What became of an {@link AdminCommand}. It crosses the channel between processes, so it is plain data. */
+/** What became of an {@link AdminCommand}. */
 export type AdminOutcome =
   | { readonly is: 'listed'; readonly sessions: readonly SubjectSession[] }
   | { readonly is: 'ended'; readonly count: number }
   /** No user can have this subject. */
   | { readonly is: 'noSubject' }
-  /** The next three: some of the sessions that were to end may be left. */
+  /** As after any other failure, some of the sessions that were to end may be left. */
   | { readonly is: 'storeDown' }
-  /** No worker answers, or the server is still starting. */
-  | { readonly is: 'noWorker' }
-  | { readonly is: 'failed' }
-
-/** Runs a command, in this process or in a worker. Never rejects. */
-export type RunCommand = (command: AdminCommand) => Promise<AdminOutcome>
 
 /**
  * Makes the function that lists and ends the sessions of subjects for operators. It writes an audit line for each command, also for
  * one that fails half-way.
  */
-export function sessionAdmin(sessions: Sessions, subjects: Subjects, log: FastifyBaseLogger): RunCommand {
+export function sessionAdmin(
+  sessions: Sessions,
+  subjects: Subjects,
+  log: FastifyBaseLogger,
+): (command: AdminCommand) => Promise<AdminOutcome> {
   const list = async ({ subject, requester }: AdminCommand): Promise<AdminOutcome> => {
     const listed = await subjects.list(subject)
     const who = { subject: sessions.subjectTag(subject), ...requester }
@@ -59,8 +57,7 @@ export function sessionAdmin(sessions: Sessions, subjects: Subjects, log: Fastif
       return await (command.is === 'list' ? list(command) : end(command))
     } catch (error) {
       if (error instanceof StoreUnavailable) return { is: 'storeDown' }
-      log.error({ err: error }, 'an order of an operator failed')
-      return { is: 'failed' }
+      throw error
     }
   }
 }

@@ -9,7 +9,7 @@ import { backoffMs } from '../time/backoff.ts'
 import { delegate } from './delegate.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
 import type { OpsPort, OpsSource } from './ops-listener.ts'
-import type { AdminCommand, AdminOutcome } from './session-admin.ts'
+import type { OperatorCommand, OperatorOutcome } from './operator-commands.ts'
 import { installShutdown } from './shutdown.ts'
 import { ask, requestDrain } from './worker-channel.ts'
 
@@ -116,11 +116,11 @@ class Supervisor implements OpsSource {
     return sum([own, ...this.#counted.values(), this.#countedByDead])
   }
 
-  /** Has a worker list or end sessions. */
-  readonly runCommand = (command: AdminCommand): Promise<AdminOutcome> =>
+  /** Has a worker do what an operator asks. */
+  readonly runCommand = (command: OperatorCommand): Promise<OperatorOutcome> =>
     delegate([...this.#workers], command, {
       isResponsive: async (worker) => (await ask(worker, 'reasons')) !== undefined,
-      runCommand: (worker, admin, timeoutMs) => ask(worker, 'sessions', { timeoutMs, admin }),
+      runCommand: (worker, admin, timeoutMs) => ask(worker, 'command', { timeoutMs, admin }),
     })
 
   /** Asks all workers to shut down. Resolves when none is left. */

@@ -2,20 +2,20 @@ import type { Worker } from 'node:cluster'
 import type { MetricObject } from 'prom-client'
 import { within } from '../time/within.ts'
 import type { OpsSource } from './ops-listener.ts'
-import type { AdminCommand, AdminOutcome } from './session-admin.ts'
+import type { OperatorCommand, OperatorOutcome } from './operator-commands.ts'
 
 /** The questions of a supervisor to its workers, and the types of the replies. */
 interface Replies {
   readonly reasons: readonly string[]
   readonly warnings: readonly string[]
   readonly metrics: readonly MetricObject[]
-  readonly sessions: AdminOutcome
+  readonly command: OperatorOutcome
 }
 type Question = keyof Replies
 type Order =
   | { readonly drain: true }
-  /** `admin` belongs to the question `sessions`. */
-  | { readonly ask: Question; readonly id: number; readonly admin?: AdminCommand }
+  /** `admin` belongs to the question `command`. */
+  | { readonly ask: Question; readonly id: number; readonly admin?: OperatorCommand }
 interface Reply {
   readonly id: number
   readonly reply: Replies[Question]
@@ -33,7 +33,7 @@ const pendingByWorker = new WeakMap<Worker, Pending>()
 export async function ask<Asked extends Question>(
   worker: Worker,
   question: Asked,
-  { timeoutMs = TIMEOUT_MS, admin }: { readonly timeoutMs?: number; readonly admin?: AdminCommand } = {},
+  { timeoutMs = TIMEOUT_MS, admin }: { readonly timeoutMs?: number; readonly admin?: OperatorCommand } = {},
 ): Promise<Replies[Asked] | undefined> {
   const id = ++lastId
   const pending = pendingOf(worker)
@@ -83,7 +83,7 @@ export function handleSupervisorMessages(operations: OpsSource, drain: () => voi
   })
 }
 
-async function replyTo(question: Question, operations: OpsSource, admin?: AdminCommand): Promise<Replies[Question]> {
+async function replyTo(question: Question, operations: OpsSource, admin?: OperatorCommand): Promise<Replies[Question]> {
   switch (question) {
     case 'reasons':
       return operations.reasons()
@@ -91,7 +91,7 @@ async function replyTo(question: Question, operations: OpsSource, admin?: AdminC
       return operations.warnings()
     case 'metrics':
       return (await operations.registry()).getMetricsAsJSON()
-    case 'sessions':
+    case 'command':
       return (admin && (await operations.runCommand?.(admin))) ?? { is: 'noWorker' }
   }
 }

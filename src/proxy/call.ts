@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
+import type { Controls } from '../controls/controls.ts'
 import type { Envelope, Session, Sessions } from '../sessions/index.ts'
 import type { Store } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -29,4 +30,6 @@ export interface CallDependencies {
   readonly clients: RestClients
   readonly store: Store
   readonly envelope: Envelope
+  /** Absent where operators have no token. */
+  readonly controls: Controls | undefined
 }

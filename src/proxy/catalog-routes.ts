@@ -5,6 +5,7 @@ import type { Guard } from '../http/guard.ts'
 import { Permits } from '../limits/permits.ts'
 import { Problem } from '../problem.ts'
 import type { Authorization, Session } from '../sessions/index.ts'
+import type { ConfirmableWrites } from '../store/store.ts'
 import { authorizedSession } from './authorized-session.ts'
 import type { CallDependencies } from './call.ts'
 import { changesSomething, CREDENTIALS, pathBuilder, type Endpoint } from './endpoint.ts'
@@ -21,6 +22,8 @@ interface CatalogDependencies extends CallDependencies {
   /** Absent without API_REQUESTS_PER_MINUTE. */
   readonly callLimit: CallLimit | undefined
   readonly idempotency: Config['idempotency']
+  /** For records that must outlive a failover. */
+  readonly confirmed: ConfirmableWrites
   readonly secrets: Config['secrets']
 }
 
@@ -38,9 +41,7 @@ export async function catalogRoutes(fastify: FastifyInstance, deps: CatalogDepen
 
   // A call that waits must hear at once that its session has ended on another instance.
   deps.store.watchBurials()
-  const { replicas } = idempotency
-  const confirmed = replicas === 0 ? deps.store : await deps.store.openConfirmed(replicas)
-  const records = new IdempotencyRecords(deps.store, deps.envelope, idempotency, undefined, confirmed)
+  const records = new IdempotencyRecords(deps.store, deps.envelope, idempotency, undefined, deps.confirmed)
   fastify.addHook('onClose', () => records.close())
   const proxyDeps = { ...deps, calls: new Permits(), uploads: new Permits(), records }
   for (const endpoint of endpoints) {

@@ -5,9 +5,10 @@ import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import { requestHeaders, responseHeaders } from '../upstream/headers.ts'
 import type { OutgoingBody } from '../upstream/request-body.ts'
 import type { Call, CallDependencies } from './call.ts'
-import { CREDENTIALS } from './endpoint.ts'
+import { changesSomething, CREDENTIALS } from './endpoint.ts'
 import type { AnswerSink } from './idempotency/answer-sink.ts'
 import type { Claim } from './idempotency/claim.ts'
+import { requireUnpaused } from './paused-orders.ts'
 import { isRepeatedOn, isWithheld } from './upstream-problem.ts'
 
 /** The claim and the sink of a call with an Idempotency-Key. */
@@ -27,8 +28,8 @@ interface Sent<SomeCall extends Call> {
 const MAX_TRIES = 3
 
 /**
- * Sends a call once, unless its session has ended since it was read, or its claim to an Idempotency-Key has. A call may wait
- * for its body, for the store, for the budget and for a connection, so this asks before all of them and once more when the
+ * Sends a call once, unless its session has ended since it was read, its claim to an Idempotency-Key has, or orders are paused and
+ * it is one. A call may wait for its body, for the store, for the budget and for a connection, so this asks before all of them and once more when the
  * first byte is about to be written. Without a report of a change neither costs a round trip, except that a call that waits
  * on a Redis Cluster reads its session again when the last reading is a second old.
  * @throws Problem, StoreUnavailable; nothing was sent then
@@ -40,9 +41,11 @@ export async function send<SomeCall extends Call>(
   keyed?: KeyedSending,
 ): Promise<Sent<SomeCall>> {
   let { session } = original
+  const controls = changesSomething(original.endpoint) ? deps.controls : undefined
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     if (keyed?.claim.maySend === false) break
     if (session !== undefined && !deps.sessions.isCurrent(session)) session = await reread(deps, session)
+    if (controls !== undefined && session !== undefined) await requireUnpaused(controls, session)
     const call = session === original.session ? original : { ...original, session }
     // A stream that upstream did not get cannot be read a second time.
     if (tries > 0 && body.is === 'streamed') throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
@@ -62,7 +65,7 @@ async function reread({ sessions, http }: CallDependencies, session: Session): P
 
 /**
  * Makes one attempt to send a call upstream and to stream its response to the browser. Nothing is sent if its session has
- * changed, or its claim has ended, while it waited. Never rejects.
+ * changed, its claim has ended, or orders were paused, while it waited. Never rejects.
  */
 function sendOnce(
   deps: CallDependencies,
@@ -71,7 +74,7 @@ function sendOnce(
   keyed?: KeyedSending,
 ): Promise<ForwardOutcome> {
   const { method, path: route, credential } = endpoint
-  const { metrics, upstream, sessions } = deps
+  const { metrics, upstream, sessions, controls } = deps
   const { appId, bearer } = CREDENTIALS[credential]
   const headers = requestHeaders(request.headers, request.id)
   if (appId) headers.push(upstream.appIdHeader, upstream.appId)
@@ -89,7 +92,10 @@ function sendOnce(
       ...(session !== undefined && {
         subject: sharerOf(session),
         source: () => refusalSource(session, request.ip),
-        isCurrent: () => sessions.isCurrent(session) && keyed?.claim.maySend !== false,
+        isCurrent: () =>
+          sessions.isCurrent(session) &&
+          keyed?.claim.maySend !== false &&
+          (isSafe || controls?.verdictOn(session) === undefined),
       }),
     },
     {

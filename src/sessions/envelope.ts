@@ -50,6 +50,11 @@ export class Envelope {
     }
   }
 
+  /** Whether the first secret has sealed a text, so that it can be opened once the others are gone. */
+  isCurrent(text: string): boolean {
+    return text.startsWith(`${VERSION}.${this.#current}.`)
+  }
+
   #derive(print: string, holderSecret: string): Buffer {
     const secret = this.#secrets.get(print) ?? ''
     return Buffer.from(hkdfSync('sha256', secret, holderSecret, 'store envelope', 32))

@@ -17,10 +17,12 @@ interface IdentityConfig {
   readonly identity: NonNullable<Config['identity']>
 }
 
-/** The request of a login, for the log and for upstream. */
+/** The request of a login or an order, for the log and for upstream. */
 interface Asker {
   readonly id: string
   readonly log: FastifyBaseLogger
+  /** What a failure leads to, for the log; by default a login without a subject. */
+  readonly consequence?: string
 }
 
 type Answer =
@@ -44,12 +46,12 @@ export class Identity {
   }
 
   /** The subject of an access token. Undefined after a failure, which is logged and counted. Never rejects. */
-  async ask(accessToken: string, { id, log }: Asker): Promise<string | undefined> {
+  async ask(accessToken: string, { id, log, consequence }: Asker): Promise<string | undefined> {
     const answer = await this.#request(accessToken, id)
     this.#metrics.requests.inc({ outcome: answer.is })
     if (answer.is === 'found') return answer.subject
     // The response belongs to a user, so it is neither quoted nor named as a cause.
-    logFailure(log, 'a login goes on without a subject', { outcome: answer.is, why: answer.why })
+    logFailure(log, consequence ?? 'a login goes on without a subject', { outcome: answer.is, why: answer.why })
     return undefined
   }
 

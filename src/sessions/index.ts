@@ -120,6 +120,11 @@ export class Sessions {
     return this.#reader.near.isCurrent(session)
   }
 
+  /** Authorizes a session that was read earlier, like a request with its cookie now. */
+  async reauthorize(session: Session): Promise<Authorization> {
+    return this.#authorize(await this.reread(session))
+  }
+
   /** Reads a session again from the store, bypassing the near cache. */
   reread({ id }: Session): Promise<SessionLookup> {
     return this.#reader.reload(id)

@@ -91,6 +91,12 @@ export function refusedName(user: string, secret: string): string {
   return createHmac('sha256', secret).update(`refused ${user}`).digest('base64url').slice(0, NAME_LENGTH)
 }
 
+/** Key of what operators have set (docs/operating/controls.md). */
+export const CONTROLS_KEY = `${PREFIX}controls`
+
+/** Key of the index of the instances that obey it. */
+export const CONTROLLED_KEY = `${PREFIX}controlled`
+
 /** Key of the record of a call with an Idempotency-Key. It takes the session's id to compute it. */
 export function idempotencyKey(sessionId: string, key: string): string {
   return `${PREFIX}idempotency:${sha256(`${sessionId}.${key}`)}`

@@ -3,7 +3,7 @@ import { SESSION_KEYS } from './keys.ts'
 import type { SessionIndex } from './session-index.ts'
 import { MINUTE_MS, type SharedLimits } from './shared-limits.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
-import type { Store, StoredValue, Tombstone } from './store.ts'
+import type { MarkedReading, Store, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
 /** More keys than one development process ever holds; the oldest are evicted first. */
@@ -116,6 +116,12 @@ export class MemoryStore implements Store {
 
   async openRefusals(): Promise<undefined> {
     return undefined
+  }
+
+  async readMarked(key: string, mark: string): Promise<MarkedReading> {
+    const value = this.#values.get(key)?.value
+    const isKnown = mark !== '' && value?.startsWith(`${mark} `) === true
+    return { isKnown, value: isKnown ? undefined : value, now: Date.now() }
   }
 
   async openConfirmed(): Promise<this> {

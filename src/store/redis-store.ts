@@ -6,6 +6,7 @@ import { LinkHealth, type StoreLog } from './link-health.ts'
 import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
+import { readMarked } from './marked-reading.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
 import { ServerFacts } from './server-facts.ts'
 import {
@@ -24,7 +25,8 @@ import type { SessionIndex } from './session-index.ts'
 import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { redisLimits } from './shared-limits.ts'
-import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
+import type { ConfirmableWrites, MarkedReading, Store, StoredValue, Tombstone } from './store.ts'
+import { StoreUnavailable } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { tryWrites, WriteRefusals } from './write-refusals.ts'
 
@@ -190,6 +192,10 @@ export class RedisStore implements Store {
     const { openDocument } = await import('./shared-document.ts')
     const names = { key: refusalsKey(name), channel: budgetChannel(name) }
     return openDocument(names, onChange, this.#listen, this.#askUntracked)
+  }
+
+  readMarked(key: string, mark: string): Promise<MarkedReading> {
+    return readMarked(this.#askUntracked, key, mark)
   }
 
   async openConfirmed(replicas: number): Promise<ConfirmableWrites> {

@@ -73,6 +73,16 @@ export interface StoreData {
   readonly reportsBurials: boolean
 }
 
+/** What {@link SharedState.readMarked} finds. */
+export interface MarkedReading {
+  /** Undefined where there is no value, and where it has the mark that the caller knows. */
+  readonly value: string | undefined
+  /** Whether the value has the mark that the caller knows. */
+  readonly isKnown: boolean
+  /** The store's clock (epoch ms). */
+  readonly now: number
+}
+
 /** The state that instances share beside single values. A part is loaded only when it is opened. */
 export interface SharedState {
   /** Limits that hold over all instances. */
@@ -86,6 +96,13 @@ export interface SharedState {
    * @param onChange another process has changed the document, or may have
    */
   openRefusals(name: string, onChange: () => void): Promise<SharedDocument | undefined>
+  /**
+   * Reads a value that begins with a mark of its own and a space, and the store's clock. Costs one short reply while nothing
+   * changes.
+   * @param mark that of the value which the caller has read last; empty for none
+   * @throws StoreUnavailable
+   */
+  readMarked(key: string, mark: string): Promise<MarkedReading>
   /**
    * Opens writes that count only once this many replicas have confirmed them. They reject when too few do, and at once for a
    * second after that; the write may have happened all the same.

@@ -118,8 +118,8 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
   ],
   [
     'settings need a subject that there is not',
-    { ...ALONE, OPS_TOKEN: 'not-to-print-'.repeat(3), MAX_SESSIONS_PER_SUBJECT: '1' },
-    ['OPS_TOKEN', 'MAX_SESSIONS_PER_SUBJECT'],
+    { ...ALONE, OPS_TOKEN: 'not-to-print-'.repeat(3), MAX_SESSIONS_PER_SUBJECT: '1', LOG_SUBJECT: 'plain' },
+    ['MAX_SESSIONS_PER_SUBJECT', 'LOG_SUBJECT'],
   ],
   ['IDENTITY_PATH is set alone', { ...ALONE, IDENTITY_PATH: '/me' }, ['IDENTITY_POINTER']],
   ['IDENTITY_POINTER is set alone', { ...ALONE, IDENTITY_POINTER: '/id' }, ['IDENTITY_PATH']],
@@ -185,7 +185,9 @@ await test('A worker has the configuration of its supervisor, but not the token 
     t.notOk(JSON.stringify(environment).includes('a-token-of-at-least'), 'it is nowhere in the environment')
     const parts = ({ secrets, redisUrl, oauth, identity }: typeof config) => ({ secrets, redisUrl, oauth, identity })
     t.same(parts(worker), parts(config))
-    t.equal(worker.ops.token, undefined)
+    t.same(worker.ops, { token: undefined, hasOperators: true }, 'but it knows that there is one')
   }
+  const alone = readConfig(PRODUCTION)
+  t.notOk(readConfig({ ...PRODUCTION, ...workerEnvironment(alone) }).ops.hasOperators)
   t.end()
 })

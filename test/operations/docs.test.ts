@@ -128,8 +128,12 @@ await test('reference.md lists exactly the routes of the server', (t) => {
   )
   const aliases = ['GET /auth/signup/', 'HEAD /auth/signup/']
   const onTheOpsPort = ['GET /livez', 'GET /readyz', 'GET /metrics', 'GET /sessions', 'DELETE /sessions']
+  const controls = ['GET', 'PUT /orders', 'DELETE /orders', 'PUT /notice', 'DELETE /notice'].map((route) => {
+    const [method, path = ''] = route.split(' ')
+    return `${method} /controls${path}`
+  })
   const api = ['GET /api/…', 'POST /api/…', 'PATCH /api/…']
-  t.same(new Set(listed), new Set([...described, ...aliases, ...api, ...onTheOpsPort]))
+  t.same(new Set(listed), new Set([...described, ...aliases, ...api, ...onTheOpsPort, ...controls]))
   t.end()
 })
 

@@ -26,6 +26,7 @@ await test('metrics-and-logs.md lists exactly the metrics of GET /metrics', asyn
     UPSTREAM_BUDGET: '9/20',
     IDENTITY_PATH: '/account/v1/me',
     IDENTITY_POINTER: '/id',
+    OPS_TOKEN: 'a-token-of-at-least-32-characters',
   }
   const server = await serverProcess(t, settings)
   t.ok(await ready(server))

@@ -1,16 +1,16 @@
 import { test } from 'tap'
 import { delegate, DELEGATION_MS } from '../../src/ops/delegate.ts'
-import type { AdminOutcome } from '../../src/ops/session-admin.ts'
+import type { OperatorOutcome } from '../../src/ops/operator-commands.ts'
 
 const ORDER = { is: 'end', subject: 'CR1', requester: { reqId: 'request', client: '127.0.0.1' } } as const
 
 /** Workers by what they reply; undefined: they hang. The time is that which their timeouts have taken. */
-function workersOf(replies: readonly (AdminOutcome | undefined)[]) {
+function workersOf(replies: readonly (OperatorOutcome | undefined)[]) {
   let time = 0
-  const asked: AdminOutcome[] = []
+  const asked: OperatorOutcome[] = []
   const channel = {
     isResponsive: async () => true,
-    runCommand: async (reply: AdminOutcome | undefined, _order: unknown, timeoutMs: number) => {
+    runCommand: async (reply: OperatorOutcome | undefined, _order: unknown, timeoutMs: number) => {
       asked.push(reply ?? { is: 'noWorker' })
       if (reply === undefined) time += timeoutMs
       return reply

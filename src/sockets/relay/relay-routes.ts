@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from '../../config/config.ts'
 import { Problem } from '../../problem.ts'
+import type { Controls } from '../../controls/controls.ts'
 import type { CallLimit } from '../../limits/call-limit.ts'
 import { ID } from '../../http/known-paths.ts'
 import { requesterOf } from '../../http/requester.ts'
@@ -15,6 +16,7 @@ import type { SocketSlot } from '../slot.ts'
 import { socketRoute } from '../socket-route.ts'
 import type { SocketIdentity, SocketKind } from '../socket-log.ts'
 import { OtpClient } from './otp.ts'
+import { orderGate, type OrderGate } from './order-gate.ts'
 import { Relay, type RelayPeers } from './relay.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
 
@@ -25,6 +27,8 @@ interface RelayDependencies extends SocketDependencies {
   readonly otp: OtpClient
   /** Absent without API_REQUESTS_PER_MINUTE. */
   readonly callLimit: CallLimit | undefined
+  /** Absent where operators have no token. */
+  readonly controls: Controls | undefined
 }
 
 /** `GET /ws/trading/:accountId` and, unless browsers share the market data, `GET /ws/public`. */
@@ -74,7 +78,8 @@ async function openTradingRelay(
   const url = await oneTimeUrl(handshake, accountId, session, deps)
   if (url === undefined) return
   handshake.purpose = { ...handshake.purpose, kind: kindOf(url) }
-  const opened = await openUpstream(handshake, url, deps)
+  const gate = deps.controls && orderGate(deps.controls, session)
+  const opened = await openUpstream(handshake, url, deps, gate)
   if (opened === undefined || (await handshake.current(session)) !== undefined) return opened
   opened.drop()
 }
@@ -140,13 +145,14 @@ async function openUpstream(
   handshake: Handshake,
   url: URL | string,
   deps: RelayDependencies,
+  gate?: OrderGate,
 ): Promise<Opened | undefined> {
   const { relay: limits } = deps.config
   const outcome = await openUpstreamSocket(url, limits.maxUpstreamMessageBytes, handshake.signal)
   if (outcome.is === 'open') {
     const { connection: upstream } = outcome
     return {
-      join: (browser, slot, identity) => joinRelay({ browser, upstream }, slot, identity, deps),
+      join: (browser, slot, identity) => joinRelay({ browser, upstream }, slot, identity, deps, gate),
       drop: () => upstream.socket.terminate(),
     }
   }
@@ -157,7 +163,13 @@ async function openUpstream(
   return handshake.end(close)
 }
 
-function joinRelay(peers: RelayPeers, slot: SocketSlot, identity: SocketIdentity, deps: RelayDependencies): void {
+function joinRelay(
+  peers: RelayPeers,
+  slot: SocketSlot,
+  identity: SocketIdentity,
+  deps: RelayDependencies,
+  gate?: OrderGate,
+): void {
   const { metrics, log, config } = deps
   const ended = slot.opened(identity)
   // A public relay comes back without a one-time URL.
@@ -166,6 +178,7 @@ function joinRelay(peers: RelayPeers, slot: SocketSlot, identity: SocketIdentity
   slot.owner = new Relay(peers, {
     limits: config.relay,
     metrics,
+    gate,
     withReturn: returns && ((close) => returns.closed(close)),
     onEnd: (close, violation) => {
       const { kind, reqId } = identity

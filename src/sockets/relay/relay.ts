@@ -14,6 +14,7 @@ import { Heartbeat } from '../heartbeat.ts'
 import { Peer, type PeerConnection } from '../peer.ts'
 import type { Registered } from '../registry.ts'
 import { operationOf } from '../operations.ts'
+import type { OrderGate } from './order-gate.ts'
 
 /** Sizes and times of a relay (docs/reference.md, Sockets). */
 export interface RelayLimits {
@@ -27,6 +28,8 @@ export interface RelayLimits {
 export interface RelayOptions {
   readonly limits: RelayLimits
   readonly metrics: Pick<Metrics, 'relayTraffic' | 'relayOperations'>
+  /** Absent where orders cannot be paused. */
+  readonly gate?: OrderGate | undefined
   /** Adds to a close when the page may come back. */
   readonly withReturn?: ((close: CloseStatus) => CloseStatus) | undefined
   /**
@@ -54,6 +57,10 @@ export class Relay implements Registered {
   readonly #options: RelayOptions
   readonly #heartbeat: Heartbeat
   #slowTimer: NodeJS.Timeout | undefined
+  /** Messages of the browser that wait to be judged; undefined while each is judged at once. */
+  #held: (readonly [Buffer, boolean])[] | undefined
+  /** They wait because the browser does not read its refusals. */
+  #isRefusing = false
   #ended = false
 
   constructor(peers: RelayPeers, options: RelayOptions) {
@@ -63,8 +70,11 @@ export class Relay implements Registered {
     this.#upstream = new Peer(peers.upstream, true)
     const peersToPing = [this.#browser, this.#upstream]
     this.#heartbeat = new Heartbeat(peersToPing, (peer) => this.#gone(peer), options.limits.heartbeatMs)
-    this.#browser.onSent = () => this.#sent(this.#upstream, this.#browser)
-    this.#upstream.onSent = () => this.#sent(this.#browser, this.#upstream)
+    this.#browser.onSent = () => {
+      this.#relieve()
+      this.#readOn()
+    }
+    this.#upstream.onSent = () => this.#readOn()
     this.#listenToBrowser()
     this.#listenToUpstream()
     const { socket } = peers.upstream
@@ -83,13 +93,16 @@ export class Relay implements Registered {
   }
 
   #listenToBrowser(): void {
-    const { relayOperations, relayTraffic } = this.#options.metrics
+    const { gate, metrics } = this.#options
+    const { relayOperations, relayTraffic } = metrics
     this.#browser.listen({
       message: (message, isBinary) => {
         if (!isBinary) {
           const operation = operationOf(message)
           relayOperations.set(operation, (relayOperations.get(operation) ?? 0) + 1)
         }
+        // Nothing is read, and nothing copied, while no orders are paused.
+        if (this.#held !== undefined || gate?.isClosed === true) return this.#judge(message, isBinary)
         this.#pass(this.#browser, this.#upstream, message, isBinary, relayTraffic.to_upstream)
       },
       error: ({ code }) => this.#finish(fromViolation(code), GOING_AWAY),
@@ -125,17 +138,64 @@ export class Relay implements Registered {
     if (isWatched && to.waitingBytes > maxBufferedBytes && !from.isPaused) this.#pause(from)
   }
 
+  /** Sends a message of the browser on, refuses it, or holds it and all that follow. */
+  #judge(message: Buffer, isBinary: boolean): void {
+    const { gate, metrics } = this.#options
+    if (this.#ended) return
+    if (this.#held !== undefined) return void this.#held.push([message, isBinary])
+    const passage = gate?.judge(message, isBinary) ?? 'passes'
+    if (passage === 'passes') {
+      return this.#pass(this.#browser, this.#upstream, message, isBinary, metrics.relayTraffic.to_upstream)
+    }
+    if (Buffer.isBuffer(passage)) return this.#refuse(passage)
+    this.#held = [[message, isBinary]]
+    this.#browser.pause()
+    void passage.then(() => this.#judgeHeld())
+  }
+
+  #judgeHeld(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const [message, isBinary] of held) this.#judge(message, isBinary)
+    this.#readOn()
+  }
+
+  /** Answers a message that does not pass. A browser that does not read its refusals is read no further. */
+  #refuse(refusal: Buffer): void {
+    const { maxBufferedBytes } = this.#limits
+    if (this.#browser.socket.readyState !== WebSocket.OPEN) return
+    const isWatched = this.#browser.send(refusal, false, maxBufferedBytes / 2)
+    if (!isWatched || this.#browser.waitingBytes <= maxBufferedBytes) return
+    // Messages that were read together with this one would be refused, too.
+    this.#held = []
+    this.#isRefusing = true
+    this.#browser.pause()
+    if (!this.#upstream.isPaused) this.#pause(this.#upstream)
+  }
+
   #pause(from: Peer): void {
     from.pause()
     if (from !== this.#upstream) return
     this.#slowTimer = setTimeout(() => this.end(CLOSE.slowConsumer), this.#limits.slowConsumerMs)
   }
 
-  #sent(from: Peer, to: Peer): void {
-    if (this.#ended || !from.isPaused) return
-    if (to.waitingBytes >= this.#limits.maxBufferedBytes / 2) return
-    if (from === this.#upstream) clearTimeout(this.#slowTimer)
-    from.resume()
+  /** Reads on from upstream once the browser has read enough. */
+  #relieve(): void {
+    if (this.#ended || !this.#upstream.isPaused) return
+    if (this.#browser.waitingBytes >= this.#limits.maxBufferedBytes / 2) return
+    clearTimeout(this.#slowTimer)
+    this.#upstream.resume()
+  }
+
+  /** Reads on from the browser once upstream, and of its refusals the browser itself, have read enough. */
+  #readOn(): void {
+    if (this.#ended || !this.#browser.isPaused) return
+    const half = this.#limits.maxBufferedBytes / 2
+    if (this.#isRefusing && this.#browser.waitingBytes < half) {
+      this.#isRefusing = false
+      return this.#judgeHeld()
+    }
+    if (this.#held === undefined && this.#upstream.waitingBytes < half) this.#browser.resume()
   }
 
   #gone(peer: Peer): void {

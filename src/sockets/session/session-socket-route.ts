@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import type { Controls } from '../../controls/controls.ts'
 import { sharerOf } from '../../sessions/index.ts'
 import { CLOSE } from '../close-codes.ts'
 import type { Handshake, Opened } from '../handshake.ts'
@@ -6,16 +7,21 @@ import type { SocketDependencies } from '../socket-dependencies.ts'
 import { socketRoute } from '../socket-route.ts'
 import { SessionSocket } from './session-socket.ts'
 
+interface SessionSocketDependencies extends SocketDependencies {
+  /** Absent where operators have no token. */
+  readonly controls: Controls | undefined
+}
+
 /** `GET /ws/session`: pushes what `GET /auth/session` says (docs/reference.md, The session socket). */
-export async function sessionSocketRoute(fastify: FastifyInstance, deps: SocketDependencies): Promise<void> {
+export async function sessionSocketRoute(fastify: FastifyInstance, deps: SessionSocketDependencies): Promise<void> {
   socketRoute(fastify, '/ws/session', deps, {
     purposeOf: () => ({ kind: 'session' }),
     open: (handshake) => openSessionSocket(handshake, deps),
   })
 }
 
-async function openSessionSocket(handshake: Handshake, deps: SocketDependencies): Promise<Opened | undefined> {
-  const { caps, sessions } = deps
+async function openSessionSocket(handshake: Handshake, deps: SessionSocketDependencies): Promise<Opened | undefined> {
+  const { caps, sessions, controls } = deps
   const { ip, headers } = handshake.request
   if (!handshake.acquireUnreserved()) return
   const found = await sessions.read(headers.cookie)
@@ -29,7 +35,7 @@ async function openSessionSocket(handshake: Handshake, deps: SocketDependencies)
   if (session.record.subject === undefined && !handshake.acquire(caps.acquireSessionSocketAt(ip))) return
   return {
     join: (browser, slot, identity) => {
-      slot.owner = new SessionSocket(browser, session, { sessions, onEnd: slot.opened(identity) })
+      slot.owner = new SessionSocket(browser, session, { sessions, controls, onEnd: slot.opened(identity) })
     },
     drop: () => undefined,
   }

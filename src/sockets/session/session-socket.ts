@@ -1,4 +1,5 @@
 import { Window } from '../../time/window.ts'
+import type { Controls } from '../../controls/controls.ts'
 import type { Session, Sessions, SessionState } from '../../sessions/index.ts'
 import { CLOSE, closeSocket, fromViolation, POLICY_VIOLATION, type CloseStatus } from '../close-codes.ts'
 import { Heartbeat } from '../heartbeat.ts'
@@ -20,13 +21,15 @@ const MAX_MESSAGE_BYTES = 1024
 /** What a session socket works with. */
 export interface SessionSocketOptions {
   readonly sessions: Sessions
+  /** Absent where there are no notices. */
+  readonly controls?: Pick<Controls, 'noticeState' | 'onNotice'> | undefined
   /** Called once, when the socket ends. Undefined stands for a close frame without a code. */
   readonly onEnd: (close: CloseStatus | undefined) => void
 }
 
 /**
- * An open session socket: it sends a page the state of its session whenever that changes, a warning before the session expires,
- * and the reason of its end (docs/reference.md, The session socket). Being open is no use of the session.
+ * An open session socket: it sends a page the state of its session and the notice of the operator whenever these change, a warning
+ * before the session expires, and the reason of its end (docs/reference.md, The session socket). Being open is no use of the session.
  */
 export class SessionSocket implements Registered {
   readonly #peer: Peer
@@ -34,6 +37,7 @@ export class SessionSocket implements Registered {
   readonly #heartbeat: Heartbeat
   readonly #messages = new Window(60_000)
   #unwatch = (): void => undefined
+  readonly #endNotices: (() => void) | undefined
   #session: Session
   #warning: NodeJS.Timeout | undefined
   #isOver = false
@@ -46,6 +50,9 @@ export class SessionSocket implements Registered {
     this.#listen()
     this.#update(session)
     if (this.#isOver) return
+    this.#endNotices = options.controls?.onNotice(() => {
+      this.#send({ event: 'notice', notice: null, ...options.controls?.noticeState })
+    })
     this.#unwatch = options.sessions.watch(session, {
       isUse: false,
       onChange: (changed) => this.#update(changed),
@@ -67,6 +74,7 @@ export class SessionSocket implements Registered {
     this.#heartbeat.stop()
     clearTimeout(this.#warning)
     this.#unwatch()
+    this.#endNotices?.()
     closeSocket(this.#peer.socket, close)
     this.#options.onEnd(close)
   }
@@ -85,7 +93,8 @@ export class SessionSocket implements Registered {
 
   #update(session: Session): void {
     this.#session = session
-    this.#send({ event: 'session', ...this.#options.sessions.state(session) })
+    const { sessions, controls } = this.#options
+    this.#send({ event: 'session', ...sessions.state(session), ...controls?.noticeState })
     this.#scheduleWarning()
   }
 

@@ -15,6 +15,8 @@ export class SessionServer {
   /** Whether the cookie of the browser names a live session. */
   isLoggedIn = false
   scope = 'trade'
+  /** What the operator tells all users. */
+  notice: object | undefined
   /** Whose session it is, if the server knows. */
   subject: string | undefined
   /** The query of every POST /auth/logout. */
@@ -74,7 +76,7 @@ export class SessionServer {
 
   body(): Record<string, unknown> {
     const now = Math.floor(Date.now() / 1000)
-    if (!this.isLoggedIn || this.blindFor-- > 0) return { authenticated: false, now }
+    if (!this.isLoggedIn || this.blindFor-- > 0) return { authenticated: false, now, notice: this.notice }
     this.blindFor = 0
     const expires_at = now + this.expiresInSeconds
     return {
@@ -84,6 +86,7 @@ export class SessionServer {
       idle_expires_at: expires_at,
       scope: this.scope,
       subject: this.subject,
+      notice: this.notice,
     }
   }
 

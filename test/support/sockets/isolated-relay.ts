@@ -6,6 +6,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import type { CloseStatus } from '../../../src/sockets/close-codes.ts'
 import { nextEvent, until } from '../time/until.ts'
+import type { OrderGate } from '../../../src/sockets/relay/order-gate.ts'
 import { Relay, type RelayLimits } from '../../../src/sockets/relay/relay.ts'
 import type { PeerConnection } from '../../../src/sockets/peer.ts'
 
@@ -47,6 +48,7 @@ export async function stalled(sender: WebSocket): Promise<number> {
 export async function isolatedRelay(
   t: Test,
   limits: Partial<RelayLimits> = {},
+  gate?: OrderGate,
 ): Promise<{
   browser: WebSocket
   upstream: WebSocket
@@ -94,6 +96,7 @@ export async function isolatedRelay(
           ...limits,
         },
         metrics: createMetrics(),
+        gate,
         onEnd: resolve,
       },
     )

@@ -4,6 +4,7 @@ import pino from 'pino'
 import type { Registry } from 'prom-client'
 import { createOpsListener } from '../../../src/ops/ops-listener.ts'
 import { createBudgetMetrics } from '../../../src/telemetry/budget-metrics.ts'
+import { createControlsMetrics } from '../../../src/telemetry/controls-metrics.ts'
 import { createFeedMetrics } from '../../../src/telemetry/feed-metrics.ts'
 import { createIdentityMetrics } from '../../../src/telemetry/identity-metrics.ts'
 import { addSecretsInfo, createMetrics, createSupervisorMetrics } from '../../../src/telemetry/metrics.ts'
@@ -20,6 +21,7 @@ export function allMetrics(): Registry {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
   createIdentityMetrics(registry)
+  createControlsMetrics(registry, { version: () => 0, paused: () => ({ all: 0, subject: 0 }), notice: () => 0 })
   createBudgetMetrics(registry, NO_BUDGET)
   addSecretsInfo(registry, [])
   return registry

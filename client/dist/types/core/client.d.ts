@@ -13,7 +13,7 @@ export type { Message, SocketStatus } from './sockets/socket-status.ts';
 export type { AuthError, AuthErrorCode, Flow, LoginOptions } from './session/login.ts';
 export type { CallInit } from './api/call.ts';
 export type { ServerOptions } from './base/server.ts';
-export type { ActiveSession, EndReason, SessionState } from './session/session-state.ts';
+export type { ActiveSession, EndReason, Notice, SessionState } from './session/session-state.ts';
 export type * from './sockets/series-shape.ts';
 export type { PublicSocket, TradingSocket } from './sockets/socket.ts';
 export type { AnswerTo, Described, Operation, StreamOperation, Undescribed } from './sockets/typed-messages.ts';

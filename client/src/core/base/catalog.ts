@@ -73,6 +73,7 @@ export type ProblemCode =
   | 'upstream_timeout'
   | 'credential_renewed'
   | 'provider_unavailable'
+  | 'orders_paused'
   | 'session_store_unavailable'
   | 'shutting_down'
   | 'internal_error'

@@ -5,7 +5,14 @@ import { onPage, type PageEvent } from '../base/page.ts'
 import { serverAt, type Server, type ServerOptions } from '../base/server.ts'
 import { sessionSocket, type SessionSocket } from './session-socket.ts'
 import type { SessionStore } from './session-store.ts'
-import { bodyOf, type EndReason, type SessionBody, type SessionEvent, type SessionState } from './session-state.ts'
+import {
+  bodyOf,
+  type EndReason,
+  type Notice,
+  type SessionBody,
+  type SessionEvent,
+  type SessionState,
+} from './session-state.ts'
 import { CHECK_INTERVAL_MS, CHECKS, CLOCK_MS, EXPIRING_MS, SKEW_MS, SLEEP_MS, SLOW_MS } from './session-times.ts'
 import { joinTabs, type Tabs } from './tabs.ts'
 
@@ -23,6 +30,7 @@ class SessionFollower implements SessionStore {
   #failures = 0
   #skewMs = NaN
   #endedBy: EndReason | undefined
+  #notice: Notice | undefined
   #latest: Promise<void> | undefined
   #confirming: Promise<void> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -99,6 +107,7 @@ class SessionFollower implements SessionStore {
   }
 
   #apply(body?: SessionBody): SessionBody | undefined {
+    if (body) this.#notice = body.notice
     if (!body?.authenticated) return void this.#set({ status: 'anonymous', reason: this.#endedBy })
     const { now, expires_at, idle_expires_at, scope, subject } = body
     const skewMs = now * 1000 - Date.now()
@@ -130,6 +139,11 @@ class SessionFollower implements SessionStore {
   #set(next: SessionState): void {
     this.#version++
     this.#checksLeft = 0
+    this.#show(next)
+  }
+
+  #show(state: SessionState): void {
+    const next = { ...state, notice: this.#notice }
     const isNew = JSON.stringify(next) !== JSON.stringify(this.#state)
     if (isNew) this.#state = next
     this.#schedule()
@@ -170,8 +184,10 @@ class SessionFollower implements SessionStore {
     const { status } = this.#state
     const reason = event?.reason
     const body = bodyOf(event)
-    if (!reason && !body) return this.#schedule()
-    if (isOwn) this.#broadcast(event)
+    const notice = event?.notice
+    if (notice !== undefined) this.#notice = notice ?? undefined
+    if (isOwn && (reason || body || notice !== undefined)) this.#broadcast(event)
+    if (!reason && !body) return this.#show(this.#state)
     if (reason) {
       if (status !== 'anonymous') this.#endedBy = reason
       // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.

@@ -25,8 +25,17 @@ export interface ActiveSession {
   readonly expiring?: 'idle' | 'absolute' | undefined
 }
 
-/** The session of the user, as far as this page knows it. Decide by `status`. */
-export type SessionState =
+/** What the operator tells all users. Show it as text. */
+export interface Notice {
+  readonly message: string
+  /** When it ends, in seconds since 1970 by the clock of the server, which takes it back then. */
+  readonly until?: number
+}
+
+/** The session of the user, as far as this page knows it. Decide by `status`. `notice` may be there in every state. */
+export type SessionState = SessionStatus & { readonly notice?: Notice | undefined }
+
+type SessionStatus =
   /** Nothing is known yet, because the page has just been loaded. */
   | { readonly status: 'unknown' }
   /** No user is logged in. `reason` is set if a session ended while this page was open. */
@@ -36,7 +45,7 @@ export type SessionState =
   | { readonly status: 'unavailable'; readonly last?: ActiveSession | undefined }
 
 /** The body of GET /auth/session; times are seconds of the server's clock. */
-export type SessionBody =
+export type SessionBody = (
   | { readonly authenticated: false; readonly now: number }
   | {
       readonly authenticated: true
@@ -46,9 +55,16 @@ export type SessionBody =
       readonly scope: string
       readonly subject?: string
     }
+) & { readonly notice?: Notice }
 
-/** A message of the session socket, or of another tab: the session, or why it has ended. Any other message has neither. */
-export type SessionEvent = Partial<SessionBody> & { readonly reason?: EndReason }
+/**
+ * A message of the session socket, or of another tab: the session, why it has ended, or a notice, which is null when it has
+ * ended. Any other message has none of these.
+ */
+export type SessionEvent = Partial<Omit<SessionBody, 'notice'>> & {
+  readonly reason?: EndReason
+  readonly notice?: Notice | null | undefined
+}
 
 /** The value if it is a valid body; undefined for anything else, such as a response of a proxy. */
 export function bodyOf(value: unknown): SessionBody | undefined {

@@ -1,3 +1,4 @@
+import { refusing } from '../../upstream-error.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf, startOfFrame } from './frame-of.ts'
 import type { FeedRequest } from './parse-request.ts'
@@ -11,13 +12,6 @@ interface Recipient {
 const MIN_SHARED_BYTES = 1024
 /** Beginnings of pages' answers are shorter. A frame that begins with more is not kept for others, since that takes memory. */
 const MAX_KEPT_PREFIX_BYTES = 1024
-
-/** The `msg_type` of upstream's answers, where it is not the name of the operation. */
-const MESSAGE_TYPES: ReadonlyMap<string, string> = new Map([
-  ['ticks', 'tick'],
-  ['ticks_history', 'history'],
-  ['other', 'error'],
-])
 
 /**
  * One answer for many browsers. Pages of one build ask with the same `req_id`, so the latest frame often fits the next browser.
@@ -76,6 +70,5 @@ export function localAnswer({ operation, prefix }: FeedRequest, value: unknown):
 
 function errorAnswer(request: Pick<FeedRequest, 'operation' | 'prefix'>, code: string, message: string): Buffer {
   const { operation, prefix } = request
-  const type = MESSAGE_TYPES.get(operation) ?? operation
-  return frameOf(prefix, Buffer.from(`"error":${JSON.stringify({ code, message })},"msg_type":"${type}"}`))
+  return frameOf(prefix, Buffer.from(refusing(operation, code, message)))
 }

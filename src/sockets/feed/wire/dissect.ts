@@ -1,4 +1,4 @@
-import { eachMember } from './json-text.ts'
+import { eachMember } from '../../json-text.ts'
 
 /** A message from upstream: what the feed must know about it, and the text that browsers get. */
 export interface UpstreamMessage {

@@ -1,6 +1,7 @@
 import { OPERATIONS } from '../../operations.ts'
+import { echoing } from '../../upstream-error.ts'
 import { standaloneBuffer } from './frame-of.ts'
-import { canonicalText, hasPlainNumbers, isUnambiguous, memberTexts, objectText } from './json-text.ts'
+import { canonicalText, hasPlainNumbers, isUnambiguous, memberTexts, objectText } from '../../json-text.ts'
 
 /** Real requests have a few hundred bytes. Every message of a stream repeats its request, so long ones could cause a flood. */
 const MAX_REQUEST_BYTES = 4096
@@ -131,13 +132,6 @@ function unnested(value: unknown): unknown {
 function isSharable(parsed: Record<string, unknown>): boolean {
   const { req_id: reqId = 0, passthrough = {} } = parsed
   return Number.isSafeInteger(reqId) && canonicalText(passthrough).startsWith('{')
-}
-
-/** The beginning of an answer, which repeats the text of an object, its `req_id` and its `passthrough`. */
-function echoing(text: string): string {
-  const members = memberTexts(text)
-  const own = ['req_id', 'passthrough'].map((key) => (members.has(key) ? `"${key}":${members.get(key)},` : ''))
-  return `{"echo_req":${text.trim()},${own.join('')}`
 }
 
 function withReqId(object: string, reqId: number): Buffer {

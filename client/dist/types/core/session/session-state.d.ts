@@ -23,8 +23,17 @@ export interface ActiveSession {
     /** Set when the session ends within a minute, with the limit that ends it. `extend()` helps against `idle` only. */
     readonly expiring?: 'idle' | 'absolute' | undefined;
 }
-/** The session of the user, as far as this page knows it. Decide by `status`. */
-export type SessionState = 
+/** What the operator tells all users. Show it as text. */
+export interface Notice {
+    readonly message: string;
+    /** When it ends, in seconds since 1970 by the clock of the server, which takes it back then. */
+    readonly until?: number;
+}
+/** The session of the user, as far as this page knows it. Decide by `status`. `notice` may be there in every state. */
+export type SessionState = SessionStatus & {
+    readonly notice?: Notice | undefined;
+};
+type SessionStatus = 
 /** Nothing is known yet, because the page has just been loaded. */
 {
     readonly status: 'unknown';
@@ -40,7 +49,7 @@ export type SessionState =
     readonly last?: ActiveSession | undefined;
 };
 /** The body of GET /auth/session; times are seconds of the server's clock. */
-export type SessionBody = {
+export type SessionBody = ({
     readonly authenticated: false;
     readonly now: number;
 } | {
@@ -50,10 +59,17 @@ export type SessionBody = {
     readonly idle_expires_at: number;
     readonly scope: string;
     readonly subject?: string;
+}) & {
+    readonly notice?: Notice;
 };
-/** A message of the session socket, or of another tab: the session, or why it has ended. Any other message has neither. */
-export type SessionEvent = Partial<SessionBody> & {
+/**
+ * A message of the session socket, or of another tab: the session, why it has ended, or a notice, which is null when it has
+ * ended. Any other message has none of these.
+ */
+export type SessionEvent = Partial<Omit<SessionBody, 'notice'>> & {
     readonly reason?: EndReason;
+    readonly notice?: Notice | null | undefined;
 };
 /** The value if it is a valid body; undefined for anything else, such as a response of a proxy. */
 export declare function bodyOf(value: unknown): SessionBody | undefined;
+export {};

@@ -1,0 +1,142 @@
+import type { Registry } from 'prom-client'
+import type { Session } from '../sessions/index.ts'
+import { createControlsMetrics, type ControlsMetrics } from '../telemetry/controls-metrics.ts'
+import { isInForce, NOTICE, ORDERS, subjectOf, versionOf, type Notice, type OrdersPause } from './control-document.ts'
+import { Identification, type Identify } from './identification.ts'
+import { SharedControls, type SharedControlsDependencies } from './shared-controls.ts'
+
+/** Why the orders of a session may not be sent. */
+export type Verdict = Paused | Unidentified
+
+interface Paused {
+  readonly is: 'paused'
+  /** What the operator tells the user. */
+  readonly message: string | undefined
+  /** When they may be sent again (epoch ms by the store's clock); Infinity where that is not known. */
+  readonly until: number
+  /** Whether the user may close what was bought before. */
+  readonly closing: boolean
+}
+
+/** The orders of some subjects are paused, and the session's is not known: {@link Controls.identify} it first. */
+interface Unidentified {
+  readonly is: 'unidentified'
+}
+
+/** What pages get of a notice. */
+export interface NoticeState {
+  /** A text, and the time at which it ends (epoch seconds). */
+  readonly notice?: { readonly message: string; readonly until?: number }
+}
+
+/** What the controls of a server work with. */
+export interface ControlsDependencies extends Omit<SharedControlsDependencies, 'onChange'> {
+  readonly registry: Registry
+  readonly identify: Identify
+}
+
+const UNIDENTIFIED: Unidentified = { is: 'unidentified' }
+
+/**
+ * The operator's hand on trading: whether orders may be sent, and what all users are told. It exists only where operators can
+ * change that (OPS_TOKEN). A lookup is made in memory.
+ */
+export class Controls {
+  readonly shared: SharedControls
+  readonly metrics: ControlsMetrics
+  readonly #identification: Identification
+  #all: OrdersPause | undefined
+  readonly #subjects = new Map<string, OrdersPause>()
+  /** The pause of a subject forbids closing, too. */
+  #forbidsClosing = false
+  #notice: Notice | undefined
+  readonly #listeners = new Set<() => void>()
+
+  constructor({ registry, identify, ...deps }: ControlsDependencies) {
+    this.#identification = new Identification(identify)
+    this.shared = new SharedControls({ ...deps, onChange: () => this.#refresh() })
+    this.metrics = createControlsMetrics(registry, {
+      version: () => versionOf(this.shared.document),
+      paused: () => ({ all: Number(this.#all !== undefined), subject: this.#subjects.size }),
+      notice: () => Number(this.#notice !== undefined),
+    })
+  }
+
+  /** What all users are told at present. */
+  get notice(): Notice | undefined {
+    return this.#current(this.#notice)
+  }
+
+  /** The same as pages get it: beside the state of their session. */
+  get noticeState(): NoticeState {
+    const notice = this.notice
+    if (notice === undefined) return {}
+    const { message, until } = notice
+    return { notice: { message, ...(until !== undefined && { until: Math.floor(until / 1000) }) } }
+  }
+
+  /** Calls a listener whenever the notice has changed. Returns a function that ends this. */
+  onNotice(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Why orders of this session may not be sent now; undefined if they may. */
+  verdictOn(session: Session): Verdict | undefined {
+    if (this.#all === undefined && this.#subjects.size === 0) return undefined
+    const all = this.#current(this.#all)
+    if (this.#subjects.size === 0) return paused([all])
+    const whose = this.#identification.of(session)
+    if (whose === undefined) {
+      const isEnough = all !== undefined && (!all.closing || !this.#forbidsClosing)
+      return isEnough ? paused([all]) : UNIDENTIFIED
+    }
+    // Nobody is told what is meant for one user.
+    const own = whose === 'failed' ? { closing: !this.#forbidsClosing } : this.#subjects.get(whose.subject)
+    return paused([all, this.#current(own)])
+  }
+
+  /** Asks whose session it is. Resolves once {@link verdictOn} can say more. Never rejects. */
+  identify(session: Session): Promise<void> {
+    return this.#identification.ask(session)
+  }
+
+  /** In how many seconds a pause ends by itself; undefined where that is not known. */
+  secondsUntil({ until }: Paused): number | undefined {
+    return until === Infinity ? undefined : Math.max(1, Math.ceil((until - this.shared.now) / 1000))
+  }
+
+  /** The same control unless it has ended. */
+  #current<Value extends { readonly until?: number | undefined }>(value: Value | undefined): Value | undefined {
+    return value !== undefined && (value.until ?? Infinity) > this.shared.now ? value : undefined
+  }
+
+  /** Takes over what is in force now. */
+  #refresh(): void {
+    const { document, now } = this.shared
+    const before = JSON.stringify(this.#notice)
+    this.#all = this.#notice = undefined
+    this.#subjects.clear()
+    for (const [name, control] of document) {
+      if (!isInForce(control, now)) continue
+      const subject = subjectOf(name)
+      if (name === NOTICE) this.#notice = control.value as Notice
+      else if (name === ORDERS) this.#all = control.value as OrdersPause
+      else if (subject !== undefined) this.#subjects.set(subject, control.value as OrdersPause)
+    }
+    this.#forbidsClosing = [...this.#subjects.values()].some(({ closing }) => !closing)
+    if (JSON.stringify(this.#notice) !== before) for (const listener of this.#listeners) listener()
+  }
+}
+
+/** All of these at once; undefined where there is none. */
+function paused(pauses: readonly (OrdersPause | undefined)[]): Paused | undefined {
+  const inForce = pauses.filter((pause) => pause !== undefined)
+  if (inForce.length === 0) return undefined
+  return {
+    is: 'paused',
+    message: inForce.find(({ message }) => message !== undefined)?.message,
+    until: Math.max(...inForce.map(({ until = Infinity }) => until)),
+    closing: inForce.every(({ closing }) => closing),
+  }
+}

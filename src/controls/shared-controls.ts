@@ -1,0 +1,246 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Envelope } from '../sessions/index.ts'
+import { CONTROLLED_KEY, CONTROLS_KEY } from '../store/keys.ts'
+import type { SessionIndex } from '../store/session-index.ts'
+import { StoreUnavailable, type ConfirmableWrites, type SharedState } from '../store/store.ts'
+import { polls } from '../time/polls.ts'
+import { merged, parseControls, textOf, versionOf, type Control, type ControlDocument } from './control-document.ts'
+
+/**
+ * All instances must obey within a second. A channel would be faster, but its messages may be lost, so that the document would
+ * have to be read as often all the same.
+ */
+const POLL_MS = 300
+/** How often an instance says which version it has, and for how long that counts. */
+const REPORT_MS = 10_000
+const REPORTED_MS = 30_000
+/** While secrets are rolled out, instances differ in which one is the first, so they do not seal anew all the time. */
+const RESEAL_MS = 60_000
+/** The document stays until it is replaced. */
+const KEPT_MS = 10 * 365 * 86_400_000
+/** How often a change is tried if other instances are faster. Each time, one of them has made its change. */
+const MAX_TRIES = 20
+/** Made into a key together with a server secret. The document has no holder with a secret of its own. */
+const PURPOSE = 'controls of operators'
+
+const NOTHING: ControlDocument = new Map()
+
+/** What the controls of an instance work with. */
+export interface SharedControlsDependencies {
+  readonly store: Pick<SharedState, 'readMarked'>
+  /** For writes that must outlive a failover; the store itself where no replica needs to confirm. */
+  readonly confirmed: ConfirmableWrites
+  readonly index: SessionIndex
+  readonly envelope: Envelope
+  readonly log: Pick<FastifyBaseLogger, 'error'>
+  /** Called after each change of the document, and after each poll, since controls end by themselves. */
+  readonly onChange: () => void
+}
+
+/** An instance, and the version that it obeyed when it last said so. */
+export interface InstanceReport {
+  readonly instance: string
+  readonly version: number
+  /** Epoch ms by the store's clock. */
+  readonly seenAt: number
+}
+
+/** What the store holds. */
+interface Stored {
+  readonly text: string
+  /** Undefined if no secret of this instance opens it. */
+  readonly document: ControlDocument | undefined
+}
+
+/** Makes the next version of one control. Undefined for a change that must not be made. */
+export type Change = (version: number, now: number) => readonly [name: string, control: Control] | undefined
+
+/** The outcome of a change. */
+export type Changed =
+  /** The change has an effect here. `isShared` tells whether the store has it, so that all instances learn of it. */
+  { readonly is: 'changed'; readonly version: number; readonly isShared: boolean } | { readonly is: 'refused' }
+
+/**
+ * The controls of this instance and, through the store, of all others. Each instance reads the document several times a second.
+ * It writes its own version back to a store that has forgotten it, or has an older one.
+ */
+export class SharedControls {
+  /** Names this instance for operators: its host, its process, and a word for several in one process. */
+  readonly instance = `${hostname()}/${process.pid}/${randomBytes(3).toString('hex')}`
+  readonly #id = randomBytes(9).toString('base64url')
+  readonly #deps: SharedControlsDependencies
+  #document = NOTHING
+  #stored: Stored | undefined
+  #hasRead = false
+  /** The store may not have all that this instance has, or not on its replicas. */
+  #isUnconfirmed = false
+  /** The store's clock less the monotonic clock of this process (ms). Never more than that, so that no control ends early. */
+  #aheadMs = Date.now() - performance.now()
+  #reported = { version: -1, at: -Infinity }
+  #resealedAt = -Infinity
+  #turn: Promise<unknown> = Promise.resolve()
+  #endPolls: () => void = () => undefined
+
+  constructor(deps: SharedControlsDependencies) {
+    this.#deps = deps
+  }
+
+  get document(): ControlDocument {
+    return this.#document
+  }
+
+  /** The store's clock, as far as this process knows it (epoch ms). */
+  get now(): number {
+    return performance.now() + this.#aheadMs
+  }
+
+  /** What an operator should know. */
+  get warnings(): string[] {
+    if (!this.#hasRead) return ['controls have not been read yet: this instance pauses no orders and shows no notice']
+    if (this.#stored === undefined || this.#stored.document !== undefined) return []
+    return ['controls cannot be read: no secret of this instance opens them (SESSION_SECRETS)']
+  }
+
+  /** Reads the document, and again and again from now on. */
+  async open(): Promise<void> {
+    await this.#poll()
+    this.#endPolls = polls(() => this.#poll(), POLL_MS)
+  }
+
+  /** Makes a change, which has an effect here even if the store is away. Never rejects because of that. */
+  change(change: Change): Promise<Changed> {
+    return this.#exclusively(async () => {
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const isReadable = await this.#tryRead()
+        const next = change(versionOf(this.#document) + 1, this.now)
+        if (next === undefined) return { is: 'refused' }
+        this.#document = new Map(this.#document).set(...next)
+        this.#isUnconfirmed = true
+        this.#deps.onChange()
+        const [, { version }] = next
+        if (!isReadable) return { is: 'changed', version, isShared: false }
+        const isWritten = await this.#tryWrite()
+        if (isWritten !== false) return { is: 'changed', version, isShared: isWritten === true }
+      }
+      return { is: 'changed', version: versionOf(this.#document), isShared: false }
+    })
+  }
+
+  /** The instances that have reported lately. @throws StoreUnavailable */
+  async reports(): Promise<InstanceReport[]> {
+    await this.#exclusively(async () => {
+      await this.#read()
+      await this.#report()
+    })
+    const entries = await this.#deps.index.list(CONTROLLED_KEY)
+    return entries.map(({ value, expiresAt }) => {
+      const [version, instance = ''] = value.split('@')
+      return { instance, version: Number(version), seenAt: expiresAt - REPORTED_MS }
+    })
+  }
+
+  /** Ends the polls. Other instances see that this one is gone. Never rejects. */
+  async close(): Promise<void> {
+    this.#endPolls()
+    await this.#exclusively(() => this.#deps.index.remove(CONTROLLED_KEY, [this.#id])).catch(() => undefined)
+  }
+
+  /** Never rejects. */
+  async #poll(): Promise<void> {
+    await this.#exclusively(async () => {
+      if (!(await this.#tryRead())) return
+      if (this.#mustWrite()) await this.#tryWrite()
+      await unlessDown(this.#report())
+    }).catch((error: unknown) => this.#deps.log.error({ err: error }, 'controls could not be read'))
+    this.#deps.onChange()
+  }
+
+  /** Returns false while the store is away, and while what it has cannot be opened here. */
+  async #tryRead(): Promise<boolean> {
+    if ((await unlessDown(this.#read())) === undefined) return false
+    return this.#stored === undefined || this.#stored.document !== undefined
+  }
+
+  /** @throws StoreUnavailable */
+  async #read(): Promise<true> {
+    const { store, envelope } = this.#deps
+    const known = this.#stored
+    const { value, isKnown, now } = await store.readMarked(CONTROLS_KEY, known === undefined ? '' : markOf(known.text))
+    // The clock was read before this moment, so it is at least as late as that now.
+    this.#aheadMs = now - performance.now()
+    this.#hasRead = true
+    if (isKnown) return true
+    const opened = value && envelope.open(CONTROLS_KEY, PURPOSE, sealedPart(value))
+    const document = opened ? parseControls(opened) : undefined
+    this.#stored = value === undefined ? undefined : { text: value, document }
+    const held = merged(document ?? NOTHING, NOTHING, now)
+    this.#document = merged(this.#document, held, now)
+    if (textOf(held) !== textOf(this.#document)) this.#isUnconfirmed = true
+    return true
+  }
+
+  /** Whether the store has less than this instance, or has it under a secret that will be removed. */
+  #mustWrite(): boolean {
+    if (this.#stored === undefined || this.#isUnconfirmed) return true
+    if (this.#deps.envelope.isCurrent(sealedPart(this.#stored.text))) return false
+    return performance.now() - this.#resealedAt >= RESEAL_MS
+  }
+
+  /** Returns false if another instance was faster, and undefined while the store is away. */
+  async #tryWrite(): Promise<boolean | undefined> {
+    const { confirmed, envelope } = this.#deps
+    const mark = randomBytes(6).toString('base64url')
+    const text = `${mark} ${envelope.seal(CONTROLS_KEY, PURPOSE, textOf(this.#document))}`
+    const until = Math.floor(this.now) + KEPT_MS
+    this.#resealedAt = performance.now()
+    const isWritten = await unlessDown(
+      this.#stored === undefined
+        ? confirmed.create(CONTROLS_KEY, text, until)
+        : confirmed.replace(CONTROLS_KEY, this.#stored.text, text, until),
+    )
+    if (isWritten === true) {
+      this.#stored = { text, document: this.#document }
+      this.#isUnconfirmed = false
+    }
+    return isWritten
+  }
+
+  /** Says which version this instance obeys. @throws StoreUnavailable */
+  async #report(): Promise<void> {
+    const version = versionOf(this.#document)
+    const isDue = performance.now() - this.#reported.at >= REPORT_MS
+    if (version === this.#reported.version && !isDue) return
+    const expiresAt = Math.floor(this.now) + REPORTED_MS
+    const value = `${version}@${this.instance}`
+    await this.#deps.index.add(CONTROLLED_KEY, { id: this.#id, value, expiresAt }, 0)
+    this.#reported = { version, at: performance.now() }
+  }
+
+  /** One after the other: a change must not be based on what a poll is about to replace. */
+  #exclusively<Result>(task: () => Promise<Result>): Promise<Result> {
+    const turn = this.#turn.then(task)
+    this.#turn = turn.catch(() => undefined)
+    return turn
+  }
+}
+
+/** The first word of a stored text. */
+function markOf(text: string): string {
+  return text.split(' ', 1)[0] ?? ''
+}
+
+function sealedPart(text: string): string {
+  return text.slice(markOf(text).length + 1)
+}
+
+/** Undefined while the store is away. */
+async function unlessDown<Result>(asked: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof StoreUnavailable) return undefined
+    throw error
+  }
+}

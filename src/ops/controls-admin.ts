@@ -1,0 +1,114 @@
+import type { FastifyBaseLogger } from 'fastify'
+import {
+  isInForce,
+  NOTICE,
+  ORDERS,
+  ordersOf,
+  subjectOf,
+  versionOf,
+  type Control,
+  type Notice,
+  type OrdersPause,
+} from '../controls/control-document.ts'
+import type { Controls } from '../controls/controls.ts'
+import type { InstanceReport } from '../controls/shared-controls.ts'
+import type { Requester } from '../http/requester.ts'
+import type { Sessions } from '../sessions/index.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import { audit } from '../telemetry/audit/audit.ts'
+
+/** What an operator sets or lifts. */
+export type ControlChange =
+  /** `value` is null to lift the pause. Without a subject it concerns all users. */
+  | { readonly control: 'orders'; readonly subject?: string; readonly value: OrdersPause | null }
+  | { readonly control: 'notice'; readonly value: Notice | null }
+
+/** What an operator asks for. */
+export type ControlsCommand =
+  | { readonly is: 'show'; readonly requester: Requester }
+  | { readonly is: 'change'; readonly change: ControlChange; readonly requester: Requester }
+
+/** A control in force, by its name. */
+export type ShownControl = readonly [name: string, control: Control]
+
+/** What became of a {@link ControlsCommand}. */
+export type ControlsOutcome =
+  | {
+      readonly is: 'shown'
+      readonly instance: string
+      readonly version: number
+      readonly controls: readonly ShownControl[]
+      /** Undefined while the store is away. */
+      readonly reports: readonly InstanceReport[] | undefined
+    }
+  /** Unless it is shared, only this instance knows of it until the store is back. */
+  | { readonly is: 'changed'; readonly version: number; readonly isShared: boolean }
+  /** Nothing was changed: the time at which it was to end is over, or too far away. */
+  | { readonly is: 'wrongUntil' }
+  /** Nothing was changed: as many subjects are paused as may be. */
+  | { readonly is: 'tooMany' }
+  /** Sessions have no subject here. */
+  | { readonly is: 'noSubjects' }
+
+/** Every instance holds all of them in memory. */
+export const MAX_SUBJECTS = 1000
+/** An `until` later than this is more likely to be in milliseconds. */
+const MAX_AHEAD_MS = 10 * 366 * 86_400_000
+
+/** Makes the function that shows and changes the controls for operators. It writes an audit line for each change. */
+export function controlsAdmin(
+  controls: Controls,
+  deps: { readonly sessions: Sessions; readonly hasSubjects: boolean; readonly log: FastifyBaseLogger },
+): (command: ControlsCommand) => Promise<ControlsOutcome> {
+  return async (command) => (command.is === 'show' ? show(controls) : change(controls, command, deps))
+}
+
+async function show({ shared }: Controls): Promise<ControlsOutcome> {
+  const reports = await shared.reports().catch((error: unknown) => {
+    if (error instanceof StoreUnavailable) return undefined
+    throw error
+  })
+  const { document, now, instance } = shared
+  const inForce = [...document].filter(([, control]) => isInForce(control, now))
+  return { is: 'shown', instance, version: versionOf(document), controls: inForce, reports }
+}
+
+async function change(
+  { shared, metrics }: Controls,
+  { change, requester }: Extract<ControlsCommand, { is: 'change' }>,
+  { sessions, hasSubjects, log }: Parameters<typeof controlsAdmin>[1],
+): Promise<ControlsOutcome> {
+  const { control, value } = change
+  const subject = control === 'orders' ? change.subject : undefined
+  if (subject !== undefined && !hasSubjects) return { is: 'noSubjects' }
+  const name = control === 'notice' ? NOTICE : subject === undefined ? ORDERS : ordersOf(subject)
+  let refusal: 'wrongUntil' | 'tooMany' | undefined
+  const outcome = await shared.change((version, now) => {
+    const { until = Infinity } = value ?? {}
+    if (until <= now || (until !== Infinity && until > now + MAX_AHEAD_MS)) refusal = 'wrongUntil'
+    else if (value !== null && subject !== undefined && isFull(shared, name)) refusal = 'tooMany'
+    return refusal === undefined ? [name, { version, at: Math.floor(now), value }] : undefined
+  })
+  if (outcome.is === 'refused') return { is: refusal ?? 'wrongUntil' }
+  const action = value === null ? 'lifted' : 'set'
+  metrics.changes.inc({ control, action })
+  audit(log, 'controls_changed', {
+    control,
+    action,
+    version: outcome.version,
+    ...(!outcome.isShared && { outcome: 'here_only' }),
+    ...(subject !== undefined && { subject: sessions.subjectTag(subject) }),
+    ...(value?.message !== undefined && { text: value.message }),
+    ...(value?.until !== undefined && { until: Math.floor(value.until / 1000) }),
+    ...(value !== null && 'closing' in value && { closing: value.closing ? 'allowed' : 'paused' }),
+    ...requester,
+  })
+  return outcome
+}
+
+function isFull({ document, now }: Controls['shared'], name: string): boolean {
+  const subjects = [...document].filter(
+    ([other, control]) => subjectOf(other) !== undefined && other !== name && isInForce(control, now),
+  )
+  return subjects.length >= MAX_SUBJECTS
+}

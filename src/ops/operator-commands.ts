@@ -1,0 +1,48 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Controls } from '../controls/controls.ts'
+import type { Sessions, Subjects } from '../sessions/index.ts'
+import { controlsAdmin, type ControlsCommand, type ControlsOutcome } from './controls-admin.ts'
+import { sessionAdmin, type AdminCommand, type AdminOutcome } from './session-admin.ts'
+
+/** What an operator asks of a server. It crosses the channel between processes, so it is plain data. */
+export type OperatorCommand = AdminCommand | ControlsCommand
+
+/** What became of it, which crosses the channel too. */
+export type OperatorOutcome =
+  | AdminOutcome
+  | ControlsOutcome
+  /** No worker answers, or the server is still starting. */
+  | { readonly is: 'noWorker' }
+  | { readonly is: 'failed' }
+
+/** Runs a command, in this process or in a worker. Never rejects. */
+export type RunCommand = (command: OperatorCommand) => Promise<OperatorOutcome>
+
+/** Makes the function that does in this process what operators ask. */
+export function operatorCommands(deps: {
+  readonly sessions: Sessions
+  /** Absent where sessions have no subject. */
+  readonly subjects: Subjects | undefined
+  /** Absent where operators have no token. */
+  readonly controls: Controls | undefined
+  readonly log: FastifyBaseLogger
+}): RunCommand {
+  const { sessions, subjects, controls, log } = deps
+  const runSessions = subjects && sessionAdmin(sessions, subjects, log)
+  const runControls = controls && controlsAdmin(controls, { sessions, hasSubjects: subjects !== undefined, log })
+  return async (command) => {
+    try {
+      if (command.is === 'show' || command.is === 'change') return (await runControls?.(command)) ?? { is: 'noWorker' }
+      return (await runSessions?.(command)) ?? { is: 'noSubjects' }
+    } catch (error) {
+      log.error({ err: error }, 'an order of an operator failed')
+      return { is: 'failed' }
+    }
+  }
+}
+
+/** Whether another worker has to run the command, too. */
+export function isForNextWorker(outcome: OperatorOutcome): boolean {
+  if (outcome.is === 'changed') return !outcome.isShared
+  return outcome.is === 'storeDown' || outcome.is === 'noWorker'
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto'
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
+import { isWellEncoded } from '../config/authorization-params.ts'
+import { loggedAddress, type Requester } from '../http/requester.ts'
+import type { RunCommand } from './operator-commands.ts'
+
+/** What the routes of operators need. */
+export interface OperatorRoutesOptions {
+  /** The secret of the operators (OPS_TOKEN). */
+  readonly token: string
+  readonly runCommand: RunCommand
+  readonly log: FastifyBaseLogger
+}
+
+/** The query of a URL, without characters that must be percent-encoded and have another meaning as they are. */
+const QUERY = /^[^?#]*\?([!"$-~]*)$/
+
+/**
+ * The parameters of a query, by name; absent where they are not given. It refuses whatever it would have to ignore or to guess: an
+ * ignored tag would end all sessions instead of one.
+ */
+export function readQuery<Name extends string>(
+  { url }: FastifyRequest,
+  names: readonly Name[],
+): Partial<Record<Name, string>> | { readonly error: string } {
+  if (!url.includes('?') && !url.includes('#')) return {}
+  const query = QUERY.exec(url)?.[1]
+  // Otherwise it would be the query of another subject.
+  if (query === undefined || !isWellEncoded(query)) return { error: 'The query must be percent-encoded UTF-8' }
+  const parameters = [...new URLSearchParams(query)]
+  const given = parameters.map(([name]) => name)
+  if (new Set(given).size < given.length || given.some((name) => !(names as readonly string[]).includes(name))) {
+    return {
+      error: names.length === 0 ? 'There are no parameters' : `The query may have only ${names.join(' and ')}, once`,
+    }
+  }
+  const empty = parameters.find(([, value]) => value === '')
+  if (empty !== undefined) return { error: `${empty[0]} must not be empty` }
+  return Object.fromEntries(parameters) as Partial<Record<Name, string>>
+}
+
+/** Names the request for the audit, and in the response. */
+export function requesterOf({ ip }: FastifyRequest, reply: FastifyReply): Requester {
+  const reqId = randomUUID()
+  reply.header('x-request-id', reqId)
+  return { reqId, client: loggedAddress(ip) }
+}
+
+/** Sends a 503. */
+export function unavailable(
+  reply: FastifyReply,
+  body: { readonly error: string; readonly [name: string]: unknown },
+): FastifyReply {
+  return reply.code(503).header('retry-after', '1').send(body)
+}

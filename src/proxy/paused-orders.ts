@@ -1,0 +1,19 @@
+import type { Controls } from '../controls/controls.ts'
+import { Problem } from '../problem.ts'
+import type { Session } from '../sessions/index.ts'
+
+/** Returns at once unless orders are paused for the user of this session, or may be. @throws Problem orders_paused */
+export async function requireUnpaused(controls: Controls, session: Session): Promise<void> {
+  let verdict = controls.verdictOn(session)
+  while (verdict?.is === 'unidentified') {
+    await controls.identify(session)
+    verdict = controls.verdictOn(session)
+  }
+  if (verdict === undefined) return
+  controls.metrics.refusals.inc({ by: 'call' })
+  const retryAfterSeconds = controls.secondsUntil(verdict)
+  throw new Problem('orders_paused', {
+    ...(verdict.message !== undefined && { detail: verdict.message }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  })
+}

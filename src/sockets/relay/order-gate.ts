@@ -1,0 +1,32 @@
+import type { Controls } from '../../controls/controls.ts'
+import type { Session } from '../../sessions/index.ts'
+import { ordersPaused, readPaused } from './paused-message.ts'
+
+/** What becomes of a message: it passes, it is answered with this refusal, or it has to wait until more is known. */
+type Passage = 'passes' | Buffer | Promise<void>
+
+/** Decides which messages of a browser reach upstream. */
+export interface OrderGate {
+  /** Whether messages must be judged at present. If not, none is looked at. */
+  readonly isClosed: boolean
+  judge(message: Buffer, isBinary: boolean): Passage
+}
+
+/** The gate of a trading socket: while orders of its user are paused, only messages that are certainly no orders pass. */
+export function orderGate(controls: Controls, session: Session): OrderGate {
+  return {
+    get isClosed() {
+      return controls.verdictOn(session) !== undefined
+    },
+    judge(message, isBinary) {
+      const verdict = controls.verdictOn(session)
+      if (verdict === undefined) return 'passes'
+      const read = readPaused(message, isBinary)
+      if (read.kind === 'read') return 'passes'
+      if (verdict.is === 'unidentified') return controls.identify(session)
+      if (read.kind === 'closing' && verdict.closing) return 'passes'
+      controls.metrics.refusals.inc({ by: 'message' })
+      return ordersPaused(message, read, verdict.message)
+    },
+  }
+}

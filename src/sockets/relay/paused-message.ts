@@ -1,0 +1,115 @@
+import { isUnambiguous } from '../json-text.ts'
+import { operationOf } from '../operations.ts'
+import { echoing, refusing } from '../upstream-error.ts'
+
+/** What a message is, as far as that is beyond doubt. */
+export interface PausedMessage {
+  /** `read`: it changes nothing, or stops an automation. `closing`: it closes what was bought. Anything else may be an order. */
+  readonly kind: 'read' | 'closing' | 'order'
+  /** Its text if it is a JSON object that may be repeated in an answer. */
+  readonly text: string | undefined
+}
+
+/** A longer message is no read of a page, and would cost time. */
+const MAX_BYTES = 16_384
+const MAX_DEPTH = 16
+
+/** What a request may have besides the member that names its operation. */
+const OF_ALL = ['req_id', 'passthrough']
+const TERMS = (
+  'amount barrier barrier2 basis cancellation contract_type currency date_expiry duration duration_unit growth_rate ' +
+  'limit_order multiplier payout_per_point selected_tick underlying_symbol'
+).split(' ')
+const PERIOD = ['date_from', 'date_to', 'description', 'limit', 'offset']
+
+/** The operations that pass while orders are paused, with the other members that each may have (docs/upstream.md, Orders paused). */
+export const READS: Readonly<Record<string, readonly string[]>> = {
+  active_symbols: ['contract_type'],
+  auto_get: [],
+  auto_list: [],
+  auto_list_strategies: [],
+  auto_pause: [],
+  auto_stop: [],
+  balance: ['subscribe'],
+  contract_update_history: ['contract_id', 'limit'],
+  contracts_for: ['currency'],
+  contracts_list: ['detail'],
+  forget: [],
+  forget_all: [],
+  ping: [],
+  portfolio: ['contract_type'],
+  profit_table: ['contract_type', 'sort', ...PERIOD],
+  proposal: ['subscribe', ...TERMS],
+  proposal_open_contract: ['contract_id', 'subscribe'],
+  statement: ['action_type', ...PERIOD],
+  ticks: ['subscribe'],
+  ticks_history: ['adjust_start_time', 'count', 'end', 'granularity', 'start', 'style', 'subscribe'],
+  time: [],
+  trading_times: [],
+  transaction: ['subscribe'],
+}
+
+/** Those that close what was bought, and pass unless that is paused, too. */
+export const CLOSINGS: Readonly<Record<string, readonly string[]>> = { cancel: [], sell: ['price'] }
+
+const MEMBERS = membersOf(READS)
+const CLOSING_MEMBERS = membersOf(CLOSINGS)
+
+const UNREADABLE: PausedMessage = { kind: 'order', text: undefined }
+
+/**
+ * Reads a message of a browser while orders are paused. Upstream may have another parser than this server, so a message counts as
+ * what it seems to be only where all parsers agree: it is a JSON object, none of its objects has a member twice, and it has an
+ * operation of the lists and no member that is not of that operation.
+ */
+export function readPaused(message: Buffer, isBinary: boolean): PausedMessage {
+  if (isBinary || message.length > MAX_BYTES) return UNREADABLE
+  const text = message.toString()
+  const value = parsedObject(text)
+  if (value === undefined) return UNREADABLE
+  const depth = depthOf(text)
+  if (depth > MAX_DEPTH) return UNREADABLE
+  const names = Object.keys(value)
+  if (!isUnambiguous(text, value)) return { kind: 'order', text }
+  if (isListed(MEMBERS, names)) return { kind: 'read', text }
+  return { kind: isListed(CLOSING_MEMBERS, names) ? 'closing' : 'order', text }
+}
+
+/** The answer to a message that must not pass: an error in upstream's shape. */
+export function ordersPaused(message: Buffer, { text }: PausedMessage, why: string | undefined): Buffer {
+  const operation = text === undefined ? 'other' : operationOf(message)
+  const end = refusing(operation, 'OrdersPaused', why ?? 'Orders are paused.')
+  return Buffer.from((text === undefined ? '{' : echoing(text)) + end)
+}
+
+function membersOf(operations: Readonly<Record<string, readonly string[]>>): ReadonlyMap<string, ReadonlySet<string>> {
+  return new Map(Object.entries(operations).map(([name, others]) => [name, new Set([name, ...others, ...OF_ALL])]))
+}
+
+/** Whether one of the names is an operation, and all are members of it. */
+function isListed(operations: typeof MEMBERS, names: readonly string[]): boolean {
+  return names.some((name) => {
+    const members = operations.get(name)
+    return members !== undefined && names.every((each) => members.has(each))
+  })
+}
+
+function parsedObject(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** How deep the brackets of a valid JSON text are nested. */
+function depthOf(json: string): number {
+  let depth = 0
+  let deepest = 0
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
+    if (token === '{' || token === '[') deepest = Math.max(deepest, ++depth)
+    else if (token === '}' || token === ']') depth--
+  }
+  return deepest
+}

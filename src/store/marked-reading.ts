@@ -1,0 +1,18 @@
+import type { RedisCommands } from './redis-link.ts'
+import { NOW, runScript, type Ask } from './scripts.ts'
+import type { MarkedReading } from './store.ts'
+
+/** Reads a value unless it begins with the mark that is known already, and the server's time. */
+const READ_MARKED = `${NOW}
+local value = redis.call('GET', KEYS[1])
+if value and string.match(value, '^%S*') == ARGV[1] then return {1, false, now} end
+return {0, value, now}`
+
+type Reply = [isKnown: number, value: string | null, now: number]
+
+/** {@link SharedState.readMarked} in Redis. @param ask runs commands whose keys the server does not track */
+export async function readMarked(ask: Ask<RedisCommands>, key: string, mark: string): Promise<MarkedReading> {
+  const reply = await ask((redis) => runScript(redis, READ_MARKED, [key], [mark]))
+  const [isKnown, value, now] = reply as Reply
+  return { isKnown: isKnown === 1, value: value ?? undefined, now }
+}

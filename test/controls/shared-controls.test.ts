@@ -1,0 +1,265 @@
+import { test, type Test } from 'tap'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { freePort } from '../../sandbox/listening.ts'
+import { startRedis } from '../../sandbox/redis-process.ts'
+import { control, controlsWorld, pause, shown } from '../support/controls/controls-world.ts'
+import { storeClient } from '../support/login/token-endpoint.ts'
+import { SECRETS, testRedis, testServer, type TestServer } from '../support/server/world.ts'
+import { IDENTITY } from '../support/login/identity-world.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { until } from '../support/time/until.ts'
+
+const PAUSED = { status: 503, json: { code: 'orders_paused' } }
+const KEY = 'bff:1:controls'
+
+/** Redis on a port that stays, so that it can go and come back empty. */
+async function restartable(t: Test) {
+  const port = await freePort()
+  let redis = await startRedis([], port)
+  t.teardown(() => redis.close())
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    stop: () => redis.close(),
+    start: async () => void (redis = await startRedis([], port)),
+  }
+}
+
+const instances = (t: Test, url: string, count: number, settings: Record<string, string> = {}) =>
+  Promise.all(
+    Array.from({ length: count }, async () =>
+      testServer(t, { ...ALONE, ...IDENTITY, SESSION_SECRETS: SECRETS, REDIS_URL: url, ...settings }),
+    ),
+  )
+
+const seesVersion = (server: { opsUrl: string }, version: number): Promise<void> =>
+  until(async () => (await shown(server)).version === version, `version ${version}`)
+
+await test('controls survive a restart of all instances, and are sealed', async (t) => {
+  const redis = await testRedis(t)
+  const [first] = await instances(t, redis.url, 1)
+  if (first === undefined) throw new Error('no server')
+  await pause(first, { subject: 'CR-of-a-user', message: 'a message' })
+  await control(first, 'PUT', '/notice', { message: 'a notice' })
+  await first.close()
+  const [second] = await instances(t, redis.url, 1)
+  if (second === undefined) throw new Error('no server')
+  t.match(await shown(second), {
+    version: 2,
+    orders: null,
+    subjects: [{ subject: 'CR-of-a-user', message: 'a message', closing: true, version: 1 }],
+    notice: { message: 'a notice', version: 2 },
+    instances: [{ version: 2 }],
+  })
+  const client = await storeClient(t, { redis })
+  t.notMatch(await client.get(KEY), /CR-of-a-user|a message|a notice/)
+})
+
+await test('GET /controls names every instance and the version that it obeys; one that is gone disappears', async (t) => {
+  const redis = await testRedis(t)
+  const [first, second, third] = await instances(t, redis.url, 3)
+  if (first === undefined || second === undefined || third === undefined) throw new Error('no server')
+  await pause(first)
+  await until(async () => {
+    const { instances: all } = await shown(first)
+    return all.length === 3 && all.every(({ version }) => version === 1)
+  })
+  const { instances: all, instance } = await shown(second)
+  t.equal(new Set(all.map((each) => each.instance)).size, 3)
+  t.ok(all.some((each) => each.instance === instance))
+  for (const { seen_at: seenAt } of all) t.ok(Math.abs(seenAt - Date.now() / 1000) < 30)
+  await third.close()
+  t.equal((await shown(first)).instances.length, 2)
+})
+
+await test('while Redis is away a PUT pauses that instance and says so with 503; when it is back, empty, all learn of it', async (t) => {
+  const redis = await restartable(t)
+  const [first, second] = await instances(t, redis.url, 2)
+  if (first === undefined || second === undefined) throw new Error('no server')
+  await control(first, 'PUT', '/notice', { message: 'before' })
+  await seesVersion(second, 1)
+  await redis.stop()
+  const answer = await pause(first, { message: 'away' })
+  t.match(answer, { status: 503, json: { version: 2, error: /only this instance/ } })
+  t.equal(answer.headers.get('retry-after'), '1')
+  t.match(
+    first.log.find(({ audit, control: what }) => audit === 'controls_changed' && what === 'orders'),
+    { outcome: 'here_only' },
+  )
+  const { status, json } = await control(first, 'GET', '')
+  t.match(
+    { status, json },
+    { status: 503, json: { version: 2, orders: { message: 'away' }, notice: { message: 'before' } } },
+  )
+  t.match((await control(second, 'GET', '')).json, { version: 1, orders: null, notice: { message: 'before' } })
+  await redis.start()
+  await seesVersion(second, 2)
+  t.match(
+    await shown(second),
+    { orders: { message: 'away' }, notice: { message: 'before' } },
+    'nothing is lost with Redis',
+  )
+})
+
+await test('two instances that were cut off from Redis keep what each was told, and the higher version of the same control', async (t) => {
+  const redis = await restartable(t)
+  const [first, second] = await instances(t, redis.url, 2)
+  if (first === undefined || second === undefined) throw new Error('no server')
+  await pause(first, { message: 'old' })
+  await seesVersion(second, 1)
+  await redis.stop()
+  await pause(first, { subject: 'CR1' })
+  await control(first, 'DELETE', '/orders')
+  await control(second, 'PUT', '/notice', { message: 'from the second' })
+  await redis.start()
+  const expected = { orders: null, subjects: [{ subject: 'CR1' }], notice: { message: 'from the second' }, version: 3 }
+  for (const server of [first, second]) {
+    await seesVersion(server, 3)
+    await until(async () => (await shown(server)).notice !== null && (await shown(server)).subjects.length === 1)
+    t.match(await shown(server), expected)
+  }
+})
+
+await test('an instance writes the controls back to a store that has forgotten them, and never an older version over a newer', async (t) => {
+  const redis = await testRedis(t)
+  const [first, second] = await instances(t, redis.url, 2)
+  if (first === undefined || second === undefined) throw new Error('no server')
+  const client = await storeClient(t, { redis })
+  await pause(first, { message: 'one' })
+  await seesVersion(second, 1)
+  const old = (await client.get(KEY)) ?? ''
+  await client.del(KEY)
+  await until(async () => (await client.exists(KEY)) === 1)
+  t.match(await shown(second), { version: 1, orders: { message: 'one' } })
+  await control(first, 'DELETE', '/orders')
+  await seesVersion(second, 2)
+  await client.set(KEY, old)
+  await until(async () => (await client.get(KEY)) !== old, 'the newer version is written back')
+  t.match(await shown(second), { version: 2, orders: null })
+  t.match(await shown(first), { version: 2, orders: null })
+})
+
+await test('a new first secret seals the controls anew, so that the old one can go', async (t) => {
+  const redis = await testRedis(t)
+  const fresh = 'another-secret-of-thirty-two-bytes-or-more'
+  const client = await storeClient(t, { redis })
+  const roll = async (secrets: string) => {
+    const [server] = await instances(t, redis.url, 1, { SESSION_SECRETS: secrets })
+    if (server === undefined) throw new Error('no server')
+    return server
+  }
+  const first = await roll(SECRETS)
+  await pause(first, { message: 'kept' })
+  const old = await client.get(KEY)
+  await first.close()
+  const second = await roll(`${SECRETS},${fresh}`)
+  t.match(await shown(second), { orders: { message: 'kept' } })
+  t.equal(await client.get(KEY), old)
+  await second.close()
+  const third = await roll(`${fresh},${SECRETS}`)
+  await until(async () => (await client.get(KEY)) !== old)
+  await third.close()
+  const last = await roll(fresh)
+  t.match(await shown(last), { orders: { message: 'kept' }, version: 1 })
+  const stranger = await roll(SECRETS)
+  const written = await client.get(KEY)
+  t.match(await (await fetch(`${stranger.opsUrl}/readyz`)).json(), {
+    warnings: [/controls cannot be read/],
+  })
+  t.match(await pause(stranger), { status: 503 })
+  t.equal(await client.get(KEY), written, 'what it cannot read it does not replace')
+})
+
+await test('instances with different first secrets do not take turns at sealing', async (t) => {
+  const redis = await testRedis(t)
+  const fresh = 'another-secret-of-thirty-two-bytes-or-more'
+  const [first] = await instances(t, redis.url, 1, { SESSION_SECRETS: `${SECRETS},${fresh}` })
+  const [second] = await instances(t, redis.url, 1, { SESSION_SECRETS: `${fresh},${SECRETS}` })
+  if (first === undefined || second === undefined) throw new Error('no server')
+  await pause(first)
+  await seesVersion(second, 1)
+  const client = await storeClient(t, { redis })
+  const texts = new Set<string | null>()
+  const since = Date.now()
+  await until(async () => {
+    texts.add(await client.get(KEY))
+    return Date.now() - since > 3000
+  })
+  t.ok(texts.size <= 3, `${texts.size} texts`)
+})
+
+await test('a new instance without the store obeys nothing and says so on /readyz until it has read the controls', async (t) => {
+  const redis = await restartable(t)
+  const [first] = await instances(t, redis.url, 1)
+  if (first === undefined) throw new Error('no server')
+  await pause(first)
+  await redis.stop()
+  const [late] = await instances(t, redis.url, 1)
+  if (late === undefined) throw new Error('no server')
+  const warnings = async (): Promise<string> => JSON.stringify(await (await fetch(`${late.opsUrl}/readyz`)).json())
+  t.match(await warnings(), /controls have not been read/)
+  t.match((await control(late, 'GET', '')).status, 503)
+  await redis.start()
+  await seesVersion(late, 1)
+  t.notMatch(await warnings(), /controls/)
+  t.match(await shown(late), { orders: { paused: true } })
+})
+
+await test('until is measured by the clock of Redis: orders go on by themselves, and Retry-After says when', async (t) => {
+  const world = await controlsWorld(t, { instances: 1 })
+  const { server } = world
+  const cookie = await world.user('CR1')
+  const end = Math.floor(Date.now() / 1000) + 3
+  t.equal((await pause(server, { until: end })).status, 200)
+  const refused = await world.order(server, cookie)
+  t.match(refused, PAUSED)
+  t.match(refused.headers['retry-after'], /^[123]$/)
+  t.match(await shown(server), { orders: { until: end } })
+  await until(async () => (await world.order(server, cookie)).status === 200)
+  t.ok(Date.now() >= end * 1000)
+  t.match(await shown(server), { orders: null, version: 1 })
+})
+
+/** A store whose clock is ahead. */
+class AheadStore extends MemoryStore {
+  override async readMarked(key: string, mark: string) {
+    const reading = await super.readMarked(key, mark)
+    return { ...reading, now: reading.now + 7_200_000 }
+  }
+}
+
+await test('an until that is in the past by the clock of the store is refused, whatever the clock of the instance', async (t) => {
+  const server = await testServer(t, { ...ALONE, ...IDENTITY }, new AheadStore())
+  const now = Math.floor(Date.now() / 1000)
+  t.equal((await pause(server, { until: now + 3600 })).status, 400)
+  t.equal((await pause(server, { until: now + 7300 })).status, 200)
+  t.match(await shown(server), { orders: { until: now + 7300 } })
+})
+
+await test('many changes at once on three instances are all made, each with a version of its own', async (t) => {
+  const redis = await testRedis(t)
+  const servers = await instances(t, redis.url, 3)
+  const answers = await Promise.all(
+    Array.from({ length: 30 }, (_none, at) => pause(servers[at % 3] as TestServer, { subject: `CR${at}` })),
+  )
+  t.same(new Set(answers.map(({ status }) => status)), new Set([200]))
+  t.equal(new Set(answers.map(({ json }) => json['version'])).size, 30)
+  for (const server of servers) await until(async () => (await shown(server)).subjects.length === 30)
+})
+
+await test('with IDEMPOTENCY_REPLICAS a PUT counts only once a replica has confirmed it, and is confirmed later by itself', async (t) => {
+  const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
+  const [first, second] = await instances(t, master.url, 2, { IDEMPOTENCY_REPLICAS: '1' })
+  if (first === undefined || second === undefined) throw new Error('no server')
+  const alone = await pause(first, { message: 'unconfirmed' })
+  t.match(alone, { status: 503, json: { version: 1, error: /replicas do not confirm/ } })
+  const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
+  await until(async () => {
+    const client = String(await askRedis(replica, ['EXISTS', KEY]))
+    return client === '1' && (await control(first, 'PUT', '/notice', { message: 'confirmed' })).status === 200
+  }, 'a replica confirms')
+  t.match(await shown(second), { orders: { message: 'unconfirmed' }, notice: { message: 'confirmed' } })
+  await replica.close()
+  t.equal((await control(first, 'DELETE', '/orders')).status, 503, 'the replica is gone')
+  t.match((await control(first, 'GET', '')).json, { orders: null })
+})

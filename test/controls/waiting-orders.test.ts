@@ -1,0 +1,180 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { PassThrough } from 'node:stream'
+import { test, type Test } from 'tap'
+import { control, controlsWorld, pause, type ControlsWorld } from '../support/controls/controls-world.ts'
+import { storeClient } from '../support/login/token-endpoint.ts'
+import type { TestServer } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
+import { sendTo, type Answer } from '../support/upstream/api-world.ts'
+import { answerJson } from '../support/upstream/scripted-upstream.ts'
+import { SLOW_HOST, slowNames } from '../support/upstream/slow-names.ts'
+
+const RECORDS = 'bff:1:idempotency:*'
+const PAUSED = { status: 503, json: { code: 'orders_paused' } }
+/** Longer than a body that is sent only once it is complete. */
+const LONG = 'x'.repeat(100_000)
+
+await test('orders that wait for a connection when the pause comes are not sent, and their keys are free; reads are sent', async (t) => {
+  const world = await controlsWorld(t, { instances: 1, settings: { UPSTREAM_CONNECT_SECONDS: '600' } })
+  const { upstream, orders } = world
+  const names = slowNames(t)
+  const slow = await world.instance({ API_URL: `http://${upstream.host.replace('127.0.0.1', SLOW_HOST)}` })
+  const cookie = await world.user('CR1')
+  const client = await storeClient(t, world)
+  const waiting = [
+    world.order(slow, cookie),
+    world.order(slow, cookie, '{"amount":2}', { 'idempotency-key': 'one' }),
+    world.order(slow, cookie, LONG),
+  ]
+  const read = world.read(slow, cookie)
+  await until(() => names.waiting === 4, 'each waits for a connection of its own')
+  t.equal((await client.keys(RECORDS)).length, 1)
+  const { json } = await pause(world.server)
+  await world.agreed(json['version'], [world.server, slow])
+  names.release()
+  for (const answer of await Promise.all(waiting)) t.match(answer, PAUSED)
+  t.equal((await read).status, 200)
+  t.same(orders, [], 'upstream has seen none')
+  t.same(await client.keys(RECORDS), [])
+  await control(slow, 'DELETE', '/orders')
+  t.match(await world.order(slow, cookie, '{"amount":2}', { 'idempotency-key': 'one' }), { status: 200 })
+  t.same(orders, ['{"amount":2}'])
+})
+
+await test('an order whose body arrives while orders are paused is not sent', async (t) => {
+  const world = await controlsWorld(t, { instances: 1 })
+  const cookie = await world.user('CR1')
+  const body = new PassThrough()
+  body.write('{"amount"')
+  const headers = { cookie, 'x-csrf': '1', 'transfer-encoding': 'chunked' }
+  const answer = sendTo(world.server.port, 'POST', '/api/payment-agents/v1/transfer', { headers, body })
+  await until(async () => (await pause(world.server)).status === 200)
+  body.end(':1}')
+  t.match(await answer, PAUSED)
+  t.same(world.orders, [])
+})
+
+/** Orders that have arrived upstream, and wait there for their answers. */
+async function held(t: Test, world: ControlsWorld): Promise<ServerResponse[]> {
+  const responses: ServerResponse[] = []
+  const { onRest } = world.upstream
+  world.upstream.onRest = (request, response) => {
+    if (request.method === 'GET') return onRest(request, response)
+    request.resume().on('end', () => responses.push(response))
+  }
+  t.teardown(() => responses.map((response) => response.end()))
+  return responses
+}
+
+await test('an order that was sent before the pause gets its response, which is replayed while orders are paused', async (t) => {
+  const world = await controlsWorld(t, { instances: 1 })
+  const { server } = world
+  const cookie = await world.user('CR1')
+  const responses = await held(t, world)
+  const keyed = { 'idempotency-key': 'one' }
+  const first = world.order(server, cookie, '{"amount":1}', keyed)
+  await until(() => responses.length === 1)
+  await pause(server)
+  t.match(await world.order(server, cookie, '{"amount":1}', keyed), {
+    status: 409,
+    json: { code: 'idempotency_in_progress' },
+  })
+  const [response] = responses
+  if (response === undefined) throw new Error('no order')
+  answerJson(response, 200, { data: { made: true } })
+  t.match(await first, { status: 200, json: { data: { made: true } } })
+  const repeated = await world.order(server, cookie, '{"amount":1}', keyed)
+  t.match(repeated, { status: 200, headers: { 'idempotency-replayed': 'true' }, json: { data: { made: true } } })
+  t.match(await world.order(server, cookie, '{"amount":2}', keyed), { status: 422 })
+  t.match(await world.order(server, cookie, '{"amount":3}', { 'idempotency-key': 'two' }), PAUSED)
+  t.equal(responses.length, 1)
+})
+
+await test('an order that waits for the budget when the pause comes is not sent, and costs no call of it', async (t) => {
+  const world = await controlsWorld(t, {
+    instances: 1,
+    settings: { UPSTREAM_BUDGET: '4/20', UPSTREAM_BUDGET_ALONE: '0', UPSTREAM_BUDGET_SHARES: '100,100,100' },
+  })
+  const { server } = world
+  const cookie = await world.user('CR1')
+  const before = await world.order(server, cookie)
+  t.comment(`an order before: ${before.status}`)
+  await pause(server)
+  for (let calls = 0; calls < 20; calls++) t.match(await world.order(server, cookie), PAUSED)
+  await control(server, 'DELETE', '/orders')
+  t.equal((await world.order(server, cookie)).status, before.status)
+})
+
+await test('orders under load on three instances: none leaves later than a second after the PUT was answered', async (t) => {
+  const world = await controlsWorld(t)
+  const { servers } = world
+  const cookie = await world.user('CR1')
+  const arrivals: number[] = []
+  const { onRest } = world.upstream
+  world.upstream.onRest = (request, response) => {
+    if (request.method === 'POST') arrivals.push(performance.now())
+    onRest(request, response)
+  }
+  const over = new AbortController()
+  const statuses = new Map<number, number>()
+  const buys: string[] = []
+  const flood = async (server: TestServer): Promise<void> => {
+    while (!over.signal.aborted) {
+      const { status }: Answer = await world.order(server, cookie)
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    }
+  }
+  const sockets = await Promise.all(servers.map((server) => world.trade(server, cookie)))
+  for (const { peer } of sockets)
+    peer.on('message', (data: Buffer) => {
+      if (data.toString().includes('buy')) arrivals.push(performance.now())
+      buys.push(data.toString())
+    })
+  const shout = setInterval(() => {
+    for (const { browser } of sockets) browser.socket.send('{"buy":"x","price":1}')
+  }, 10)
+  t.teardown(() => clearInterval(shout))
+  const floods = servers.flatMap((server) => [flood(server), flood(server)])
+  await until(() => arrivals.length > 100)
+  const { status } = await pause(servers[1])
+  const answeredAt = performance.now()
+  t.equal(status, 200)
+  // Everything that still leaves has left by then, and much more would have.
+  await until(() => (statuses.get(503) ?? 0) > 600, 'orders are refused')
+  await until(() => performance.now() > answeredAt + 1500, 'a while passes')
+  over.abort()
+  await Promise.all(floods)
+  const late = arrivals.map((at) => at - answeredAt).filter((ms) => ms > 0)
+  t.comment(
+    `${arrivals.length} orders, of which ${late.length} after the answer, the last ${Math.round(late.at(-1) ?? 0)} ms`,
+  )
+  t.same(
+    late.filter((ms) => ms > 1000),
+    [],
+  )
+  t.ok((statuses.get(200) ?? 0) > 0 && [...statuses.keys()].every((each) => each === 200 || each === 503))
+})
+
+await test('upgrades go on: a trading socket can be opened while orders are paused', async (t) => {
+  const world = await controlsWorld(t, { instances: 1 })
+  const cookie = await world.user('CR1')
+  await pause(world.server)
+  const { browser, seen } = await world.trade(world.server, cookie)
+  t.equal(world.upstream.otpRequests.length, 1)
+  browser.socket.send('{"balance":1,"subscribe":1}')
+  browser.socket.send('{"buy":"x","price":1}')
+  browser.socket.send(Buffer.from('{"ping":1}'), { binary: true })
+  await browser.count(2)
+  await until(() => seen.length === 1)
+  t.same(seen, ['{"balance":1,"subscribe":1}'])
+  t.match(
+    browser.texts.map((text) => JSON.parse(text) as unknown),
+    [
+      { error: { code: 'OrdersPaused' }, msg_type: 'buy' },
+      { error: { code: 'OrdersPaused' }, msg_type: 'error' },
+    ],
+  )
+  browser.socket.close()
+  await once(browser.socket, 'close')
+})

@@ -1,0 +1,59 @@
+import { test } from 'tap'
+import { control, pause, shown } from '../support/controls/controls-world.ts'
+import { identityWorld, IDENTITY } from '../support/login/identity-world.ts'
+import { twoWorkers, workerPids } from '../support/server/two-workers.ts'
+import { SECRETS } from '../support/server/world.ts'
+import { sendTo } from '../support/upstream/api-world.ts'
+import { until } from '../support/time/until.ts'
+
+const TRANSFER = '/api/payment-agents/v1/transfer'
+
+await test('With WORKERS, all workers obey what one was told, also a new one, and without Redis each is told', async (t) => {
+  const world = await identityWorld(t, { redis: true })
+  const settings = {
+    ...world.settings,
+    ...IDENTITY,
+    CLIENT_ID: 'test-client',
+    SESSION_SECRETS: SECRETS,
+    REDIS_URL: world.redis?.url ?? '',
+  }
+  const server = await twoWorkers(t, settings)
+  const ops = { opsUrl: `http://127.0.0.1:${server.opsPort}` }
+  const { browser } = await world.logIn('CR1')
+  const cookie = browser.cookieHeader(new URL(world.server.url), new URL(world.server.url))
+  const order = async (): Promise<number> =>
+    (await sendTo(server.port, 'POST', TRANSFER, { headers: { cookie, 'x-csrf': '1' }, body: '{}' })).status
+  const orders = async (): Promise<number[]> => [...new Set(await Promise.all(Array.from({ length: 12 }, order)))]
+  const agreed = (version: number, count: number): Promise<void> =>
+    until(async () => {
+      const { instances } = await shown(ops)
+      return instances.length >= count && instances.every((each) => each.version === version)
+    })
+  t.same(await orders(), [200])
+  t.match(await pause(ops, { message: 'all workers' }), { status: 200, json: { version: 1 } })
+  // The third is the server that the user has logged in to.
+  await agreed(1, 3)
+  t.same(await orders(), [503])
+  const text = await (await fetch(`${ops.opsUrl}/metrics`)).text()
+  t.match(text, /^bff_orders_paused\{scope="all"\} 1$/m)
+  t.match(text, /^bff_controls_version 1$/m)
+  const [first = 0] = workerPids(server)
+  process.kill(first, 'SIGKILL')
+  await until(() => workerPids(server).length === 3)
+  await until(async () => (await shown(ops)).instances.length >= 4, 'the new worker has reported')
+  t.same(await orders(), [503], 'the worker that takes its place')
+  t.match(await control(ops, 'DELETE', '/orders'), { status: 200 })
+  await until(async () => (await orders()).join() === '200')
+  await until(() => server.output().stdout.includes('"controls_changed"'))
+
+  await world.redis?.close()
+  t.match(await pause(ops, { message: 'without Redis' }), { status: 503, json: { error: /only this instance/ } })
+  const changes = server
+    .output()
+    .stdout.split('\n')
+    .filter((line) => line.includes('"here_only"'))
+  await until(
+    () => server.output().stdout.split('"here_only"').length === 3,
+    `both workers were told: ${changes.length}`,
+  )
+})

@@ -1,0 +1,122 @@
+import { test } from 'tap'
+import { isolatedRelay } from '../support/sockets/isolated-relay.ts'
+import type { OrderGate } from '../../src/sockets/relay/order-gate.ts'
+import { until } from '../support/time/until.ts'
+
+const REFUSAL = Buffer.from('r'.repeat(2000))
+
+await test('a browser that does not read its refusals is read no further, and cut off as any slow one', async (t) => {
+  let judged = 0
+  const gate: OrderGate = { isClosed: true, judge: () => (judged++, REFUSAL) }
+  const { browser, relay, ended } = await isolatedRelay(t, { slowConsumerMs: 500 }, gate)
+  browser.pause()
+  let sent = 0
+  const shout = setInterval(() => {
+    if (browser.bufferedAmount < 1_000_000) for (let count = 0; count < 500; count++, sent++) browser.send('{"buy":1}')
+  }, 1)
+  t.teardown(() => clearInterval(shout))
+  const end = await ended
+  t.match(end, { code: 4408 })
+  t.ok(judged < sent, `${judged} of ${sent} were judged`)
+  t.ok(relay.bufferedBytes < 210_000, `${relay.bufferedBytes} bytes wait`)
+})
+
+await test('a browser that reads its refusals late gets all of them, and is read on', async (t) => {
+  const gate: OrderGate = { isClosed: true, judge: (message) => (message.toString() === 'ping' ? 'passes' : REFUSAL) }
+  const { browser, upstream } = await isolatedRelay(t, {}, gate)
+  const passed: string[] = []
+  upstream.on('message', (data: Buffer) => passed.push(data.toString()))
+  let refusals = 0
+  browser.on('message', () => refusals++)
+  browser.pause()
+  for (let count = 0; count < 3000; count++) browser.send('{"buy":1}')
+  browser.send('ping')
+  browser.resume()
+  await until(() => refusals === 3000 && passed.length === 1)
+  t.same(passed, ['ping'])
+})
+
+await test('messages that wait for a gate leave in order, and none is lost or passed twice', async (t) => {
+  const waits: (() => void)[] = []
+  const known = new Set<string>()
+  const gate: OrderGate = {
+    isClosed: true,
+    judge(message) {
+      const text = message.toString()
+      if (!text.startsWith('wait') || known.has(text)) return 'passes'
+      return new Promise<void>((resolve) =>
+        waits.push(() => {
+          known.add(text)
+          resolve()
+        }),
+      )
+    },
+  }
+  const { browser, upstream } = await isolatedRelay(t, {}, gate)
+  const passed: string[] = []
+  upstream.on('message', (data: Buffer) => passed.push(data.toString()))
+  const all = ['a', 'wait 1', 'b', 'wait 2', 'c', 'd']
+  for (const message of all) browser.send(message)
+  await until(() => passed.length === 1 && waits.length === 1)
+  waits[0]?.()
+  await until(() => passed.length === 3 && waits.length === 2)
+  t.same(passed, ['a', 'wait 1', 'b'])
+  browser.send('e')
+  waits[1]?.()
+  await until(() => passed.length === 7)
+  t.same(passed, [...all, 'e'])
+})
+
+await test('a message that comes after the pause was lifted does not overtake one that still waits', async (t) => {
+  let release: (() => void) | undefined
+  let isClosed = true
+  const gate: OrderGate = {
+    get isClosed() {
+      return isClosed
+    },
+    judge() {
+      if (!isClosed) return 'passes'
+      isClosed = false
+      return new Promise<void>((resolve) => (release = resolve))
+    },
+  }
+  const { browser, relay, upstream } = await isolatedRelay(t, {}, gate)
+  const passed: string[] = []
+  upstream.on('message', (data: Buffer) => passed.push(data.toString()))
+  // Read together, so that the second one comes although nothing more is read.
+  const { _socket: wire } = browser as unknown as { _socket: { cork(): void; uncork(): void } }
+  wire.cork()
+  for (const message of ['first', 'second', 'third']) browser.send(message)
+  wire.uncork()
+  await until(() => release !== undefined)
+  release?.()
+  await until(() => passed.length === 3)
+  t.same(passed, ['first', 'second', 'third'])
+  t.equal(relay.bufferedBytes, 0)
+})
+
+await test('a relay that ends while messages wait for its gate sends none of them', async (t) => {
+  let release: (() => void) | undefined
+  const gate: OrderGate = { isClosed: true, judge: () => new Promise<void>((resolve) => (release = resolve)) }
+  const { browser, upstream, relay } = await isolatedRelay(t, {}, gate)
+  const passed: string[] = []
+  upstream.on('message', (data: Buffer) => passed.push(data.toString()))
+  browser.send('one')
+  await until(() => release !== undefined)
+  const closed = new Promise((resolve) => void browser.once('close', resolve))
+  relay.end({ code: 4401, reason: 'session_expired' })
+  release?.()
+  await closed
+  t.same(passed, [])
+})
+
+await test('while the gate is open no message is judged', async (t) => {
+  let judged = 0
+  const gate: OrderGate = { isClosed: false, judge: () => (judged++, 'passes') }
+  const { browser, upstream } = await isolatedRelay(t, {}, gate)
+  const passed: string[] = []
+  upstream.on('message', (data: Buffer) => passed.push(data.toString()))
+  for (let count = 0; count < 100; count++) browser.send(String(count))
+  await until(() => passed.length === 100)
+  t.equal(judged, 0)
+})

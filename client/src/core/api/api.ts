@@ -2,6 +2,7 @@ import type { Responses } from '../base/catalog.ts'
 import { ApiError } from '../base/errors.ts'
 import { call, type CallInit } from './call.ts'
 import { elapsedMs } from '../base/clock.ts'
+import { keyChoices } from './key-choice.ts'
 import { keyUses, type KeyUse } from './key-use.ts'
 import { newKey } from './once.ts'
 import { isOnline } from '../base/page.ts'
@@ -84,7 +85,11 @@ export function apiOf(server: Server, store: SessionStore): Api {
   const useKey = keyUses(server, store)
   return async (path: string, { idempotencyKey, headers, ...init }: ApiInit<Method> = {}) => {
     const { method = 'GET', signal } = init
-    const key = idempotencyKey === true ? newKey() : idempotencyKey
+    let key = idempotencyKey === true ? newKey() : idempotencyKey
+    const choose = keyChoices.get(key)
+    const refusal = (cause?: unknown, code?: 'not_sent'): ApiError =>
+      new ApiError(method, path, undefined, undefined, cause, code)
+    if (choose) key = await choose({ server, path, init, wasUsed: useKey, refusal })
     const allHeaders = { ...headers, ...(key !== undefined && { 'Idempotency-Key': key }) }
     const use = key === undefined || method === 'GET' ? undefined : useKey(key)
     const mustNotRepeat = async (): Promise<boolean> => {
@@ -93,13 +98,13 @@ export function apiOf(server: Server, store: SessionStore): Api {
       return isOther
     }
     if (use?.mayBeExecuted && (await mustNotRepeat())) {
-      throw new ApiError(method, path, undefined, undefined, new Error('the key belongs to another session'))
+      throw refusal(new Error('the key belongs to another session'))
     }
     let mayRepeat = true
     for (let polls = 0; ;) {
       try {
         if (method !== 'GET' && !isOnline() && !signal?.aborted) {
-          throw new ApiError(method, path, undefined, undefined, undefined, 'not_sent')
+          throw refusal(undefined, 'not_sent')
         }
         return await call(server, `/api${path}`, { ...init, headers: allHeaders })
       } catch (error) {

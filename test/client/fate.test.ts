@@ -1,7 +1,7 @@
 import { test, type Test } from 'tap'
 import { SocketError } from '../../client/dist/client.js'
 import { fate, type Fate } from '../../client/dist/client/orders.js'
-import { failure } from '../support/client/page-client.ts'
+import { failure, reaches } from '../support/client/page-client.ts'
 import { lossyAccount, type Handling, type Offer } from '../support/client/lossy-account.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
@@ -71,7 +71,7 @@ await test('fate: made when it is executed while the account is watched, and whe
   const { lose, find, account } = await losing(t)
   const late = await lose({ executes: 'late', answer: 'cut' })
   t.match(await find(late, () => account.executeLate()), { is: 'made', contract: { contract_type: 'CALL' } })
-  const silent = await lose({ executes: 'late', answer: 'cut' })
+  const silent = await lose({ executes: 'late', answer: 'cut' }, FALL)
   const found = await find(silent, () => {
     account.isSilent = true
     account.executeLate()
@@ -98,9 +98,9 @@ await test('fate: the clocks of the user and of the trading service may differ b
   for (const aheadMs of [-7_200_000, 7_200_000]) {
     const { lose, find, account } = await losing(t)
     account.aheadMs = aheadMs
-    account.buyElsewhere(RISE, 60)
+    for (const offer of [RISE, FALL]) account.buyElsewhere(offer, 60)
     t.match(await find(await lose(LOST)), { is: 'not_seen' })
-    t.match(await find(await lose(MADE)), { is: 'made', contract: { contract_id: account.truth.get(2) } })
+    t.match(await find(await lose(MADE, FALL)), { is: 'made', contract: { contract_id: account.truth.get(2) } })
   }
 })
 
@@ -109,8 +109,9 @@ await test('fate: a contract of which the page knew when it sent the order is no
   const other = account.buyElsewhere(RISE)
   await socket.request({ portfolio: 1 })
   t.match(await find(await lose(LOST)), { is: 'not_seen' }, 'bought in the same second')
-  const { contract_id } = account.buyElsewhere(RISE)
-  const found = await find(await lose(LOST))
+  const error = await lose(LOST, FALL)
+  const { contract_id } = account.buyElsewhere(FALL)
+  const found = await find(error)
   t.match(found, { is: 'made', contract: { contract_id } }, 'an equal order of another device cannot be told apart')
   t.not(contract_id, other.contract_id)
 })
@@ -145,7 +146,8 @@ await test('fate: an answer that arrives late decides, whether it is a contract 
   const { account, find, socket, buy } = await losing(t)
   const lateAnswer = async (answer: 'held' | 'refused'): Promise<SocketError> => {
     account.handling = () => ({ executes: answer === 'held' ? 'at once' : 'never', answer: 'held' })
-    const { proposal } = await socket.request({ proposal: 1, ...TERMS, ...RISE })
+    const offer = answer === 'held' ? RISE : FALL
+    const { proposal } = await socket.request({ proposal: 1, ...TERMS, ...offer })
     const options = { timeoutMs: 50 }
     const command = { buy: proposal.id, price: 10, passthrough: { order: answer === 'held' ? 1 : 2 } }
     const error = (await failure(socket.command(command, options))) as SocketError
@@ -158,13 +160,13 @@ await test('fate: an answer that arrives late decides, whether it is a contract 
   account.answerHeld()
   await socket.request({ time: 1 })
   t.match(await find(executed), { is: 'made', contract: { contract_id: account.truth.get(1) } })
-  await buy(RISE, 100)
+  await buy(FALL, 100)
   const refused = await lateAnswer('refused')
   t.match(await failure(find(refused, () => account.answerHeld())), { code: 'PriceMoved', reply: { msg_type: 'buy' } })
 })
 
 await test('fate: waits for a connection, and looks again after one that is lost while it looks', async (t) => {
-  const { lose, find, account, watch } = await losing(t)
+  const { lose, find, account, watch, socket } = await losing(t)
   account.isDown = true
   const error = await lose(MADE)
   const found = find(error)
@@ -178,15 +180,22 @@ await test('fate: waits for a connection, and looks again after one that is lost
   t.match(await find(await lose(MADE, FALL)), { is: 'made', contract: { contract_type: 'PUT' } })
   t.equal(cuts, 1)
   const missed = await lose({ executes: 'late', answer: 'cut' }, { ...RISE, amount: 12 })
-  const whole = find(missed, () => {
+  const whole = find(missed, async () => {
+    const waits = reaches(socket, 'waiting')
     account.cut()
     account.executeLate()
+    await waits
   })
   t.match(await whole, { is: 'made', contract: { buy_price: 12 } }, 'executed without a connection')
 })
 
 await test('fate: rejects when the account cannot be read, which a later call may do', async (t) => {
   const { lose, find, account } = await losing(t)
+  account.cuts = () => account.reads > 1
+  const flaky = await lose(MADE, FALL)
+  t.match(await failure(find(flaky)), { name: 'SocketError', code: 'connection_lost' }, 'lost with all three reads')
+  account.cuts = () => false
+  t.match(await find(flaky), { is: 'made' })
   account.isRefusing = true
   const error = await lose(MADE)
   t.match(await failure(find(error)), { name: 'SocketError', code: 'RateLimit' })

@@ -13,6 +13,8 @@ const WATCH_MS = 15_000
 const SLACK_MS = 2000
 /** An order is executed within this time after it was sent, if at all. */
 const EXECUTED_MS = 120_000
+/** How long an answer is waited for. */
+const ANSWER_MS = 10_000
 const SECOND = 1000
 const MAX_READS = 3
 
@@ -152,7 +154,7 @@ export class Search {
 
   async #ask(message: Message): Promise<object | undefined> {
     try {
-      return await this.#socket.request(message as never, this.#signal ? { signal: this.#signal } : undefined)
+      return await this.#socket.request(message as never, { signal: this.#signal, timeoutMs: ANSWER_MS })
     } catch (error) {
       this.#signal?.throwIfAborted()
       this.#failure = error
@@ -204,7 +206,9 @@ export class Search {
   }
 
   #made(contract: FoundContract): void {
-    this.#fate = { is: 'made', contract }
+    const { type, symbol } = this.#terms
+    const named = { ...(type && { contract_type: type }), ...(symbol && { underlying_symbol: symbol }) }
+    this.#fate = { is: 'made', contract: { ...named, ...contract } }
     noteContract(this.#order, contract.contract_id)
   }
 }

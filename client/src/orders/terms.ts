@@ -39,14 +39,9 @@ export function termsOf({ message, before }: SentOrder): Terms {
 
 /** Whether a contract has these terms, and was bought in this period. */
 export function fits(terms: Terms, contract: FoundContract, period: Period): Fit {
-  const {
-    contract_type: type,
-    underlying_symbol: symbol,
-    buy_price: price,
-    purchase_time: time,
-    sell_time: ended,
-    payout,
-  } = contract
+  const { buy_price: price, purchase_time: time, sell_time: ended, payout } = contract
+  const type = contract.contract_type ?? codedType(contract)
+  const symbol = contract.underlying_symbol ?? codedSymbol(contract, terms)
   const differs =
     isOther(terms.type, type) ||
     isOther(terms.symbol, symbol) ||
@@ -55,14 +50,22 @@ export function fits(terms: Terms, contract: FoundContract, period: Period): Fit
     (time !== undefined && (time < period.from || time > period.to)) ||
     (ended !== undefined && ended < period.from)
   if (differs) return 'no'
-  const isNamed =
-    terms.type !== undefined &&
-    terms.symbol !== undefined &&
-    ((type !== undefined && symbol !== undefined) || contract.shortcode?.startsWith(`${terms.type}_${terms.symbol}_`))
+  const isNamed = terms.type !== undefined && terms.type === type && terms.symbol === symbol
   const isWorded = terms.longcode !== undefined && contract.longcode === terms.longcode
   // While the clock of the trading service is not known, a contract may be an old one.
   const isTimed = time !== undefined && Number.isFinite(period.from)
   return (isNamed || isWorded) && isTimed && price !== undefined ? 'yes' : 'maybe'
+}
+
+/** The type of a contract by its shortcode, such as `CALL_R_100_20_1760000001_5T_S0P_0`. */
+function codedType({ shortcode }: FoundContract): string | undefined {
+  return shortcode?.split('_')[0]
+}
+
+/** The symbol of the terms, if it is the one in the shortcode of a contract. */
+function codedSymbol({ shortcode }: FoundContract, { symbol }: Terms): string | undefined {
+  const [, rest] = /^[^_]*_(.*)/.exec(shortcode ?? '') ?? []
+  return rest?.toLowerCase().startsWith(`${symbol?.toLowerCase()}_`) ? symbol : undefined
 }
 
 /** Whether a contract that one order buys could be taken for that of the other. */

@@ -202,6 +202,8 @@ export async function lossyAccount(t: Test): Promise<{
   socket: TradingSocket
   buy: (offer: Offer, order: number) => Promise<unknown>
 }> {
+  // The client reconnects almost at once.
+  t.intercept(Math, 'random', { value: () => 0.001 })
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   await once(server, 'listening')
   const account = new LossyAccount(server)

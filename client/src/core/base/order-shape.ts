@@ -2,7 +2,10 @@
 export interface OrderSocket {
   status(): { readonly state: string }
   onStatus(listener: () => void): () => void
-  request(message: never, options?: { readonly signal: AbortSignal }): Promise<object>
+  request(
+    message: never,
+    options: { readonly signal: AbortSignal | undefined; readonly timeoutMs: number },
+  ): Promise<object>
   subscribe(message: never, listener: (message: never) => void, onError: (error: Error) => void): () => void
   listen(listener: (message: Readonly<Record<string, unknown>>) => void): () => void
   close(): void

@@ -4,8 +4,9 @@ export interface OrderSocket {
         readonly state: string;
     };
     onStatus(listener: () => void): () => void;
-    request(message: never, options?: {
-        readonly signal: AbortSignal;
+    request(message: never, options: {
+        readonly signal: AbortSignal | undefined;
+        readonly timeoutMs: number;
     }): Promise<object>;
     subscribe(message: never, listener: (message: never) => void, onError: (error: Error) => void): () => void;
     listen(listener: (message: Readonly<Record<string, unknown>>) => void): () => void;

@@ -13,6 +13,7 @@ interface Kept {
   readonly at: number
   /** The session in which it was sent. The server knows it in no other. */
   readonly session: string | number
+  /** A digest: nobody need learn from the storage who the user was. */
   readonly subject?: string | undefined
 }
 
@@ -36,13 +37,16 @@ export class RememberedKey {
   readonly choose = async (call: KeyedCall): Promise<string> => {
     const { server, path, init, wasUsed, refusal } = call
     const content = JSON.stringify([init.method, path, init.json ?? init.body])
-    const place = (this.#place = `trading-bff:order:${this.#name}:${digest(content)}`)
-    const kept = read(place)
+    const place = `trading-bff:order:${this.#name}:${digest(content)}`
     const session = await fetchSession(server).catch(() => undefined)
+    // Read now, because an equal order may have begun meanwhile: it is the same one, and gets the same key.
+    const kept = read(place)
     if (!session) throw refusal(undefined, kept ? undefined : 'not_sent')
-    // The server refuses the call.
+    // The server refuses the call, from which nothing follows.
     if (!session.authenticated) return this.#fresh
-    const now = { session: session.session ?? session.expires_at, subject: session.subject }
+    this.#place = place
+    const subject = session.subject === undefined ? undefined : digest(session.subject)
+    const now = { session: session.session ?? session.expires_at, subject }
     const isSame = kept?.session === now.session
     if (kept && isSame && elapsedMs(kept.at) <= MAX_AGE_MS) {
       wasUsed(kept.key)
@@ -96,7 +100,10 @@ function write(place: string, kept: Kept | undefined): void {
   }
 }
 
-/** Tells orders apart (FNV-1a, twice). For two that have the same, the server refuses the key of the first for the second. */
+/**
+ * Tells orders apart, and subjects (FNV-1a, twice). If two orders had the same, the server would refuse the key of the first for the
+ * second.
+ */
 function digest(text: string): string {
   return [0x811c9dc5, 0x9747b28c]
     .map((seed) => {

@@ -88,6 +88,7 @@ export class Search {
   async #watch(): Promise<void> {
     await this.#until(() => this.#isOpen)
     await this.#readClock()
+    if (!this.#isOpen) return
     if (!this.#hasLooked && this.#reads + 2 <= MAX_READS) {
       const areRead = await Promise.all([this.#read(PORTFOLIO), this.#read(ENDED)])
       this.#hasLooked = this.#isComplete = !areRead.includes(false)

@@ -110,7 +110,7 @@ export class LossyAccount {
       this.propose(id, offerOf(message))
       send({ proposal: { id, ask_price: amount, payout: amount * 2, longcode: `Win if ${underlying_symbol} rises.` } })
     } else if (operation === 'transaction') {
-      const subscription = { id: `transactions-${req_id}` }
+      const subscription = { id: `transactions-${String(req_id)}` }
       send({ transaction: {}, subscription })
       this.#watching.push((contract) => send({ transaction: transactionOf(contract), subscription }))
     } else if (operation === 'buy') this.#buy(message, Number((passthrough as Message)['order']), send)

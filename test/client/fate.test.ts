@@ -122,6 +122,8 @@ await test('fate: ambiguous, with the candidates, when two contracts fit', async
   account.buyElsewhere(RISE)
   const found = await find(error)
   t.match(found, { is: 'ambiguous', candidates: account.contracts.map(({ contract_id }) => ({ contract_id })) })
+  for (const contract of account.contracts.slice(0, 1)) contract.hasEnded = true
+  t.match(await find(error), { is: 'ambiguous', candidates: { length: 2 } }, 'one of which has ended')
 })
 
 await test('fate: equal orders that are out at the same time are ambiguous, unless the answer to one of them says more', async (t) => {
@@ -201,6 +203,24 @@ await test('fate: rejects when the account cannot be read, which a later call ma
   t.match(await failure(find(error)), { name: 'SocketError', code: 'RateLimit' })
   account.isRefusing = false
   t.match(await find(error), { is: 'made' })
+})
+
+await test('fate: never not seen when a purchase may have been missed after the last read', async (t) => {
+  const { lose, find, account, socket } = await losing(t)
+  const error = await lose({ executes: 'late', answer: 'cut' })
+  const found = failure(
+    find(error, async () => {
+      // Its type has to be asked for, with the third read.
+      account.buyElsewhere(FALL)
+      await until(() => account.reads === 3)
+      const waits = reaches(socket, 'waiting')
+      account.cut()
+      account.executeLate()
+      await waits
+    }),
+  )
+  t.match(await found, { name: 'SocketError', code: 'connection_lost' })
+  t.match(await find(error), { is: 'made', contract: { contract_id: account.truth.get(1) } })
 })
 
 await test('fate: one at a time, and once for two calls with the same error', async (t) => {

@@ -36,7 +36,7 @@ function clientOf(world: World): Client {
     override emit(event: string, ...args: unknown[]): boolean {
       const isLost = event === 'message' && losesAt === 'answer' && String(args[0]).includes('"msg_type":"buy"')
       if (isLost) this.terminate()
-      return !isLost && super.emit(event as never, ...(args as never[]))
+      return !isLost && super.emit(event, ...args)
     }
   }
   const fetch = (url: string, init: RequestInit) => browser.fetch(url, init as Parameters<typeof browser.fetch>[1])

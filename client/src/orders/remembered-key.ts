@@ -35,8 +35,11 @@ export class RememberedKey {
 
   /** Chooses the key of the order, and keeps it. @throws ApiError if it must not be sent, or it cannot be told whether it may */
   readonly choose = async (call: KeyedCall): Promise<string> => {
-    const { server, path, init, wasUsed, refusal } = call
-    const content = JSON.stringify([init.method, path, init.json ?? init.body])
+    const { server, path, init, useKey, ApiError } = call
+    const { method = 'GET' } = init
+    const refusal = (cause?: unknown, code?: 'not_sent'): ApiError =>
+      new ApiError(method, path, undefined, undefined, cause, code)
+    const content = JSON.stringify([method, path, init.json ?? init.body])
     const place = `trading-bff:order:${this.#name}:${digest(content)}`
     const session = await fetchSession(server).catch(() => undefined)
     // Read now, because an equal order may have begun meanwhile: it is the same one, and gets the same key.
@@ -49,7 +52,7 @@ export class RememberedKey {
     const now = { session: session.session ?? session.expires_at, subject }
     const isSame = kept?.session === now.session
     if (kept && isSame && elapsedMs(kept.at) <= MAX_AGE_MS) {
-      wasUsed(kept.key)
+      useKey(kept.key)
       return kept.key
     }
     // Without a subject it may have been another user, who is nobody's business.

@@ -87,9 +87,7 @@ export function apiOf(server: Server, store: SessionStore): Api {
     const { method = 'GET', signal } = init
     let key = idempotencyKey === true ? newKey() : idempotencyKey
     const choose = keyChoices.get(key)
-    const refusal = (cause?: unknown, code?: 'not_sent'): ApiError =>
-      new ApiError(method, path, undefined, undefined, cause, code)
-    if (choose) key = await choose({ server, path, init, wasUsed: useKey, refusal })
+    if (choose) key = await choose({ server, path, init, useKey, ApiError })
     const allHeaders = { ...headers, ...(key !== undefined && { 'Idempotency-Key': key }) }
     const use = key === undefined || method === 'GET' ? undefined : useKey(key)
     const mustNotRepeat = async (): Promise<boolean> => {
@@ -98,13 +96,13 @@ export function apiOf(server: Server, store: SessionStore): Api {
       return isOther
     }
     if (use?.mayBeExecuted && (await mustNotRepeat())) {
-      throw refusal(new Error('the key belongs to another session'))
+      throw new ApiError(method, path, undefined, undefined, new Error('the key belongs to another session'))
     }
     let mayRepeat = true
     for (let polls = 0; ;) {
       try {
         if (method !== 'GET' && !isOnline() && !signal?.aborted) {
-          throw refusal(undefined, 'not_sent')
+          throw new ApiError(method, path, undefined, undefined, undefined, 'not_sent')
         }
         return await call(server, `/api${path}`, { ...init, headers: allHeaders })
       } catch (error) {

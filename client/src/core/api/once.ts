@@ -36,7 +36,7 @@ export async function once<Answer>(
   const { isMade } = options
   if (!isMade || options.remember) {
     // oxlint-disable-next-line no-restricted-imports -- loaded only when a page uses it
-    const { orderOnce } = await loaded('orders', import('../../orders/orders.ts'))
+    const { orderOnce } = await loaded(import('../../orders/orders.ts'))
     return orderOnce(once, keyChoices, order, options)
   }
   const key = newKey()

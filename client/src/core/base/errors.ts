@@ -114,9 +114,9 @@ export class SocketError extends Error {
 }
 
 /** Waits for another entry of the package, which is loaded only when a page uses it. @throws SocketError `not_loaded` */
-export function loaded<Entry>(name: string, entry: Promise<Entry>): Promise<Entry> {
+export function loaded<Entry>(entry: Promise<Entry>): Promise<Entry> {
   return entry.catch((cause: unknown) => {
-    throw new SocketError('not_loaded', `the code of ${name} could not be loaded`, { cause })
+    throw new SocketError('not_loaded', 'a part of the package could not be loaded', { cause })
   })
 }
 

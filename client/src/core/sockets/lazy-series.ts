@@ -13,7 +13,7 @@ export function lazySeries<S extends keyof SeriesPoints>(
   let series: Series<SeriesPoints[S]> | undefined
   let isStopped = false
   // oxlint-disable-next-line no-restricted-imports -- loaded only when a page uses it
-  loaded('series', import('../../series/series.ts')).then(
+  loaded(import('../../series/series.ts')).then(
     (module) => {
       if (isStopped) return
       series = module.series(socket, options)

@@ -6,13 +6,14 @@ export interface KeyedCall {
     readonly server: Server;
     readonly path: string;
     readonly init: CallInit;
-    /** Notes that a call with this key may have been sent before, which this page does not know. */
-    readonly wasUsed: (key: string) => void;
-    /** The error of a call that is not sent: with the outcome `unknown`, or with this code. */
-    readonly refusal: (cause?: unknown, code?: 'not_sent') => ApiError;
+    /** Notes that the key is used. Call it for one that this page may have used before it was reloaded. */
+    readonly useKey: (key: string) => void;
+    /** That of the page's core: another module may have a copy of its own. */
+    readonly ApiError: typeof ApiError;
 }
 /** Chooses the key with which a call is sent, or refuses the call by rejecting. */
-export type KeyChoice = (call: KeyedCall) => Promise<string>;
+type KeyChoice = (call: KeyedCall) => Promise<string>;
 /** By the key that `once` has given its order, where the order is remembered. */
 export type KeyChoices = Map<string | undefined, KeyChoice>;
 export declare const keyChoices: KeyChoices;
+export {};

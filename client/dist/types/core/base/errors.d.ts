@@ -83,7 +83,7 @@ export declare class SocketError extends Error {
     constructor(code: SocketError['code'], message: string, more?: Partial<Pick<SocketError, 'outcome' | 'reply' | 'closeCode' | 'order' | 'cause'>>);
 }
 /** Waits for another entry of the package, which is loaded only when a page uses it. @throws SocketError `not_loaded` */
-export declare function loaded<Entry>(name: string, entry: Promise<Entry>): Promise<Entry>;
+export declare function loaded<Entry>(entry: Promise<Entry>): Promise<Entry>;
 /** Passes the error of a listener to the page's error handlers instead of to the caller of the listener. */
 export declare function report(error: unknown): void;
 /** Calls back for every listener that is still in the set when its turn comes, even after a call has thrown. */

@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { ApiError, once, type Client } from '../../client/dist/client.js'
+import { ApiError, createClient, once, type Client } from '../../client/dist/client.js'
 import { clientOf } from '../support/client/client-of.ts'
 import { failure } from '../support/client/page-client.ts'
 
@@ -73,10 +73,13 @@ class Browser {
     return once((idempotencyKey) => api(TRANSFER, { method: 'POST', json, idempotencyKey }), options)
   }
 
-  /** Makes an order whose response is lost, twice: when it is sent, and when it is repeated. @returns its key */
+  /** Makes an order whose response is lost, twice, and reloads the page. @returns its key */
   async lose(t: Test, json: object = ORDER): Promise<string> {
     this.script = ['cut', 'cut']
     t.match(await failure(this.order(json)), { outcome: 'unknown' })
+    // The page is reloaded.
+    const { origin } = new URL(this.#client?.session.loginUrl('login', { returnTo: '/' }) ?? '')
+    this.#client = createClient({ baseUrl: origin })
     return this.keys.at(-1) ?? ''
   }
 }

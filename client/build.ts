@@ -13,6 +13,7 @@ const here = (path: string): string => new URL(path, import.meta.url).pathname
  */
 const ENTRIES = {
   client: 'core/client',
+  'client/orders': 'orders/orders',
   'client/series': 'series/series',
   react: 'react/react',
 }

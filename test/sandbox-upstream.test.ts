@@ -124,7 +124,7 @@ await test('A socket replies with an error code to requests that it cannot fulfi
   publicLine.socket.send('{')
   t.match(await publicLine.next('error'), { error: { code: 'BadRequest' } })
   const line = await messageSocket(t, await otpUrl('real'))
-  t.equal(await line.refusal({ statement: 1 }), 'NotImplemented')
+  t.equal(await line.refusal({ auto_list: 1 }), 'NotImplemented')
   t.equal(await line.refusal({ auto_list: 1 }), 'NotImplemented')
 })
 
@@ -218,6 +218,15 @@ await test('A contract on a demo account runs, settles and pays out', async (t) 
   t.equal(Number(contract['exit_spot']) > Number(contract['entry_spot']), won)
   t.match(await line.next('transaction'), { transaction: { action: 'sell', amount: won ? 18.18 : 0 } })
   t.match(await line.next('balance'), { balance: { balance: won ? 10_008.18 : 9990 } })
+  const { contract_id, shortcode } = contract
+  const ended = { contract_id, contract_type: 'CALL', underlying_symbol: 'R_100', buy_price: 10, shortcode }
+  t.match(await line.ask({ profit_table: 1, description: 1 }), { profit_table: { count: 1, transactions: [ended] } })
+  const lines = [
+    { action_type: 'sell', contract_id },
+    { action_type: 'buy', contract_id, amount: -10, balance_after: 9990, shortcode: undefined },
+  ]
+  t.match(await line.ask({ statement: 1 }), { statement: { count: 2, transactions: lines } })
+  t.match(await line.ask({ statement: 1, action_type: 'buy' }), { statement: { transactions: [lines[1]] } })
 })
 
 await test('A contract can be sold before it expires', async (t) => {

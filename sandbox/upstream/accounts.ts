@@ -5,6 +5,8 @@ export type AccountType = 'demo' | 'real'
 /** The balance of a new demo account and after a reset. */
 const DEMO_BALANCE = 10_000
 const REAL_BALANCE = 1000
+/** How many transactions an account keeps. */
+const MAX_HISTORY = 1000
 
 /** A movement of money on a trading account. */
 export interface Transaction {
@@ -24,6 +26,8 @@ export class Account {
   readonly type: AccountType
   readonly currency: string
   readonly transactions = new Listeners<Transaction>()
+  /** The latest transactions, the newest last. */
+  readonly history: Transaction[] = []
   readonly #nextTransactionId: () => number
   #balance: number
 
@@ -50,6 +54,7 @@ export class Account {
       time: nowSeconds(),
       ...(contract && { contract }),
     }
+    if (this.history.push(transaction) > MAX_HISTORY) this.history.shift()
     this.transactions.notify(transaction)
     return transaction
   }

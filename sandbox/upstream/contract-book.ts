@@ -31,8 +31,15 @@ export class ContractBook {
   }
 
   openOf(account: Account): Contract[] {
-    return [...this.#contracts.values()].filter(
-      (contract) => contract.account === account && contract.status === 'open',
-    )
+    return this.#allOf(account).filter(({ status }) => status === 'open')
+  }
+
+  /** The contracts of an account that have ended, in the order of their purchase. */
+  endedOf(account: Account): Contract[] {
+    return this.#allOf(account).filter(({ status }) => status !== 'open')
+  }
+
+  #allOf(account: Account): Contract[] {
+    return [...this.#contracts.values()].filter((contract) => contract.account === account)
   }
 }

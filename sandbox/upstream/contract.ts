@@ -9,6 +9,13 @@ const RESALE_SHARE = 0.95
 
 export type ContractStatus = 'open' | 'won' | 'lost' | 'sold'
 
+interface Ended {
+  readonly status: Exclude<ContractStatus, 'open'>
+  readonly tick: Tick
+  readonly price: number
+  readonly transactionId: number
+}
+
 /**
  * A contract that was bought. Its entry spot is the first tick after the purchase. It ends at the tick that its terms
  * define, or when it is sold.
@@ -24,7 +31,7 @@ export class Contract {
   readonly #stopTicks: () => void
   #entry: Tick | undefined
   #ticksSeen = 0
-  #ended: { status: Exclude<ContractStatus, 'open'>; tick: Tick; price: number; transactionId: number } | undefined
+  #ended: Ended | undefined
 
   constructor(id: number, account: Account, terms: Terms, tickMs: number) {
     this.id = id
@@ -37,6 +44,11 @@ export class Contract {
 
   get status(): ContractStatus {
     return this.#ended?.status ?? 'open'
+  }
+
+  /** How it has ended; undefined while it is open. */
+  get ended(): Ended | undefined {
+    return this.#ended
   }
 
   /** Epoch seconds; an estimate if the duration is in ticks. */

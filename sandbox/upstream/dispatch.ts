@@ -3,6 +3,7 @@ import type { Operation } from './operation.ts'
 import { accountOperations } from './operations/account.ts'
 import { catalogueOperations } from './operations/catalogue.ts'
 import { connectionOperations } from './operations/connection.ts'
+import { historyOperations } from './operations/history.ts'
 import { openContractOperations } from './operations/open-contracts.ts'
 import { sharingOperation } from './operations/sharing.ts'
 import { tickOperations } from './operations/ticks.ts'
@@ -14,8 +15,6 @@ const NOT_IMPLEMENTED = [
   'cancel',
   'contract_update',
   'contract_update_history',
-  'profit_table',
-  'statement',
   'auto_get',
   'auto_list',
   'auto_list_strategies',
@@ -33,6 +32,7 @@ const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
     ...tradingOperations,
     ...openContractOperations,
     ...accountOperations,
+    ...historyOperations,
     sharingOperation,
     ...NOT_IMPLEMENTED.map(notImplemented),
   ].map((operation) => [operation.name, operation]),

@@ -201,6 +201,11 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
     withSession,
   ),
   '/client.js': script('getClient', 'The browser package', 'createClient and its types of error'),
+  '/client/orders.js': script(
+    'getClientOrders',
+    'A part of the browser package',
+    'fate, and what once loads by itself',
+  ),
   '/client/series.js': script(
     'getClientSeries',
     'A part of the browser package',

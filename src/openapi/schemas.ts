@@ -34,10 +34,11 @@ const OWN: Readonly<Record<string, Json>> = {
   },
   ActiveSession: {
     type: 'object',
-    required: ['authenticated', 'now', 'expires_at', 'idle_expires_at', 'scope'],
+    required: ['authenticated', 'now', 'session', 'expires_at', 'idle_expires_at', 'scope'],
     properties: {
       authenticated: { const: true },
       now: NOW,
+      session: { ...TEXT, description: 'Tells this session from every other; no credential' },
       expires_at: { type: 'integer', description: 'When the session ends whatever the user does' },
       idle_expires_at: { type: 'integer', description: 'When it ends unless it is used' },
       scope: TEXT,

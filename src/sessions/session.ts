@@ -1,9 +1,12 @@
+import { createHmac } from 'node:crypto'
 import { networks } from '../limits/networks.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
 
 /** A token is renewed this long before it expires at most. */
 const MAX_MARGIN_MS = 60_000
 const CLOCK_SKEW_MS = 200
+/** 96 bits. */
+const PAGE_TAG_LENGTH = 16
 const SECOND = 1000
 /** Time limit of the request for the subject; a login waits for it. */
 export const IDENTITY_TIMEOUT_MS = 3000
@@ -46,6 +49,8 @@ export type SessionState =
   | ({ readonly authenticated: true; readonly now: number } & SessionLimitsState)
 
 interface SessionLimitsState {
+  /** Tells this session from every other, and is no credential. The same for its whole life, on every instance. */
+  readonly session: string
   /** When the session ends whatever the user does. */
   readonly expires_at: number
   /** When it ends unless it is used. Never moves back, and is never further ahead than SESSION_IDLE_SECONDS. */
@@ -148,9 +153,18 @@ export function sessionState(session: Session | undefined, idleMs: number, stepM
   return {
     authenticated: true,
     now: Math.floor(now / SECOND),
+    session: pageTag(session.id),
     expires_at: Math.floor(record.endsAt / SECOND),
     idle_expires_at: Math.floor(shownIdleEnd / SECOND),
     scope: record.scope,
     ...(record.subject !== undefined && { subject: record.subject }),
   }
+}
+
+/**
+ * The tag by which a page knows its session. It follows from the id alone, so that every version and instance of the server finds
+ * the same, whatever the server's secrets are; and it leads neither to the id, of 256 random bits, nor to the store key.
+ */
+function pageTag(id: string): string {
+  return createHmac('sha256', id).update('session tag').digest('base64url').slice(0, PAGE_TAG_LENGTH)
 }

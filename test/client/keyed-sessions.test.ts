@@ -12,8 +12,11 @@ import { logIn } from '../support/server/world.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
 const [FIRST, SECOND] = [3601, 3602]
-/** When the session ends, which identifies it; `none` without a login, `down` where the server cannot tell. */
-type SessionIs = number | 'none' | 'down'
+/**
+ * When the session ends, which identifies it on a server without tags; the tag of a session that ends with the first one; `none`
+ * without a login, `down` where the server cannot tell.
+ */
+type SessionIs = number | `tag ${string}` | 'none' | 'down'
 
 /** What happens to a call: its response is lost, or it gets this problem, or with no code an empty 200. */
 type Event = 'cut' | readonly [status: number, code: string]
@@ -33,9 +36,10 @@ async function changing(t: Test, script: readonly Event[], change: { at: number;
     return fetch(url, { ...init, headers })
   }
   const respond: RequestListener = ({ url, headers }, response) => {
-    const [is, index] = [headers['x-session'], Number(headers['x-index'])]
+    const [is, index] = [headers['x-session']?.toString(), Number(headers['x-index'])]
     if (url === '/auth/session') {
-      const limits = { expires_at: Number(is), idle_expires_at: 601, scope: 'trade' }
+      const tag = is?.startsWith('tag') ? { session: is } : undefined
+      const limits = { expires_at: tag ? FIRST : Number(is), idle_expires_at: 601, scope: 'trade', ...tag }
       const body = { now: 1, ...(is === 'none' ? { authenticated: false } : { authenticated: true, ...limits }) }
       return void response.writeHead(is === 'down' ? 503 : 200).end(JSON.stringify(body))
     }
@@ -86,6 +90,18 @@ await test('a key is sent again as long as the session stays, and another key in
   t.equal((await call('yours')).status, 200)
   await failure(call('mine'))
   t.same(sent, [FIRST, FIRST, FIRST, SECOND])
+})
+
+await test('sessions that end in the same second are told apart by their tags', async (t) => {
+  const { call, sent, become } = await changing(t, ['cut', 'cut'], { at: 9, to: FIRST })
+  become('tag one')
+  await failure(call('mine'))
+  await failure(call('mine'))
+  become('tag two')
+  t.match(await failure(call('mine')), { cause: { message: 'the key belongs to another session' } })
+  become('tag one')
+  t.equal((await call('mine')).status, 200)
+  t.same(sent, ['tag one', 'tag one', 'tag one'])
 })
 
 await test('a call that was not executed is not repeated in another session by itself, but when the page calls again', async (t) => {

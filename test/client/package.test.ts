@@ -77,7 +77,9 @@ await test('the whole core has at most 9 KiB and the session part at most 2,120 
   const whole = await sizeOf(`export * from './client.js'`)
   const session = await sizeOf(`export { createSession } from './client.js'`)
   const series = await sizeOf(`export * from './client/series.js'`)
-  t.comment(`the whole core ${whole} bytes, the session part ${session} bytes, series ${series} bytes`)
+  const orders = await sizeOf(`export * from './client/orders.js'`)
+  t.comment(`the core ${whole} bytes, the session part ${session}, series ${series}, orders ${orders}`)
+  t.ok(orders <= 4 * KIB, `${orders} bytes`)
   t.ok(series <= 2 * KIB, `${series} bytes`)
   t.ok(whole <= 9 * KIB, `${whole} bytes`)
   t.ok(session <= 2120, `${session} bytes`)
@@ -97,13 +99,20 @@ await test('npm pack makes a package for bundlers, TypeScript and Node.js, and a
   await writeFile(join(dir, 'package.json'), '{"type":"module"}')
   await writeFile(
     join(dir, 'page.ts'),
-    `import { ApiError, createClient, type SessionState } from 'trading-bff-client'
+    `import { ApiError, createClient, SocketError, type SessionState } from 'trading-bff-client'
+import { fate } from 'trading-bff-client/orders'
 import { useSession } from 'trading-bff-client/react'
 const client = createClient()
 const state: SessionState = useSession(client)
 if (state.status === 'active') console.log(new Date(state.expiresAt), state.scope)
 client.api('/payment-agents/v1/transfer', { method: 'POST', json: {}, idempotencyKey: true }).catch((error: unknown) => {
   if (error instanceof ApiError && error.problem?.code === 'login_required') client.login()
+})
+client.tradingSocket('CR1').command({ buy: 'a-proposal', price: 10 }).catch(async (error: unknown) => {
+  const found = error instanceof SocketError && error.outcome ? await fate(error) : undefined
+  if (found?.is === 'made') console.log(found.contract.contract_id)
+  else if (found?.is === 'not_seen') console.log(new Date(found.since))
+  else if (found) console.log(found.candidates.length)
 })
 `,
   )

@@ -47,7 +47,8 @@ await test('the example page runs and builds with Vite as docs/frontends.md desc
   await sendForm(page)
   await page.locator('#connection', { hasText: 'open' }).waitFor()
   t.equal(page.url(), `${url}/authors/one`)
-  for (const path of ['/openapi.json', '/asyncapi.json', '/client.js', '/client/series.js', '/problems/not_found']) {
+  const parts = ['/client/orders.js', '/client/series.js']
+  for (const path of ['/openapi.json', '/asyncapi.json', '/client.js', ...parts, '/problems/not_found']) {
     const response = await page.request.get(url + path)
     t.ok(response.headers()['x-request-id'], `${path} comes from the server`)
   }

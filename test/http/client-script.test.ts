@@ -5,7 +5,7 @@ import { sendTo } from '../support/upstream/api-world.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/world.ts'
 
-const MODULES = ['client.js', 'client/series.js']
+const MODULES = ['client.js', 'client/orders.js', 'client/series.js']
 
 for (const module of MODULES) {
   await test(`GET /${module}: a module of the browser package, revalidated by its ETag`, async (t) => {

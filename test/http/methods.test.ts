@@ -15,6 +15,7 @@ await test('a wrong method, HEAD included, gets 405 with Allow, and an unknown p
     '/api/payment-agents/v1/withdraw/verification_code': 'GET, POST',
     '/asyncapi.json': 'GET',
     '/client.js': 'GET',
+    '/client/orders.js': 'GET',
     '/client/series.js': 'GET',
     '/ws/public': 'GET',
     '/ws/session': 'GET',

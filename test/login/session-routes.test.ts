@@ -34,7 +34,7 @@ await test('GET /auth/session: 200 with the state of the session and without a t
   t.equal(before.authenticated, false)
   await logInThere(world)
   const state = await sessionState(browser, server.url)
-  t.same(Object.keys(state).sort(), ['authenticated', 'expires_at', 'idle_expires_at', 'now', 'scope'])
+  t.same(Object.keys(state).sort(), ['authenticated', 'expires_at', 'idle_expires_at', 'now', 'scope', 'session'])
   const now = Number(state['now'])
   t.ok(Math.abs(now - Date.now() / 1000) < 5)
   t.ok(Number(state['expires_at']) - now > 3590 && Number(state['expires_at']) - now <= 3600)

@@ -71,6 +71,8 @@ await test('the messages of the sandbox are as described', async (t) => {
   await line.ask({ sell: id, price: 0 })
   await line.next('proposal_open_contract')
   await line.refusal({ sell: id, price: 0 })
+  await line.ask({ profit_table: 1, description: 1, limit: 100, sort: 'DESC' })
+  await line.ask({ statement: 1, description: 1, action_type: 'buy', limit: 100 })
   for (const request of [
     { active_symbols: 'brief' },
     { contracts_for: 'R_100' },
@@ -95,7 +97,7 @@ await test('the messages of the sandbox are as described', async (t) => {
     operations.add(operation)
     t.same(check(operation, message), [], JSON.stringify(message))
   }
-  t.equal(operations.size, 17, [...operations].join(' '))
+  t.equal(operations.size, 19, [...operations].join(' '))
 })
 
 await test('GET /asyncapi.json names this server, and the session socket sends what it describes', async (t) => {

@@ -12,6 +12,7 @@ export type { RequestOptions } from './sockets/exchange.ts';
 export type { Message, SocketStatus } from './sockets/socket-status.ts';
 export type { AuthError, AuthErrorCode, Flow, LoginOptions } from './session/login.ts';
 export type { CallInit } from './api/call.ts';
+export type { OrderSocket, SentOrder } from './base/order-shape.ts';
 export type { ServerOptions } from './base/server.ts';
 export type { ActiveSession, EndReason, Notice, SessionState } from './session/session-state.ts';
 export type * from './sockets/series-shape.ts';

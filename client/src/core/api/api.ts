@@ -2,6 +2,7 @@ import type { Responses } from '../base/catalog.ts'
 import { ApiError } from '../base/errors.ts'
 import { call, type CallInit } from './call.ts'
 import { elapsedMs } from '../base/clock.ts'
+import { keyChoices } from './key-choice.ts'
 import { keyUses, type KeyUse } from './key-use.ts'
 import { newKey } from './once.ts'
 import { isOnline } from '../base/page.ts'
@@ -84,7 +85,9 @@ export function apiOf(server: Server, store: SessionStore): Api {
   const useKey = keyUses(server, store)
   return async (path: string, { idempotencyKey, headers, ...init }: ApiInit<Method> = {}) => {
     const { method = 'GET', signal } = init
-    const key = idempotencyKey === true ? newKey() : idempotencyKey
+    let key = idempotencyKey === true ? newKey() : idempotencyKey
+    const choose = keyChoices.get(key)
+    if (choose) key = await choose({ server, path, init, useKey, ApiError })
     const allHeaders = { ...headers, ...(key !== undefined && { 'Idempotency-Key': key }) }
     const use = key === undefined || method === 'GET' ? undefined : useKey(key)
     const mustNotRepeat = async (): Promise<boolean> => {

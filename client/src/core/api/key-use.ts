@@ -18,24 +18,27 @@ export interface KeyUse {
 /** Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. */
 export function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (key: string) => KeyUse {
   const uses = new Map<string, KeyUse>()
-  let knownFor = NaN
-  let known: Promise<number | undefined>
+  let knownFor: string | number = NaN
+  let known: Promise<string | number | undefined>
 
-  /** Its end identifies a session, unless two end in the same second. Undefined if there is none, or the server does not answer. */
-  async function ask(): Promise<number | undefined> {
+  /**
+   * The tag of the session. On a server that sends none its end identifies a session, unless two end in the same second. Undefined
+   * if there is none, or the server does not answer.
+   */
+  async function ask(): Promise<string | number | undefined> {
     const body = await fetchSession(server).catch(() => undefined)
-    return body?.authenticated ? body.expires_at : undefined
+    return body?.authenticated ? (body.session ?? body.expires_at) : undefined
   }
 
   /**
    * The current session, or one before it: then a call is not repeated although it could be. Never a later one. NaN differs
    * from itself, so that a page that does not know its session asks every time.
    */
-  function current(): Promise<number | undefined> {
+  function current(): Promise<string | number | undefined> {
     const state = get()
-    const expiresAt = state.status === 'active' ? state.expiresAt : NaN
-    if (expiresAt !== knownFor) {
-      knownFor = expiresAt
+    const now = state.status === 'active' ? (state.session ?? state.expiresAt) : NaN
+    if (now !== knownFor) {
+      knownFor = now
       known = ask().then((end) => {
         if (end === undefined) knownFor = NaN
         return end

@@ -1,12 +1,19 @@
-import { ApiError, SocketError } from '../base/errors.ts'
+import { ApiError, loaded, SocketError } from '../base/errors.ts'
+import { keyChoices } from './key-choice.ts'
 
 /** How to find out whether an order was made. */
 export interface OnceOptions {
   /**
    * Looks whether the order was made, for example in a list, or asks the user. Called only when the outcome is unknown. Do not
-   * guess: a wrong `false` may make the order twice.
+   * guess: a wrong `false` may make the order twice. Without it, `fate` finds out what became of a `buy`, and the server what
+   * became of a call with the key.
    */
-  readonly isMade: () => boolean | Promise<boolean>
+  readonly isMade?: (error: ApiError | SocketError) => boolean | Promise<boolean>
+  /**
+   * Keeps the key under this name in the `sessionStorage`, so that the same order after a reload gets the same key, and is not
+   * made twice.
+   */
+  readonly remember?: string
 }
 
 /**
@@ -24,8 +31,14 @@ export interface OnceOptions {
  */
 export async function once<Answer>(
   order: (idempotencyKey: string) => Promise<Answer>,
-  { isMade }: OnceOptions,
+  options: OnceOptions = {},
 ): Promise<Answer | undefined> {
+  const { isMade } = options
+  if (!isMade || options.remember) {
+    // oxlint-disable-next-line no-restricted-imports -- loaded only when a page uses it
+    const { orderOnce } = await loaded(import('../../orders/orders.ts'))
+    return orderOnce(once, keyChoices, order, options)
+  }
   const key = newKey()
   const unknown = (cause: unknown): ApiError => new ApiError('order', key, undefined, undefined, cause)
   for (let mayRepeat = true; ; mayRepeat = false) {
@@ -36,7 +49,7 @@ export async function once<Answer>(
       const error = reason instanceof ApiError || reason instanceof SocketError ? reason : unknown(reason)
       if (error.outcome !== 'unknown') throw error
       try {
-        if (await isMade()) return undefined
+        if (await isMade(error)) return undefined
       } catch (cause) {
         throw unknown(cause)
       }

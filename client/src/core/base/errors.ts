@@ -1,4 +1,5 @@
 import type { CloseCode, ProblemCode } from './catalog.ts'
+import type { SentOrder } from './order-shape.ts'
 
 /** The body of an error of the server (RFC 9457, application/problem+json). */
 export interface Problem {
@@ -76,7 +77,7 @@ export type SocketErrorCode =
   | 'ended'
   /** You closed the socket. The outcome of a command that had been sent is unknown. */
   | 'closed'
-  /** A part of the package could not be loaded, such as that of `series`. */
+  /** A part of the package could not be loaded, such as that of `series`. Nothing was sent. */
   | 'not_loaded'
 
 /**
@@ -94,11 +95,13 @@ export class SocketError extends Error {
   readonly reply: Readonly<Record<string, unknown>> | undefined
   /** The close code of the connection, if that is why the message failed. */
   readonly closeCode: CloseCode | (number & {}) | undefined
+  /** The `buy` whose outcome is unknown, for `fate` of `trading-bff-client/orders`. */
+  readonly order: SentOrder | undefined
 
   constructor(
     code: SocketError['code'],
     message: string,
-    more: Partial<Pick<SocketError, 'outcome' | 'reply' | 'closeCode' | 'cause'>> = {},
+    more: Partial<Pick<SocketError, 'outcome' | 'reply' | 'closeCode' | 'order' | 'cause'>> = {},
   ) {
     super(message, { cause: more.cause })
     this.name = 'SocketError'
@@ -106,7 +109,15 @@ export class SocketError extends Error {
     this.outcome = more.outcome
     this.reply = more.reply
     this.closeCode = more.closeCode
+    this.order = more.order
   }
+}
+
+/** Waits for another entry of the package, which is loaded only when a page uses it. @throws SocketError `not_loaded` */
+export function loaded<Entry>(entry: Promise<Entry>): Promise<Entry> {
+  return entry.catch((cause: unknown) => {
+    throw new SocketError('not_loaded', 'a part of the package could not be loaded', { cause })
+  })
 }
 
 /** Passes the error of a listener to the page's error handlers instead of to the caller of the listener. */

@@ -109,7 +109,7 @@ class SessionFollower implements SessionStore {
   #apply(body?: SessionBody): SessionBody | undefined {
     if (body) this.#notice = body.notice
     if (!body?.authenticated) return void this.#set({ status: 'anonymous', reason: this.#endedBy })
-    const { now, expires_at, idle_expires_at, scope, subject } = body
+    const { now, expires_at, idle_expires_at, scope, subject, session } = body
     const skewMs = now * 1000 - Date.now()
     if (!(Math.abs(skewMs - this.#skewMs) < SKEW_MS)) this.#skewMs = skewMs
     this.#endedBy = undefined
@@ -117,6 +117,7 @@ class SessionFollower implements SessionStore {
     const idleExpiresAt = idle_expires_at * 1000 - this.#skewMs
     this.#set({
       status: 'active',
+      session,
       expiresAt,
       idleExpiresAt,
       scope,

@@ -1,8 +1,10 @@
 import { MAX_TIMEOUT_MS } from '../api/call.ts'
 import { elapsedMs } from '../base/clock.ts'
 import { SocketError } from '../base/errors.ts'
+import type { SentOrder } from '../base/order-shape.ts'
 import type { Link } from './link.ts'
 import { isCommand } from './operations.ts'
+import type { OrderLog } from './order-log.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 
 /** Options of `request` and `command`. */
@@ -20,6 +22,7 @@ interface Entry {
   readonly resolve: (reply: Message) => void
   readonly reject: (error: unknown) => void
   isSent: boolean
+  order?: SentOrder | undefined
 }
 
 /** A message as it will be sent, and its `req_id`. */
@@ -37,11 +40,11 @@ const PROBE_MS = 1000
 export class Exchange {
   readonly #link: Link
   readonly #pending = new Map<number, Entry>()
-  readonly #nextId: () => number
+  readonly #orders: OrderLog
 
-  constructor(link: Link, nextId: () => number) {
+  constructor(link: Link, orders: OrderLog) {
     this.#link = link
-    this.#nextId = nextId
+    this.#orders = orders
   }
 
   /** Waits for a connection, then sends the message once. A message that may change something becomes a {@link command}. */
@@ -81,12 +84,13 @@ export class Exchange {
   down({ state, code = 1006, reason = '' }: SocketStatus): void {
     const hasEnded = state === 'ended'
     for (const entry of this.#pending.values()) {
-      const { isCommand, reject } = entry
       // The server refuses a connection by closing it as soon as it is open, so the request was lost, and waits again.
-      if (!isCommand && !this.#link.isProven) entry.isSent = false
+      if (!entry.isCommand && !this.#link.isProven) entry.isSent = false
       if (!entry.isSent && !hasEnded) continue
-      const more = { closeCode: code, ...(isCommand && { outcome: 'unknown' as const }) }
-      reject(new SocketError(hasEnded ? 'ended' : 'connection_lost', `the connection closed: ${code} ${reason}`, more))
+      const more = { closeCode: code, ...outcomeOf(entry) }
+      entry.reject(
+        new SocketError(hasEnded ? 'ended' : 'connection_lost', `the connection closed: ${code} ${reason}`, more),
+      )
     }
   }
 
@@ -107,7 +111,7 @@ export class Exchange {
 
   /** @throws TypeError if the message is no JSON */
   #prepare(message: Message): Prepared {
-    const id = this.#nextId()
+    const id = this.#orders.nextId()
     return { id, text: JSON.stringify({ ...message, req_id: id }) }
   }
 
@@ -117,16 +121,15 @@ export class Exchange {
     let onAbort: (() => void) | undefined
     const replied = new Promise<Message>((resolve, reject) => {
       const entry: Entry = { text, isCommand, resolve, reject, isSent: false }
-      const outcome = (): { outcome?: 'unknown' } => (isCommand && entry.isSent ? { outcome: 'unknown' } : {})
       signal?.throwIfAborted()
       const { state, code } = this.#link.status
       if (state === 'ended') throw new SocketError('ended', 'the connection has ended', { closeCode: code })
-      const onTimeout = (): void => reject(new SocketError('timeout', 'no reply in time', outcome()))
+      const onTimeout = (): void => reject(new SocketError('timeout', 'no reply in time', outcomeOf(entry)))
       timer = setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMEOUT_MS))
       onAbort = () => {
         const cause: unknown = signal?.reason
         const code = cause instanceof SocketError ? cause.code : 'aborted'
-        reject(isCommand ? new SocketError(code, 'aborted after sending', { cause, ...outcome() }) : cause)
+        reject(isCommand ? new SocketError(code, 'aborted after sending', { cause, ...outcomeOf(entry) }) : cause)
       }
       signal?.addEventListener('abort', onAbort)
       this.#pending.set(id, entry)
@@ -142,8 +145,14 @@ export class Exchange {
 
   #send(entry: Entry): void {
     entry.isSent = true
+    if (entry.isCommand) entry.order = this.#orders.sent(entry.text)
     this.#link.send(entry.text)
   }
+}
+
+/** What the error of a message says that is not answered: that a command which was sent may have been executed. */
+function outcomeOf({ isCommand, isSent, order }: Entry): { outcome?: 'unknown'; order?: SentOrder | undefined } {
+  return isCommand && isSent ? { outcome: 'unknown', order } : {}
 }
 
 /** The error of the trading service that a message carries, if any. */

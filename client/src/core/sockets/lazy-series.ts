@@ -1,4 +1,4 @@
-import { notify, SocketError } from '../base/errors.ts'
+import { loaded, notify, type SocketError } from '../base/errors.ts'
 import type { Series, SeriesOptions, SeriesPoints, SeriesSocket, SeriesState } from './series-shape.ts'
 
 /** A series whose code is loaded when the first one is made, so that it costs no page anything that has none. */
@@ -13,14 +13,14 @@ export function lazySeries<S extends keyof SeriesPoints>(
   let series: Series<SeriesPoints[S]> | undefined
   let isStopped = false
   // oxlint-disable-next-line no-restricted-imports -- loaded only when a page uses it
-  import('../../series/series.ts').then(
+  loaded(import('../../series/series.ts')).then(
     (module) => {
       if (isStopped) return
       series = module.series(socket, options)
       series.subscribe(changed)
     },
-    (cause: unknown) => {
-      state = { points: [], error: new SocketError('not_loaded', 'the code of series could not be loaded', { cause }) }
+    (error: SocketError) => {
+      state = { points: [], error }
       changed()
     },
   )

@@ -3,6 +3,7 @@ import { Exchange, type RequestOptions } from './exchange.ts'
 import { Link, type LinkOwner } from './link.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 import { lazySeries } from './lazy-series.ts'
+import { orderLog, type OrderLog } from './order-log.ts'
 import type { Series, SeriesOptions, SeriesPoints } from './series-shape.ts'
 import { Streams } from './streams.ts'
 import type { AnswerTo, Described, StreamOperation, Undescribed } from './typed-messages.ts'
@@ -85,6 +86,13 @@ export interface TradingSocket extends PublicSocket {
   command<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>
 }
 
+/** What is kept of a path, also while it has no connection. */
+interface Kept {
+  /** The status of every link that waits or was closed while it waited, by its number. */
+  readonly waiting: Map<number, SocketStatus>
+  readonly orders: OrderLog
+}
+
 /** What a page sends and receives on one path, and the sockets that share it. */
 class Connection {
   users = 0
@@ -94,12 +102,10 @@ class Connection {
   readonly listeners = new Set<(message: Message) => void>()
 
   /**
-   * @param waiting the status of every link that waits, by its number, also while it is closed
    * @param more how many links there may be besides the first
    */
-  constructor(owner: Pick<LinkOwner, 'connect' | 'confirm'>, waiting: Map<number, SocketStatus>, more: number) {
-    let id = 0
-    const nextId = (): number => ++id
+  constructor(owner: Pick<LinkOwner, 'connect' | 'confirm'>, { orders, waiting }: Kept, more: number) {
+    const { nextId } = orders
     const open = (number: number): Link => {
       const link: Link = new Link(
         {
@@ -110,6 +116,7 @@ class Connection {
             if (number === 0) this.exchange.up()
           },
           message: (message) => {
+            orders.take(message)
             if (!this.exchange.take(message)) this.streams.take(link, message)
             notify(this.listeners, (listener) => listener(message))
           },
@@ -131,7 +138,7 @@ class Connection {
       return link
     }
     this.streams = new Streams(open, nextId, more)
-    this.exchange = new Exchange(this.streams.link, nextId)
+    this.exchange = new Exchange(this.streams.link, orders)
   }
 
   get link(): Link {
@@ -146,8 +153,8 @@ const GRACE_MS = 200
 export class Sockets {
   /** By path. */
   readonly #connections = new Map<string, Connection>()
-  /** The status of the links that wait or were closed while they waited, by path and number. */
-  readonly #waiting = new Map<string, Map<number, SocketStatus>>()
+  /** By path. */
+  readonly #kept = new Map<string, Kept>()
 
   /**
    * Opens a socket on the connection to a path, and the connection if there is none.
@@ -155,10 +162,12 @@ export class Sockets {
    */
   open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>, more = 0): TradingSocket {
     const existing = this.#connections.get(path)
-    const waiting = this.#waiting.get(path) ?? new Map<number, SocketStatus>()
-    this.#waiting.set(path, waiting)
-    const connection =
-      existing && existing.link.status.state !== 'ended' ? existing : new Connection(owner, waiting, more)
+    const kept: Kept = this.#kept.get(path) ?? {
+      waiting: new Map(),
+      orders: orderLog(() => this.open(path, owner, more)),
+    }
+    this.#kept.set(path, kept)
+    const connection = existing && existing.link.status.state !== 'ended' ? existing : new Connection(owner, kept, more)
     this.#connections.set(path, connection)
     connection.users++
     return socketOn(connection, () => {

@@ -1,4 +1,5 @@
-import type { Proposal, TradingSocket } from 'trading-bff-client'
+import { SocketError, type Proposal, type TradingSocket } from 'trading-bff-client'
+import { fate } from 'trading-bff-client/orders'
 import { client } from './trading.ts'
 import { byId, show, showError, showLine } from './view.ts'
 
@@ -53,8 +54,20 @@ export class Desk {
       this.#follow(buy.contract_id)
     } catch (error) {
       showError(error)
-      // If it is unknown whether it was bought, the list of contracts will tell.
-      await this.#showContracts()
+      if (error instanceof SocketError && error.order) await this.#findOut(error)
+    }
+  }
+
+  /** Tells the user what became of a purchase whose answer was lost, as soon as the account shows it. */
+  async #findOut(error: SocketError): Promise<void> {
+    const found = await fate(error)
+    if (found.is === 'made') {
+      show('message', 'You have bought a contract.')
+      this.#follow(found.contract.contract_id)
+    } else if (found.is === 'not_seen') show('message', 'No contract has appeared. Look again before you repeat it.')
+    else {
+      show('message', 'One of the new contracts may be yours.')
+      for (const { contract_id } of found.candidates) this.#follow(contract_id)
     }
   }
 

@@ -1,10 +1,17 @@
+import { ApiError, SocketError } from '../base/errors.ts';
 /** How to find out whether an order was made. */
 export interface OnceOptions {
     /**
      * Looks whether the order was made, for example in a list, or asks the user. Called only when the outcome is unknown. Do not
-     * guess: a wrong `false` may make the order twice.
+     * guess: a wrong `false` may make the order twice. Without it, `fate` finds out what became of a `buy`, and the server what
+     * became of a call with the key.
      */
-    readonly isMade: () => boolean | Promise<boolean>;
+    readonly isMade?: (error: ApiError | SocketError) => boolean | Promise<boolean>;
+    /**
+     * Keeps the key under this name in the `sessionStorage`, so that the same order after a reload gets the same key, and is not
+     * made twice.
+     */
+    readonly remember?: string;
 }
 /**
  * Makes an order at most once, and finds out what became of it when no answer arrives. `order` gets a new
@@ -19,6 +26,6 @@ export interface OnceOptions {
  * @throws the error of the order. With the outcome `unknown` it may still be made, and the key is lost: look before you
  * order again. An error that is neither an ApiError nor a SocketError, and one of `isMade`, is the `cause` of an ApiError.
  */
-export declare function once<Answer>(order: (idempotencyKey: string) => Promise<Answer>, { isMade }: OnceOptions): Promise<Answer | undefined>;
+export declare function once<Answer>(order: (idempotencyKey: string) => Promise<Answer>, options?: OnceOptions): Promise<Answer | undefined>;
 /** A new `Idempotency-Key`. A page without TLS has no `crypto.randomUUID`. */
 export declare function newKey(): string;

@@ -1,4 +1,5 @@
 import type { CloseCode, ProblemCode } from './catalog.ts';
+import type { SentOrder } from './order-shape.ts';
 /** The body of an error of the server (RFC 9457, application/problem+json). */
 export interface Problem {
     /** An address on the server that explains the code. */
@@ -60,7 +61,7 @@ export type SocketErrorCode =
  | 'ended'
 /** You closed the socket. The outcome of a command that had been sent is unknown. */
  | 'closed'
-/** A part of the package could not be loaded, such as that of `series`. */
+/** A part of the package could not be loaded, such as that of `series`. Nothing was sent. */
  | 'not_loaded';
 /**
  * A message on a socket that failed.
@@ -77,8 +78,12 @@ export declare class SocketError extends Error {
     readonly reply: Readonly<Record<string, unknown>> | undefined;
     /** The close code of the connection, if that is why the message failed. */
     readonly closeCode: CloseCode | (number & {}) | undefined;
-    constructor(code: SocketError['code'], message: string, more?: Partial<Pick<SocketError, 'outcome' | 'reply' | 'closeCode' | 'cause'>>);
+    /** The `buy` whose outcome is unknown, for `fate` of `trading-bff-client/orders`. */
+    readonly order: SentOrder | undefined;
+    constructor(code: SocketError['code'], message: string, more?: Partial<Pick<SocketError, 'outcome' | 'reply' | 'closeCode' | 'order' | 'cause'>>);
 }
+/** Waits for another entry of the package, which is loaded only when a page uses it. @throws SocketError `not_loaded` */
+export declare function loaded<Entry>(entry: Promise<Entry>): Promise<Entry>;
 /** Passes the error of a listener to the page's error handlers instead of to the caller of the listener. */
 export declare function report(error: unknown): void;
 /** Calls back for every listener that is still in the set when its turn comes, even after a call has thrown. */

@@ -12,6 +12,8 @@ export type EndReason = 'logout' | 'replaced' | 'expired' | 'idle' | 'refused' |
 /** A user is logged in. All times are in milliseconds since 1970 by the clock of the user, comparable with `Date.now()`. */
 export interface ActiveSession {
     readonly status: 'active';
+    /** Tells this session from every other, on servers that send it. The same for the whole life of the session. */
+    readonly session?: string | undefined;
     /** When the session ends, whatever the user does. */
     readonly expiresAt: number;
     /** When the session ends unless it is used. API calls, open trading sockets and `extend()` count as use. */
@@ -55,6 +57,7 @@ export type SessionBody = ({
 } | {
     readonly authenticated: true;
     readonly now: number;
+    readonly session?: string;
     readonly expires_at: number;
     readonly idle_expires_at: number;
     readonly scope: string;

@@ -1,5 +1,6 @@
 import { SocketError } from '../base/errors.ts';
 import type { Link } from './link.ts';
+import type { OrderLog } from './order-log.ts';
 import type { Message, SocketStatus } from './socket-status.ts';
 /** Options of `request` and `command`. */
 export interface RequestOptions {
@@ -11,7 +12,7 @@ export interface RequestOptions {
 /** Sends messages and matches replies to them by `req_id`. */
 export declare class Exchange {
     #private;
-    constructor(link: Link, nextId: () => number);
+    constructor(link: Link, orders: OrderLog);
     /** Waits for a connection, then sends the message once. A message that may change something becomes a {@link command}. */
     request(message: Message, options?: RequestOptions): Promise<Message>;
     /** Sends the message now and once, or rejects with `not_sent`. */

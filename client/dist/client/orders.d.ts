@@ -1,0 +1,1 @@
+export * from '../types/orders/orders.js'

@@ -1,0 +1,64 @@
+/** The members of a message, or of an object in one. */
+export type Members = Readonly<Record<string, unknown>>
+
+/** A contract on the account, as far as the trading service has described it. The names are those of its messages. */
+export interface FoundContract {
+  readonly contract_id: number
+  readonly contract_type?: string
+  readonly underlying_symbol?: string
+  readonly buy_price?: number
+  readonly payout?: number
+  /** In seconds since 1970, by the clock of the trading service. */
+  readonly purchase_time?: number
+  /** Set if it has ended, like `sell_price`. */
+  readonly sell_time?: number
+  readonly sell_price?: number
+  readonly longcode?: string
+  readonly shortcode?: string
+}
+
+/** The contracts that a message describes. */
+export function contractsOf(message: Members): FoundContract[] {
+  const { buy, transaction, proposal_open_contract, portfolio, profit_table, statement } = message as {
+    readonly [name: string]: { contracts?: Members[]; transactions?: Members[] } | undefined
+  }
+  const items = [
+    ...([buy, transaction, proposal_open_contract] as (Members | undefined)[]),
+    ...(portfolio?.contracts ?? []),
+    ...(profit_table?.transactions ?? []),
+    ...(statement?.transactions ?? []),
+  ]
+  return items.flatMap((item) => (item ? (contractOf(item) ?? []) : []))
+}
+
+/** The contract that an object is about; undefined if that is a sale or a movement of money. */
+function contractOf(item: Members): FoundContract | undefined {
+  const action = item['action'] ?? item['action_type']
+  const id = Number(item['contract_id'])
+  if (!id || (action !== undefined && action !== 'buy')) return undefined
+  // A transaction says what the account has paid.
+  const paid = action === undefined ? undefined : Math.abs(Number(item['amount']))
+  const members = {
+    contract_id: id,
+    contract_type: text(item['contract_type']),
+    underlying_symbol: text(item['underlying_symbol']),
+    buy_price: number(item['buy_price']) ?? paid,
+    payout: number(item['payout']),
+    purchase_time: number(item['purchase_time'] ?? item['transaction_time']),
+    sell_time: number(item['sell_time']),
+    sell_price: number(item['sell_price']),
+    longcode: text(item['longcode']),
+    shortcode: text(item['shortcode']),
+  }
+  const known = Object.entries(members).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(known) as unknown as FoundContract
+}
+
+function number(value: unknown): number | undefined {
+  return value === undefined || value === null || value === '' ? undefined : Number(value)
+}
+
+/** The value if it is a text. */
+export function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

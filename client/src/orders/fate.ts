@@ -1,0 +1,44 @@
+import type { SentOrder } from '../core/base/order-shape.ts'
+import type { SocketError } from '../core/client.ts'
+import type { Fate } from './fate-shape.ts'
+import { Search } from './search.ts'
+
+/** Options of {@link fate}. */
+export interface FateOptions {
+  /** Stops looking. */
+  readonly signal?: AbortSignal | undefined
+}
+
+const searches = new WeakMap<SentOrder, Promise<Fate>>()
+/** Settles when the last search is over. The trading service allows few reads a minute, so there is one at a time. */
+let last: Promise<unknown> = Promise.resolve()
+
+/**
+ * Finds out what became of a `buy` whose outcome is unknown: looks at the account, and listens to its transactions until the
+ * connection has been open for 15 seconds. Waits for a connection, and for the fate of earlier orders. An equal order from another
+ * tab or device at the same moment cannot be told apart.
+ * ```ts
+ * const found = await fate(error)
+ * if (found.is === 'made') showContract(found.contract.contract_id)
+ * ```
+ * @throws SocketError if the account cannot be read: call it again later. TypeError unless the error is that of a `buy` which was
+ * sent. The reason of `signal` when you abort
+ */
+export function fate(error: SocketError, { signal }: FateOptions = {}): Promise<Fate> {
+  const { order } = error
+  if (!order) return Promise.reject(new TypeError('only a buy whose outcome is unknown has a fate to find out'))
+  const running = searches.get(order)
+  if (running && !signal) return running
+  const search = last.then(() => {
+    signal?.throwIfAborted()
+    return new Search(order, error, signal).run()
+  })
+  last = search.catch(() => undefined)
+  searches.set(order, search)
+  const forget = ({ is }: { is?: Fate['is'] }): void => {
+    // What was made stays so. Anything else may change, and a later call looks again.
+    if (is !== 'made' && searches.get(order) === search) searches.delete(order)
+  }
+  search.then(forget, forget)
+  return search
+}

@@ -1,0 +1,118 @@
+import { elapsedMs } from '../core/base/clock.ts'
+import type { KeyedCall } from '../core/api/key-choice.ts'
+import type { ApiError } from '../core/client.ts'
+import { fetchSession } from '../core/session/fetch-session.ts'
+
+/** After this time a key is not sent again, because the server may have forgotten it. */
+const MAX_AGE_MS = 3_600_000
+
+/** What is kept of an order whose outcome is not known yet. */
+interface Kept {
+  readonly key: string
+  /** When the key was first sent, comparable with `Date.now()`. */
+  readonly at: number
+  /** The session in which it was sent. The server knows it in no other. */
+  readonly session: string | number
+  /** A digest: nobody need learn from the storage who the user was. */
+  readonly subject?: string | undefined
+}
+
+/**
+ * The key of an order, kept in the `sessionStorage` until the outcome of the order is known. A duplicated tab has a copy of it, so
+ * whatever follows from a kept key is the same in all tabs: they send the same keys, and each of these the server sends only once.
+ */
+export class RememberedKey {
+  readonly #name: string
+  readonly #fresh: string
+  #place: string | undefined
+  #refusal: ApiError | undefined
+
+  /** @param fresh the key of an order that is not kept */
+  constructor(name: string, fresh: string) {
+    this.#name = name
+    this.#fresh = fresh
+  }
+
+  /** Chooses the key of the order, and keeps it. @throws ApiError if it must not be sent, or it cannot be told whether it may */
+  readonly choose = async (call: KeyedCall): Promise<string> => {
+    const { server, path, init, useKey, ApiError } = call
+    const { method = 'GET' } = init
+    const refusal = (cause?: unknown, code?: 'not_sent'): ApiError =>
+      new ApiError(method, path, undefined, undefined, cause, code)
+    const content = JSON.stringify([method, path, init.json ?? init.body])
+    const place = `trading-bff:order:${this.#name}:${digest(content)}`
+    const session = await fetchSession(server).catch(() => undefined)
+    // Read now, because an equal order may have begun meanwhile: it is the same one, and gets the same key.
+    const kept = read(place)
+    if (!session) throw refusal(undefined, kept ? undefined : 'not_sent')
+    // The server refuses the call, from which nothing follows.
+    if (!session.authenticated) return this.#fresh
+    this.#place = place
+    const subject = session.subject === undefined ? undefined : digest(session.subject)
+    const now = { session: session.session ?? session.expires_at, subject }
+    const isSame = kept?.session === now.session
+    if (kept && isSame && elapsedMs(kept.at) <= MAX_AGE_MS) {
+      useKey(kept.key)
+      return kept.key
+    }
+    // Without a subject it may have been another user, who is nobody's business.
+    const isSameUser = isSame || (now.subject !== undefined && kept?.subject === now.subject)
+    const key = kept && isSameUser ? next(kept.key) : this.#fresh
+    write(place, { key, at: Date.now(), ...now })
+    if (!kept || !isSameUser) return key
+    throw (this.#refusal = refusal(new Error('the key belongs to another session')))
+  }
+
+  /** Whether an error says that the order may have been made in another session, or too long ago. */
+  isOfOtherSession(error: unknown): boolean {
+    return error === this.#refusal
+  }
+
+  /** The outcome is known. */
+  forget(): void {
+    if (this.#place) write(this.#place, undefined)
+  }
+
+  /** The outcome will not become known, of which the page has been told: it may make the order again. */
+  renew(): void {
+    const kept = this.#place && read(this.#place)
+    if (this.#place && kept) write(this.#place, { ...kept, key: next(kept.key), at: Date.now() })
+  }
+}
+
+/** The key that follows a key, the same in every tab. */
+function next(key: string): string {
+  return `${key}+`
+}
+
+function read(place: string): Kept | undefined {
+  try {
+    return (JSON.parse(sessionStorage.getItem(place) ?? 'null') as Kept | null) ?? undefined
+  } catch {
+    // Not every page may use the storage.
+    return undefined
+  }
+}
+
+function write(place: string, kept: Kept | undefined): void {
+  try {
+    if (kept) sessionStorage.setItem(place, JSON.stringify(kept))
+    else sessionStorage.removeItem(place)
+  } catch {
+    // Then the order is not remembered.
+  }
+}
+
+/**
+ * Tells orders apart, and subjects (FNV-1a, twice). If two orders had the same, the server would refuse the key of the first for the
+ * second.
+ */
+function digest(text: string): string {
+  return [0x811c9dc5, 0x9747b28c]
+    .map((seed) => {
+      let hash = seed
+      for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+      return (hash >>> 0).toString(36)
+    })
+    .join('-')
+}

@@ -1,0 +1,67 @@
+import type { SentOrder } from '../core/base/order-shape.ts'
+import { contractsOf, type Members } from './contracts.ts'
+import { areAlike, termsOf } from './terms.ts'
+
+/** An order that was sent this long before another one may still be executed after it. */
+const LATE_MS = 60_000
+
+/** The contracts that `fate` has found, by their order. */
+const found = new WeakMap<SentOrder, number>()
+
+/** Notes which contract an order has bought. */
+export function noteContract(order: SentOrder, contractId: number): void {
+  found.set(order, contractId)
+}
+
+/** What is known of an order: the first message in reply to it, if there is one, and the contract that it has bought. */
+export function outcomeOf(order: SentOrder): {
+  readonly reply?: Members | undefined
+  readonly contractId?: number | undefined
+} {
+  const id = order.message['req_id']
+  const replies = [...order.account.log.values()].filter(({ req_id }) => req_id === id)
+  const [contract] = replies.flatMap(contractsOf)
+  return { reply: replies[0], contractId: contract?.contract_id ?? found.get(order) }
+}
+
+/** The other orders on the account of an order, whose contracts could be taken for its own. */
+export class Rivals {
+  readonly #order: SentOrder
+  readonly #executedMs: number
+
+  /** @param executedMs within which time an order is executed */
+  constructor(order: SentOrder, executedMs: number) {
+    this.#order = order
+    this.#executedMs = executedMs
+  }
+
+  /** The contracts that are known to be those of other orders. */
+  contracts(): ReadonlySet<number | undefined> {
+    return new Set(this.#others().map((other) => outcomeOf(other).contractId))
+  }
+
+  /** The orders without a known outcome that may have bought, or may still buy, a contract that fits. */
+  pending(): SentOrder[] {
+    const terms = termsOf(this.#order)
+    return this.#others().filter((other) => {
+      const laterMs = other.sentAt - this.#order.sentAt
+      if (laterMs < -LATE_MS || laterMs > this.#executedMs) return false
+      const { reply, contractId } = outcomeOf(other)
+      return reply === undefined && contractId === undefined && areAlike(terms, termsOf(other))
+    })
+  }
+
+  #others(): SentOrder[] {
+    return [...this.#order.account.orders.values()].filter((other) => other !== this.#order)
+  }
+}
+
+/** The ids of all contracts that a message names. */
+export function contractIdsIn(message: Members): number[] {
+  const ids: number[] = []
+  JSON.stringify(message, (name, value: unknown) => {
+    if (name === 'contract_id') ids.push(Number(value))
+    return value
+  })
+  return ids
+}

@@ -1,0 +1,96 @@
+import type { SentOrder } from '../core/base/order-shape.ts'
+import { text, type FoundContract, type Members } from './contracts.ts'
+
+/** When an order can have been executed, in seconds of the clock of the trading service. Infinite while that is not known. */
+export interface Period {
+  readonly from: number
+  readonly to: number
+}
+
+/** Whether a contract can be the one that an order has bought: `maybe` where the messages do not say enough. */
+export type Fit = 'yes' | 'maybe' | 'no'
+
+/** What an order would buy. */
+export interface Terms {
+  readonly type: string | undefined
+  readonly symbol: string | undefined
+  /** What it may cost at most. */
+  readonly price: number
+  /** What it costs, where that is fixed: one of these. */
+  readonly stakes: readonly number[]
+  readonly payout: number | undefined
+  readonly longcode: string | undefined
+}
+
+export function termsOf({ message, before }: SentOrder): Terms {
+  const answer = before.findLast(({ proposal }) => (proposal as Members | undefined)?.['id'] === message['buy'])
+  const asked = (message['parameters'] ?? answer?.['echo_req'] ?? {}) as Members
+  const offer = (answer?.['proposal'] ?? {}) as Members
+  const { contract_type, underlying_symbol, amount, basis } = asked
+  return {
+    type: text(contract_type),
+    symbol: text(underlying_symbol),
+    price: Number(message['price']),
+    stakes: basis === 'stake' ? [amount, offer['ask_price']].filter((it) => it !== undefined).map(Number) : [],
+    payout: basis === 'payout' ? Number(amount) : undefined,
+    longcode: text(offer['longcode']),
+  }
+}
+
+/** Whether a contract has these terms, and was bought in this period. */
+export function fits(terms: Terms, contract: FoundContract, period: Period): Fit {
+  const { buy_price: price, purchase_time: time, sell_time: ended, payout } = contract
+  const type = contract.contract_type ?? codedType(contract)
+  const symbol = contract.underlying_symbol ?? codedSymbol(contract, terms)
+  const differs =
+    isOther(terms.type, type) ||
+    isOther(terms.symbol, symbol) ||
+    (price !== undefined && !isPrice(terms, price)) ||
+    (payout !== undefined && terms.payout !== undefined && !isSame(payout, terms.payout)) ||
+    (time !== undefined && (time < period.from || time > period.to)) ||
+    (ended !== undefined && ended < period.from)
+  if (differs) return 'no'
+  const isNamed = terms.type !== undefined && terms.type === type && terms.symbol === symbol
+  const isWorded = terms.longcode !== undefined && contract.longcode === terms.longcode
+  // While the clock of the trading service is not known, a contract may be an old one.
+  const isTimed = time !== undefined && Number.isFinite(period.from)
+  return (isNamed || isWorded) && isTimed && price !== undefined ? 'yes' : 'maybe'
+}
+
+/** The type of a contract by its shortcode, such as `CALL_R_100_20_1760000001_5T_S0P_0`. */
+function codedType({ shortcode }: FoundContract): string | undefined {
+  return shortcode?.split('_')[0]
+}
+
+/** The symbol of the terms, if it is the one in the shortcode of a contract. */
+function codedSymbol({ shortcode }: FoundContract, { symbol }: Terms): string | undefined {
+  const [, rest] = /^[^_]*_(.*)/.exec(shortcode ?? '') ?? []
+  return rest?.toLowerCase().startsWith(`${symbol?.toLowerCase()}_`) ? symbol : undefined
+}
+
+/** Whether a contract that one order buys could be taken for that of the other. */
+export function areAlike(terms: Terms, other: Terms): boolean {
+  const price = other.stakes.at(-1)
+  const contract = {
+    contract_id: 0,
+    ...(other.type !== undefined && { contract_type: other.type }),
+    ...(other.symbol !== undefined && { underlying_symbol: other.symbol }),
+    ...(price !== undefined && { buy_price: price }),
+    ...(other.payout !== undefined && { payout: other.payout }),
+  }
+  return fits(terms, contract, { from: 0, to: 0 }) !== 'no'
+}
+
+function isPrice({ stakes, price }: Terms, paid: number): boolean {
+  const isAllowed = paid <= price || isSame(paid, price) || Number.isNaN(price)
+  return isAllowed && (stakes.length === 0 || stakes.some((stake) => isSame(stake, paid)))
+}
+
+/** Amounts come as decimal numbers, so two that are not equal differ by much more. */
+function isSame(one: number, other: number): boolean {
+  return Math.abs(one - other) <= 1e-6 * Math.abs(one)
+}
+
+function isOther(one: string | undefined, other: string | undefined): boolean {
+  return one !== undefined && other !== undefined && one !== other
+}

@@ -1,6 +1,10 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildPage } from './build-page.ts'
 import { requireFree } from './listening.ts'
 import { startProvider } from './provider.ts'
 import { startRedis } from './redis-process.ts'
@@ -55,7 +59,7 @@ async function run(): Promise<void> {
     API_URL: upstream.url,
     WS_URL: upstream.wsUrl,
     CLIENT_ID,
-    STATIC_DIR: fileURLToPath(new URL('page', import.meta.url)),
+    STATIC_DIR: await page(),
     PUBLIC_FEED: 'shared',
     PARTNER_OVERVIEW_PATH: '/partners/analytics/v1/overview',
     IDENTITY_PATH: '/account/v1/me',
@@ -69,6 +73,14 @@ async function run(): Promise<void> {
   await untilReady(child)
   const where = redisUrl === undefined ? 'in memory (no redis-server found)' : 'in Redis'
   process.stdout.write(`Open ${publicUrl} (sessions ${where}; any e-mail signs up; Ctrl-C stops)\n`)
+}
+
+/** Builds the page, for this run of the demo. @returns its directory */
+async function page(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'demo-page-'))
+  closers.push(() => rm(directory, { recursive: true }))
+  await buildPage(directory)
+  return directory
 }
 
 /** REDIS_URL, or the address of a new redis-server, or undefined if none is installed. */

@@ -1,6 +1,7 @@
 import { test, type Test } from 'tap'
 import { testBalancer } from '../support/deployment/balancer.ts'
-import { DEMO_PAGE, PageRecord, sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
+import { PageRecord, sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
+import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { huntTokens } from '../support/telemetry/token-hunt.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { testServer, testWorld, type World } from '../support/server/world.ts'

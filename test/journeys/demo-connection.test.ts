@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
-import { DEMO_PAGE, sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
+import { sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
+import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { StallingProxy } from '../support/client/stalling-proxy.ts'
 import { until } from '../support/time/until.ts'
 import { testServer, testWorld, type World } from '../support/server/world.ts'

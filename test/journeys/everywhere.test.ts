@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import type { BrowserContext, Page } from 'playwright-core'
-import { DEMO_PAGE, sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
+import { sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
+import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { testWorld } from '../support/server/world.ts'
 
 const SETTINGS = {

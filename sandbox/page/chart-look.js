@@ -90,6 +90,7 @@ export function seriesOptions(digits) {
       downColor: down,
       borderDownColor: down,
       wickDownColor: down,
+      priceLineColor: chart,
     },
   }
 }

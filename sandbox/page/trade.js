@@ -8,6 +8,7 @@ import { $, setText } from './dom.js'
 import { money, toNumber } from './format.js'
 import { market } from './market.js'
 import { dismiss, notice } from './notices.js'
+import { AREA, notSent, sentNothing } from './not-sent.js'
 import { readTicket, showQuote } from './ticket.js'
 
 const QUOTE_DELAY_MS = 300
@@ -21,6 +22,8 @@ class Trade {
   /** False until the connection has opened, and again once it is lost. */
   #isConnected = false
   #quote
+  /** Why there is no quote; undefined while one is awaited. */
+  #problem
   #stopQuote
   #quoteTimer
   #isBuying = false
@@ -73,14 +76,18 @@ class Trade {
 
   #connectionChanged() {
     const { state } = this.#socket.status()
-    if (state === 'open' && !this.#isConnected) {
+    const isOpen = state === 'open'
+    // The prices of a connection that may be dead are old.
+    this.#contracts.setConnected(isOpen)
+    if (isOpen) sentNothing()
+    if (isOpen && !this.#isConnected) {
       this.#isConnected = true
       this.#readContracts()
     }
     // A quote belongs to its connection. The package asks for it again on the next one.
-    if (state === 'open' || state === 'stale') return
+    if (isOpen || state === 'stale') return this.#show(this.#quote, this.#problem)
     this.#isConnected = false
-    this.#show(undefined, NOT_CONNECTED)
+    this.#show(undefined)
   }
 
   #showBalance(id, balance) {
@@ -101,7 +108,6 @@ class Trade {
     if (this.#socket === undefined || market.symbol === undefined) return
     const { problem, ...terms } = readTicket()
     if (problem !== undefined) return this.#show(undefined, problem)
-    if (!this.#isConnected) this.#show(undefined, NOT_CONNECTED)
     const order = { type: terms.contract_type, symbol: market.symbol, currency: this.#account.currency }
     const { symbol: underlying_symbol, currency } = order
     this.#stopQuote = this.#socket.subscribe(
@@ -115,7 +121,10 @@ class Trade {
   /** Shows a quote, or none and perhaps why. */
   #show(quote, problem) {
     this.#quote = quote
-    showQuote(quote, { problem, isBuying: this.#isBuying })
+    this.#problem = problem
+    const isOpen = this.#socket?.status().state === 'open'
+    const hint = this.#socket && !isOpen ? NOT_CONNECTED : ''
+    showQuote(quote, { problem, hint, isUsable: isOpen && !this.#isBuying, isBuying: this.#isBuying })
   }
 
   /** Buys what the quote offers. The order is sent now and once, or never. */
@@ -124,6 +133,7 @@ class Trade {
     const [quote, socket, account, at] = [this.#quote, this.#socket, this.#account, Date.now()]
     if (quote === undefined) return this.#refuse()
     dismiss('buy')
+    dismiss('not-sent')
     this.#isBuying = true
     this.#show(quote)
     try {
@@ -144,11 +154,11 @@ class Trade {
   /** Says why there is nothing to buy. */
   #refuse() {
     const state = this.#socket?.status().state
-    const { problem } = readTicket()
-    if (state !== 'open' || isOffline()) this.#notSent()
-    else if (problem === undefined)
-      setText($('#ticket-problem'), 'The price is not known yet. Please try again in a moment.')
-    else $(problem.includes('stake') ? '#stake' : '#duration').focus()
+    if (state !== 'open' || isOffline()) notSent('bought')
+    else if (this.#problem === undefined)
+      showQuote(undefined, { hint: 'The price is not known yet. Please try again in a moment.' })
+    // What the form or the trading service has said stays, and is read out with the field.
+    else $(this.#problem.includes('uration') || this.#problem.includes('ticks') ? '#duration' : '#stake').focus()
   }
 
   #bought(order, { contract_id: id, buy_price, purchase_time, balance_after }) {
@@ -159,15 +169,8 @@ class Trade {
 
   #notBought(order, { outcome, reply, message }) {
     if (outcome === 'unknown') return this.#lost(order)
-    if (reply) return notice({ key: 'buy', kind: 'error', text: `Nothing was bought. ${message}` })
-    this.#notSent()
-  }
-
-  #notSent() {
-    const text = `Nothing was bought: your order was not sent, because ${
-      isOffline() ? 'your device is offline' : 'the connection is interrupted'
-    }.`
-    notice({ key: 'buy', kind: 'error', text })
+    if (reply) return notice({ key: 'buy', kind: 'error', text: `Nothing was bought. ${message}`, area: AREA })
+    notSent('bought')
   }
 
   /** Nobody may send an order again whose outcome is unknown, so the user has to look. */
@@ -176,7 +179,7 @@ class Trade {
       `It is not known whether your order was executed: ${titleOf(order)}, account ${order.account.id}. ` +
       'It is not sent again. The open contracts are read as soon as there is a connection: look there, and at your ' +
       'balance, before you order again.'
-    notice({ key: 'unknown', kind: 'error', text })
+    notice({ key: 'unknown', kind: 'error', text, area: AREA })
     if (order.account !== this.#account) return
     this.#unknown = order
     if (this.#isConnected) this.#readContracts()
@@ -192,7 +195,7 @@ class Trade {
     const text =
       `It is not known whether your order was executed: ${titleOf(order)}. ${found} new under “Trades”. Look there, ` +
       'and at your balance, since a contract may have ended already, before you order again.'
-    notice({ key: 'unknown', kind: 'error', text })
+    notice({ key: 'unknown', kind: 'error', text, area: AREA })
   }
 }
 

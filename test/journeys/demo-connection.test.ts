@@ -31,6 +31,9 @@ const says = (page: Page, text: RegExp): Promise<void> => page.getByTestId('mess
 /** Clicks without waiting until the button can be used, as a user may. */
 const clickBuy = (page: Page): Promise<void> => page.getByTestId('trade-buy').dispatchEvent('click')
 
+/** The number of contracts that the page shows: in the list, and the newest one while it is open. */
+const contractsOf = (page: Page): Promise<number> => page.locator('.row.trade, .contract[data-result=open]').count()
+
 /** What a page that is opened now says about the account, once it shows so many open contracts. */
 async function seenAfresh(page: Page, contracts: number): Promise<{ balance: string; contracts: number }> {
   const fresh = await page.context().newPage()
@@ -38,8 +41,7 @@ async function seenAfresh(page: Page, contracts: number): Promise<{ balance: str
   await isOnOffer(fresh)
   const balance = (await fresh.getByTestId('trade-balance').textContent()) ?? ''
   // The page asks for the open contracts while the contract is already on offer.
-  const rows = fresh.getByTestId('result-row')
-  await until(async () => (await rows.count()) === contracts, 'the page shows what the account has')
+  await until(async () => (await contractsOf(fresh)) === contracts, 'the page shows what the account has')
   await fresh.close()
   return { balance, contracts }
 }
@@ -71,8 +73,8 @@ await test('After an order whose reply is lost, the page tells the user to look 
   await says(page, /^It is not known whether your order was executed: Rise of Volatility 100 Index for 10\.00 USD/)
   network.isStalled = false
   await says(page, /(1 contract is|No contracts are) new under “Trades”\. Look there, and at your balance/)
-  const contracts = await page.getByTestId('result-row').count()
-  const said = (await page.getByTestId('message').textContent()) ?? ''
+  const contracts = await contractsOf(page)
+  const said = (await page.locator('#trade-messages').textContent()) ?? ''
   t.match(said, contracts === 1 ? '1 contract is' : 'No contracts are', 'the message agrees with the list')
   const { balance } = await seenAfresh(page, contracts)
   t.equal(balance, contracts === 1 ? '9,990.00 USD' : '10,000.00 USD')

@@ -34,23 +34,18 @@ export class Contracts {
     )
   }
 
-  /**
-   * Reads the open contracts, and follows those that are new to this page.
-   * @returns whether they could be read
-   */
+  /** Reads the open contracts, and follows those that are new to this page. */
   async refresh() {
     const socket = this.#socket
     try {
       const { portfolio } = await socket.request({ portfolio: 1 })
-      if (socket !== this.#socket) return false
+      if (socket !== this.#socket) return
       dismiss('contracts')
       for (const contract of portfolio?.contracts ?? []) this.add(fromPortfolio(contract))
-      return true
     } catch (error) {
       // After a lost connection they are read again.
       if (error.reply)
         notice({ key: 'contracts', kind: 'error', text: `Open contracts cannot be shown. ${error.message}` })
-      return false
     }
   }
 
@@ -60,17 +55,11 @@ export class Contracts {
     this.#draw()
   }
 
-  /** The number of contracts that this page has learned of since this time, in milliseconds. */
-  countSince(time) {
-    return this.#all.filter(({ addedAt }) => addedAt >= time).length
-  }
-
   /** Follows a contract, unless it is followed already: { id, type, symbol, stake, currency, at }. */
   add(contract) {
     if (this.#all.some(({ id }) => id === contract.id)) return
     const added = {
       ...contract,
-      addedAt: Date.now(),
       result: 'open',
       profit: undefined,
       bid: undefined,

@@ -1,4 +1,5 @@
 /** The Demo trade card: the socket of the chosen demo account, a quote that follows the form, and buying. */
+import { fate } from '/client/orders.js'
 import { accounts } from './accounts.js'
 import { client, SocketError } from './bff.js'
 import { ConnectionLine, isOffline } from './connection.js'
@@ -27,8 +28,6 @@ class Trade {
   #stopQuote
   #quoteTimer
   #isBuying = false
-  /** An order whose outcome is not known, until the open contracts have been read again. */
-  #unknown
 
   start() {
     accounts.addEventListener('change', () => this.#accountChanged())
@@ -48,9 +47,10 @@ class Trade {
     this.#account = accounts.chosen
     const { id, currency } = this.#account ?? {}
     this.#socket = id === undefined ? undefined : client.tradingSocket(id)
-    this.#unknown = undefined
     this.#isBuying = false
     this.#isConnected = false
+    // Without an account the session has ended or changed, and the next user must not read what concerns this one.
+    if (id === undefined) $(`#${AREA}`).replaceChildren()
     this.#show(undefined)
     setText($('#trade-balance'), '–')
     $('#trade-empty').hidden = id !== undefined
@@ -82,7 +82,7 @@ class Trade {
     if (isOpen) sentNothing()
     if (isOpen && !this.#isConnected) {
       this.#isConnected = true
-      this.#readContracts()
+      this.#contracts.refresh()
     }
     // A quote belongs to its connection. The package asks for it again on the next one.
     if (isOpen || state === 'stale') return this.#show(this.#quote, this.#problem)
@@ -130,7 +130,7 @@ class Trade {
   /** Buys what the quote offers. The order is sent now and once, or never. */
   async #buy() {
     if (this.#isBuying) return
-    const [quote, socket, account, at] = [this.#quote, this.#socket, this.#account, Date.now()]
+    const [quote, socket, account] = [this.#quote, this.#socket, this.#account]
     if (quote === undefined) return this.#refuse()
     dismiss('buy')
     dismiss('not-sent')
@@ -141,7 +141,7 @@ class Trade {
       if (socket === this.#socket) this.#bought(quote, buy)
     } catch (error) {
       if (!(error instanceof SocketError)) throw error
-      this.#notBought({ ...quote, stake: quote.price, account, at }, error)
+      this.#notBought({ ...quote, stake: quote.price, account }, error)
     } finally {
       if (socket === this.#socket) {
         this.#isBuying = false
@@ -167,36 +167,55 @@ class Trade {
     this.#showBalance(this.#account.id, { balance: balance_after, currency: order.currency })
   }
 
-  #notBought(order, { outcome, reply, message }) {
-    if (outcome === 'unknown') return this.#lost(order)
-    if (reply) return notice({ key: 'buy', kind: 'error', text: `Nothing was bought. ${message}`, area: AREA })
-    notSent('bought')
+  #notBought(order, error) {
+    const { outcome, reply, message } = error
+    if (outcome === 'unknown') this.#lost(order, error)
+    else if (reply) notice({ key: 'buy', kind: 'error', text: `Nothing was bought. ${message}`, area: AREA })
+    else notSent('bought')
   }
 
-  /** Nobody may send an order again whose outcome is unknown, so the user has to look. */
-  #lost(order) {
-    const text =
-      `It is not known whether your order was executed: ${titleOf(order)}, account ${order.account.id}. ` +
-      'It is not sent again. The open contracts are read as soon as there is a connection: look there, and at your ' +
-      'balance, before you order again.'
-    notice({ key: 'unknown', kind: 'error', text, area: AREA })
-    if (order.account !== this.#account) return
-    this.#unknown = order
-    if (this.#isConnected) this.#readContracts()
-  }
-
-  async #readContracts() {
-    const order = this.#unknown
-    const isRead = await this.#contracts.refresh()
-    if (order === undefined || order !== this.#unknown || !isRead) return
-    this.#unknown = undefined
-    const count = this.#contracts.countSince(order.at)
-    const found = count === 1 ? '1 contract is' : `${count || 'No'} contracts are`
-    const text =
-      `It is not known whether your order was executed: ${titleOf(order)}. ${found} new under “Trades”. Look there, ` +
-      'and at your balance, since a contract may have ended already, before you order again.'
-    notice({ key: 'unknown', kind: 'error', text, area: AREA })
+  /** Finds out what became of an order whose answer was lost. Until then nobody may send it again. */
+  async #lost(order, error) {
+    const { id } = order.account
+    const { session } = client.session.get()
+    const isGone = () => client.session.get().session !== session
+    const say = (message) => notice({ key: `order ${id}`, area: AREA, ...message })
+    const action = { label: 'Look again', run: () => this.#lost(order, error) }
+    const what = `${titleOf(order)}, account ${id}`
+    say({ kind: 'error', text: `It is not known yet whether your order was executed: ${what}. ${LOOKING}` })
+    try {
+      const found = await fate(error)
+      if (isGone()) return
+      const contracts = found.is === 'made' ? [found.contract] : (found.candidates ?? [])
+      if (order.account === this.#account)
+        for (const contract of contracts) this.#contracts.add(fromFound(contract, order))
+      if (found.is === 'made') say({ kind: 'success', text: `Your order was executed: ${what}.` })
+      else if (found.is === 'ambiguous') say({ kind: 'error', text: `${what}: ${ambiguous(contracts.length)}` })
+      else say({ kind: 'error', text: `${what}: ${NOT_SEEN}`, action })
+    } catch (failure) {
+      if (!(failure instanceof SocketError)) throw failure
+      if (isGone()) return
+      // The refusal of the order itself, which has arrived after all.
+      if (failure.reply?.msg_type === 'buy') say({ kind: 'error', text: `Nothing was bought. ${failure.message}` })
+      else say({ kind: 'error', text: `${what}: ${NOT_FOUND_OUT}`, action })
+    }
   }
 }
 
 export const trade = new Trade()
+
+const LOOKING =
+  'It is not sent again. This page looks for it on the account as soon as there is a connection, which takes up to 15 ' +
+  'seconds: please do not order again before.'
+const NOT_SEEN =
+  'nothing of this order is to be seen on the account. It was probably not executed, but that is not certain: look at ' +
+  'your balance before you order again.'
+const NOT_FOUND_OUT = 'what became of this order could not be found out. Look at your balance before you order again.'
+const ambiguous = (count) =>
+  `it cannot be told whether one of the ${count} contracts that fit is that of this order. Look at your contracts and at ` +
+  'your balance before you order again.'
+
+/** A contract of the account, which may have ended already, as that of an order. */
+function fromFound({ contract_id: id, contract_type: type, buy_price, purchase_time }, order) {
+  return { ...order, id, type: type ?? order.type, stake: buy_price ?? order.price, at: Number(purchase_time) * 1000 }
+}

@@ -26,6 +26,11 @@ class Session extends EventTarget {
   /** The operator's notice that was shown last. */
   #said
 
+  /** Tells the session that the page shows from every other; undefined without one. */
+  get tag() {
+    return this.#active?.session
+  }
+
   start() {
     client.session.subscribe((isOther) => this.#take(isOther))
     setInterval(() => this.#drawCountdown(), 1000)

@@ -1,5 +1,4 @@
 /** The Demo trade card: the socket of the chosen demo account, a quote that follows the form, and buying. */
-import { fate } from '/client/orders.js'
 import { accounts } from './accounts.js'
 import { client, SocketError } from './bff.js'
 import { ConnectionLine, isOffline } from './connection.js'
@@ -7,6 +6,7 @@ import { titleOf } from './contract-view.js'
 import { Contracts } from './contracts.js'
 import { $, setText } from './dom.js'
 import { money, toNumber } from './format.js'
+import { findOut } from './lost-order.js'
 import { market } from './market.js'
 import { dismiss, notice } from './notices.js'
 import { AREA, notSent, sentNothing } from './not-sent.js'
@@ -169,53 +169,11 @@ class Trade {
 
   #notBought(order, error) {
     const { outcome, reply, message } = error
-    if (outcome === 'unknown') this.#lost(order, error)
+    const show = (contract) => order.account === this.#account && this.#contracts.add(contract)
+    if (outcome === 'unknown') findOut(order, error, show)
     else if (reply) notice({ key: 'buy', kind: 'error', text: `Nothing was bought. ${message}`, area: AREA })
     else notSent('bought')
-  }
-
-  /** Finds out what became of an order whose answer was lost. Until then nobody may send it again. */
-  async #lost(order, error) {
-    const { id } = order.account
-    const { session } = client.session.get()
-    const isGone = () => client.session.get().session !== session
-    const say = (message) => notice({ key: `order ${id}`, area: AREA, ...message })
-    const action = { label: 'Look again', run: () => this.#lost(order, error) }
-    const what = `${titleOf(order)}, account ${id}`
-    say({ kind: 'error', text: `It is not known yet whether your order was executed: ${what}. ${LOOKING}` })
-    try {
-      const found = await fate(error)
-      if (isGone()) return
-      const contracts = found.is === 'made' ? [found.contract] : (found.candidates ?? [])
-      if (order.account === this.#account)
-        for (const contract of contracts) this.#contracts.add(fromFound(contract, order))
-      if (found.is === 'made') say({ kind: 'success', text: `Your order was executed: ${what}.` })
-      else if (found.is === 'ambiguous') say({ kind: 'error', text: `${what}: ${ambiguous(contracts.length)}` })
-      else say({ kind: 'error', text: `${what}: ${NOT_SEEN}`, action })
-    } catch (failure) {
-      if (!(failure instanceof SocketError)) throw failure
-      if (isGone()) return
-      // The refusal of the order itself, which has arrived after all.
-      if (failure.reply?.msg_type === 'buy') say({ kind: 'error', text: `Nothing was bought. ${failure.message}` })
-      else say({ kind: 'error', text: `${what}: ${NOT_FOUND_OUT}`, action })
-    }
   }
 }
 
 export const trade = new Trade()
-
-const LOOKING =
-  'It is not sent again. This page looks for it on the account as soon as there is a connection, which takes up to 15 ' +
-  'seconds: please do not order again before.'
-const NOT_SEEN =
-  'nothing of this order is to be seen on the account. It was probably not executed, but that is not certain: look at ' +
-  'your balance before you order again.'
-const NOT_FOUND_OUT = 'what became of this order could not be found out. Look at your balance before you order again.'
-const ambiguous = (count) =>
-  `it cannot be told whether one of the ${count} contracts that fit is that of this order. Look at your contracts and at ` +
-  'your balance before you order again.'
-
-/** A contract of the account, which may have ended already, as that of an order. */
-function fromFound({ contract_id: id, contract_type: type, buy_price, purchase_time }, order) {
-  return { ...order, id, type: type ?? order.type, stake: buy_price ?? order.price, at: Number(purchase_time) * 1000 }
-}

@@ -94,14 +94,21 @@ await test('After an order whose reply is lost, the page finds its contract, als
     await page.getByTestId('trade-duration').fill('2')
     await page.getByTestId('trade-unit').selectOption(unit)
     await isOnOffer(page)
+    // While the server is away, the page cannot know its session either.
+    await page.route('**/auth/session', (route) => route.abort())
+    await page.evaluate(
+      `document.dispatchEvent(new Event('visibilitychange')); window.dispatchEvent(new Event('visibilitychange'))`,
+    )
+    await says(page, /cannot tell at the moment whether you are logged in/)
     await loseOrder(page, network, true)
+    await page.unroute('**/auth/session')
     await says(page, /^Your order was executed: Rise of Volatility 100 Index for 10\.00 USD, account DOT\d+\./)
     await until(async () => (await contractsOf(page)) === made, `${made} contracts`)
     await isOnOffer(page)
   }
   // Two ticks are over before the page is connected again, or soon afterwards.
   await page.locator('.row.trade:is([data-result=won], [data-result=lost])').waitFor()
-  t.equal(await page.locator('#trade-messages .notice').count(), 1)
+  t.equal(await page.locator('#trade-messages .notice').count(), 2, 'each order has its own message')
   t.equal(world.upstream.sockets().demo, 1)
 })
 

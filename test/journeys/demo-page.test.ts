@@ -18,6 +18,12 @@ async function logIn(page: Page, url: string): Promise<void> {
   await isOnOffer(page)
 }
 
+/** The ids of the accounts that the page lists. */
+async function accounts(page: Page): Promise<(string | null)[]> {
+  const rows = await page.locator('[data-account-id]').all()
+  return Promise.all(rows.map((row) => row.getAttribute('data-account-id')))
+}
+
 /** Buys a contract of two minutes. */
 async function buy(page: Page): Promise<void> {
   await page.getByTestId('trade-duration').fill('2')
@@ -36,8 +42,6 @@ await test('Two users log in one right after the other: every tab shows the acco
   await second.goto(`${server.url}/auth/signup`)
   await sendForm(second, 'second@example.test')
   await second.getByText('Hello, trader-2').waitFor()
-  const accounts = async (page: Page): Promise<(string | null)[]> =>
-    Promise.all((await page.locator('[data-account-id]').all()).map((row) => row.getAttribute('data-account-id')))
   await second.getByTestId('account-row').first().waitFor()
   const theirs = await accounts(second)
   t.equal(theirs.length, 2)

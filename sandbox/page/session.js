@@ -23,8 +23,6 @@ class Session extends EventTarget {
   state = 'loading'
   /** The active session; undefined in other states. */
   #active
-  /** The operator's notice that was shown last. */
-  #said
 
   /** Tells the session that the page shows from every other; undefined without one. */
   get tag() {
@@ -57,19 +55,10 @@ class Session extends EventTarget {
     const active = now.status === 'active' ? now : now.last
     const had = this.#active
     this.#set(active ? 'authenticated' : 'anonymous', active, isOther)
-    this.#say(now.notice?.message)
     if (now.status === 'unavailable') return this.#unavailable()
     dismiss('session-check')
     if (active) this.#warn(active)
     else if (had) this.#ended(now.reason)
-  }
-
-  /** Shows what the operator has to say to all users, once for each text. */
-  #say(text) {
-    if (text === this.#said) return
-    this.#said = text
-    if (text === undefined) dismiss('operator')
-    else notice({ key: 'operator', text })
   }
 
   #unavailable() {

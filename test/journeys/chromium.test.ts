@@ -24,6 +24,8 @@ await test('A user signs up, watches the price, trades and logs out, and no toke
   const byTestId = (id: string) => page.getByTestId(id)
 
   await page.goto(url)
+  // The browser discards the body of a script that it still loads when the page is left.
+  await page.locator('#chart canvas').first().waitFor()
   await byTestId('partner-signup').click()
   await sendForm(page, 'trader@example.test')
 

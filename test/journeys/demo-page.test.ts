@@ -173,3 +173,20 @@ await test('Where a browser refuses the cookies of a login, the page says that a
   await page.getByText(/refuses the cookies of a login.* DEV_INSECURE_COOKIES=true/).waitFor()
   await sessionIs(page, 'anonymous')
 })
+
+await test('The page shows what the operator tells all users, as text, and takes it back', async (t) => {
+  const token = 'an-ops-token-of-32-bytes-or-longer'
+  const { server } = await testWorld(t, { settings: { ...SETTINGS, OPS_TOKEN: token }, upstream: { tickMs: 1000 } })
+  const control = (method: string, body?: object): Promise<Response> =>
+    fetch(`${server.opsUrl}/controls/notice`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+  const page = await (await testChromium(t)).newPage()
+  await logIn(page, server.url)
+  t.equal((await control('PUT', { message: 'Back at <b>noon</b>.' })).status, 200)
+  await page.locator('#messages').getByText('Back at <b>noon</b>.').waitFor()
+  await control('DELETE')
+  await page.getByText('Back at <b>noon</b>.').waitFor({ state: 'detached' })
+})

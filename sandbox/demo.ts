@@ -1,6 +1,10 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildPage } from './build-page.ts'
 import { requireFree } from './listening.ts'
 import { startProvider } from './provider.ts'
 import { startRedis } from './redis-process.ts'
@@ -48,6 +52,7 @@ async function run(): Promise<void> {
   const upstream = await startUpstream({ port: ports.UPSTREAM_PORT, provider, sharing: () => readSharing(opsUrl) })
   closers.push(() => upstream.close())
   const redisUrl = await redis()
+  const { DEV_INSECURE_COOKIES: insecureCookies } = environment
 
   const child = startServer({
     PUBLIC_URL: publicUrl,
@@ -55,7 +60,7 @@ async function run(): Promise<void> {
     API_URL: upstream.url,
     WS_URL: upstream.wsUrl,
     CLIENT_ID,
-    STATIC_DIR: fileURLToPath(new URL('page', import.meta.url)),
+    STATIC_DIR: await page(),
     PUBLIC_FEED: 'shared',
     PARTNER_OVERVIEW_PATH: '/partners/analytics/v1/overview',
     IDENTITY_PATH: '/account/v1/me',
@@ -65,10 +70,19 @@ async function run(): Promise<void> {
     OPS_PORT: String(ports.OPS_PORT),
     LOG_LEVEL: environment['LOG_LEVEL'] ?? 'error',
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
+    ...(insecureCookies !== undefined && { DEV_INSECURE_COOKIES: insecureCookies }),
   })
   await untilReady(child)
   const where = redisUrl === undefined ? 'in memory (no redis-server found)' : 'in Redis'
   process.stdout.write(`Open ${publicUrl} (sessions ${where}; any e-mail signs up; Ctrl-C stops)\n`)
+}
+
+/** Builds the page, for this run of the demo. @returns its directory */
+async function page(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'demo-page-'))
+  closers.push(() => rm(directory, { recursive: true }))
+  await buildPage(directory)
+  return directory
 }
 
 /** REDIS_URL, or the address of a new redis-server, or undefined if none is installed. */

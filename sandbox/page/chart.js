@@ -1,95 +1,109 @@
 /**
- * The price chart: a canvas that is sharp on every screen, and a crosshair for the pointer and the arrow keys.
- *
- * There is no chart library here. The best kept one that draws candles, lightweight-charts 5, has 193 KiB minified, more
- * than twice the scripts of this page. It has no keyboard access, and it writes a style element for the logo that credits
- * its maker, which the page's Content-Security-Policy forbids. A page with a build step may well decide otherwise.
+ * The price chart. `lightweight-charts` draws it; what that library lacks is here: the arrow keys, and the price in words. The
+ * library is loaded with the first prices, since the page should not wait for it.
  */
-import { paint, viewOf } from './chart-painter.js'
+import { chartOptions, markOptions, roundTimes, seriesOptions } from './chart-look.js'
+import { el, setText } from './dom.js'
 import { clock, decimal } from './format.js'
 
-const EASE_MS = 220
 /** The most steps that the arrow keys take from one end of the chart to the other. */
 const STEPS = 120
-const calm = matchMedia('(prefers-reduced-motion: reduce)')
 
 export class PriceChart {
-  #canvas
-  #context
-  #colors
-  #size = { width: 0, height: 0 }
-  #frame
-  /** What is shown: { points, digits, style, spanMs, lengthMs }. */
-  #series = { points: [], digits: 2, style: 'line', spanMs: 0, lengthMs: 0 }
+  #box
+  #reading = el('p', { class: 'chart-reading', 'aria-hidden': 'true', hidden: true })
+  #library
+  #chart
+  /** The series of the library: { line, candles }. One of them is empty. */
+  #drawn
+  /** What is shown: { points, digits, style: 'line' | 'candles' }. */
+  #shown = { points: [], digits: 2, style: 'line' }
   #mark
-  /** Where the crosshair is: { x } of the pointer, or { time } for the keys. */
-  #cursor
-  #ease = { from: undefined, since: 0 }
-  #shown
+  #markLine
+  /** The time of the point that the keys have chosen. */
+  #chosen
 
-  constructor(canvas) {
-    this.#canvas = canvas
-    this.#context = canvas.getContext('2d')
-    new ResizeObserver(() => this.#resize()).observe(canvas)
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#recolor())
-    canvas.addEventListener('pointermove', ({ offsetX }) => this.#moveTo({ x: offsetX }))
-    canvas.addEventListener('pointerleave', () => this.#moveTo(undefined))
-    canvas.addEventListener('focus', () => this.#describe())
-    canvas.addEventListener('blur', () => this.#moveTo(undefined))
-    canvas.addEventListener('keydown', (event) => this.#press(event))
-    this.#recolor()
+  /** @param box an element with the role `slider` */
+  constructor(box) {
+    this.#box = box
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#restyle())
+    box.addEventListener('focus', () => this.#describe())
+    box.addEventListener('blur', () => this.#choose(undefined))
+    box.addEventListener('keydown', (event) => this.#press(event))
   }
 
-  /**
-   * Shows these points. A new last price moves smoothly to its position.
-   * @param series - { points, digits, style: 'line' | 'candles', spanMs, lengthMs: that of a candle }
-   */
-  show(series) {
-    const isNext = series.style === 'line' && this.#series.points.length > 0 && series.spanMs === this.#series.spanMs
-    const isFirst = this.#series.points.length === 0
-    this.#series = series
-    if (isFirst) this.#describe()
-    this.#ease = { from: isNext && !calm.matches ? this.#shown : undefined, since: performance.now() }
-    this.#drawSoon()
+  /** @param shown - { points, digits, style: 'line' | 'candles' } */
+  show({ points = [], digits = 2, style = 'line' }) {
+    const before = this.#shown
+    this.#shown = { points: onePerSecond(points), digits, style }
+    if (before.points.length === 0) this.#describe()
+    if (points.length > 0) void this.#load()
+    if (digits !== before.digits) this.#restyle()
+    this.#draw()
+    if (style !== before.style) this.#drawMark()
   }
 
   /** A horizontal line for an open contract: { price, label, tone } or undefined. */
   mark(mark) {
+    if (JSON.stringify(mark) === JSON.stringify(this.#mark)) return
     this.#mark = mark
-    this.#drawSoon()
+    this.#drawMark()
   }
 
-  #resize() {
-    const { clientWidth: width, clientHeight: height } = this.#canvas
-    const ratio = devicePixelRatio || 1
-    this.#size = { width, height }
-    this.#canvas.width = Math.round(width * ratio)
-    this.#canvas.height = Math.round(height * ratio)
-    this.#context.setTransform(ratio, 0, 0, ratio, 0, 0)
+  /** Loads the library once. If that fails, the page still shows the price, and tries again with the next one. */
+  async #load() {
+    this.#library ??= import('./chart-library.js').catch(() => (this.#library = undefined))
+    const library = await this.#library
+    if (library === undefined || this.#chart !== undefined) return
+    this.#chart = library.createChartEx(this.#box, roundTimes(library), chartOptions())
+    const options = seriesOptions(this.#shown.digits)
+    // The line of a contract is always in view.
+    const autoscaleInfoProvider = (ofPoints) => withMark(ofPoints(), this.#mark?.price)
+    this.#drawn = {
+      line: this.#chart.addSeries(library.AreaSeries, { ...options.line, autoscaleInfoProvider }),
+      candles: this.#chart.addSeries(library.CandlestickSeries, { ...options.candles, autoscaleInfoProvider }),
+    }
+    this.#box.append(this.#reading)
+    this.#chart.subscribeCrosshairMove(({ time }) => this.#read(this.#indexOf(time * 1000)))
     this.#draw()
+    this.#drawMark()
   }
 
-  #recolor() {
-    const style = getComputedStyle(document.documentElement)
-    const names = ['ink', 'muted', 'line', 'surface', 'chart', 'up', 'down']
-    this.#colors = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]))
-    this.#colors.font = style.fontFamily
-    this.#drawSoon()
+  #restyle() {
+    if (this.#chart === undefined) return
+    const options = seriesOptions(this.#shown.digits)
+    this.#chart.applyOptions(chartOptions())
+    for (const [style, series] of Object.entries(this.#drawn)) series.applyOptions(options[style])
+    this.#drawMark()
   }
 
-  #moveTo(cursor) {
-    this.#cursor = cursor
-    this.#drawSoon()
+  #draw() {
+    if (this.#chart === undefined) return
+    const { points, style } = this.#shown
+    const data = points.map(({ time, open, high, low, price }) =>
+      style === 'line' ? { time: time / 1000, value: price } : { time: time / 1000, open, high, low, close: price },
+    )
+    for (const [name, series] of Object.entries(this.#drawn)) series.setData(name === style ? data : [])
+    this.#chart.timeScale().fitContent()
+    if (this.#chosen !== undefined) this.#choose(this.#indexOf(this.#chosen))
+  }
+
+  #drawMark() {
+    this.#markLine?.remove()
+    this.#markLine = undefined
+    if (this.#mark === undefined || this.#chart === undefined) return
+    const series = this.#drawn[this.#shown.style]
+    const line = series.createPriceLine(markOptions(this.#mark))
+    this.#markLine = { remove: () => series.removePriceLine(line) }
   }
 
   /** The arrow keys, PageUp, PageDown, Home and End move the crosshair, as for any slider. Escape removes it. */
   #press(event) {
-    const { points } = this.#series
-    const last = points.length - 1
+    const last = this.#shown.points.length - 1
     if (last < 0 || event.altKey || event.ctrlKey || event.metaKey) return
     const step = Math.max(1, Math.round(last / STEPS))
     const page = Math.max(step, Math.round(last / 10))
-    const at = this.#index() ?? last
+    const at = this.#indexOf(this.#chosen) ?? last
     const targets = {
       ArrowLeft: at - step,
       ArrowDown: at - step,
@@ -100,74 +114,58 @@ export class PriceChart {
       Home: 0,
       End: last,
     }
-    if (event.key === 'Escape') this.#moveTo(undefined)
+    if (event.key === 'Escape') this.#choose(undefined)
     else if (!Object.hasOwn(targets, event.key)) return
-    else this.#moveTo({ time: points[Math.max(0, Math.min(last, targets[event.key]))].time })
+    else this.#choose(Math.max(0, Math.min(last, targets[event.key])))
     event.preventDefault()
     this.#describe()
   }
 
-  /** The index of the point at the crosshair; undefined without one. */
-  #index() {
-    const { points } = this.#series
-    if (this.#cursor === undefined || points.length === 0) return undefined
-    const { x, time = viewOf(this.#scene()).timeAt(x) } = this.#cursor
-    let nearest = 0
-    for (const [index, point] of points.entries())
-      if (Math.abs(point.time - time) < Math.abs(points[nearest].time - time)) nearest = index
-    return nearest
+  /** Moves the crosshair to a point; undefined: removes it. */
+  #choose(index) {
+    const point = this.#shown.points[index]
+    this.#chosen = point?.time
+    if (point) this.#chart?.setCrosshairPosition(point.price, point.time / 1000, this.#drawn[this.#shown.style])
+    else this.#chart?.clearCrosshairPosition()
+    this.#read(index)
+  }
+
+  /** The index of the point of this time; undefined if there is none. */
+  #indexOf(time) {
+    const index = this.#shown.points.findLastIndex((point) => point.time === time)
+    return index < 0 ? undefined : index
+  }
+
+  /** Shows the point under the crosshair as a text in the chart. */
+  #read(index) {
+    this.#reading.hidden = index === undefined
+    if (index !== undefined) setText(this.#reading, this.#inWords(index))
   }
 
   /** Tells assistive technology the point. Not called for new prices, since each call is spoken. */
   #describe() {
-    const { points } = this.#series
-    const index = this.#index() ?? points.length - 1
-    this.#canvas.ariaValueMax = String(Math.max(0, points.length - 1))
-    this.#canvas.ariaValueNow = String(Math.max(0, index))
-    this.#canvas.ariaValueText = index < 0 ? 'no prices yet' : this.#textsOf(points[index])[0]
+    const last = this.#shown.points.length - 1
+    const index = this.#indexOf(this.#chosen) ?? last
+    this.#box.ariaValueMax = String(Math.max(0, last))
+    this.#box.ariaValueNow = String(Math.max(0, index))
+    this.#box.ariaValueText = index < 0 ? 'no prices yet' : this.#inWords(index)
   }
 
-  /** The point at the crosshair in words, from the longest text to the shortest. */
-  #textsOf({ time, open, high, low, price }) {
-    const [o, h, l, c] = [open, high, low, price].map((value) => decimal(value, this.#series.digits))
-    const short = `${c} at ${clock(time)}`
-    if (this.#series.style === 'line') return [short]
-    return [`${clock(time)}: open ${o}, high ${h}, low ${l}, close ${c}`, `O ${o} H ${h} L ${l} C ${c}`, short]
+  #inWords(index) {
+    const { points, digits, style } = this.#shown
+    const { time, open, high, low, price } = points[index]
+    const [o, h, l, c] = [open, high, low, price].map((value) => decimal(value, digits))
+    return style === 'line' ? `${c} at ${clock(time)}` : `${clock(time)}: open ${o}, high ${h}, low ${l}, close ${c}`
   }
+}
 
-  #drawSoon() {
-    this.#frame ??= requestAnimationFrame(() => {
-      this.#frame = undefined
-      this.#draw()
-    })
-  }
+/** The last point of each second, because the library has one place for each. */
+function onePerSecond(points) {
+  return points.filter(({ time }, index) => points[index + 1]?.time !== time)
+}
 
-  /** The position of the last price on its way from the one before. */
-  #eased(target) {
-    const progress = Math.min(1, (performance.now() - this.#ease.since) / EASE_MS)
-    if (this.#ease.from === undefined || progress >= 1) return target
-    this.#drawSoon()
-    return this.#ease.from + (target - this.#ease.from) * (1 - (1 - progress) ** 3)
-  }
-
-  #scene() {
-    return {
-      ...this.#series,
-      ...this.#size,
-      context: this.#context,
-      colors: this.#colors,
-      mark: this.#mark,
-      shown: this.#shown,
-    }
-  }
-
-  #draw() {
-    const { points } = this.#series
-    this.#context.clearRect(0, 0, this.#size.width, this.#size.height)
-    if (this.#size.width === 0 || points.length < 2) return
-    this.#shown = this.#eased(points.at(-1).price)
-    const index = this.#index()
-    const cursor = index === undefined ? undefined : { point: points[index], texts: this.#textsOf(points[index]) }
-    paint({ ...this.#scene(), cursor })
-  }
+function withMark(info, price) {
+  if (info === null || price === undefined) return info
+  const { minValue, maxValue } = info.priceRange
+  return { ...info, priceRange: { minValue: Math.min(minValue, price), maxValue: Math.max(maxValue, price) } }
 }

@@ -14,7 +14,7 @@ export function titleOf({ type, symbol, stake, currency }) {
 }
 
 /** Shows the newest contract below the form; undefined: none. */
-export function drawPanel(contract, onSell) {
+export function drawPanel(contract, isConnected, onSell) {
   const panel = $('#contract')
   panel.dataset.result = contract?.result ?? 'none'
   const isOpen = contract?.result === 'open'
@@ -23,7 +23,7 @@ export function drawPanel(contract, onSell) {
   const progress = isOpen ? progressOf(contract.update) : undefined
   $('#trade-progress').hidden = progress === undefined
   if (progress !== undefined) $('#trade-progress').value = progress
-  drawSell($('#trade-sell'), contract, $('#trade-status'))
+  drawSell($('#trade-sell'), contract, isConnected, $('#trade-status'))
   $('#trade-sell').onclick = () => onSell(contract)
   drawMark(isOpen ? contract : undefined)
 }
@@ -50,7 +50,7 @@ export function rowOf(contract, onSell) {
 }
 
 /** Shows a contract in its row. */
-export function drawRow(row, contract) {
+export function drawRow(row, contract, isConnected) {
   const { type, stake, symbol, at, result, profit, currency } = contract
   const { name, arrow } = typeOf(type)
   const [title, amount, fine] = row.children
@@ -60,18 +60,18 @@ export function drawRow(row, contract) {
   amount.dataset.tone = toneOf(profit)
   setText(fine, [`${market.name(symbol)} at ${clock(at)}`, spotsOf(contract)].filter(Boolean).join(', '))
   setText(row.querySelector('.badge'), result)
-  drawSell(row.querySelector('button'), contract, row)
+  drawSell(row.querySelector('button'), contract, isConnected, row)
 }
 
 /** The button that sells an open contract. When it goes, `next` gets the focus it had. */
-function drawSell(button, contract, next) {
+function drawSell(button, contract, isConnected, next) {
   const { result, bid, currency, isSelling, update } = contract ?? {}
   const isShown = result === 'open' && bid !== undefined && update.is_valid_to_sell !== 0
   if (!isShown && document.activeElement === button) next.focus()
   button.hidden = !isShown
   if (!isShown) return
-  setUsable(button, !isSelling)
-  setText(button, isSelling ? 'Selling' : `Sell for ${money(bid, currency)}`)
+  setUsable(button, isConnected && !isSelling)
+  setText(button, isSelling ? 'Selling' : isConnected ? `Sell for ${money(bid, currency)}` : 'Sell once connected')
 }
 
 function statusOf({ result, profit, currency, type }) {

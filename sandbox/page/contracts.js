@@ -7,6 +7,7 @@ import { drawPanel, drawRow, rowOf, titleOf } from './contract-view.js'
 import { $ } from './dom.js'
 import { toNumber } from './format.js'
 import { dismiss, notice } from './notices.js'
+import { AREA, notSent } from './not-sent.js'
 
 /** The number of contracts in the list, unless more are open. */
 const SHOWN = 8
@@ -16,6 +17,7 @@ export class Contracts {
   #socket
   /** Newest first. */
   #all = []
+  #isConnected = false
 
   /** Follows the contracts of an account over its socket. Those of the account before are forgotten. */
   attach(socket) {
@@ -32,29 +34,25 @@ export class Contracts {
     )
   }
 
-  /**
-   * Reads the open contracts, and follows those that are new to this page.
-   * @returns whether they could be read
-   */
+  /** Reads the open contracts, and follows those that are new to this page. */
   async refresh() {
     const socket = this.#socket
     try {
       const { portfolio } = await socket.request({ portfolio: 1 })
-      if (socket !== this.#socket) return false
+      if (socket !== this.#socket) return
       dismiss('contracts')
       for (const contract of portfolio?.contracts ?? []) this.add(fromPortfolio(contract))
-      return true
     } catch (error) {
       // After a lost connection they are read again.
       if (error.reply)
         notice({ key: 'contracts', kind: 'error', text: `Open contracts cannot be shown. ${error.message}` })
-      return false
     }
   }
 
-  /** The number of contracts that this page has learned of since this time, in milliseconds. */
-  countSince(time) {
-    return this.#all.filter(({ addedAt }) => addedAt >= time).length
+  /** Without a connection, prices are old, and nothing can be sold. */
+  setConnected(isConnected) {
+    this.#isConnected = isConnected
+    this.#draw()
   }
 
   /** Follows a contract, unless it is followed already: { id, type, symbol, stake, currency, at }. */
@@ -62,7 +60,6 @@ export class Contracts {
     if (this.#all.some(({ id }) => id === contract.id)) return
     const added = {
       ...contract,
-      addedAt: Date.now(),
       result: 'open',
       profit: undefined,
       bid: undefined,
@@ -99,18 +96,17 @@ export class Contracts {
       result: resultOf(update),
     })
     if (contract.result !== 'open') contract.stop()
-    if (contract === this.#all[0]) this.drawNewest()
-    drawRow(contract.row, contract)
+    this.#draw()
   }
 
   /** Sells a contract early, for the price that the page shows or a better one. */
   async #sell(contract) {
     const { id, bid, result, isSelling } = contract
     if (isSelling || result !== 'open') return
+    if (!this.#isConnected) return notSent('sold')
     const show = (isBusy) => {
       contract.isSelling = isBusy
-      if (contract === this.#all[0]) this.drawNewest()
-      drawRow(contract.row, contract)
+      this.#draw()
     }
     show(true)
     dismiss('sell')
@@ -118,7 +114,8 @@ export class Contracts {
       await this.#socket.command({ sell: id, price: bid })
     } catch (error) {
       if (!(error instanceof SocketError)) throw error
-      notice({ key: 'sell', kind: 'error', text: sellFailure(contract, error) })
+      if (error.outcome !== 'unknown' && !error.reply) return notSent('sold')
+      notice({ key: 'sell', kind: 'error', text: sellFailure(contract, error), area: AREA })
     } finally {
       show(false)
     }
@@ -126,14 +123,16 @@ export class Contracts {
 
   /** Shows the newest contract, also on the chart if that shows its market. */
   drawNewest() {
-    drawPanel(this.#all[0], (each) => this.#sell(each))
+    drawPanel(this.#all[0], this.#isConnected, (each) => this.#sell(each))
   }
 
+  /** The newest contract is in the panel below the form while it is open, and then in the list, too. */
   #draw() {
-    $('#results-empty').hidden = this.#all.length > 0
-    $('#results').hidden = this.#all.length === 0
-    for (const contract of this.#all) drawRow(contract.row, contract)
-    const rows = this.#all.map(({ row }) => row)
+    const listed = this.#all.filter((contract, index) => index > 0 || contract.result !== 'open')
+    $('#results-empty').hidden = listed.length > 0
+    $('#results').hidden = listed.length === 0
+    for (const contract of listed) drawRow(contract.row, contract, this.#isConnected)
+    const rows = listed.map(({ row }) => row)
     // A row that is inserted again would lose the focus.
     for (const row of [...$('#results').children]) if (!rows.includes(row)) row.remove()
     rows.forEach((row, index) => {
@@ -143,12 +142,11 @@ export class Contracts {
   }
 }
 
-function sellFailure(contract, { outcome, reply, message }) {
+function sellFailure(contract, { outcome, message }) {
   const title = titleOf(contract)
   if (outcome === 'unknown')
     return `It is not known whether this contract was sold: ${title}. Its state is shown once the connection is back.`
-  if (reply) return `Nothing was sold. ${message}`
-  return 'Nothing was sold: your order was not sent, because the connection is interrupted.'
+  return `Nothing was sold. ${message}`
 }
 
 function resultOf({ status, is_sold, is_expired, profit }) {

@@ -130,7 +130,7 @@ class Market extends EventTarget {
     const digits = this.#digits.get(this.symbol) ?? 2
     const ticks = this.#history.since(spanMs)
     const points = style === 'candles' ? this.#history.candles(spanMs, lengthMs) : ticks
-    this.#chart.show({ points, digits, style, spanMs, lengthMs })
+    this.#chart.show({ points, digits, style })
     this.#summarise(ticks, digits)
   }
 

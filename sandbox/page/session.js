@@ -18,17 +18,19 @@ const ENDINGS = {
   revoked: 'The operator has ended your session.',
   gone: 'Your session has ended.',
 }
-/** Another login of the same browser moves the end of the session by more than this. */
-const SAME_MS = 2500
-
 class Session extends EventTarget {
   /** What the page shows: loading, authenticated or anonymous. */
   state = 'loading'
   /** The active session; undefined in other states. */
   #active
 
+  /** Tells the session that the page shows from every other; undefined without one. */
+  get tag() {
+    return this.#active?.session
+  }
+
   start() {
-    client.session.subscribe(() => this.#take())
+    client.session.subscribe((isOther) => this.#take(isOther))
     setInterval(() => this.#drawCountdown(), 1000)
     $('#logout').addEventListener('click', ({ target }) => this.#logout(target))
     $('#logout-everywhere').addEventListener('click', ({ target }) => this.#logout(target, { everywhere: true }))
@@ -46,12 +48,13 @@ class Session extends EventTarget {
     })
   }
 
-  #take() {
+  /** @param isOther true if another session has begun, perhaps of another user: then nothing of the one before may stay */
+  #take(isOther = false) {
     const now = client.session.get()
     if (now.status === 'unknown') return
     const active = now.status === 'active' ? now : now.last
     const had = this.#active
-    this.#set(active ? 'authenticated' : 'anonymous', active)
+    this.#set(active ? 'authenticated' : 'anonymous', active, isOther)
     if (now.status === 'unavailable') return this.#unavailable()
     dismiss('session-check')
     if (active) this.#warn(active)
@@ -98,8 +101,7 @@ class Session extends EventTarget {
     }
   }
 
-  #set(state, active) {
-    const isOther = Math.abs((active?.expiresAt ?? 0) - (this.#active?.expiresAt ?? 0)) > SAME_MS
+  #set(state, active, isOther = false) {
     const changed = state !== this.state || isOther
     this.state = state
     this.#active = active
@@ -107,19 +109,27 @@ class Session extends EventTarget {
     setText(badge, STATES[state])
     badge.dataset.state = state
     this.#drawCountdown()
-    this.#greet()
+    // Only the sessions of a known user can be found.
+    $('#logout-everywhere').hidden = !active?.subject
     if (!changed) return
+    this.#greet()
     this.#countOthers()
     this.dispatchEvent(new Event('change'))
   }
 
-  /** Greets the user, if the server knows who it is. Only then it can find the other sessions. */
-  #greet() {
-    const subject = this.#active?.subject
+  /** Greets the user by the name that the trading service knows. Without a name, nobody is greeted. */
+  async #greet() {
+    const session = this.#active
     const greeting = $('#greeting')
-    setText(greeting, subject ? `Hello, ${subject}` : '')
-    greeting.title = subject ?? ''
-    greeting.hidden = $('#logout-everywhere').hidden = !subject
+    greeting.hidden = true
+    if (!session) return
+    const response = await client.api('/account/v1/nickname').catch(() => undefined)
+    const { data } = (await response?.json().catch(() => undefined)) ?? {}
+    // Meanwhile another session may have begun.
+    if (this.#active?.session !== session.session || typeof data?.nickname !== 'string') return
+    setText(greeting, `Hello, ${data.nickname}`)
+    greeting.title = session.subject ?? ''
+    greeting.hidden = false
   }
 
   /** Shows in how many other browsers the user is logged in. The server counts only when it is asked. */
@@ -131,9 +141,9 @@ class Session extends EventTarget {
       const response = await recordedFetch('/auth/session?others=true', {}).catch(() => undefined)
       const body = response?.ok ? await response.json().catch(() => undefined) : undefined
       // Meanwhile the session may have ended, or another may have begun.
-      if (this.#active?.subject !== session.subject) return
+      if (this.#active?.session !== session.session) return
       const count = body?.other_sessions
-      others.hidden = typeof count !== 'number'
+      others.hidden = !(count > 0)
       setText(others, count === 1 ? '1 other session' : `${count} other sessions`)
     }
   }

@@ -20,17 +20,20 @@ export function readTicket() {
 /**
  * Shows a quote, { type, price, payout, currency }, or none.
  * @param problem why there is none
+ * @param hint what the user may expect while there is none
+ * @param isUsable whether the connection is there that an order needs
  * @param isBuying whether the reply to an order is awaited
  */
-export function showQuote(quote, { problem = '', isBuying = false }) {
+export function showQuote(quote, { problem = '', hint = '', isUsable = false, isBuying = false }) {
   const profit = quote && quote.payout - quote.price
   setText($('#payout'), quote ? money(quote.payout, quote.currency) : '–')
   setText($('#payout-profit'), quote ? `${signed(profit)} (${Math.round((profit / quote.price) * 100)} %)` : '–')
-  setText($('#ticket-problem'), problem)
+  setText($('#ticket-problem'), problem || hint)
+  $('#ticket-problem').dataset.kind = problem ? 'problem' : 'hint'
   const button = $('#buy')
   const type = quote?.type ?? new FormData($('#ticket')).get('contract')
   button.dataset.contract = type
-  setUsable(button, quote !== undefined && !isBuying)
+  setUsable(button, quote !== undefined && isUsable)
   const price = quote ? ` for ${money(quote.price, quote.currency)}` : ''
   setText(button, isBuying ? 'Buying' : `Buy ${type === 'PUT' ? 'fall' : 'rise'}${price}`)
 }

@@ -6,8 +6,10 @@ import { titleOf } from './contract-view.js'
 import { Contracts } from './contracts.js'
 import { $, setText } from './dom.js'
 import { money, toNumber } from './format.js'
+import { findOut } from './lost-order.js'
 import { market } from './market.js'
 import { dismiss, notice } from './notices.js'
+import { AREA, notSent, sentNothing } from './not-sent.js'
 import { readTicket, showQuote } from './ticket.js'
 
 const QUOTE_DELAY_MS = 300
@@ -21,11 +23,11 @@ class Trade {
   /** False until the connection has opened, and again once it is lost. */
   #isConnected = false
   #quote
+  /** Why there is no quote; undefined while one is awaited. */
+  #problem
   #stopQuote
   #quoteTimer
   #isBuying = false
-  /** An order whose outcome is not known, until the open contracts have been read again. */
-  #unknown
 
   start() {
     accounts.addEventListener('change', () => this.#accountChanged())
@@ -45,9 +47,10 @@ class Trade {
     this.#account = accounts.chosen
     const { id, currency } = this.#account ?? {}
     this.#socket = id === undefined ? undefined : client.tradingSocket(id)
-    this.#unknown = undefined
     this.#isBuying = false
     this.#isConnected = false
+    // Without an account the session has ended or changed, and the next user must not read what concerns this one.
+    if (id === undefined) $(`#${AREA}`).replaceChildren()
     this.#show(undefined)
     setText($('#trade-balance'), '–')
     $('#trade-empty').hidden = id !== undefined
@@ -73,14 +76,18 @@ class Trade {
 
   #connectionChanged() {
     const { state } = this.#socket.status()
-    if (state === 'open' && !this.#isConnected) {
+    const isOpen = state === 'open'
+    // The prices of a connection that may be dead are old.
+    this.#contracts.setConnected(isOpen)
+    if (isOpen) sentNothing()
+    if (isOpen && !this.#isConnected) {
       this.#isConnected = true
-      this.#readContracts()
+      this.#contracts.refresh()
     }
     // A quote belongs to its connection. The package asks for it again on the next one.
-    if (state === 'open' || state === 'stale') return
+    if (isOpen || state === 'stale') return this.#show(this.#quote, this.#problem)
     this.#isConnected = false
-    this.#show(undefined, NOT_CONNECTED)
+    this.#show(undefined)
   }
 
   #showBalance(id, balance) {
@@ -101,7 +108,6 @@ class Trade {
     if (this.#socket === undefined || market.symbol === undefined) return
     const { problem, ...terms } = readTicket()
     if (problem !== undefined) return this.#show(undefined, problem)
-    if (!this.#isConnected) this.#show(undefined, NOT_CONNECTED)
     const order = { type: terms.contract_type, symbol: market.symbol, currency: this.#account.currency }
     const { symbol: underlying_symbol, currency } = order
     this.#stopQuote = this.#socket.subscribe(
@@ -115,15 +121,19 @@ class Trade {
   /** Shows a quote, or none and perhaps why. */
   #show(quote, problem) {
     this.#quote = quote
-    showQuote(quote, { problem, isBuying: this.#isBuying })
+    this.#problem = problem
+    const isOpen = this.#socket?.status().state === 'open'
+    const hint = this.#socket && !isOpen ? NOT_CONNECTED : ''
+    showQuote(quote, { problem, hint, isUsable: isOpen && !this.#isBuying, isBuying: this.#isBuying })
   }
 
   /** Buys what the quote offers. The order is sent now and once, or never. */
   async #buy() {
     if (this.#isBuying) return
-    const [quote, socket, account, at] = [this.#quote, this.#socket, this.#account, Date.now()]
+    const [quote, socket, account] = [this.#quote, this.#socket, this.#account]
     if (quote === undefined) return this.#refuse()
     dismiss('buy')
+    dismiss('not-sent')
     this.#isBuying = true
     this.#show(quote)
     try {
@@ -131,7 +141,7 @@ class Trade {
       if (socket === this.#socket) this.#bought(quote, buy)
     } catch (error) {
       if (!(error instanceof SocketError)) throw error
-      this.#notBought({ ...quote, stake: quote.price, account, at }, error)
+      this.#notBought({ ...quote, stake: quote.price, account }, error)
     } finally {
       if (socket === this.#socket) {
         this.#isBuying = false
@@ -144,11 +154,11 @@ class Trade {
   /** Says why there is nothing to buy. */
   #refuse() {
     const state = this.#socket?.status().state
-    const { problem } = readTicket()
-    if (state !== 'open' || isOffline()) this.#notSent()
-    else if (problem === undefined)
-      setText($('#ticket-problem'), 'The price is not known yet. Please try again in a moment.')
-    else $(problem.includes('stake') ? '#stake' : '#duration').focus()
+    if (state !== 'open' || isOffline()) notSent('bought')
+    else if (this.#problem === undefined)
+      showQuote(undefined, { hint: 'The price is not known yet. Please try again in a moment.' })
+    // What the form or the trading service has said stays, and is read out with the field.
+    else $(this.#problem.includes('uration') || this.#problem.includes('ticks') ? '#duration' : '#stake').focus()
   }
 
   #bought(order, { contract_id: id, buy_price, purchase_time, balance_after }) {
@@ -157,42 +167,12 @@ class Trade {
     this.#showBalance(this.#account.id, { balance: balance_after, currency: order.currency })
   }
 
-  #notBought(order, { outcome, reply, message }) {
-    if (outcome === 'unknown') return this.#lost(order)
-    if (reply) return notice({ key: 'buy', kind: 'error', text: `Nothing was bought. ${message}` })
-    this.#notSent()
-  }
-
-  #notSent() {
-    const text = `Nothing was bought: your order was not sent, because ${
-      isOffline() ? 'your device is offline' : 'the connection is interrupted'
-    }.`
-    notice({ key: 'buy', kind: 'error', text })
-  }
-
-  /** Nobody may send an order again whose outcome is unknown, so the user has to look. */
-  #lost(order) {
-    const text =
-      `It is not known whether your order was executed: ${titleOf(order)}, account ${order.account.id}. ` +
-      'It is not sent again. The open contracts are read as soon as there is a connection: look there, and at your ' +
-      'balance, before you order again.'
-    notice({ key: 'unknown', kind: 'error', text })
-    if (order.account !== this.#account) return
-    this.#unknown = order
-    if (this.#isConnected) this.#readContracts()
-  }
-
-  async #readContracts() {
-    const order = this.#unknown
-    const isRead = await this.#contracts.refresh()
-    if (order === undefined || order !== this.#unknown || !isRead) return
-    this.#unknown = undefined
-    const count = this.#contracts.countSince(order.at)
-    const found = count === 1 ? '1 contract is' : `${count || 'No'} contracts are`
-    const text =
-      `It is not known whether your order was executed: ${titleOf(order)}. ${found} new under “Trades”. Look there, ` +
-      'and at your balance, since a contract may have ended already, before you order again.'
-    notice({ key: 'unknown', kind: 'error', text })
+  #notBought(order, error) {
+    const { outcome, reply, message } = error
+    const show = (contract) => order.account === this.#account && this.#contracts.add(contract)
+    if (outcome === 'unknown') findOut(order, error, show)
+    else if (reply) notice({ key: 'buy', kind: 'error', text: `Nothing was bought. ${message}`, area: AREA })
+    else notSent('bought')
   }
 }
 

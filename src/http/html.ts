@@ -25,7 +25,9 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.5rem; 
 dt { opacity: .7 }
 dd { margin: 0; overflow-wrap: anywhere }
 dd p { margin: .125rem 0 .5rem }
-strong { margin-left: .5rem }
+strong { color: light-dark(#c02c33, #ff8f8a) }
+strong.right { color: light-dark(#0b7a4b, #4fd39a) }
+code + strong { margin-left: .5rem }
 ul { padding-left: 1.25rem }
 code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
 `

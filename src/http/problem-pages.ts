@@ -48,7 +48,8 @@ export async function problemRoutes(
   fastify.get('/problems/:code', (request, reply) => {
     const { code: text = '' } = request.params as { code?: string }
     const code = problemCodeOf(text)
-    if (code === undefined) return reply.callNotFound()
+    // Not reply.callNotFound(), which would answer a navigation with the frontend's own index.html.
+    if (code === undefined) throw new Problem('not_found')
     if (sendFile(`problems/${code}`, reply)) return reply
     const { advice } = new Problem(code)
     return reply

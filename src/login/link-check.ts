@@ -87,11 +87,14 @@ export function linkPage({ reading, returnTo, isReturnReplaced }: CheckedLink): 
   const rows = reading.parameters.map((parameter) => {
     const { name, problem } = parameter
     const value = shown(parameter)
-    const verdict = problem === undefined ? 'right' : 'wrong'
+    // That a value is missing says all.
+    const isMissing = problem === 'missing'
+    const verdict = problem === undefined ? 'right' : isMissing ? 'missing' : 'wrong'
+    const explanations = explanationsOf(parameter).slice(isMissing ? 1 : 0)
     return html`<dt><code>${name}</code></dt>
       <dd>
-        ${value === undefined ? '' : html`<code>${value}</code> `}<strong>${verdict}</strong>
-        ${explanationsOf(parameter).map((text) => html`<p>${text}</p>`)}
+        ${value === undefined ? '' : html`<code>${value}</code> `}<strong class="${verdict}">${verdict}</strong>
+        ${explanations.map((text) => html`<p>${text}</p>`)}
       </dd>`
   })
   return page(

@@ -14,7 +14,7 @@ const BEING_MADE_MS = 60_000
 export class LiveSessions {
   readonly #store: Pick<StoreData, 'readMany'>
   readonly #idleMs: number
-  readonly #known: LRUCache<string, ReadonlySet<string>>
+  readonly #known: LRUCache<string, Set<string>>
 
   constructor(
     index: Pick<SubjectIndex, 'list'>,
@@ -24,7 +24,7 @@ export class LiveSessions {
   ) {
     this.#store = store
     this.#idleMs = idleMs
-    this.#known = new LRUCache<string, ReadonlySet<string>>({
+    this.#known = new LRUCache<string, Set<string>>({
       maxSize: MAX_KEYS,
       sizeCalculation: ({ size }) => size + 1,
       ttl: freshMs,
@@ -37,10 +37,16 @@ export class LiveSessions {
   /**
    * Store keys of the live sessions of a subject, by a reading that is a few seconds old at most. A subject may have a thousand,
    * so a page that asks often, or from many tabs, shares a reading. A failure is not kept.
+   * @param ownKey store key of the live session that asks. A reading without it is from before its login, and would count the
+   * session that it has replaced
    * @throws StoreUnavailable
    */
-  keysOf(subject: string): Promise<ReadonlySet<string>> {
-    return this.#known.forceFetch(subject)
+  async keysOf(subject: string, ownKey: string): Promise<ReadonlySet<string>> {
+    const known = await this.#known.forceFetch(subject)
+    if (known.has(ownKey)) return known
+    const fresh = await this.#known.forceFetch(subject, { forceRefresh: true })
+    // Where the index has lost the session, it causes one reading and not one with every question.
+    return fresh.add(ownKey)
   }
 
   /** Tells which of these sessions are live now, or about to begin. @throws StoreUnavailable */
@@ -57,7 +63,7 @@ export class LiveSessions {
     return Date.now() - startedAt < Math.min(BEING_MADE_MS, this.#idleMs)
   }
 
-  async #existing(keys: readonly string[]): Promise<ReadonlySet<string>> {
+  async #existing(keys: readonly string[]): Promise<Set<string>> {
     const values = await this.#store.readMany(keys)
     return new Set(keys.filter((_key, at) => values[at] !== undefined))
   }

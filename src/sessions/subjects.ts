@@ -144,8 +144,7 @@ export class Subjects {
 
   /** The number of live sessions of a subject besides one, a few seconds ago. @throws StoreUnavailable */
   async countOthers(subject: string, ownKey: string): Promise<number> {
-    const live = await this.#live.keysOf(subject)
-    return live.size - Number(live.has(ownKey))
+    return (await this.#live.keysOf(subject, ownKey)).size - 1
   }
 
   /**

@@ -44,8 +44,10 @@ async function play(steps: readonly Step[]): Promise<string | undefined> {
       await new Promise((resolve) => void setTimeout(resolve, 10))
       const states = model.tabs.map((tab) => tab.get().status)
       const isRight =
-        states.every((state) => state === model.truth) && model.open === (model.truth === 'active' ? 1 : 0)
-      wrong = isRight ? undefined : `${states.join()} with ${model.open} sockets, but ${model.truth}`
+        states.every((state, index) => state === model.truth && model.shown[index] === model.session) &&
+        model.open === (model.truth === 'active' ? 1 : 0)
+      const told = `${states.join()} showing ${model.shown.join()} with ${model.open} sockets`
+      wrong = isRight ? undefined : `${told}, but ${model.truth} ${model.session}`
       rightSince = isRight ? rightSince || Date.now() : 0
       // For three seconds, no delayed check has changed the state.
       if (isRight && Date.now() - rightSince > 3000) return undefined
@@ -67,7 +69,7 @@ await test('a tab that learns too late that it was logged in hears that this is 
   t.equal(await play(steps), undefined)
 })
 
-await test('in the end, all tabs know the true state, whatever the order of events', async (t) => {
+await test('in the end, all tabs know the true state and show the data of its session, whatever the order of events', async (t) => {
   const scenarios = fc.array(fc.array(step, { maxLength: 25 }), { minLength: AT_ONCE, maxLength: AT_ONCE })
   await fc.assert(
     fc.asyncProperty(scenarios, async (all) => {

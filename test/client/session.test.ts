@@ -116,6 +116,36 @@ await test('logout({ everywhere: true }) ends all sessions of the user, and this
   t.same(server.logouts, ['everywhere=true', 'everywhere=true', '', '', ''])
 })
 
+await test('a listener hears that another session has begun in the same second, and not that a session goes on', async (t) => {
+  const endsAt = Math.floor(Date.now() / 1000) + 3600
+  const server = await SessionServer.start(t, { subject: 'user 7', endsAt })
+  const session = tabSession(t, server.url)
+  const heard: [isOther: boolean, status: string, subject: string | undefined][] = []
+  session.subscribe((isOther) => {
+    const state = session.get()
+    heard.push([isOther, state.status, (state as ActiveSession).subject])
+  })
+  await until(() => session.get().status === 'active' && server.open === 1)
+  await server.delivered()
+  const checked = async (changes: Partial<SessionServer>): Promise<unknown> => {
+    heard.length = 0
+    Object.assign(server, changes)
+    await session.check()
+    return heard.at(-1)
+  }
+  t.same(
+    await checked({ subject: 'user 8' }),
+    [true, 'active', 'user 8'],
+    'without a tag, the subject tells them apart',
+  )
+  t.same(await checked({ tag: 'a' }), [true, 'active', 'user 8'])
+  t.same(await checked({ scope: 'trade read' }), [false, 'active', 'user 8'], 'the same session with another scope')
+  t.same(await checked({ tag: 'b' }), [true, 'active', 'user 8'], 'another session of the same user')
+  t.same(await checked({ status: 503 }), [false, 'unavailable', undefined], 'the page keeps showing the last session')
+  t.same(await checked({ status: 200, tag: 'c' }), [true, 'active', 'user 8'])
+  t.same(await checked({ isLoggedIn: false }), [true, 'anonymous', undefined])
+})
+
 await test('an error of a listener is reported and does not stop other listeners', async (t) => {
   const server = await SessionServer.start(t)
   const session = tabSession(t, server.url)

@@ -28,6 +28,7 @@ declare const link: HTMLAnchorElement
 declare const button: HTMLButtonElement
 declare const order: { amount: number }
 declare const proposal: { id: string; ask_price: number }
+declare function forgetTheUser(): void
 interface Wallet { wallet_id: string }
 declare function showAccount(scope: string, until: Date): void
 declare function showLogin(reason?: string): void

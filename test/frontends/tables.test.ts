@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import type { AuthErrorCode } from '../../client/dist/client.js'
-import { PROBLEM_CODES } from '../../src/problem.ts'
+import { Problem, PROBLEM_CODES } from '../../src/problem.ts'
 import { CLOSE } from '../../src/sockets/close-codes.ts'
 import { FRONTENDS_GUIDE } from '../support/browser/documented-samples.ts'
 
@@ -46,5 +46,19 @@ await test('docs/frontends.md lists every close code of the server with its reas
       `${code} ${reason}`,
     )
   }
+  t.end()
+})
+
+await test('docs/frontends.md has a sentence for every problem code and every close of the server, and for nothing else', (t) => {
+  const rows = chapter('What to tell the user').matchAll(/^\| `(\w+)` \| (\d*) *\| ?(\d*) *\| (.+) \|$/gm)
+  const told: string[] = []
+  for (const [, name, status, close, sentence = ''] of rows) {
+    t.match(sentence, /^[A-Z][^]*[.`]$/, `${name}: a whole sentence`)
+    if (status) told.push(`${name} ${status}`)
+    if (close) told.push(`${name} ${close}`)
+  }
+  const problems = PROBLEM_CODES.map((code) => `${code} ${new Problem(code).status}`)
+  const closes = Object.values(CLOSE).map(({ code, reason }) => `${reason} ${code}`)
+  t.same(told.toSorted(), [...problems, ...closes].toSorted())
   t.end()
 })

@@ -85,7 +85,10 @@ await test('a file of STATIC_DIR takes precedence over GET /problems/:code', asy
   t.equal(await get('/problems/not_found'), 'ours')
   t.equal(await get('/problems/bad_request'), 'ours, too')
   t.match(await get('/problems/rate_limited'), 'Code</dt>')
-  t.equal(await get('/problems/another'), 'home', 'an unknown code is a page of the frontend')
+  t.match(await sendTo(port, 'GET', '/problems/another', { headers: NAVIGATION }), {
+    status: 404,
+    text: /Code<\/dt>\s*<dd>not_found/,
+  })
 })
 
 for (const name of browsersOr('firefox')) {

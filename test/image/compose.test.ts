@@ -45,7 +45,7 @@ async function clone(t: Test): Promise<(script: string) => Promise<string>> {
   for (const name of USED) await cp(join(ROOT, name), join(dir, name), { recursive: true, filter: isNoSecret })
   await execute('cp', ['-al', join(ROOT, 'node_modules'), join(dir, 'node_modules')])
   // The project has its own name, so that other containers are not touched.
-  const env = { COMPOSE_PROJECT_NAME: NAME, STATIC_DIR: '/sandbox-page' }
+  const env = { COMPOSE_PROJECT_NAME: NAME, STATIC_DIR: '/sandbox/built-page' }
   const shell = (script: string): Promise<string> =>
     execute('bash', ['-euo', 'pipefail', '-c', script], { cwd: dir, env })
   t.teardown(async () => {
@@ -131,7 +131,7 @@ class Load {
 
 await test('docker-compose.yml: calls survive a rolling update, scaling, a killed instance and a Redis outage as documented', async (t) => {
   const shell = await clone(t)
-  const start = await documented('npm ci && deploy/make-secrets.sh')
+  const start = await documented('npm ci && npm run build:page')
   t.match(start, /up --build\n$/)
   await shell(start.replace('npm ci && ', '').replace('up --build', 'up --build --detach --wait'))
   const ca = await shell('cat deploy/secrets/certificate.pem')

@@ -1,6 +1,7 @@
 import { test, type Test } from 'tap'
 import { testBalancer } from '../support/deployment/balancer.ts'
-import { DEMO_PAGE, PageRecord, sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
+import { PageRecord, sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
+import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { huntTokens } from '../support/telemetry/token-hunt.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { testServer, testWorld, type World } from '../support/server/world.ts'
@@ -23,6 +24,8 @@ await test('A user signs up, watches the price, trades and logs out, and no toke
   const byTestId = (id: string) => page.getByTestId(id)
 
   await page.goto(url)
+  // The browser discards the body of a script that it still loads when the page is left.
+  await page.locator('#chart canvas').first().waitFor()
   await byTestId('partner-signup').click()
   await sendForm(page, 'trader@example.test')
 

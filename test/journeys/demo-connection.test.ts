@@ -1,18 +1,23 @@
 import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
-import { DEMO_PAGE, sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
+import { sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
+import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { StallingProxy } from '../support/client/stalling-proxy.ts'
 import { until } from '../support/time/until.ts'
 import { testServer, testWorld, type World } from '../support/server/world.ts'
 
 /** The demo page with a user logged in, and with a contract of two minutes on offer, behind a network that can fail. */
-async function tradingPage(t: Test): Promise<{ page: Page; network: StallingProxy; world: World }> {
+async function tradingPage(
+  t: Test,
+  prepare: (page: Page) => unknown = () => undefined,
+): Promise<{ page: Page; network: StallingProxy; world: World }> {
   let port = 0
   const network = await StallingProxy.start(t, () => port)
   const settings = { PUBLIC_URL: `http://localhost:${network.port}`, STATIC_DIR: DEMO_PAGE }
   const world = await testWorld(t, { settings, upstream: { tickMs: 500 }, redis: true })
   port = world.server.port
   const page = await (await testChromium(t)).newPage()
+  await prepare(page)
   await page.goto(`${settings.PUBLIC_URL}/auth/login`)
   await sendForm(page)
   await page.getByTestId('trade-duration').fill('2')
@@ -30,6 +35,9 @@ const says = (page: Page, text: RegExp): Promise<void> => page.getByTestId('mess
 /** Clicks without waiting until the button can be used, as a user may. */
 const clickBuy = (page: Page): Promise<void> => page.getByTestId('trade-buy').dispatchEvent('click')
 
+/** The number of contracts that the page shows: in the list, and the newest one while it is open. */
+const contractsOf = (page: Page): Promise<number> => page.locator('.row.trade, .contract[data-result=open]').count()
+
 /** What a page that is opened now says about the account, once it shows so many open contracts. */
 async function seenAfresh(page: Page, contracts: number): Promise<{ balance: string; contracts: number }> {
   const fresh = await page.context().newPage()
@@ -37,8 +45,7 @@ async function seenAfresh(page: Page, contracts: number): Promise<{ balance: str
   await isOnOffer(fresh)
   const balance = (await fresh.getByTestId('trade-balance').textContent()) ?? ''
   // The page asks for the open contracts while the contract is already on offer.
-  const rows = fresh.getByTestId('result-row')
-  await until(async () => (await rows.count()) === contracts, 'the page shows what the account has')
+  await until(async () => (await contractsOf(fresh)) === contracts, 'the page shows what the account has')
   await fresh.close()
   return { balance, contracts }
 }
@@ -58,23 +65,87 @@ await test('A buy that is clicked while the device is offline is not sent, and t
   t.same(await seenAfresh(page, 0), { balance: '10,000.00 USD', contracts: 0 }, 'nothing was sent afterwards')
 })
 
-await test('After an order whose reply is lost, the page tells the user to look at the open contracts', async (t) => {
-  const { page, network } = await tradingPage(t)
-  // The order reaches the trading service, but its reply does not arrive.
-  network.areRepliesStalled = true
+const NOT_KNOWN_YET =
+  /^It is not known yet whether your order was executed: Rise of Volatility 100 Index for 10\.00 USD/
+
+/**
+ * Buys, and loses the connection before the reply.
+ * @param isSent whether the order reaches the trading service
+ * @param said what the page says before it is connected again
+ */
+async function loseOrder(page: Page, network: StallingProxy, isSent: boolean, said = NOT_KNOWN_YET): Promise<void> {
+  if (isSent) network.areRepliesStalled = true
+  else network.isStalled = true
   await clickBuy(page)
   await page.getByTestId('trade-buy').getByText('Buying').waitFor()
   network.isStalled = true
   network.areRepliesStalled = false
   network.cut()
-  await says(page, /^It is not known whether your order was executed: Rise of Volatility 100 Index for 10\.00 USD/)
+  await says(page, said)
   network.isStalled = false
-  await says(page, /(1 contract is|No contracts are) new under “Trades”\. Look there, and at your balance/)
-  const contracts = await page.getByTestId('result-row').count()
-  const said = (await page.getByTestId('message').textContent()) ?? ''
-  t.match(said, contracts === 1 ? '1 contract is' : 'No contracts are', 'the message agrees with the list')
-  const { balance } = await seenAfresh(page, contracts)
-  t.equal(balance, contracts === 1 ? '9,990.00 USD' : '10,000.00 USD')
+}
+
+await test('After an order whose reply is lost, the page finds its contract, also if that has ended already', async (t) => {
+  const { page, network, world } = await tradingPage(t)
+  for (const [unit, made] of [
+    ['m', 1],
+    ['t', 2],
+  ] as const) {
+    await page.getByTestId('trade-duration').fill('2')
+    await page.getByTestId('trade-unit').selectOption(unit)
+    await isOnOffer(page)
+    // While the server is away, the page cannot know its session either.
+    await page.route('**/auth/session', (route) => route.abort())
+    await page.evaluate(
+      `document.dispatchEvent(new Event('visibilitychange')); window.dispatchEvent(new Event('visibilitychange'))`,
+    )
+    await says(page, /cannot tell at the moment whether you are logged in/)
+    await loseOrder(page, network, true)
+    await page.unroute('**/auth/session')
+    await says(page, /^Your order was executed: Rise of Volatility 100 Index for 10\.00 USD, account DOT\d+\./)
+    await until(async () => (await contractsOf(page)) === made, `${made} contracts`)
+    await isOnOffer(page)
+  }
+  // Two ticks are over before the page is connected again, or soon afterwards.
+  await page.locator('.row.trade:is([data-result=won], [data-result=lost])').waitFor()
+  t.equal(await page.locator('#trade-messages .notice').count(), 2, 'each order has its own message')
+  t.equal(world.upstream.sockets().demo, 1)
+})
+
+await test('An order that never arrived is called not seen, and can be looked for again', async (t) => {
+  const { page, network } = await tradingPage(t)
+  // The page watches the account for 15 seconds, which are shorter here. A request, which may take as long, is faster.
+  await page.evaluate(`{
+    const wait = setTimeout
+    window.setTimeout = (call, ms, ...more) => wait(call, ms === 15000 ? 2000 : ms, ...more)
+  }`)
+  await loseOrder(page, network, false)
+  await says(page, /nothing of this order is to be seen on the account\. It was probably not executed/)
+  await page.getByText('Look again').click()
+  await says(page, /^It is not known yet/)
+  await says(page, /nothing of this order is to be seen on the account/)
+  t.equal(await contractsOf(page), 0)
+  t.same(await seenAfresh(page, 0), { balance: '10,000.00 USD', contracts: 0 })
+})
+
+/** In place of the part of the package that finds out what became of an order. */
+const UNSURE = `
+  import { SocketError } from '/client.js'
+  const contracts = [1, 2].map((contract_id) => ({ contract_id, contract_type: 'CALL', purchase_time: 1, buy_price: 10 }))
+  const answers = [
+    async () => { throw new SocketError('RateLimit', 'Too often.', { reply: { msg_type: 'portfolio' } }) },
+    async () => ({ is: 'ambiguous', candidates: contracts }),
+  ]
+  export const fate = () => answers.shift()()`
+
+await test('While it cannot be told what became of an order, the page says so and shows what fits', async (t) => {
+  const { page, network } = await tradingPage(t, (page) =>
+    page.route('**/client/orders.js', (route) => route.fulfill({ contentType: 'text/javascript', body: UNSURE })),
+  )
+  await loseOrder(page, network, false, /what became of this order could not be found out/)
+  await page.getByText('Look again').click()
+  await says(page, /cannot be told whether one of the 2 contracts that fit is that of this order/)
+  t.equal(await contractsOf(page), 2)
 })
 
 await test('While the server restarts, both connections count down to the same attempt, and come back', async (t) => {
@@ -92,7 +163,7 @@ await test('While the server restarts, both connections count down to the same a
   await testServer(t, { ...world.settings, PORT: String(world.server.port) })
   await connectionIs(page, 'open')
   await isOnOffer(page)
-  t.same(await countdowns(), ['', ''])
+  await until(async () => String(await countdowns()) === ',', 'no card counts down any more')
 })
 
 await test('A logout says that the provider may remember the user, in every tab', async (t) => {

@@ -1,7 +1,7 @@
 import type { Page } from 'puppeteer-core'
 import { test } from 'tap'
 import { allow, browsersOr, follow, sessionIs, testWindow } from '../support/browser/browsers.ts'
-import { DEMO_PAGE } from '../support/browser/chromium.ts'
+import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { testWorld } from '../support/server/world.ts'
 
 /** Collects the callback URLs that the page requests from now on. */

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { test, type Test } from 'tap'
 import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
 import { browsersOr, testWindow } from '../support/browser/browsers.ts'
-import { DEMO_PAGE } from '../support/browser/chromium.ts'
+import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { loginWorld } from '../support/login/token-endpoint.ts'
 
 /** Two hosts of one site. Browsers resolve names below localhost to this machine (RFC 6761 §6.3). */

@@ -18,11 +18,23 @@ await test('requests for the sessions of a subject at the same time, or soon aft
     read.push(subject)
     return [`${subject}-1`, `${subject}-2`]
   }, HOUR)
-  const answers = await Promise.all(Array.from({ length: 100 }, () => live.keysOf('CR1')))
+  const answers = await Promise.all(Array.from({ length: 100 }, () => live.keysOf('CR1', 'CR1-1')))
   for (const answer of answers) t.same([...answer], ['CR1-1', 'CR1-2'])
-  await live.keysOf('CR1')
-  t.same([...(await live.keysOf('CR2'))], ['CR2-1', 'CR2-2'])
+  await live.keysOf('CR1', 'CR1-1')
+  t.same([...(await live.keysOf('CR2', 'CR2-1'))], ['CR2-1', 'CR2-2'])
   t.same(read, ['CR1', 'CR2'])
+})
+
+await test('a reading from before a login does not count for its session, which replaced another', async (t) => {
+  let keys = ['replaced', 'elsewhere']
+  let readings = 0
+  const live = allLive(() => (readings++, keys), HOUR)
+  t.same([...(await live.keysOf('CR1', 'replaced'))], ['replaced', 'elsewhere'])
+  keys = ['elsewhere', 'new']
+  t.same([...(await live.keysOf('CR1', 'new'))], ['elsewhere', 'new'])
+  keys = ['elsewhere']
+  for (const time of [1, 2, 3]) t.equal((await live.keysOf('CR1', 'lost')).size, 2, `${time}`)
+  t.equal(readings, 3, 'a session that the index has lost causes one reading')
 })
 
 await test('a reading does not count for long, and a failed one not at all', async (t) => {
@@ -32,11 +44,11 @@ await test('a reading does not count for long, and a failed one not at all', asy
     if (isDown) throw new StoreUnavailable('gone')
     return [...keys]
   }, 1)
-  await t.rejects(live.keysOf('CR1'), StoreUnavailable)
+  await t.rejects(live.keysOf('CR1', 'first'), StoreUnavailable)
   isDown = false
-  t.equal((await live.keysOf('CR1')).size, 1)
+  t.equal((await live.keysOf('CR1', 'first')).size, 1)
   keys.push('second')
-  await until(async () => (await live.keysOf('CR1')).size === 2)
+  await until(async () => (await live.keysOf('CR1', 'first')).size === 2)
 })
 
 await test('the number of kept readings is bounded by the number of sessions, not of subjects', async (t) => {
@@ -45,10 +57,10 @@ await test('the number of kept readings is bounded by the number of sessions, no
     readings++
     return Array.from({ length: 999 }, (_, at) => `${subject}-${at}`)
   }, HOUR)
-  for (let subject = 0; subject <= 20; subject++) await live.keysOf(`CR${subject}`)
+  for (let subject = 0; subject <= 20; subject++) await live.keysOf(`CR${subject}`, `CR${subject}-0`)
   t.equal(readings, 21)
-  await live.keysOf('CR20')
+  await live.keysOf('CR20', 'CR20-0')
   t.equal(readings, 21, 'the latest is kept')
-  await live.keysOf('CR0')
+  await live.keysOf('CR0', 'CR0-0')
   t.equal(readings, 22, 'the oldest is not')
 })

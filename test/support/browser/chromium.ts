@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url'
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core'
 import { t as root, type Test } from 'tap'
 import type { Place } from '../telemetry/token-hunt.ts'
@@ -15,9 +14,6 @@ export const CHROMIUM_ARGUMENTS = [
   '--disable-component-update',
   '--disable-sync',
 ]
-
-/** The STATIC_DIR of the demo page. */
-export const DEMO_PAGE = fileURLToPath(new URL('../../../sandbox/page', import.meta.url))
 
 /** Runs in the page: everything that it can read without a request. */
 const HELD_BY_A_PAGE = `({

@@ -1,4 +1,9 @@
-import { createSession, type ServerOptions, type SessionStore } from '../../../client/dist/client.js'
+import {
+  createSession,
+  type ActiveSession,
+  type ServerOptions,
+  type SessionStore,
+} from '../../../client/dist/client.js'
 
 /** An event of a browser, of its session or of the network. */
 export interface Step {
@@ -15,6 +20,8 @@ type Deliver = () => void
  */
 export class SessionModel {
   readonly tabs: readonly SessionStore[]
+  /** The session whose data the page in each tab shows; undefined for none. It loads them when the package says that it must. */
+  readonly shown: (string | undefined)[] = []
   /** The live session; 0 for none. */
   #live = 0
   /** The session that the cookie of the browser names; 0 for none. */
@@ -37,7 +44,17 @@ export class SessionModel {
       } as unknown as NonNullable<ServerOptions['WebSocket']>,
     }
     this.tabs = Array.from({ length: count }, () => createSession(options))
-    for (const tab of this.tabs) tab.subscribe(() => undefined)
+    for (const [index, tab] of this.tabs.entries()) {
+      tab.subscribe((isOther) => {
+        const { session } = tab.get() as Partial<ActiveSession>
+        if (isOther) this.shown[index] = session
+      })
+    }
+  }
+
+  /** The session that every page must show in the end; undefined for none. */
+  get session(): string | undefined {
+    return this.truth === 'active' ? `session ${this.#live}` : undefined
   }
 
   /** The state that every tab must reach in the end. */
@@ -100,7 +117,8 @@ export class SessionModel {
       now,
       expires_at: now + 3600,
       idle_expires_at: now + 3600,
-      scope: `${this.#live}`,
+      scope: 'trade',
+      session: this.session,
     }
   }
 

@@ -21,7 +21,11 @@ export class SessionServer {
   subject: string | undefined
   /** The query of every POST /auth/logout. */
   readonly logouts: string[] = []
+  /** The tag of the session, which older servers lack. */
+  tag: string | undefined
   expiresInSeconds = 3600
+  /** When the session ends, in seconds since 1970, if that is to be the same in all responses. */
+  endsAt: number | undefined
   /** The number of checks that still find no session, as if the cookie had not arrived. */
   blindFor = 0
   /** The status of the responses to GET /auth/session. */
@@ -78,7 +82,7 @@ export class SessionServer {
     const now = Math.floor(Date.now() / 1000)
     if (!this.isLoggedIn || this.blindFor-- > 0) return { authenticated: false, now, notice: this.notice }
     this.blindFor = 0
-    const expires_at = now + this.expiresInSeconds
+    const expires_at = this.endsAt ?? now + this.expiresInSeconds
     return {
       authenticated: true,
       now,
@@ -87,6 +91,7 @@ export class SessionServer {
       scope: this.scope,
       subject: this.subject,
       notice: this.notice,
+      session: this.tag,
     }
   }
 

@@ -36,7 +36,7 @@ export function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (ke
    */
   function current(): Promise<string | number | undefined> {
     const state = get()
-    const now = state.status === 'active' ? (state.session ?? state.expiresAt) : NaN
+    const now = state.status === 'active' ? state.session : NaN
     if (now !== knownFor) {
       knownFor = now
       known = ask().then((end) => {

@@ -7,6 +7,7 @@ import { sessionSocket, type SessionSocket } from './session-socket.ts'
 import type { SessionStore } from './session-store.ts'
 import {
   bodyOf,
+  type ActiveSession,
   type EndReason,
   type Notice,
   type SessionBody,
@@ -21,7 +22,7 @@ class SessionFollower implements SessionStore {
   #state: SessionState = { status: 'unknown' }
   readonly #server: Server
   readonly #socket: SessionSocket
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Set<(isOther: boolean) => void>()
   #tabs: Tabs | undefined
   #leavePage: (() => void) | undefined
   /** Increases with every check and every change of the state, so that the response to an older check is dropped. */
@@ -42,7 +43,7 @@ class SessionFollower implements SessionStore {
 
   readonly get = (): SessionState => this.#state
 
-  readonly subscribe = (listener: () => void): (() => void) => {
+  readonly subscribe = (listener: (isOther: boolean) => void): (() => void) => {
     this.#listeners.add(listener)
     if (!this.#leavePage) {
       this.#leavePage = onPage((event) => this.#onPage(event))
@@ -117,7 +118,7 @@ class SessionFollower implements SessionStore {
     const idleExpiresAt = idle_expires_at * 1000 - this.#skewMs
     this.#set({
       status: 'active',
-      session,
+      session: session ?? `${expires_at} ${subject}`,
       expiresAt,
       idleExpiresAt,
       scope,
@@ -144,11 +145,12 @@ class SessionFollower implements SessionStore {
   }
 
   #show(state: SessionState): void {
+    const before = this.#state
     const next = { ...state, notice: this.#notice }
-    const isNew = JSON.stringify(next) !== JSON.stringify(this.#state)
+    const isNew = JSON.stringify(next) !== JSON.stringify(before)
     if (isNew) this.#state = next
     this.#schedule()
-    if (isNew) notify(this.#listeners, (listener) => listener())
+    if (isNew) notify(this.#listeners, (listener) => listener(tagOf(next) !== tagOf(before)))
   }
 
   /** Opens or closes the socket to match the state, and schedules the next check. */
@@ -222,6 +224,11 @@ class SessionFollower implements SessionStore {
     this.#tabs?.close()
     this.#tabs = undefined
   }
+}
+
+/** The tag of the session that a page shows in this state; undefined if it shows none. */
+function tagOf(state: SessionState & { readonly last?: ActiveSession | undefined }): string | undefined {
+  return (state.last ?? (state as Partial<ActiveSession>)).session
 }
 
 /** True if the reason rules out that another tab has logged in. */

@@ -9,30 +9,30 @@ const symbolChoice = byId('symbol') as HTMLSelectElement
 const stakeInput = byId('stake') as HTMLInputElement
 
 let desk: Desk | undefined
-/** When the session ends whose data is shown; 0 if none is. */
-let shownUntil = 0
+/** The session whose data is shown, if one is. */
+let shown: string | undefined
 
-function showSession(): void {
+function showSession(isOther: boolean): void {
   const session = client.session.get()
   if (session.status === 'unknown') return
   if (session.status === 'unavailable') return show('session', 'The server does not respond. One moment, please.')
-  const until = session.status === 'active' ? session.expiresAt : 0
-  if (session.status === 'active') show('session', `You are logged in until ${new Date(until).toLocaleTimeString()}.`)
+  const isActive = session.status === 'active'
+  if (isActive) show('session', `You are logged in until ${new Date(session.expiresAt).toLocaleTimeString()}.`)
   else show('session', session.reason ? `You are logged out: ${session.reason}.` : 'Log in to trade.')
-  byId('visitor').hidden = until > 0
-  byId('user').hidden = until === 0
-  // A new login ends at another time. It may be that of another user, so nothing of the old one stays.
-  if (until === shownUntil) return
-  shownUntil = until
+  byId('visitor').hidden = isActive
+  byId('user').hidden = !isActive
+  // The other session may be that of another user, so nothing of the old one stays.
+  if (!isOther) return
+  shown = isActive ? session.session : undefined
   desk?.close()
   for (const list of ['accounts', 'wallets']) byId(list).replaceChildren()
-  if (until > 0) showUser(until).catch(showError)
+  if (shown) showUser(shown).catch(showError)
 }
 
-async function showUser(until: number): Promise<void> {
+async function showUser(own: string): Promise<void> {
   const wallets = await read<Wallet>('/wallet/v1/wallets')
   const accounts = await read<Account>('/trading/v1/options/accounts')
-  if (until !== shownUntil) return
+  if (own !== shown) return
   for (const wallet of wallets) {
     showLine('wallets', wallet.wallet_id, `${wallet.wallet_type}: ${wallet.balance} ${wallet.currency}`)
   }

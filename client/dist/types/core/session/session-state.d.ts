@@ -12,8 +12,8 @@ export type EndReason = 'logout' | 'replaced' | 'expired' | 'idle' | 'refused' |
 /** A user is logged in. All times are in milliseconds since 1970 by the clock of the user, comparable with `Date.now()`. */
 export interface ActiveSession {
     readonly status: 'active';
-    /** Tells this session from every other, on servers that send it. The same for the whole life of the session. */
-    readonly session?: string | undefined;
+    /** Tells this session from every other, also of the same user. It stays the same until the session ends. */
+    readonly session: string;
     /** When the session ends, whatever the user does. */
     readonly expiresAt: number;
     /** When the session ends unless it is used. API calls, open trading sockets and `extend()` count as use. */

@@ -5,9 +5,11 @@ export interface SessionStore {
     readonly get: () => SessionState;
     /**
      * Calls the listener after every change. The first call of `subscribe` starts to follow the session.
+     * @param listener - `isOther` is true if a session has begun, has ended, or has taken the place of another, perhaps another
+     * user's: then discard what you show of the user, and load it again
      * @returns a function that stops the calls
      */
-    readonly subscribe: (listener: () => void) => () => void;
+    readonly subscribe: (listener: (isOther: boolean) => void) => () => void;
     /** Asks the server now. Resolves once `get()` reflects the response, or that there was none. It never rejects. */
     readonly check: () => Promise<void>;
     /**

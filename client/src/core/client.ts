@@ -1,5 +1,6 @@
 export { createClient, type Client } from './create-client.ts'
 export { createSession } from './session/session-follower.ts'
+export { sessionKey } from './session/session-key.ts'
 export type { SessionStore } from './session/session-store.ts'
 export type { LogoutOptions, Session } from './session/session.ts'
 export { once, type OnceOptions } from './api/once.ts'

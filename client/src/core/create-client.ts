@@ -3,6 +3,7 @@ import type { LoginOptions } from './session/login.ts'
 import { serverAt, type ServerOptions } from './base/server.ts'
 import { sessionOf, type LogoutOptions, type Session } from './session/session.ts'
 import { createSession } from './session/session-follower.ts'
+import { sessionKey } from './session/session-key.ts'
 import { Sockets, type PublicSocket, type TradingSocket } from './sockets/socket.ts'
 
 /** Everything that a page needs to talk to the server. */
@@ -24,7 +25,7 @@ export interface Client {
   publicSocket(): PublicSocket
   /**
    * Opens a socket for trading on an account of the user. All sockets of a client for the same account share one
-   * connection. Close the socket when you no longer need it.
+   * connection, unless the session has changed between them. Close the socket when you no longer need it.
    * @throws TypeError if this cannot be the id of an account
    */
   tradingSocket(accountId: string): TradingSocket
@@ -47,8 +48,8 @@ export function createClient(options: ServerOptions = {}): Client {
   const store = createSession(options)
   const session = sessionOf(server, store)
   const sockets = new Sockets()
-  const open = (path: string, more?: number): TradingSocket =>
-    sockets.open(path, { connect: () => server.socket(path), confirm: store.confirm }, more)
+  const open = (path: string, more?: number, session?: string): TradingSocket =>
+    sockets.open(path, { connect: () => server.socket(path), confirm: store.confirm }, more, session)
   return {
     session,
     api: apiOf(server, store),
@@ -59,7 +60,7 @@ export function createClient(options: ServerOptions = {}): Client {
     tradingSocket(accountId) {
       // The server answers 404 to any other id, which a page cannot tell from a lost connection.
       if (!/^[\w-]{1,64}$/.test(accountId)) throw new TypeError(`not an account id: ${accountId}`)
-      return open(`/ws/trading/${accountId}`)
+      return open(`/ws/trading/${accountId}`, 0, sessionKey(store.get()))
     },
     close() {
       session.close()

@@ -144,7 +144,7 @@ const GRACE_MS = 200
 
 /** The sockets of a client. */
 export class Sockets {
-  /** By path. */
+  /** By path and session. */
   readonly #connections = new Map<string, Connection>()
   /** The status of the links that wait or were closed while they waited, by path and number. */
   readonly #waiting = new Map<string, Map<number, SocketStatus>>()
@@ -152,21 +152,23 @@ export class Sockets {
   /**
    * Opens a socket on the connection to a path, and the connection if there is none.
    * @param more how many links the connection may open besides the first
+   * @param session the key of the session, if the connection belongs to one: no other session shares it
    */
-  open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>, more = 0): TradingSocket {
-    const existing = this.#connections.get(path)
+  open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>, more = 0, session = ''): TradingSocket {
+    const id = path + session
+    const existing = this.#connections.get(id)
     const waiting = this.#waiting.get(path) ?? new Map<number, SocketStatus>()
     this.#waiting.set(path, waiting)
     const connection =
       existing && existing.link.status.state !== 'ended' ? existing : new Connection(owner, waiting, more)
-    this.#connections.set(path, connection)
+    this.#connections.set(id, connection)
     connection.users++
     return socketOn(connection, () => {
       if (--connection.users > 0) return
       setTimeout(() => {
         if (connection.users > 0) return
         connection.link.close()
-        if (this.#connections.get(path) === connection) this.#connections.delete(path)
+        if (this.#connections.get(id) === connection) this.#connections.delete(id)
       }, GRACE_MS)
     })
   }

@@ -1,0 +1,121 @@
+import type { Page } from 'playwright-core'
+import { test } from 'tap'
+import { sendForm, testChromium } from '../support/browser/chromium.ts'
+import { reactApp } from '../support/client/react-app.ts'
+import { testWorld } from '../support/server/world.ts'
+
+/** What was on the page when React had committed a render or the browser was about to paint, and whose session it was then. */
+interface Frame {
+  readonly at: 'commit' | 'paint'
+  readonly session: string | undefined
+  readonly text: string
+}
+
+/**
+ * A page that keeps the account of its first user, as a careless one would, and shows all that the hooks bring. Its network ignores
+ * aborts, and holds back the answers of the API while `hold` is set.
+ */
+const NETWORK = `{
+  fetch: async (url, init) => {
+    const response = await fetch(url, { ...init, signal: undefined })
+    if (url.includes('/api/')) await globalThis.hold
+    return response
+  },
+}`
+const APP = `
+  const frames = (globalThis.frames = [])
+  const record = (at) => {
+    const frame = { at, session: sessionKey(client.session.get()), text: document.body.textContent }
+    const last = frames.at(-1)
+    if (at === 'commit' || last?.session !== frame.session || last?.text !== frame.text) frames.push(frame)
+  }
+  const paint = () => (record('paint'), requestAnimationFrame(paint))
+  requestAnimationFrame(paint)
+  function Balance({ account }) {
+    const { data } = useSubscription(client, { balance: 1 }, account)
+    const { socket, status } = useSocket(client, account)
+    globalThis.socket = socket
+    return h('p', null, 'balance of ', data?.balance?.loginid ?? 'nobody', ' socket ', status.state)
+  }
+  function User() {
+    const session = useSession(client)
+    const { data, error, isLoading, reload } = useApi(client, '/trading/v1/options/accounts')
+    globalThis.reload = reload
+    const [account, keep] = useState()
+    const first = data?.data[0].account_id
+    if (account === undefined && first !== undefined) keep(first)
+    return h('main', null, h('h1', null, session.status), h('p', null, 'account ', first ?? 'none', isLoading && ' loading',
+      error && ' failed'), account && h(Balance, { account }))
+  }
+  const App = () => h(Profiler, { id: 'all', onRender: () => record('commit') }, h(User))`
+
+const shows = (tab: Page, text: string): Promise<unknown> =>
+  tab.waitForFunction(`document.body.textContent.includes(${JSON.stringify(text)})`)
+
+await test('no frame shows the data of a user after the session says another, however late an answer arrives', async (t) => {
+  const { server } = await testWorld(t, {
+    settings: {
+      STATIC_DIR: await reactApp(t, APP, { options: NETWORK }),
+      IDENTITY_PATH: '/account/v1/me',
+      IDENTITY_POINTER: '/data/user_id',
+    },
+  })
+  const context = await testChromium(t, { bypassCSP: true })
+  /** Signs another user up in another tab, as one who sits down at the same computer. */
+  const signUp = async (email: string): Promise<Page> => {
+    await context.clearCookies({ name: /^(?!__Host-)/ })
+    const tab = await context.newPage()
+    await tab.goto(`${server.url}/auth/signup`)
+    await sendForm(tab, email)
+    await tab.waitForURL(`${server.url}/`)
+    return tab
+  }
+  const tab = await context.newPage()
+  await tab.goto(server.url)
+  await shows(tab, 'anonymousaccount none')
+  const hold = (): Promise<unknown> =>
+    tab.evaluate('void (globalThis.hold = new Promise((done) => (globalThis.release = done)))')
+  const release = (): Promise<unknown> => tab.evaluate('release()')
+  const account = async (more = ''): Promise<string> => {
+    await tab.waitForFunction(`/account [A-Z]+\\d+${more}/.test(document.body.textContent)`)
+    return /account ([A-Z]+\d+)/.exec(String(await tab.textContent('main')))?.[1] ?? ''
+  }
+
+  await signUp('first@example.test')
+  const first = await account('balance of [A-Z]+\\d+ socket open')
+  await hold()
+  await tab.evaluate('reload()')
+  await shows(tab, `account ${first} loading`)
+  await tab.evaluate('client.logout()')
+  await shows(tab, 'anonymousaccount nonebalance of nobody socket waiting')
+  t.equal(await tab.evaluate('socket'), undefined)
+  await signUp('second@example.test')
+  await shows(tab, 'activeaccount none loading')
+  await release()
+  const second = await account()
+  t.not(second, first)
+
+  // A new login takes the place of the session, without a logout.
+  await hold()
+  await tab.evaluate('reload()')
+  await signUp('third@example.test')
+  await shows(tab, 'activeaccount none loading')
+  await release()
+  const third = await account()
+  t.equal(new Set([first, second, third]).size, 3)
+
+  const frames = await tab.evaluate<Frame[]>('frames')
+  const sessions = [...new Set(frames.map(({ session }) => session))]
+  t.equal(sessions.length, 4, `nobody and three users: ${sessions.join()}`)
+  const seenBy = (id: string): (string | undefined)[] => [
+    ...new Set(frames.filter(({ text }) => text.includes(id)).map(({ session }) => session)),
+  ]
+  const users = sessions.filter((session) => session !== undefined)
+  t.same(
+    [first, second, third].map(seenBy),
+    users.map((session) => [session]),
+  )
+  t.ok(frames.some(({ at }) => at === 'paint') && frames.some(({ at }) => at === 'commit'))
+  t.comment(`${frames.length} frames`)
+  t.same(await tab.evaluate('faults'), [])
+})

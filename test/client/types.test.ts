@@ -26,7 +26,7 @@ declare const market: import('trading-bff-client').PublicSocket
 declare const trading: import('trading-bff-client').TradingSocket
 declare const link: HTMLAnchorElement
 declare const button: HTMLButtonElement
-declare const order: { amount: number }
+declare const order: import('trading-bff-client').TransferRequest
 declare const proposal: { id: string; ask_price: number }
 interface Wallet { wallet_id: string }
 declare function showAccount(scope: string, until: Date): void
@@ -63,7 +63,7 @@ export async function typed({ api, session }: Client, socket: PublicSocket, tick
   await api('/trading/v1/options/accounts')
   await api('/trading/v1/options/accounts?page=2', { timeoutMs: 1000 })
   await api('/partners/analytics/v1/overview?start_date=2026-01-01&end_date=2026-01-31')
-  await api('/trading/v1/options/contracts/bulk-purchase/demo', { method: 'POST', json: {} })
+  await api('/trading/v1/options/contracts/bulk-purchase/demo', { method: 'POST', body: '{}' })
   // @ts-expect-error this path does not exist
   await api('/trading/v2/options/accounts')
   // @ts-expect-error this kind of account does not exist
@@ -73,7 +73,7 @@ export async function typed({ api, session }: Client, socket: PublicSocket, tick
   // @ts-expect-error a transfer without an id has no GET
   await api('/payment-agents/v1/transfer')
   const listed = await (await api('/trading/v1/options/accounts?page=2')).json()
-  const opened = await (await api('/trading/v1/options/accounts', { method: 'POST', json: {} })).json()
+  const opened = await (await api('/trading/v1/options/accounts', { method: 'POST', body: '{}' })).json()
   const bodies: [
     Equal<(typeof listed.data)[number]['balance'], number | string | undefined>,
     Equal<typeof opened, ExistingAccount | NewAccount>,

@@ -80,7 +80,7 @@ function respondWith(line: string): RawUpstream['answer'] {
 await test('transfer.ts of docs/frontends.md asks whether a transfer was made only if that is unknown', async (t) => {
   const main = `import { transfer } from './transfer.ts'
     globalThis.transfer = (wasMade) =>
-      transfer({ amount: 1 }, async () => wasMade).then(() => 'made', (error) => error.status)`
+      transfer({ data: { to_nickname: 'somebody', amount: '1.00', currency: 'USD' } }, async () => wasMade).then(() => 'made', (error) => error.status)`
   const { upstream, world } = await apiWorld(t, {
     settings: { STATIC_DIR: await pageWith(t, ['transfer.ts'], main) },
   })

@@ -17,7 +17,7 @@ import { CHECK_INTERVAL_MS, CHECKS, CLOCK_MS, EXPIRING_MS, SKEW_MS, SLEEP_MS, SL
 import { joinTabs, type Tabs } from './tabs.ts'
 
 /** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */
-class SessionFollower implements SessionStore {
+export class SessionFollower implements SessionStore {
   #state: SessionState = { status: 'unknown' }
   readonly #server: Server
   readonly #socket: SessionSocket
@@ -184,6 +184,7 @@ class SessionFollower implements SessionStore {
     const { status } = this.#state
     const reason = event?.reason
     const body = bodyOf(event)
+    if (body) this.#server.onTime?.(body.now)
     const notice = event?.notice
     if (notice !== undefined) this.#notice = notice ?? undefined
     if (isOwn && (reason || body || notice !== undefined)) this.#broadcast(event)

@@ -1,5 +1,5 @@
 import { notify, SocketError } from '../base/errors.ts'
-import { Exchange, type RequestOptions } from './exchange.ts'
+import { Exchange, type OnTime, type RequestOptions } from './exchange.ts'
 import { Link, type LinkOwner } from './link.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 import { lazySeries } from './lazy-series.ts'
@@ -85,6 +85,9 @@ export interface TradingSocket extends PublicSocket {
   command<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>
 }
 
+/** What a connection needs of its client. */
+type ConnectionOwner = Pick<LinkOwner, 'connect' | 'confirm'> & { readonly onTime: OnTime }
+
 /** What a page sends and receives on one path, and the sockets that share it. */
 class Connection {
   users = 0
@@ -97,7 +100,7 @@ class Connection {
    * @param waiting the status of every link that waits, by its number, also while it is closed
    * @param more how many links there may be besides the first
    */
-  constructor(owner: Pick<LinkOwner, 'connect' | 'confirm'>, waiting: Map<number, SocketStatus>, more: number) {
+  constructor(owner: ConnectionOwner, waiting: Map<number, SocketStatus>, more: number) {
     let id = 0
     const nextId = (): number => ++id
     const open = (number: number): Link => {
@@ -131,7 +134,7 @@ class Connection {
       return link
     }
     this.streams = new Streams(open, nextId, more)
-    this.exchange = new Exchange(this.streams.link, nextId)
+    this.exchange = new Exchange(this.streams.link, nextId, owner.onTime)
   }
 
   get link(): Link {
@@ -154,7 +157,7 @@ export class Sockets {
    * @param more how many links the connection may open besides the first
    * @param session the key of the session, if the connection belongs to one: no other session shares it
    */
-  open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>, more = 0, session = ''): TradingSocket {
+  open(path: string, owner: ConnectionOwner, more = 0, session = ''): TradingSocket {
     const id = path + session
     const existing = this.#connections.get(id)
     const waiting = this.#waiting.get(path) ?? new Map<number, SocketStatus>()

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
+import { documentedSample } from '../support/browser/documented-samples.ts'
 import { reactApp } from '../support/client/react-app.ts'
 import { testWorld } from '../support/server/world.ts'
 
@@ -22,7 +23,7 @@ const NETWORK = `{
     return response
   },
 }`
-const APP = `
+const RECORDER = `
   const frames = (globalThis.frames = [])
   const record = (at) => {
     const frame = { at, session: sessionKey(client.session.get()), text: document.body.textContent }
@@ -37,9 +38,9 @@ const APP = `
     globalThis.socket = socket
     return h('p', null, 'balance of ', data?.balance?.loginid ?? 'nobody', ' socket ', status.state)
   }
-  function User() {
+  function User({ useAccounts }) {
     const session = useSession(client)
-    const { data, error, isLoading, reload } = useApi(client, '/trading/v1/options/accounts')
+    const { data, error, isLoading, reload } = useAccounts('/trading/v1/options/accounts')
     globalThis.reload = reload
     const [account, keep] = useState()
     const first = data?.data[0].account_id
@@ -47,15 +48,35 @@ const APP = `
     return h('main', null, h('h1', null, session.status), h('p', null, 'account ', first ?? 'none', isLoading && ' loading',
       error && ' failed'), account && h(Balance, { account }))
   }
-  const App = () => h(Profiler, { id: 'all', onRender: () => record('commit') }, h(User))`
+  const Recorded = ({ useAccounts }) =>
+    h(Profiler, { id: 'all', onRender: () => record('commit') }, h(User, { useAccounts }))`
+const WITH_HOOKS = `${RECORDER}
+  const useAccounts = (path) => useApi(client, path)
+  const App = () => h(Recorded, { useAccounts })`
+/** The same with the recipe of the guide in place of useApi. */
+const WITH_QUERIES = `
+  import { QueryClientProvider } from '@tanstack/react-query'
+  import { forgetOtherSessions, queryClient, useApiQuery } from './query.ts'
+  ${RECORDER}
+  globalThis.cached = () => queryClient.getQueryCache().getAll().map(({ queryKey }) => queryKey[1])
+  const useAccounts = (path) => {
+    const { data, error, isFetching, refetch } = useApiQuery(path)
+    return { data, error, isLoading: isFetching, reload: () => void refetch() }
+  }
+  const App = () => h(QueryClientProvider, { client: queryClient }, h(Recorded, { useAccounts }))
+  forgetOtherSessions()`
 
 const shows = (tab: Page, text: string): Promise<unknown> =>
   tab.waitForFunction(`document.body.textContent.includes(${JSON.stringify(text)})`)
 
-await test('no frame shows the data of a user after the session says another, however late an answer arrives', async (t) => {
+/**
+ * A journey through three sessions, in which the answers of the API to one user arrive in the session of the next.
+ * @returns the tab
+ */
+async function journey(t: Test, STATIC_DIR: string): Promise<Page> {
   const { server } = await testWorld(t, {
     settings: {
-      STATIC_DIR: await reactApp(t, APP, { options: NETWORK }),
+      STATIC_DIR,
       IDENTITY_PATH: '/account/v1/me',
       IDENTITY_POINTER: '/data/user_id',
     },
@@ -118,4 +139,18 @@ await test('no frame shows the data of a user after the session says another, ho
   t.ok(frames.some(({ at }) => at === 'paint') && frames.some(({ at }) => at === 'commit'))
   t.comment(`${frames.length} frames`)
   t.same(await tab.evaluate('faults'), [])
+  return tab
+}
+
+await test('no frame shows the data of a user after the session says another, however late an answer arrives', async (t) => {
+  await journey(t, await reactApp(t, WITH_HOOKS, { options: NETWORK }))
+})
+
+await test('query.ts of docs/frontends.md: the same with TanStack Query, whose cache keeps one session', async (t) => {
+  const files = { 'query.ts': documentedSample('query.ts') }
+  const tab = await journey(t, await reactApp(t, WITH_QUERIES, { options: NETWORK, files }))
+  t.same(await tab.evaluate('cached()'), [await tab.evaluate('frames.at(-1).session')])
+  await tab.evaluate('client.logout()')
+  await shows(tab, 'anonymousaccount none')
+  t.same(await tab.evaluate('cached().filter((session) => session !== undefined)'), [])
 })

@@ -34,11 +34,19 @@ declare function showLogin(reason?: string): void
 declare function showLink(text: string, url: string): void
 declare function showMessage(text: string): void
 declare function showConnection(status: import('trading-bff-client').SocketStatus): void
+declare const contract: { date_expiry: number }
+declare function showTimeLeft(ms: number): void
 declare function showContract(id: number): void
 declare function showOpenContracts(): Promise<void>
 declare function draw(quote: number): void
 declare function drawCandles(candles: readonly import('trading-bff-client').CandlePoint[]): void
-declare namespace JSX { interface IntrinsicElements { p: { className?: string; children?: unknown } } }
+declare namespace JSX {
+  interface IntrinsicElements {
+    p: { className?: string; children?: unknown }
+    a: { href: string; children?: unknown }
+    button: { disabled?: boolean; onClick: () => unknown; children?: unknown }
+  }
+}
 `
 
 declare module '../../client/dist/client.js' {

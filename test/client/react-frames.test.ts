@@ -27,7 +27,7 @@ const RECORDER = `
   const frames = (globalThis.frames = [])
   const record = (at) => {
     const frame = { at, session: sessionKey(client.session.get()), text: document.body.textContent }
-    const last = frames.at(-1)
+    const last = frames.findLast((before) => before.at === at)
     if (at === 'commit' || last?.session !== frame.session || last?.text !== frame.text) frames.push(frame)
   }
   const paint = () => (record('paint'), requestAnimationFrame(paint))
@@ -83,13 +83,14 @@ async function journey(t: Test, STATIC_DIR: string): Promise<Page> {
   })
   const context = await testChromium(t, { bypassCSP: true })
   /** Signs another user up in another tab, as one who sits down at the same computer. */
-  const signUp = async (email: string): Promise<Page> => {
+  const signUp = async (email: string): Promise<void> => {
     await context.clearCookies({ name: /^(?!__Host-)/ })
-    const tab = await context.newPage()
-    await tab.goto(`${server.url}/auth/signup`)
-    await sendForm(tab, email)
-    await tab.waitForURL(`${server.url}/`)
-    return tab
+    const other = await context.newPage()
+    await other.goto(`${server.url}/auth/signup`)
+    await sendForm(other, email)
+    await other.waitForURL(`${server.url}/`)
+    // Only the tab in front is painted.
+    await tab.bringToFront()
   }
   const tab = await context.newPage()
   await tab.goto(server.url)

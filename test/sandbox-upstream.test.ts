@@ -32,11 +32,13 @@ await test('Each family of REST endpoints has its own envelope', async (t) => {
   t.match((await call('GET', '/account/v1/nickname')).body, { data: { nickname: String }, errors: [] })
   t.match((await call('GET', '/wallet/v1/wallets')).body, { data: [{ balance: '5000.00' }], links: Object })
   const accounts = '/trading/v1/options/accounts'
-  t.match((await call('POST', accounts, { account_type: 'demo' })).body, { data: { account_type: 'demo' } })
-  const created = await call('POST', accounts, { account_type: 'real', currency: 'EUR' })
+  const account = { currency: 'USD', group: 'row' }
+  t.match((await call('POST', accounts, { ...account, account_type: 'demo' })).body, { data: { account_type: 'demo' } })
+  const created = await call('POST', accounts, { ...account, account_type: 'real', currency: 'EUR' })
   t.equal(created.status, 201)
   t.match(created.body, { data: [{ account_type: 'real', currency: 'EUR' }] })
-  t.equal(await statusOf('POST', accounts, { account_type: 'other' }), 400)
+  t.equal(await statusOf('POST', accounts, { ...account, account_type: 'other' }), 400)
+  t.equal(await statusOf('POST', accounts, { account_type: 'demo' }), 400, 'without a currency')
   t.equal(await statusOf('POST', `${accounts}/DOT90004580/reset-demo-balance`), 200)
   t.equal(await statusOf('POST', `${accounts}/ROT90004581/reset-demo-balance`), 400)
 
@@ -46,9 +48,13 @@ await test('Each family of REST endpoints has its own envelope', async (t) => {
   for (const wrong of ['2028-01-02', '2025-12-31', '2026-02-30', ''])
     t.equal(await statusOf('GET', overview + wrong), 400)
 
-  const transfer = { amount: 10, request_id: 'once' }
-  t.equal(await statusOf('POST', '/payment-agents/v1/transfer', transfer), 201)
-  t.equal(await statusOf('POST', '/payment-agents/v1/transfer', transfer), 200)
+  const transfer = { to_nickname: 'somebody', amount: '10.00', currency: 'USD', request_id: 'once' }
+  t.equal(await statusOf('POST', '/payment-agents/v1/transfer', transfer), 400, 'without an envelope')
+  const wrong = { data: { ...transfer, amount: 10 } }
+  t.equal(await statusOf('POST', '/payment-agents/v1/transfer', wrong), 400, 'an amount is a text')
+  t.equal(await statusOf('POST', '/payment-agents/v1/transfer', { data: transfer }), 201)
+  const again = await call('POST', '/payment-agents/v1/transfer', { data: transfer })
+  t.match(again, { status: 400, body: { errors: [{ code: 'RequestIDUsed' }] } })
   t.match((await call('GET', '/wallet/v1/wallets')).body, { data: [{ balance: '4990.00' }] })
   t.equal(await statusOf('GET', '/payment-agents/v1/transfer/once'), 200)
   t.equal(await statusOf('GET', '/payment-agents/v1/withdraw/once'), 404)
@@ -59,15 +65,16 @@ await test('A bulk purchase takes PATs in its body and refuses a bearer token wi
   await call('GET', '/trading/v1/options/accounts')
   const path = '/trading/v1/options/contracts/bulk-purchase/demo'
   const pats = ['pat_demo_DOT90004580', 'pat_real_ROT90004581', 'pat_demo_DOT1']
-  const body = { contract: rise(1), accounts: pats.map((pat) => ({ token: pat })) }
+  const accounts = pats.map((token) => ({ token, account_id: token.slice('pat_demo_'.length) }))
+  const body = { contract_parameters: rise(1), accounts: [...accounts, { token: pats[0], account_id: 'DOT1' }] }
   const appId = { 'service-app-id': 'web' }
   t.equal((await call('POST', path, body, { ...appId, authorization: `Bearer ${token}` })).status, 400)
   t.equal(upstream.requests.at(-1)?.credential, 'bearer+pat')
   t.equal((await call('POST', path, body, { authorization: '' })).status, 400, 'without the app id')
   const bought = await call('POST', path, body, { ...appId, authorization: '' })
-  const { results } = bought.body['data'] as Json
-  const refused = { error: { code: 'InvalidToken' } }
-  t.match(results, [{ account_id: 'DOT90004580', balance_after: 9990 }, refused, refused])
+  const { transactions } = bought.body['data'] as Json
+  const refused = { account_id: String, error: { code: 'InvalidToken' } }
+  t.match(transactions, [{ account_id: 'DOT90004580', balance_after: 9990 }, refused, refused, refused])
 })
 
 /** The HTTP status that a handshake is refused with. */

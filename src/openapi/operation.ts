@@ -43,7 +43,7 @@ export function openApiOperation(endpoint: Endpoint, { maxBodyBytes, idempotency
     requestBody: isChange
       ? {
           description: `Passed on as it comes, up to ${maxBodyBytes} bytes (${Math.min(maxBodyBytes, idempotency.maxBodyBytes)} with an Idempotency-Key), with its Content-Type, which may be another one.`,
-          required: credential === 'pat',
+          required: endpoint.request !== undefined,
           content: content(mediaTypeOf(request), ref(request)),
         }
       : undefined,

@@ -36,6 +36,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   bearer('GET', '/account/v1/nickname', 'Account nickname', { response: 'AgentsBody' }),
   bearer('GET', '/trading/v1/options/accounts', 'List accounts', { response: 'AccountList' }),
   bearer('POST', '/trading/v1/options/accounts', 'Create an account', {
+    request: 'NewAccountRequest',
     response: { 200: 'ExistingAccount', 201: 'NewAccount' },
   }),
   bearer('POST', '/trading/v1/options/accounts/:account_id/reset-demo-balance', 'Reset the balance of a demo account', {
@@ -60,11 +61,18 @@ const ENDPOINTS: readonly Endpoint[] = [
   bearer('GET', '/payment-agents/v1/agents', 'List payment agents', { response: 'AgentList' }),
   bearer('GET', '/payment-agents/v1/agents/:id', 'One payment agent', { response: 'AgentsBody' }),
   bearer('GET', '/payment-agents/v1/agent-statistics', 'Payment-agent statistics', { response: 'AgentsBody' }),
-  bearer('POST', '/payment-agents/v1/transfer', 'Create a transfer', { request: 'Transfer', response: 'AgentsBody' }),
+  bearer('POST', '/payment-agents/v1/transfer', 'Create a transfer', {
+    request: 'TransferRequest',
+    response: 'AgentsBody',
+  }),
   bearer('GET', '/payment-agents/v1/transfer/:request_id', 'Status of a transfer', { response: 'AgentsBody' }),
-  bearer('POST', '/payment-agents/v1/withdraw', 'Create a withdrawal', { response: 'AgentsBody' }),
+  bearer('POST', '/payment-agents/v1/withdraw', 'Create a withdrawal', {
+    request: 'WithdrawalRequest',
+    response: 'AgentsBody',
+  }),
   bearer('GET', '/payment-agents/v1/withdraw/:request_id', 'Status of a withdrawal', { response: 'AgentsBody' }),
   bearer('POST', '/payment-agents/v1/withdraw/verification_code', 'Ask for a withdrawal verification code', {
+    request: 'VerificationCodeRequest',
     response: 'AgentsBody',
   }),
 ]

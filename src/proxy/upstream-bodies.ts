@@ -1,4 +1,5 @@
 import { ref, TEXT, type Json } from './document-parts.ts'
+import { REQUEST_BODIES } from './request-bodies.ts'
 
 /** An object of which no field is documented. */
 const OPEN: Json = { type: 'object', additionalProperties: true }
@@ -27,14 +28,7 @@ export const BODIES = {
   PartnerOverview: { ...OPEN, description: 'The overview, without an envelope' },
 
   RequestBody: { ...OPEN, description: 'The fields that the trading service expects' },
-  BulkPurchase: {
-    ...OPEN,
-    description:
-      'The contracts, and for each account a Personal Access Token with the scope `trade`. The trading service documents the names of the fields',
-  },
-  Transfer: record('A transfer', {
-    request_id: { ...TEXT, description: 'The key by which the trading service recognises a transfer that is repeated' },
-  }),
+  ...REQUEST_BODIES,
 
   Refusal: {
     type: 'object',

@@ -16,8 +16,9 @@ await test('a call carries X-CSRF and the session cookie, and returns the respon
   const { api } = pageClient(t, world.browser, world.server.url)
   const response = await api(ACCOUNTS)
   t.same(await response.json<{ data: number[] }>(), { data: [1] })
-  await api(TRANSFER, { method: 'POST', json: { amount: 1 } })
-  t.match(upstream.requests.at(-1), { method: 'POST', body: '{"amount":1}' })
+  const json = { data: { to_nickname: 'somebody', amount: '1.00', currency: 'USD' } }
+  await api(TRANSFER, { method: 'POST', json })
+  t.match(upstream.requests.at(-1), { method: 'POST', body: JSON.stringify(json) })
   t.equal(upstream.header('content-type'), 'application/json')
 })
 
@@ -25,7 +26,7 @@ await test('a POST whose connection is lost is sent once, and its outcome is unk
   const { world, upstream } = await apiWorld(t)
   upstream.answer = (_request, socket) => socket.destroy()
   const { api } = pageClient(t, world.browser, world.server.url)
-  const error = await failure(api(TRANSFER, { method: 'POST', json: {} }))
+  const error = await failure(api(TRANSFER, { method: 'POST', body: '{}' }))
   t.ok(error instanceof ApiError)
   t.match(error, { status: 502, problem: { code: 'upstream_lost' }, outcome: 'unknown' })
   t.equal(upstream.requests.length, 1)

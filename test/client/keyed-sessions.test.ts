@@ -50,7 +50,7 @@ async function changing(t: Test, script: readonly Event[], change: { at: number;
     response.writeHead(status, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ code, status }))
   }
   const client = await clientOf(t, respond, { fetch: browse })
-  const call = (idempotencyKey: string) => client.api(TRANSFER, { method: 'POST', json: {}, idempotencyKey })
+  const call = (idempotencyKey: string) => client.api(TRANSFER, { method: 'POST', body: '{}', idempotencyKey })
   return { client, call, sent, asked, become: (next: SessionIs) => (session = next) }
 }
 
@@ -219,7 +219,7 @@ await test('an order that is in progress reaches upstream once, although its use
   const waiting: Socket[] = []
   upstream.answer = (_request, socket) => void waiting.push(socket)
   const leaving = new AbortController()
-  const order = { method: 'POST', json: { amount: 1 }, idempotencyKey: 'mine' } as const
+  const order = { method: 'POST', body: '{}', idempotencyKey: 'mine' } as const
   const first = failure(client.api(TRANSFER, { ...order, signal: leaving.signal }))
   await until(() => upstream.requests.length === 1)
   leaving.abort()

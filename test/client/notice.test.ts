@@ -61,7 +61,7 @@ await test('the package does not repeat an order that is refused because orders 
   for (const idempotencyKey of [undefined, 'one']) {
     const call = client.api('/payment-agents/v1/transfer', {
       method: 'POST',
-      json: {},
+      body: '{}',
       ...(idempotencyKey && { idempotencyKey }),
     })
     const error = await call.then(
@@ -86,7 +86,7 @@ await test('with a real server: the notice and the pause reach a page through th
   await control(server, 'DELETE', '/notice')
   await until(() => client.session.get().notice === undefined)
   await pause(server, { message: 'Not now.' })
-  const call = client.api('/payment-agents/v1/transfer', { method: 'POST', json: {}, idempotencyKey: true })
+  const call = client.api('/payment-agents/v1/transfer', { method: 'POST', body: '{}', idempotencyKey: true })
   t.match(await call.catch((error: unknown) => error), { code: 'orders_paused', problem: { detail: 'Not now.' } })
   const socket = client.tradingSocket('VRTC100')
   world.upstream.onSocket = (peer) =>

@@ -32,7 +32,7 @@ async function offlineWorld(t: Test, respond: RequestListener): Promise<OfflineW
 for (const idempotencyKey of [undefined, true, 'a-key'] as const) {
   await test(`offline, a transfer with the key ${idempotencyKey} rejects with not_sent, and never leaves`, async (t) => {
     const world = await offlineWorld(t, (_request, response) => response.end('{}'))
-    const init = { method: 'POST', json: {}, ...(idempotencyKey && { idempotencyKey }) } as const
+    const init = { method: 'POST', body: '{}', ...(idempotencyKey && { idempotencyKey }) } as const
     t.match(await failure(world.client.api(TRANSFER, init)), NOT_SENT)
     t.same(world.calls, [])
     world.isOnline = true

@@ -105,7 +105,8 @@ import { useSession } from 'trading-bff-client/react'
 const client = createClient()
 const state: SessionState = useSession(client)
 if (state.status === 'active') console.log(new Date(state.expiresAt), state.scope)
-client.api('/payment-agents/v1/transfer', { method: 'POST', json: {}, idempotencyKey: true }).catch((error: unknown) => {
+const json = { data: { to_nickname: 'somebody', amount: '1.00', currency: 'USD' } }
+client.api('/payment-agents/v1/transfer', { method: 'POST', json, idempotencyKey: true }).catch((error: unknown) => {
   if (error instanceof ApiError && error.problem?.code === 'login_required') client.login()
 })
 client.tradingSocket('CR1').command({ buy: 'a-proposal', price: 10 }).catch(async (error: unknown) => {

@@ -1,38 +1,17 @@
-import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
+import { reactApp } from '../support/client/react-app.ts'
 import { TradingService } from '../support/client/trading-service.ts'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
 
-const DIST = new URL('../../client/dist/', import.meta.url).pathname
 const texts = (text: string): string =>
   `document.querySelector('.price') && [...document.querySelectorAll('.price')].every((each) => each.textContent === '${text}')`
 
 /** A server that serves a page with these React components, rendered in StrictMode. */
 async function appWorld(t: Test, components: string): Promise<{ world: RelayWorld; service: TradingService }> {
-  const { outputFiles } = await build({
-    stdin: {
-      contents: `
-        import { createElement as h, StrictMode, useState } from 'react'
-        import { createRoot } from 'react-dom/client'
-        import { createClient } from './client.js'
-        import { useSession, useSubscription } from './react.js'
-        const client = (globalThis.client = createClient())
-        ${components}
-        createRoot(document.body).render(h(StrictMode, null, h(App)))`,
-      resolveDir: DIST,
-    },
-    bundle: true,
-    format: 'iife',
-    define: { 'process.env.NODE_ENV': '"development"' },
-    write: false,
-  })
-  const app = outputFiles[0]?.text ?? ''
-  const page = '<!doctype html><title>app</title><body></body><script defer src="/app.js"></script>'
-  const settings = { STATIC_DIR: t.testdir({ 'index.html': page, 'app.js': app }) }
-  const world = await relayWorld(t, { anonymous: true, settings })
+  const world = await relayWorld(t, { anonymous: true, settings: { STATIC_DIR: await reactApp(t, components) } })
   return { world, service: new TradingService(world.upstream) }
 }
 
@@ -81,7 +60,7 @@ await test('a component on a trading socket shows its stream again after a logou
   const tab = await logIn()
   await tab.waitForFunction(texts('0 open'))
   await tab.evaluate('client.logout()')
-  await tab.waitForFunction(texts('ended ended'))
+  await tab.waitForFunction(texts('none waiting'))
   const other = await logIn()
   await tab.waitForFunction(texts('0 open'))
   await other.waitForFunction(texts('0 open'))

@@ -70,7 +70,10 @@ class Browser {
 
   order(json: object = ORDER, options: Parameters<typeof once>[1] = REMEMBERED): Promise<unknown> {
     const { api } = this.#client as Client
-    return once((idempotencyKey) => api(TRANSFER, { method: 'POST', json, idempotencyKey }), options)
+    return once(
+      (idempotencyKey) => api(TRANSFER, { method: 'POST', body: JSON.stringify(json), idempotencyKey }),
+      options,
+    )
   }
 
   /** Makes an order whose response is lost, twice, and reloads the page. @returns its key */

@@ -26,7 +26,7 @@ declare const market: import('trading-bff-client').PublicSocket
 declare const trading: import('trading-bff-client').TradingSocket
 declare const link: HTMLAnchorElement
 declare const button: HTMLButtonElement
-declare const order: { amount: number }
+declare const order: import('trading-bff-client').TransferRequest
 declare const proposal: { id: string; ask_price: number }
 declare function forgetTheUser(): void
 interface Wallet { wallet_id: string }
@@ -35,11 +35,19 @@ declare function showLogin(reason?: string): void
 declare function showLink(text: string, url: string): void
 declare function showMessage(text: string): void
 declare function showConnection(status: import('trading-bff-client').SocketStatus): void
+declare const contract: { date_expiry: number }
+declare function showTimeLeft(ms: number): void
 declare function showContract(id: number): void
 declare function showOpenContracts(): Promise<void>
 declare function draw(quote: number): void
 declare function drawCandles(candles: readonly import('trading-bff-client').CandlePoint[]): void
-declare namespace JSX { interface IntrinsicElements { p: { className?: string; children?: unknown } } }
+declare namespace JSX {
+  interface IntrinsicElements {
+    p: { className?: string; children?: unknown }
+    a: { href: string; children?: unknown }
+    button: { disabled?: boolean; onClick: () => unknown; children?: unknown }
+  }
+}
 `
 
 declare module '../../client/dist/client.js' {
@@ -64,7 +72,7 @@ export async function typed({ api, session }: Client, socket: PublicSocket, tick
   await api('/trading/v1/options/accounts')
   await api('/trading/v1/options/accounts?page=2', { timeoutMs: 1000 })
   await api('/partners/analytics/v1/overview?start_date=2026-01-01&end_date=2026-01-31')
-  await api('/trading/v1/options/contracts/bulk-purchase/demo', { method: 'POST', json: {} })
+  await api('/trading/v1/options/contracts/bulk-purchase/demo', { method: 'POST', body: '{}' })
   // @ts-expect-error this path does not exist
   await api('/trading/v2/options/accounts')
   // @ts-expect-error this kind of account does not exist
@@ -74,7 +82,7 @@ export async function typed({ api, session }: Client, socket: PublicSocket, tick
   // @ts-expect-error a transfer without an id has no GET
   await api('/payment-agents/v1/transfer')
   const listed = await (await api('/trading/v1/options/accounts?page=2')).json()
-  const opened = await (await api('/trading/v1/options/accounts', { method: 'POST', json: {} })).json()
+  const opened = await (await api('/trading/v1/options/accounts', { method: 'POST', body: '{}' })).json()
   const bodies: [
     Equal<(typeof listed.data)[number]['balance'], number | string | undefined>,
     Equal<typeof opened, ExistingAccount | NewAccount>,

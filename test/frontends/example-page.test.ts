@@ -131,7 +131,7 @@ await test('the page in docs/examples: offline, the user reads that nothing was 
     client.close()
     Reflect.deleteProperty(globalThis.navigator, 'onLine')
   })
-  const transfer = client.api('/payment-agents/v1/transfer', { method: 'POST', json: {} })
+  const transfer = client.api('/payment-agents/v1/transfer', { method: 'POST', body: '{}' })
   t.equal(explain(await failure(transfer)), 'The connection is interrupted, so nothing was sent.')
 })
 

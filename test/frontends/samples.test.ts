@@ -38,9 +38,10 @@ await test('every sample of docs/frontends.md has a file name, and the TypeScrip
     t.ok(name, `the sample starting with ${code.slice(0, 40)}`)
     if (/^tsx?$/.test(language) && name !== 'vite.config.ts') files[`src/${name}`] = code
   }
-  t.equal(Object.keys(files).length, 8)
+  t.equal(Object.keys(files).length, 9)
   const dir = await examplePage(t, files)
-  await t.resolves(compile(['-p', dir, '--jsx', 'preserve'], dir))
+  // The types of others may need those of React.
+  await t.resolves(compile(['-p', dir, '--jsx', 'preserve', '--skipLibCheck'], dir))
 })
 
 await test('vite.config.ts in docs/frontends.md is that of the example page', async (t) => {
@@ -80,7 +81,7 @@ function respondWith(line: string): RawUpstream['answer'] {
 await test('transfer.ts of docs/frontends.md asks whether a transfer was made only if that is unknown', async (t) => {
   const main = `import { transfer } from './transfer.ts'
     globalThis.transfer = (wasMade) =>
-      transfer({ amount: 1 }, async () => wasMade).then(() => 'made', (error) => error.status)`
+      transfer({ data: { to_nickname: 'somebody', amount: '1.00', currency: 'USD' } }, async () => wasMade).then(() => 'made', (error) => error.status)`
   const { upstream, world } = await apiWorld(t, {
     settings: { STATIC_DIR: await pageWith(t, ['transfer.ts'], main) },
   })

@@ -71,29 +71,50 @@ await test('the schemas of upstream say no more than what is publicly documented
     t.not(problems(schemas[name], { balance: true }).length, 0)
   }
   t.same(problems(schemas['Refusal'], { errors: [{ status: 499, code: 'Unheard-of', message: 'No' }], meta: {} }), [])
-  t.same(problems(schemas['Transfer'], { amount: 1 }), [])
   t.same(problems(schemas['Health'], 'OK'), [])
   // The markup statistics belong to no documented family.
   const statistics = document.paths['/api/applications/v1/markup-statistics']?.['get']?.responses['2XX']
   t.same(statistics?.content, { '*/*': { schema: {} } })
   const own = Object.keys(schemas).filter((name) => schemas[name]?.['x-documented-elsewhere'] === undefined)
-  t.same(own.toSorted(), ['ActiveSession', 'NoSession', 'PartnerLink', 'PartnerLinkParameter', 'Problem', 'Session'])
+  t.same(own.toSorted(), [
+    'ActiveSession',
+    'NoSession',
+    'Notice',
+    'PartnerLink',
+    'PartnerLinkParameter',
+    'Problem',
+    'Session',
+  ])
   t.end()
 })
 
-await test('every request body is a JSON object of which upstream decides the fields', (t) => {
+await test('every request body is a JSON object, whose members are named but not limited', (t) => {
   const document = fullDocument()
+  const planned = { amount: '1.00', currency: 'USD' }
+  const more = { unheard: [1] }
+  const bodies: Record<string, object> = {
+    RequestBody: more,
+    NewAccountRequest: { currency: 'USD', group: 'row', account_type: 'demo', ...more },
+    BulkPurchase: { contract_parameters: more, accounts: [{ token: 'a', account_id: 'b', ...more }], ...more },
+    TransferRequest: { data: { ...planned, to_nickname: 'a', ...more }, ...more },
+    VerificationCodeRequest: { data: { ...planned, agent_id: 1, ...more } },
+    WithdrawalRequest: { data: { ...planned, agent_id: 1, verification_code: '123456', request_id: 'a', ...more } },
+  }
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
   const names = operations.flatMap(({ operationId, requestBody }) => {
     if (requestBody === undefined) return []
     t.same(Object.keys(requestBody.content), ['application/json'], operationId)
     const name = String(requestBody.content['application/json']?.schema['$ref']).split('/').at(-1) ?? ''
     t.match(document.components.schemas[name], { type: 'object', 'x-documented-elsewhere': true }, operationId)
-    t.same(checkerOf(document)({ $ref: `#/components/schemas/${name}` }, { whatever: [1] }), [], operationId)
+    const problems = (body: unknown): unknown[] => [
+      ...checkerOf(document)({ $ref: `#/components/schemas/${name}` }, body),
+    ]
+    t.same(problems(bodies[name]), [], operationId)
+    if (name !== 'RequestBody') t.not(problems(more).length, 0, operationId)
     return name
   })
   t.equal(names.length, catalog(OVERVIEW).filter(({ method }) => method !== 'GET').length)
-  t.same(new Set(names), new Set(['RequestBody', 'Transfer', 'BulkPurchase']))
+  t.same(new Set(names), new Set(Object.keys(bodies)))
   t.end()
 })
 
@@ -146,12 +167,13 @@ await test('what the server and the sandbox answer fits the document', async (t)
   const accounts = '/api/trading/v1/options/accounts'
   const listed = (await check(200, 'GET', accounts, user)).json['data'] as { account_id: string }[]
   const { account_id: id = '' } = listed[0] ?? {}
-  await check(200, 'POST', accounts, send({ account_type: 'demo' }))
-  await check(201, 'POST', accounts, send({ account_type: 'real', currency: 'EUR' }))
-  await check(400, 'POST', accounts, send({ account_type: 'other' }))
+  const account = { currency: 'USD', group: 'row' }
+  await check(200, 'POST', accounts, send({ ...account, account_type: 'demo' }))
+  await check(201, 'POST', accounts, send({ ...account, account_type: 'real', currency: 'EUR' }))
+  await check(400, 'POST', accounts, send({ ...account, account_type: 'other' }))
   await check(200, 'POST', `${accounts}/{account_id=${id}}/reset-demo-balance`, user)
   await check(404, 'POST', `${accounts}/{account_id=none}/reset-demo-balance`, user)
-  const purchase = { contract: rise(1), accounts: [{ token: `pat_demo_${id}` }] }
+  const purchase = { contract_parameters: rise(1), accounts: [{ token: `pat_demo_${id}`, account_id: id }] }
   await check(200, 'POST', '/api/trading/v1/options/contracts/bulk-purchase/{kind=demo}', send(purchase))
 
   await check(200, 'GET', '/api/wallet/v1/wallets', user)
@@ -169,11 +191,14 @@ await test('what the server and the sandbox answer fits the document', async (t)
   await check(200, 'GET', `${agents}/agents/{id=agent-1}`, user)
   await check(404, 'GET', `${agents}/agents/{id=agent-9}`, user)
   await check(200, 'GET', `${agents}/agent-statistics`, user)
-  await check(201, 'POST', `${agents}/transfer`, send({ amount: 1, request_id: 'one' }))
+  const plan = { amount: '1.00', currency: 'USD' }
+  const sendData = (data: object): ReturnType<typeof send> => send({ data: { ...plan, ...data } })
+  await check(201, 'POST', `${agents}/transfer`, sendData({ to_nickname: 'somebody', request_id: 'one' }))
   await check(415, 'POST', `${agents}/transfer`, { headers: { ...session, 'content-encoding': 'gzip' }, body: {} })
   await check(200, 'GET', `${agents}/transfer/{request_id=one}`, user)
-  await check(200, 'POST', `${agents}/withdraw/verification_code`, user)
-  await check(201, 'POST', `${agents}/withdraw`, send({ amount: 1, request_id: 'two', verification_code: '123456' }))
+  await check(200, 'POST', `${agents}/withdraw/verification_code`, sendData({ agent_id: 1 }))
+  const withdrawal = { agent_id: 1, request_id: 'two', verification_code: '123456' }
+  await check(201, 'POST', `${agents}/withdraw`, sendData(withdrawal))
   await check(200, 'GET', `${agents}/withdraw/{request_id=two}`, user)
 
   for (const { method, path } of catalog(OVERVIEW)) {

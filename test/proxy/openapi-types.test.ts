@@ -35,16 +35,19 @@ export async function visit(baseUrl: string, send: (request: Request) => Promise
   }
   same<typeof listed.data.data[number]['balance'], number | string | undefined>(true)
 
-  const opened = await client.POST('/api/trading/v1/options/accounts', { body: { account_type: 'real', currency: 'EUR' } })
+  const opened = await client.POST('/api/trading/v1/options/accounts', { body: { account_type: 'real', currency: 'EUR', group: 'row' } })
   const made = opened.data?.data ?? []
   const accounts = Array.isArray(made) ? made : [made]
 
   const moved = await client.POST('/api/payment-agents/v1/transfer', {
     params: { header: { 'Idempotency-Key': 'page-1' } },
-    body: { request_id: 'page-1', amount: 1 },
+    body: { data: { to_nickname: 'somebody', amount: '1.00', currency: 'USD', request_id: 'page-1' } },
   })
-  // @ts-expect-error an id is a text
-  void (() => client.POST('/api/payment-agents/v1/transfer', { body: { request_id: 1 } }))
+  const data = { to_nickname: 'somebody', currency: 'USD' }
+  // @ts-expect-error a misspelt member
+  void (() => client.POST('/api/payment-agents/v1/transfer', { body: { data: { ...data, amuont: '1.00' } } }))
+  // @ts-expect-error an amount is a text
+  void (() => client.POST('/api/payment-agents/v1/transfer', { body: { data: { ...data, amount: 1 } } }))
   // @ts-expect-error this path does not exist
   void (() => client.GET('/api/trading/v2/options/accounts'))
   // @ts-expect-error the overview needs both dates

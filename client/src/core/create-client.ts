@@ -1,8 +1,10 @@
 import { apiOf, type Api } from './api/api.ts'
 import type { LoginOptions } from './session/login.ts'
+import { serverClock, type ServerTime } from './base/server-clock.ts'
 import { serverAt, type ServerOptions } from './base/server.ts'
 import { sessionOf, type LogoutOptions, type Session } from './session/session.ts'
-import { createSession } from './session/session-follower.ts'
+import { SessionFollower } from './session/session-follower.ts'
+import { sessionKey } from './session/session-key.ts'
 import { Sockets, type PublicSocket, type TradingSocket } from './sockets/socket.ts'
 
 /** Everything that a page needs to talk to the server. */
@@ -24,10 +26,15 @@ export interface Client {
   publicSocket(): PublicSocket
   /**
    * Opens a socket for trading on an account of the user. All sockets of a client for the same account share one
-   * connection. Close the socket when you no longer need it.
+   * connection, unless the session has changed between them. Close the socket when you no longer need it.
    * @throws TypeError if this cannot be the id of an account
    */
   tradingSocket(accountId: string): TradingSocket
+  /**
+   * The time by the clock of the server, for countdowns that must be right on a machine whose clock is wrong. Undefined until the
+   * session has been followed or asked for.
+   */
+  serverNow(): ServerTime | undefined
   /** Closes every socket and stops following the session. */
   close(): void
 }
@@ -43,15 +50,22 @@ const MORE_PUBLIC = 2
  * ```
  */
 export function createClient(options: ServerOptions = {}): Client {
-  const server = serverAt(options)
-  const store = createSession(options)
+  const clock = serverClock()
+  const server = { ...serverAt(options), onTime: clock.note }
+  const store = new SessionFollower(server)
   const session = sessionOf(server, store)
   const sockets = new Sockets()
-  const open = (path: string, more?: number): TradingSocket =>
-    sockets.open(path, { connect: () => server.socket(path), confirm: store.confirm }, more)
+  const open = (path: string, more?: number, session?: string): TradingSocket =>
+    sockets.open(
+      path,
+      { connect: () => server.socket(path), confirm: store.confirm, onTime: clock.note },
+      more,
+      session,
+    )
   return {
     session,
     api: apiOf(server, store),
+    serverNow: clock.get,
     login: (init) => location.assign(session.loginUrl('login', init)),
     signup: (init) => location.assign(session.loginUrl('signup', init)),
     logout: (init) => session.logout(init),
@@ -59,7 +73,7 @@ export function createClient(options: ServerOptions = {}): Client {
     tradingSocket(accountId) {
       // The server answers 404 to any other id, which a page cannot tell from a lost connection.
       if (!/^[\w-]{1,64}$/.test(accountId)) throw new TypeError(`not an account id: ${accountId}`)
-      return open(`/ws/trading/${accountId}`)
+      return open(`/ws/trading/${accountId}`, 0, sessionKey(store.get()))
     },
     close() {
       session.close()

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import type { AccountType } from '../accounts.ts'
 import { purchaseView } from '../contract.ts'
 import { Refusal } from '../refusal.ts'
@@ -10,11 +10,15 @@ import { optionsEnvelope } from './envelopes.ts'
 import { Failure } from './failure.ts'
 import { bodyOf, wrapFailures } from './handlers.ts'
 
-/** An invented format, except that it has a PAT for each account (docs/upstream.md, Credentials). */
+/** It has a PAT for each account (docs/upstream.md, Credentials). */
 const purchase = Type.Object({
-  contract: Type.Object(contractProperties),
-  accounts: Type.Array(Type.Object({ token: Type.String() }), { minItems: 1, maxItems: 100 }),
+  contract_parameters: Type.Object(contractProperties),
+  accounts: Type.Array(Type.Object({ token: Type.String(), account_id: Type.String() }), {
+    minItems: 1,
+    maxItems: 100,
+  }),
 })
+type Payer = Static<typeof purchase>['accounts'][number]
 
 /** Buys a contract for several accounts. The PATs in the body are the only credentials. A repeated body buys again. */
 export async function bulkPurchaseRoutes(app: FastifyInstance, { world }: { world: World }): Promise<void> {
@@ -22,10 +26,10 @@ export async function bulkPurchaseRoutes(app: FastifyInstance, { world }: { worl
   for (const type of ['demo', 'real'] as const)
     app.post(`/trading/v1/options/contracts/bulk-purchase/${type}`, async (request, reply) => {
       checkCredentials(request)
-      const { contract, accounts } = bodyOf(purchase, request)
+      const { contract_parameters: contract, accounts } = bodyOf(purchase, request)
       const terms = refusalAsFailure(() => termsOf(contract, world.market))
-      const results = accounts.map(({ token }) => buyFor(token, type, terms, world))
-      return optionsEnvelope.success({ results }, request, reply)
+      const transactions = accounts.map((payer) => buyFor(payer, type, terms, world))
+      return optionsEnvelope.success({ transactions }, request, reply)
     })
 }
 
@@ -35,10 +39,11 @@ function checkCredentials(request: FastifyRequest): void {
   if (!hasAppId(request)) throw new Failure(400, 'MissingAppId', 'The header Service-App-ID is missing.')
 }
 
-/** The result for one account. An invalid token or an empty account affects only its own purchase. */
-function buyFor(token: string, type: AccountType, terms: Terms, { users, contracts }: World): object {
+/** The transaction of one account. An invalid token or an empty account affects only its own purchase. */
+function buyFor({ token, account_id }: Payer, type: AccountType, terms: Terms, { users, contracts }: World): object {
   const account = ownerOfPat(token, users)?.account
-  if (account?.type !== type) return { error: { code: 'InvalidToken', message: 'The token is invalid.' } }
+  if (account?.type !== type || account.id !== account_id)
+    return { account_id, error: { code: 'InvalidToken', message: 'The token is invalid.' } }
   try {
     return { account_id: account.id, ...purchaseView(contracts.buy(account, terms)) }
   } catch (error) {

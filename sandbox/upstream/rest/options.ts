@@ -9,7 +9,8 @@ import { bodyOf, forUsersOf, notFound, pathParameter, wrapFailures } from './han
 
 const newAccount = Type.Object({
   account_type: Type.Enum(['demo', 'real']),
-  currency: Type.Optional(Type.String({ pattern: '^[A-Z]{3}$' })),
+  currency: Type.String({ pattern: '^[A-Z]{3}$' }),
+  group: Type.Literal('row'),
 })
 
 /** Trading accounts and the one-time URLs of their WebSockets, and whose token it is. */
@@ -32,7 +33,7 @@ export async function optionsRoutes(app: FastifyInstance, { world }: { world: Wo
   app.post(
     '/trading/v1/options/accounts',
     forUser((user, request, reply) => {
-      const { account_type: type, currency = 'USD' } = bodyOf(newAccount, request)
+      const { account_type: type, currency } = bodyOf(newAccount, request)
       const existing = user.accounts.find((it) => it.type === type && it.currency === currency)
       if (existing) return accountView(existing)
       reply.code(201)

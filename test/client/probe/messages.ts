@@ -1,5 +1,4 @@
-import type { Client, Operations, PublicSocket, TradingSocket } from 'trading-bff-client'
-import { useSeries, useSubscription } from 'trading-bff-client/react'
+import type { Operations, PublicSocket, TradingSocket } from 'trading-bff-client'
 import { series } from 'trading-bff-client/series'
 
 // Nothing runs this. Each compiler must accept it, and so find an error after every `@ts-expect-error`.
@@ -84,13 +83,4 @@ export async function wrong(market: PublicSocket, trading: TradingSocket): Promi
   market.series({ symbol: 'R_100', style: 'ticks' }).get().points.at(-1)?.close
   // @ts-expect-error no such style
   market.series({ symbol: 'R_100', style: 'lines' })
-}
-
-export function hooks(client: Client, symbol: string): unknown[] {
-  const { data } = useSubscription(client, { ticks: symbol })
-  const { points } = useSeries(client, { symbol, style: 'ticks' })
-  const own = useSubscription<{ rate: number }>(client, { exchange_rate: 'EUR' })
-  // @ts-expect-error a misspelt operation
-  useSubscription(client, { tikcs: symbol })
-  return [data?.tick.quote.toFixed(), points.at(-1)?.quote.toFixed(), own.data?.rate.toFixed()]
 }

@@ -1,5 +1,6 @@
 import { type Api } from './api/api.ts';
 import type { LoginOptions } from './session/login.ts';
+import { type ServerTime } from './base/server-clock.ts';
 import { type ServerOptions } from './base/server.ts';
 import { type LogoutOptions, type Session } from './session/session.ts';
 import { type PublicSocket, type TradingSocket } from './sockets/socket.ts';
@@ -22,10 +23,15 @@ export interface Client {
     publicSocket(): PublicSocket;
     /**
      * Opens a socket for trading on an account of the user. All sockets of a client for the same account share one
-     * connection. Close the socket when you no longer need it.
+     * connection, unless the session has changed between them. Close the socket when you no longer need it.
      * @throws TypeError if this cannot be the id of an account
      */
     tradingSocket(accountId: string): TradingSocket;
+    /**
+     * The time by the clock of the server, for countdowns that must be right on a machine whose clock is wrong. Undefined until the
+     * session has been followed or asked for.
+     */
+    serverNow(): ServerTime | undefined;
     /** Closes every socket and stops following the session. */
     close(): void;
 }

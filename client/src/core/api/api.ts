@@ -1,4 +1,4 @@
-import type { Responses } from '../base/catalog.ts'
+import type { Requests, Responses } from '../base/catalog.ts'
 import { ApiError } from '../base/errors.ts'
 import { call, type CallInit } from './call.ts'
 import { elapsedMs } from '../base/clock.ts'
@@ -32,6 +32,13 @@ type WithoutQuery<P> = P extends `${infer Path}?${string}` ? Path : P
 export type ResponseBody<M extends Method, P extends ApiPath<M>> =
   WithoutQuery<P> extends keyof Responses[M] ? Responses[M][WithoutQuery<P>] : unknown
 
+/** The JSON that a call sends, as far as it is publicly documented. */
+export type RequestBody<M extends Method, P extends ApiPath<M>> = M extends keyof Requests
+  ? WithoutQuery<P> extends keyof Requests[M]
+    ? Requests[M][WithoutQuery<P>]
+    : unknown
+  : unknown
+
 /**
  * A `Response` whose `json()` returns the publicly documented type, or the type that you give it. The package does not
  * check the body against it.
@@ -40,14 +47,20 @@ export interface ApiResponse<Body = unknown> extends Omit<Response, 'json'> {
   json<T = Body>(): Promise<T>
 }
 
-/** The options of `fetch`, and `json`, `timeoutMs` and `idempotencyKey`. */
-export interface ApiInit<M extends Method> extends CallInit {
-  readonly method?: M
+/** The options of any call. */
+interface AnyInit extends CallInit {
   /**
    * The `Idempotency-Key` header of the call; `true` makes a new key. The server sends a POST or PATCH with the same key at
    * most once, and answers its repetition with the first response.
    */
   readonly idempotencyKey?: string | true
+}
+
+/** The options of `fetch`, and `json`, `timeoutMs` and `idempotencyKey`. */
+export interface ApiInit<M extends Method, P extends ApiPath<M> = ApiPath<M>> extends AnyInit {
+  readonly method?: M
+  /** A value that is sent as JSON instead of `body`. The package does not check it against its type. */
+  readonly json?: RequestBody<M, P>
 }
 
 /**
@@ -67,7 +80,7 @@ export interface Api {
   <P extends ApiPath<'GET'>>(path: P, init?: ApiInit<'GET'>): Promise<ApiResponse<ResponseBody<'GET', P>>>
   <M extends Exclude<Method, 'GET'>, P extends ApiPath<M>>(
     path: P,
-    init: ApiInit<M> & { readonly method: M },
+    init: ApiInit<M, P> & { readonly method: M },
   ): Promise<ApiResponse<ResponseBody<M, P>>>
 }
 
@@ -83,7 +96,7 @@ const MAX_POLLS = 45
 /** Calls the API. A refusal because there is no session makes the store confirm that. */
 export function apiOf(server: Server, store: SessionStore): Api {
   const useKey = keyUses(server, store)
-  return async (path: string, { idempotencyKey, headers, ...init }: ApiInit<Method> = {}) => {
+  return async (path: string, { idempotencyKey, headers, ...init }: AnyInit = {}) => {
     const { method = 'GET', signal } = init
     let key = idempotencyKey === true ? newKey() : idempotencyKey
     const choose = keyChoices.get(key)

@@ -5,10 +5,15 @@ import type {
   AccountList,
   ExistingAccount,
   NewAccount,
+  NewAccountRequest,
   OptionsBody,
+  BulkPurchase,
   WalletList,
   WalletsBody,
   AgentList,
+  TransferRequest,
+  WithdrawalRequest,
+  VerificationCodeRequest,
 } from './bodies.ts'
 
 /**
@@ -41,6 +46,25 @@ export interface Responses {
   }
   readonly PATCH: {
     readonly '/payment-agents/v1/clients/me': AgentsBody
+  }
+}
+
+/**
+ * The JSON that these paths expect, by method, as far as it is publicly documented. If the trading service knows more members than
+ * a type has, add them by declaration merging.
+ */
+export interface Requests {
+  readonly POST: {
+    readonly '/trading/v1/options/accounts': NewAccountRequest
+    readonly [path: `/trading/v1/options/accounts/${string}/reset-demo-balance`]: unknown
+    readonly '/trading/v1/options/contracts/bulk-purchase/real': BulkPurchase
+    readonly '/trading/v1/options/contracts/bulk-purchase/demo': BulkPurchase
+    readonly '/payment-agents/v1/transfer': TransferRequest
+    readonly '/payment-agents/v1/withdraw': WithdrawalRequest
+    readonly '/payment-agents/v1/withdraw/verification_code': VerificationCodeRequest
+  }
+  readonly PATCH: {
+    readonly '/payment-agents/v1/clients/me': unknown
   }
 }
 

@@ -8,8 +8,11 @@ import { RESPONSE_TIMEOUT_MS } from './session-times.ts'
  * @throws the error of `fetch`
  */
 export async function fetchSession(server: Server): Promise<SessionBody | undefined> {
+  const sentAt = performance.now()
   const response = await server.fetch(SESSION_PATH, {
     signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
   })
-  return response.ok ? bodyOf(await response.json()) : undefined
+  const body = response.ok ? bodyOf(await response.json()) : undefined
+  if (body) server.onTime?.(body.now, sentAt)
+  return body
 }

@@ -3,11 +3,11 @@ import { notify } from '../base/errors.ts'
 import { fetchSession } from './fetch-session.ts'
 import { onPage, type PageEvent } from '../base/page.ts'
 import { serverAt, type Server, type ServerOptions } from '../base/server.ts'
+import { sessionKey } from './session-key.ts'
 import { sessionSocket, type SessionSocket } from './session-socket.ts'
 import type { SessionStore } from './session-store.ts'
 import {
   bodyOf,
-  type ActiveSession,
   type EndReason,
   type Notice,
   type SessionBody,
@@ -18,7 +18,7 @@ import { CHECK_INTERVAL_MS, CHECKS, CLOCK_MS, EXPIRING_MS, SKEW_MS, SLEEP_MS, SL
 import { joinTabs, type Tabs } from './tabs.ts'
 
 /** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */
-class SessionFollower implements SessionStore {
+export class SessionFollower implements SessionStore {
   #state: SessionState = { status: 'unknown' }
   readonly #server: Server
   readonly #socket: SessionSocket
@@ -150,7 +150,7 @@ class SessionFollower implements SessionStore {
     const isNew = JSON.stringify(next) !== JSON.stringify(before)
     if (isNew) this.#state = next
     this.#schedule()
-    if (isNew) notify(this.#listeners, (listener) => listener(tagOf(next) !== tagOf(before)))
+    if (isNew) notify(this.#listeners, (listener) => listener(sessionKey(next) !== sessionKey(before)))
   }
 
   /** Opens or closes the socket to match the state, and schedules the next check. */
@@ -187,6 +187,7 @@ class SessionFollower implements SessionStore {
     const { status } = this.#state
     const reason = event?.reason
     const body = bodyOf(event)
+    if (body) this.#server.onTime?.(body.now)
     const notice = event?.notice
     if (notice !== undefined) this.#notice = notice ?? undefined
     if (isOwn && (reason || body || notice !== undefined)) this.#broadcast(event)
@@ -224,11 +225,6 @@ class SessionFollower implements SessionStore {
     this.#tabs?.close()
     this.#tabs = undefined
   }
-}
-
-/** The tag of the session that a page shows in this state; undefined if it shows none. */
-function tagOf(state: SessionState & { readonly last?: ActiveSession | undefined }): string | undefined {
-  return (state.last ?? (state as Partial<ActiveSession>)).session
 }
 
 /** True if the reason rules out that another tab has logged in. */

@@ -15,6 +15,9 @@ export interface RequestOptions {
   readonly timeoutMs?: number | undefined
 }
 
+/** Called with every time that the trading service tells, in seconds, and when it was asked (`ServerClock.note`). */
+export type OnTime = (seconds: number, askedAt: number) => void
+
 /** A message whose reply is awaited. */
 interface Entry {
   readonly text: string
@@ -41,15 +44,22 @@ export class Exchange {
   readonly #link: Link
   readonly #pending = new Map<number, Entry>()
   readonly #orders: OrderLog
+  readonly #onTime: OnTime
 
-  constructor(link: Link, orders: OrderLog) {
+  constructor(link: Link, orders: OrderLog, onTime: OnTime) {
     this.#link = link
     this.#orders = orders
+    this.#onTime = onTime
   }
 
   /** Waits for a connection, then sends the message once. A message that may change something becomes a {@link command}. */
   async request(message: Message, options: RequestOptions = {}): Promise<Message> {
-    return isCommand(message) ? this.command(message, options) : this.#exchange(this.#prepare(message), false, options)
+    if (isCommand(message)) return this.command(message, options)
+    const askedAt = performance.now()
+    const reply = await this.#exchange(this.#prepare(message), false, options)
+    const { time } = reply
+    if ('time' in message && typeof time === 'number') this.#onTime(time, askedAt)
+    return reply
   }
 
   /** Sends the message now and once, or rejects with `not_sent`. */

@@ -1,5 +1,5 @@
 import { notify, SocketError } from '../base/errors.ts'
-import { Exchange, type RequestOptions } from './exchange.ts'
+import { Exchange, type OnTime, type RequestOptions } from './exchange.ts'
 import { Link, type LinkOwner } from './link.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 import { lazySeries } from './lazy-series.ts'
@@ -86,12 +86,8 @@ export interface TradingSocket extends PublicSocket {
   command<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>
 }
 
-/** What is kept of a path, also while it has no connection. */
-interface Kept {
-  /** The status of every link that waits or was closed while it waited, by its number. */
-  readonly waiting: Map<number, SocketStatus>
-  readonly orders: OrderLog
-}
+/** What a connection needs of its client. */
+type ConnectionOwner = Pick<LinkOwner, 'connect' | 'confirm'> & { readonly onTime: OnTime }
 
 /** What a page sends and receives on one path, and the sockets that share it. */
 class Connection {
@@ -102,9 +98,10 @@ class Connection {
   readonly listeners = new Set<(message: Message) => void>()
 
   /**
+   * @param waiting the status of every link that waits, by its number, also while it is closed
    * @param more how many links there may be besides the first
    */
-  constructor(owner: Pick<LinkOwner, 'connect' | 'confirm'>, { orders, waiting }: Kept, more: number) {
+  constructor(owner: ConnectionOwner, waiting: Map<number, SocketStatus>, orders: OrderLog, more: number) {
     const { nextId } = orders
     const open = (number: number): Link => {
       const link: Link = new Link(
@@ -138,7 +135,7 @@ class Connection {
       return link
     }
     this.streams = new Streams(open, nextId, more)
-    this.exchange = new Exchange(this.streams.link, orders)
+    this.exchange = new Exchange(this.streams.link, orders, owner.onTime)
   }
 
   get link(): Link {
@@ -151,31 +148,35 @@ const GRACE_MS = 200
 
 /** The sockets of a client. */
 export class Sockets {
-  /** By path. */
+  /** By path and session. */
   readonly #connections = new Map<string, Connection>()
-  /** By path. */
-  readonly #kept = new Map<string, Kept>()
+  /** The status of the links that wait or were closed while they waited, by path and number. */
+  readonly #waiting = new Map<string, Map<number, SocketStatus>>()
+  /** By path and session. */
+  readonly #orders = new Map<string, OrderLog>()
 
   /**
    * Opens a socket on the connection to a path, and the connection if there is none.
    * @param more how many links the connection may open besides the first
+   * @param session the key of the session, if the connection belongs to one: no other session shares it
    */
-  open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>, more = 0): TradingSocket {
-    const existing = this.#connections.get(path)
-    const kept: Kept = this.#kept.get(path) ?? {
-      waiting: new Map(),
-      orders: orderLog(() => this.open(path, owner, more)),
-    }
-    this.#kept.set(path, kept)
-    const connection = existing && existing.link.status.state !== 'ended' ? existing : new Connection(owner, kept, more)
-    this.#connections.set(path, connection)
+  open(path: string, owner: ConnectionOwner, more = 0, session = ''): TradingSocket {
+    const id = path + session
+    const existing = this.#connections.get(id)
+    const waiting = this.#waiting.get(path) ?? new Map<number, SocketStatus>()
+    this.#waiting.set(path, waiting)
+    const orders = this.#orders.get(id) ?? orderLog(() => this.open(path, owner, more, session))
+    this.#orders.set(id, orders)
+    const connection =
+      existing && existing.link.status.state !== 'ended' ? existing : new Connection(owner, waiting, orders, more)
+    this.#connections.set(id, connection)
     connection.users++
     return socketOn(connection, () => {
       if (--connection.users > 0) return
       setTimeout(() => {
         if (connection.users > 0) return
         connection.link.close()
-        if (this.#connections.get(path) === connection) this.#connections.delete(path)
+        if (this.#connections.get(id) === connection) this.#connections.delete(id)
       }, GRACE_MS)
     })
   }

@@ -1,4 +1,4 @@
-import type { Responses } from '../base/catalog.ts';
+import type { Requests, Responses } from '../base/catalog.ts';
 import { type CallInit } from './call.ts';
 import type { Server } from '../base/server.ts';
 import type { SessionStore } from '../session/session-store.ts';
@@ -19,6 +19,8 @@ export type ApiPath<M extends Method = Method> = PathOf<M> | `${PathOf<M>}?${str
 type WithoutQuery<P> = P extends `${infer Path}?${string}` ? Path : P;
 /** The JSON in the response of a call, as far as it is publicly documented. */
 export type ResponseBody<M extends Method, P extends ApiPath<M>> = WithoutQuery<P> extends keyof Responses[M] ? Responses[M][WithoutQuery<P>] : unknown;
+/** The JSON that a call sends, as far as it is publicly documented. */
+export type RequestBody<M extends Method, P extends ApiPath<M>> = M extends keyof Requests ? WithoutQuery<P> extends keyof Requests[M] ? Requests[M][WithoutQuery<P>] : unknown : unknown;
 /**
  * A `Response` whose `json()` returns the publicly documented type, or the type that you give it. The package does not
  * check the body against it.
@@ -26,14 +28,19 @@ export type ResponseBody<M extends Method, P extends ApiPath<M>> = WithoutQuery<
 export interface ApiResponse<Body = unknown> extends Omit<Response, 'json'> {
     json<T = Body>(): Promise<T>;
 }
-/** The options of `fetch`, and `json`, `timeoutMs` and `idempotencyKey`. */
-export interface ApiInit<M extends Method> extends CallInit {
-    readonly method?: M;
+/** The options of any call. */
+interface AnyInit extends CallInit {
     /**
      * The `Idempotency-Key` header of the call; `true` makes a new key. The server sends a POST or PATCH with the same key at
      * most once, and answers its repetition with the first response.
      */
     readonly idempotencyKey?: string | true;
+}
+/** The options of `fetch`, and `json`, `timeoutMs` and `idempotencyKey`. */
+export interface ApiInit<M extends Method, P extends ApiPath<M> = ApiPath<M>> extends AnyInit {
+    readonly method?: M;
+    /** A value that is sent as JSON instead of `body`. The package does not check it against its type. */
+    readonly json?: RequestBody<M, P>;
 }
 /**
  * Calls the trading service through the server. `path` is a path of the trading service, without `/api`. The call
@@ -50,7 +57,7 @@ export interface ApiInit<M extends Method> extends CallInit {
  */
 export interface Api {
     <P extends ApiPath<'GET'>>(path: P, init?: ApiInit<'GET'>): Promise<ApiResponse<ResponseBody<'GET', P>>>;
-    <M extends Exclude<Method, 'GET'>, P extends ApiPath<M>>(path: P, init: ApiInit<M> & {
+    <M extends Exclude<Method, 'GET'>, P extends ApiPath<M>>(path: P, init: ApiInit<M, P> & {
         readonly method: M;
     }): Promise<ApiResponse<ResponseBody<M, P>>>;
 }

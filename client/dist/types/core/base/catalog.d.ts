@@ -1,4 +1,4 @@
-import type { AgentsBody, AccountList, ExistingAccount, NewAccount, OptionsBody, WalletList, WalletsBody, AgentList } from './bodies.ts';
+import type { AgentsBody, AccountList, ExistingAccount, NewAccount, NewAccountRequest, OptionsBody, BulkPurchase, WalletList, WalletsBody, AgentList, TransferRequest, WithdrawalRequest, VerificationCodeRequest } from './bodies.ts';
 /**
  * The paths of the trading service that the server serves below `/api`, by method. Each has the type of the JSON in its
  * response as far as it is publicly documented; `never` means that the response is a text.
@@ -29,6 +29,24 @@ export interface Responses {
     };
     readonly PATCH: {
         readonly '/payment-agents/v1/clients/me': AgentsBody;
+    };
+}
+/**
+ * The JSON that these paths expect, by method, as far as it is publicly documented. If the trading service knows more members than
+ * a type has, add them by declaration merging.
+ */
+export interface Requests {
+    readonly POST: {
+        readonly '/trading/v1/options/accounts': NewAccountRequest;
+        readonly [path: `/trading/v1/options/accounts/${string}/reset-demo-balance`]: unknown;
+        readonly '/trading/v1/options/contracts/bulk-purchase/real': BulkPurchase;
+        readonly '/trading/v1/options/contracts/bulk-purchase/demo': BulkPurchase;
+        readonly '/payment-agents/v1/transfer': TransferRequest;
+        readonly '/payment-agents/v1/withdraw': WithdrawalRequest;
+        readonly '/payment-agents/v1/withdraw/verification_code': VerificationCodeRequest;
+    };
+    readonly PATCH: {
+        readonly '/payment-agents/v1/clients/me': unknown;
     };
 }
 /** The `code` of a problem. A newer server may send others. */

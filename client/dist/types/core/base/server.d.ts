@@ -16,6 +16,8 @@ export interface Server {
     readonly base: string;
     readonly fetch: (path: string, init: RequestInit) => Promise<Response>;
     readonly socket: (path: string) => WebSocket;
+    /** Called with every time that the server tells, in seconds, and when it was asked, if it was (`ServerClock.note`). */
+    readonly onTime?: (seconds: number, sentAt?: number) => void;
 }
 /** The path of the session. */
 export declare const SESSION_PATH = "/auth/session";

@@ -9,10 +9,12 @@ export interface RequestOptions {
     /** Timeout until the reply arrives, in milliseconds; by default 15,000 for a request and 30,000 for a command. */
     readonly timeoutMs?: number | undefined;
 }
+/** Called with every time that the trading service tells, in seconds, and when it was asked (`ServerClock.note`). */
+export type OnTime = (seconds: number, askedAt: number) => void;
 /** Sends messages and matches replies to them by `req_id`. */
 export declare class Exchange {
     #private;
-    constructor(link: Link, orders: OrderLog);
+    constructor(link: Link, orders: OrderLog, onTime: OnTime);
     /** Waits for a connection, then sends the message once. A message that may change something becomes a {@link command}. */
     request(message: Message, options?: RequestOptions): Promise<Message>;
     /** Sends the message now and once, or rejects with `not_sent`. */

@@ -1,5 +1,5 @@
 import { SocketError } from '../base/errors.ts';
-import { type RequestOptions } from './exchange.ts';
+import { type OnTime, type RequestOptions } from './exchange.ts';
 import { type LinkOwner } from './link.ts';
 import type { Message, SocketStatus } from './socket-status.ts';
 import type { Series, SeriesOptions, SeriesPoints } from './series-shape.ts';
@@ -72,14 +72,20 @@ export interface TradingSocket extends PublicSocket {
     /** The same for an operation that the package does not know: give the type of the reply by hand. */
     command<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>;
 }
+/** What a connection needs of its client. */
+type ConnectionOwner = Pick<LinkOwner, 'connect' | 'confirm'> & {
+    readonly onTime: OnTime;
+};
 /** The sockets of a client. */
 export declare class Sockets {
     #private;
     /**
      * Opens a socket on the connection to a path, and the connection if there is none.
      * @param more how many links the connection may open besides the first
+     * @param session the key of the session, if the connection belongs to one: no other session shares it
      */
-    open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>, more?: number): TradingSocket;
+    open(path: string, owner: ConnectionOwner, more?: number, session?: string): TradingSocket;
     /** Closes every connection at once. */
     close(): void;
 }
+export {};

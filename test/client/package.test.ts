@@ -1,16 +1,14 @@
-import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { test } from 'tap'
 import { buildClient, compile } from '../../client/build.ts'
 import { createClient } from '../../client/dist/client.js'
 import { generatedSources } from '../../client/generate.ts'
+import { packed, run } from '../support/client/packed.ts'
 import { untyped } from '../support/client/untyped.ts'
 
-const run = promisify(execFile)
 const CLIENT = new URL('../../client/', import.meta.url).pathname
 const KIB = 1024
 
@@ -85,14 +83,11 @@ await test('the whole core has at most 9 KiB and the session part at most 2,060 
 
 await test('npm pack makes a package for bundlers, TypeScript and Node.js, and a single file for pages without a bundler', async (t) => {
   const dir = t.testdir()
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', dir], { cwd: CLIENT })
-  const [pack] = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[]
-  const paths = pack?.files.map(({ path }) => path) ?? []
-  t.ok(paths.includes('dist/client.js') && paths.includes('dist/client.d.ts') && paths.includes('README.md'))
-  t.notOk(paths.some((path) => path.startsWith('src/')))
+  const { tarball, files } = await packed()
+  t.ok(files.includes('dist/client.js') && files.includes('dist/client.d.ts') && files.includes('README.md'))
   const installed = join(dir, 'node_modules/trading-bff-client')
   await mkdir(installed, { recursive: true })
-  await run('tar', ['-xzf', join(dir, pack?.filename ?? ''), '-C', installed, '--strip-components=1'])
+  await run(dir, 'tar', '-xzf', tarball, '-C', installed, '--strip-components=1')
 
   await writeFile(join(dir, 'package.json'), '{"type":"module"}')
   await writeFile(
@@ -113,7 +108,7 @@ client.api('/payment-agents/v1/transfer', { method: 'POST', json: {}, idempotenc
   }
   t.ok((await sizeOf(`export { createClient } from 'trading-bff-client'`, dir)) > KIB)
   const script = `import('trading-bff-client').then(({ createClient }) => console.log(createClient().session.get().status))`
-  t.equal((await run('node', ['-e', script], { cwd: dir })).stdout.trim(), 'unknown')
+  t.equal(await run(dir, 'node', '-e', script), 'unknown')
   // A page without a bundler loads this file alone.
   t.notMatch(await readFile(join(installed, 'dist/client.js'), 'utf8'), /\bimport\b\s*["'{*]|\bfrom\s*["']/)
 })

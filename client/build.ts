@@ -16,9 +16,13 @@ const ENTRIES = {
   client: 'core/client',
   'client/series': 'series/series',
   react: 'react/react',
+  testing: 'testing/testing',
 }
 
-/** The core imports another entry only when a page uses it: from the directory beside it, as the server serves it. */
+/**
+ * The core imports another entry only when a page uses it: from the directory beside it, as the server serves it. And `testing`
+ * imports the core of the page, since a page tells errors by their class.
+ */
 const separateEntries: Plugin = {
   name: 'separate entries',
   setup(build) {
@@ -26,6 +30,7 @@ const separateEntries: Plugin = {
       const [entry] = Object.entries(ENTRIES).find(([, source]) => path === `../../${source}.ts`) ?? []
       return kind === 'dynamic-import' && entry !== undefined ? { path: `./${entry}.js`, external: true } : undefined
     })
+    build.onResolve({ filter: /^\.\.\/core\/client\.ts$/ }, () => ({ path: './client.js', external: true }))
   },
 }
 

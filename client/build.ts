@@ -20,8 +20,8 @@ const ENTRIES = {
 }
 
 /**
- * The core imports another entry only when a page uses it: from the directory beside it, as the server serves it. And `testing`
- * imports the core of the page, since a page tells errors by their class.
+ * The core imports another entry only when a page uses it: from the directory beside it, as the server serves it. An entry
+ * that imports the whole core shares that of the page, since a page tells errors by their class.
  */
 const separateEntries: Plugin = {
   name: 'separate entries',
@@ -30,7 +30,11 @@ const separateEntries: Plugin = {
       const [entry] = Object.entries(ENTRIES).find(([, source]) => path === `../../${source}.ts`) ?? []
       return kind === 'dynamic-import' && entry !== undefined ? { path: `./${entry}.js`, external: true } : undefined
     })
-    build.onResolve({ filter: /^\.\.\/core\/client\.ts$/ }, () => ({ path: './client.js', external: true }))
+    build.onResolve({ filter: /^\.\.\/core\/client\.ts$/ }, ({ importer }) => {
+      const [entry = ''] =
+        Object.entries(ENTRIES).find(([, source]) => dirname(importer) === here(`src/${dirname(source)}`)) ?? []
+      return { path: `${entry.includes('/') ? '..' : '.'}/client.js`, external: true }
+    })
   },
 }
 

@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { once } from '../../client/dist/client.js'
+import { ApiError, once } from '../../client/dist/client.js'
 import { KINDS, type DrivenClient } from '../support/client/driven-client.ts'
 import { failure } from '../support/client/page-client.ts'
 
@@ -29,15 +29,21 @@ for (const [kind, start] of KINDS) {
     const error = await failure(client.api(TRANSFER, ORDER))
     t.match(error, { name: 'ApiError', status: 400, problem: undefined, outcome: undefined })
     t.same(await (error as { response: Response }).response.json(), { errors: ['too much'] })
-    t.match(server.calls, [{ method: 'POST', path: TRANSFER, json: { amount: 1 } }])
+    const again = (await failure(client.api(TRANSFER, ORDER))) as { response: Response }
+    t.same(await again.response.json(), { errors: ['too much'] })
+    const call = { method: 'POST', path: TRANSFER, json: { amount: 1 } }
+    t.match(server.calls, [call, call])
   })
 
   await test(`${kind}: a lost response leaves the outcome of an order unknown, and that of a GET not`, async (t) => {
     const { client, server } = await loggedIn(t)
     server.respond('POST', TRANSFER, Response.error())
     server.respond('GET', ACCOUNTS, Response.error())
-    t.match(await failure(client.api(TRANSFER, ORDER)), { status: 0, code: undefined, outcome: 'unknown' })
-    t.match(await failure(client.api(ACCOUNTS)), { status: 0, code: undefined, outcome: undefined })
+    const lost = { status: 0, code: undefined, response: undefined }
+    const error = await failure(client.api(TRANSFER, ORDER))
+    t.ok(error instanceof ApiError)
+    t.match(error, { ...lost, outcome: 'unknown' })
+    t.match(await failure(client.api(ACCOUNTS)), { ...lost, outcome: undefined })
     t.equal(server.calls.length, 2, 'nothing is sent again')
   })
 

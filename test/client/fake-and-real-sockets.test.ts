@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import type { PublicSocket, SocketError, TradingSocket } from '../../client/dist/client.js'
+import { SocketError, type PublicSocket, type TradingSocket } from '../../client/dist/client.js'
 import { KINDS, type DrivenClient, type DrivenServer } from '../support/client/driven-client.ts'
 import { failure, reaches } from '../support/client/page-client.ts'
 import { until } from '../support/time/until.ts'
@@ -91,7 +91,9 @@ for (const [kind, start] of KINDS) {
     server.reply('buy', () => undefined)
     t.match(await failure(socket.command(BUY, { timeoutMs: 50 })), { code: 'timeout', outcome: 'unknown' })
     server.reply('buy', () => void server.disconnect())
-    t.match(await failure(socket.command(BUY)), { code: 'connection_lost', closeCode: 1006, outcome: 'unknown' })
+    const error = await failure(socket.command(BUY))
+    t.ok(error instanceof SocketError)
+    t.match(error, { code: 'connection_lost', closeCode: 1006, outcome: 'unknown' })
     await isOpen(socket)
     t.equal(count(server, 'buy'), 2)
   })

@@ -57,13 +57,14 @@ await test('a fake client begins with a session or without one, and login() only
   t.equal(visitor.session.loginUrl('login', { returnTo: '/' }), 'https://bff.example.test/auth/login?return_to=%2F')
 })
 
-await test('a fake client does not take another one for a tab of its own', async (t) => {
-  const [first, second] = [fake(t), fake(t)]
-  for (const { session } of [first, second]) session.subscribe(() => undefined)
-  await until(() => [first, second].every(({ session }) => session.get().status === 'active'))
-  await first.logout()
-  await second.session.check()
-  t.equal(second.session.get().status, 'active')
+await test('a fake client does not take another one for a tab of its own, which would hear of the end of its session', async (t) => {
+  const clients = [fake(t), fake(t)]
+  for (const { session } of clients) session.subscribe(() => undefined)
+  await until(() => clients.every(({ session }) => session.get().status === 'active'))
+  for (const { server, session } of clients) {
+    await server.endSession('revoked')
+    t.same(session.get(), { status: 'anonymous', reason: 'revoked' })
+  }
 })
 
 for (const reason of ['expired', 'idle', 'refused', 'revoked', 'logout'] as const) {
@@ -117,11 +118,18 @@ await test('a message without an answer is refused with a hint, and a stream wit
   const message = `the test has not called server.reply('time', …)`
   t.match(await failure(socket.request({ time: 1 })), { code: 'NoReply', message })
   const quotes: number[] = []
-  socket.subscribe({ ticks: 'R_100' }, ({ tick }) => quotes.push(tick.quote))
+  const stop = socket.subscribe({ ticks: 'R_100' }, ({ tick }) => quotes.push(tick.quote))
   await until(() => client.server.messages.length === 2)
   t.equal(client.server.push({ ticks: 'R_50' }, { tick: { epoch: 1, quote: 1 } }), 0)
   t.equal(client.server.push({ ticks: 'R_100' }, { tick: { epoch: 1, quote: 2 } }), 1)
   t.same(quotes, [2], 'a push arrives before it returns')
+  client.server.disconnect()
+  t.equal(client.server.push({ ticks: 'R_100' }, { tick: { epoch: 1, quote: 3 } }), 0)
+  await until(() => client.server.push({ ticks: 'R_100' }, { tick: { epoch: 1, quote: 4 } }) === 1)
+  stop()
+  await until(() => client.server.messages.some((each) => 'forget' in each.message))
+  t.equal(client.server.push({ ticks: 'R_100' }, { tick: { epoch: 1, quote: 5 } }), 0)
+  t.same(quotes, [2, 4])
 })
 
 await test('disconnect() of an account: its socket reconnects at once, the others stay, and a final code ends it', async (t) => {
@@ -172,6 +180,17 @@ await test('a command on a network that goes silent, and then down, has an unkno
   await new Promise((resolve) => void setImmediate(resolve))
   client.server.setNetwork('down')
   t.match(await lost, { code: 'connection_lost', outcome: 'unknown' })
+  t.equal(client.server.messages.length, 0)
+})
+
+await test('a command that is under way when the connection is lost does not arrive, and its outcome is unknown', async (t) => {
+  const client = fake(t)
+  const socket = client.tradingSocket('VRTC100')
+  await until(() => socket.status().state === 'open')
+  const lost = failure(socket.command({ buy: 'a-proposal', price: 1 }))
+  client.server.disconnect()
+  t.match(await lost, { code: 'connection_lost', outcome: 'unknown' })
+  await until(() => socket.status().state === 'open')
   t.equal(client.server.messages.length, 0)
 })
 

@@ -33,6 +33,11 @@ await test('a production build of Vite throws, also if it runs where NODE_ENV sa
   t.equal(await outcome(t, script, `delete globalThis.process`), REFUSED)
 })
 
+await test('a library that Vite builds throws too, although Vite leaves NODE_ENV to those who use it', async (t) => {
+  const { script } = await builtPage(t, SOURCE, 'production', { lib: { entry: 'main.js', formats: ['es'] } })
+  t.equal(await outcome(t, script, `process.env.NODE_ENV = 'test'`), REFUSED)
+})
+
 await test('a build of Vite for development has a fake client', async (t) => {
   const { script } = await builtPage(t, SOURCE, 'development')
   t.equal(await outcome(t, script, `delete globalThis.process`), 'unknown')

@@ -7,10 +7,13 @@ export type { NetworkState } from './fake-network.ts'
 
 declare const process: { readonly env: { readonly NODE_ENV?: string } }
 
-/** Bundlers replace what both sides of this read. Where a browser runs the module unchanged, nothing says that this is a test. */
+/**
+ * Bundlers replace `import.meta.env` and `process.env.NODE_ENV` where they are written out. Where a browser runs the module
+ * unchanged, nothing says that this is a test.
+ */
 function isProduction(): boolean {
-  const { env } = import.meta as { env?: { readonly PROD?: boolean } }
-  if (env?.PROD !== undefined) return env.PROD
+  const isBuilt = (import.meta as { env?: { readonly PROD?: boolean } }).env?.PROD
+  if (isBuilt !== undefined) return isBuilt
   try {
     return process.env.NODE_ENV === 'production'
   } catch {

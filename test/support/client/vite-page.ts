@@ -2,7 +2,7 @@ import { symlink, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { Test } from 'tap'
-import { build, type Rolldown } from 'vite'
+import { build, type BuildOptions, type Rolldown } from 'vite'
 
 const CLIENT = new URL('../../../client', import.meta.url).pathname
 
@@ -22,19 +22,20 @@ export async function builtPage(
   t: Test,
   source: string,
   mode: 'production' | 'development' = 'production',
+  more: BuildOptions = {},
 ): Promise<Built> {
   // Vite decides by this what is production.
   process.env['NODE_ENV'] = mode
   const root = t.testdir({ node_modules: {}, 'lazy.js': '', 'names.js': 'export const a = 1', 'main.js': source })
   await symlink(CLIENT, join(root, 'node_modules/trading-bff-client'))
-  const { output } = (await build({
+  const built = (await build({
     configFile: false,
     root,
     mode,
     logLevel: 'error',
-    build: { write: false, modulePreload: false, rolldownOptions: { input: join(root, 'main.js') } },
-  })) as Rolldown.RolldownOutput
-  const chunks = output.filter((file) => file.type === 'chunk')
+    build: { write: false, modulePreload: false, rolldownOptions: { input: join(root, 'main.js') }, ...more },
+  })) as Rolldown.RolldownOutput | Rolldown.RolldownOutput[]
+  const chunks = [built].flat().flatMap(({ output }) => output.filter((file) => file.type === 'chunk'))
   const modules = (isEntry: boolean): string[] =>
     chunks
       .filter((chunk) => chunk.isEntry === isEntry)

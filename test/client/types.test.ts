@@ -98,12 +98,15 @@ await test('the types of the package match those of the server', (t) => {
   t.end()
 })
 
-await test('the samples in the README compile', async (t) => {
+await test('the samples in the README and the guide compile', async (t) => {
   const dir = t.testdir({ node_modules: {}, 'package.json': '{"type":"module"}', 'page.d.ts': PAGE })
   await symlink(CLIENT, join(dir, 'node_modules/trading-bff-client'))
-  const readme = await readFile(join(CLIENT, 'README.md'), 'utf8')
+  const texts = ['README.md', 'docs/guide.md'].map((name) => readFile(join(CLIENT, name), 'utf8'))
+  const samples = [...(await Promise.all(texts)).join('\n').matchAll(/```(tsx?)\n(.*?)```/gs)]
   const files = ['page.d.ts']
-  for (const [, kind = '', code = ''] of readme.matchAll(/```(tsx?)\n(.*?)```/gs)) {
+  for (const [, kind = '', code = ''] of samples) {
+    // Vitest runs this one (test/frontends/page-tests.test.ts).
+    if (code.includes(`from 'vitest'`)) continue
     const file = `sample-${files.length}.${kind}`
     files.push(file)
     await writeFile(join(dir, file), `${code}\nexport {}\n`)

@@ -1,4 +1,4 @@
-import { cp, symlink } from 'node:fs/promises'
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { compile } from '../../client/build.ts'
@@ -12,9 +12,12 @@ await test('the tests of a page with a fake client pass under Vitest in jsdom, a
   const dir = await freshProject(t, {})
   for (const name of TOOLS) await symlink(join(ROOT, 'node_modules', name), join(dir, 'node_modules', name))
   await cp(join(ROOT, 'test/frontends/vitest'), dir, { recursive: true })
+  const readme = await readFile(join(ROOT, 'client/README.md'), 'utf8')
+  const [, sample = ''] = /```ts\n([^`]*from 'vitest'.*?)```/s.exec(readme) ?? []
+  await writeFile(join(dir, 'src/readme.spec.ts'), sample)
   await t.resolves(compile([], dir))
   const vitest = join(ROOT, 'node_modules/.bin/vitest')
   const output = await run(dir, vitest, 'run', '--reporter=tap-flat').catch(String)
-  t.match(output, /^1\.\.8$/m)
+  t.match(output, /^1\.\.9$/m)
   t.notMatch(output, /^not ok|Error/m)
 })

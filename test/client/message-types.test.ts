@@ -8,15 +8,18 @@ const ROOT = new URL('../../', import.meta.url).pathname
 const COMPILERS = { 'TypeScript 7': 'typescript/bin/tsc', 'TypeScript 5.9': 'typescript-5/bin/tsc' }
 const MODULES = { bundler: 'esnext', nodenext: 'nodenext' }
 
-await test('messages are typed by their operation: what is right compiles, and what is wrong does not', async (t) => {
+/** Each has lines that must not compile, and says so. */
+const PROBES = ['messages.ts', 'testing.ts']
+
+await test('messages are typed by their operation, also those of a fake server: what is right compiles, and what is wrong does not', async (t) => {
   const dir = t.testdir({ node_modules: {}, 'package.json': '{"type":"module"}' })
-  await cp(join(ROOT, 'test/client/probe/messages.ts'), join(dir, 'messages.ts'))
+  for (const name of PROBES) await cp(join(ROOT, 'test/client/probe', name), join(dir, name))
   await symlink(join(ROOT, 'client'), join(dir, 'node_modules/trading-bff-client'))
   for (const [moduleResolution, module] of Object.entries(MODULES)) {
     const common = { strict: true, noEmit: true, target: 'es2022', lib: ['es2022', 'dom', 'dom.iterable'], types: [] }
     await writeFile(
       join(dir, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions: { ...common, module, moduleResolution }, files: ['messages.ts'] }),
+      JSON.stringify({ compilerOptions: { ...common, module, moduleResolution }, files: PROBES }),
     )
     for (const [compiler, bin] of Object.entries(COMPILERS)) {
       // The test runner sets NODE_OPTIONS, which the compiler must not inherit.

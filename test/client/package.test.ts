@@ -94,7 +94,8 @@ await test('npm pack makes a package for bundlers, TypeScript and Node.js, and a
     join(dir, 'page.ts'),
     `import { ApiError, createClient, type SessionState } from 'trading-bff-client'
 import { useSession } from 'trading-bff-client/react'
-const client = createClient()
+import { createFakeClient } from 'trading-bff-client/testing'
+const client = Math.random() < 0.5 ? createClient() : createFakeClient()
 const state: SessionState = useSession(client)
 if (state.status === 'active') console.log(new Date(state.expiresAt), state.scope)
 client.api('/payment-agents/v1/transfer', { method: 'POST', json: {}, idempotencyKey: true }).catch((error: unknown) => {

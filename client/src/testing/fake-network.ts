@@ -33,7 +33,8 @@ export class FakeNetwork {
   set(state: NetworkState): void {
     const before = this.#state
     this.#state = state
-    setOnLine(state === 'offline' ? false : undefined)
+    if (state === 'offline') setOnLine(false)
+    else if (before === 'offline') setOnLine(undefined)
     if (state !== 'silent') {
       const held = this.#held
       this.#held = []

@@ -21,7 +21,7 @@ export interface FakeServer {
      */
     respond<M extends keyof Responses, P extends ApiPath<M>>(method: M, path: P, answer: FakeAnswer<ResponseBody<M, P>>): void;
     /** The same for a route of the server itself, such as `POST /auth/logout`, in place of what it does. */
-    respond(method: 'GET' | 'POST', path: `/auth/${string}`, answer: FakeAnswer<Response>): void;
+    respond(method: 'GET' | 'POST' | 'DELETE', path: `/auth/${string}`, answer: FakeAnswer<object>): void;
     /** The calls that have reached the trading service, oldest first. */
     readonly calls: readonly FakeCall[];
     /**
@@ -46,9 +46,8 @@ export interface FakeServer {
     /** The messages of the page's sockets, oldest first, without pings. */
     readonly messages: readonly FakeMessage[];
     /**
-     * Closes the sockets: all but that of the session, or those of one account. They reconnect at once, unless the code or a
-     * `;retry_after=` in the reason asks for a delay.
-     * @param code 1006 by default, which is a lost connection
+     * Closes the sockets: all but that of the session, or those of one account. The code is 1006 by default, as after a lost
+     * connection. They reconnect at once, unless the code or a `;retry_after=` in the reason asks for a delay.
      */
     disconnect(options?: {
         readonly code?: number;

@@ -15,9 +15,11 @@ const { version, exports } = JSON.parse(await readFile(join(CLIENT, 'package.jso
 
 await test('the package has its licence, changelog and guide, and what its source maps name', async (t) => {
   const { files } = await packed()
-  for (const name of ['LICENSE', 'CHANGELOG.md', 'README.md', 'package.json']) t.ok(files.includes(name), name)
+  for (const name of ['LICENSE', 'CHANGELOG.md', 'README.md', 'docs/guide.md', 'package.json'])
+    t.ok(files.includes(name), name)
   t.equal(await readFile(join(CLIENT, 'LICENSE'), 'utf8'), await readFile(join(ROOT, 'LICENSE'), 'utf8'))
   t.match(await readFile(join(CLIENT, 'CHANGELOG.md'), 'utf8'), `## ${version}`)
+  t.match(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')), { version }, 'it is that of the server')
   const scripts = files.filter((path) => path.startsWith('dist/') && path.endsWith('.js'))
   t.ok(scripts.length >= 4)
   for (const path of scripts) {

@@ -64,3 +64,17 @@ await test('GET /client.js and its parts: a file of STATIC_DIR wins', async (t) 
   t.equal((await sendTo(port, 'GET', '/client.js')).text, 'mine')
   t.equal((await sendTo(port, 'GET', '/client/series.js')).text, 'mine too')
 })
+
+await test('what only bundlers and tests use is not served', async (t) => {
+  const { port } = await testServer(t, ALONE)
+  for (const name of [
+    'client/testing.js',
+    'testing.js',
+    'client/react.js',
+    'react.js',
+    'client.js.map',
+    'client.d.ts',
+  ]) {
+    t.equal((await sendTo(port, 'GET', `/${name}`)).status, 404, name)
+  }
+})

@@ -24,7 +24,7 @@ await test('a fake client begins with a session or without one, and login() only
   client.signup({ returnTo: '/welcome' })
   const { navigations } = client.server
   t.match(navigations, [/\/auth\/login\?return_to=%2F$/, /\/auth\/signup\?return_to=%2Fwelcome$/])
-  const visitor = fake(t, { baseUrl: 'https://bff.example.test' })
+  const visitor = fake(t, { baseUrl: 'https://bff.example.test/' })
   await visitor.session.check()
   t.same(visitor.session.get(), { status: 'anonymous', reason: undefined })
   t.equal(visitor.session.loginUrl('login', { returnTo: '/' }), 'https://bff.example.test/auth/login?return_to=%2F')

@@ -25,7 +25,7 @@ export interface FakeClient extends Client {
  */
 export function createFakeClient(options: FakeOptions = {}): FakeClient {
   const { baseUrl = `http://fake-${crypto.getRandomValues(new Uint32Array(2)).join('-')}.test`, session } = options
-  const inMemory = new ServerInMemory(baseUrl)
+  const inMemory = new ServerInMemory(baseUrl.replace(/\/$/, ''))
   if (session) inMemory.sessions.begin(session)
   const WebSocket = class extends FakeSocket {
     constructor(url: string) {

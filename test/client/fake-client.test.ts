@@ -1,6 +1,7 @@
 import { test, type Test } from 'tap'
 import type { Client } from '../../client/dist/client.js'
 import { createFakeClient, problem, type FakeClient, type FakeOptions } from '../../client/dist/testing.js'
+import { run } from '../support/client/packed.ts'
 import { failure, reaches } from '../support/client/page-client.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
@@ -166,6 +167,20 @@ await test('a command that is under way when the connection is lost does not arr
   await until(() => socket.status().state === 'open')
   t.equal(client.server.messages.length, 0)
 })
+
+for (const [what, use] of Object.entries({
+  call: `client.server.respond('GET', '${ACCOUNTS}', wrong); client.api('${ACCOUNTS}').catch(() => undefined)`,
+  message: `client.server.reply('time', wrong); client.publicSocket().request({ time: 1 }).catch(() => undefined)`,
+})) {
+  await test(`a mistake in what a test makes of a ${what} fails the test, whatever the page does with it`, async (t) => {
+    const script = `import { createFakeClient } from '${new URL('../../client/dist/testing.js', import.meta.url).href}'
+      const client = createFakeClient({ session: {} })
+      const wrong = () => { throw new Error('a mistake in the test') }
+      ${use}`
+    const error = await failure(run(t.testdir(), 'node', '--input-type=module', '-e', script))
+    t.match(error, { code: 1, stderr: /a mistake in the test/ })
+  })
+}
 
 await test('close() ends a fake client, and the browser is online again', (t) => {
   const client = fake(t)

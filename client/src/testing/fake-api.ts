@@ -46,7 +46,7 @@ export class FakeApi {
   /**
    * The response to a request.
    * @param own the response that the server gives by itself, undefined for none
-   * @throws TypeError as `fetch` does, if the response is lost
+   * @returns a response of the type `error` if it is lost
    */
   async handle(
     path: string,
@@ -70,8 +70,7 @@ export class FakeApi {
     }
     const answer: unknown = typeof found === 'function' ? await (found as (call: FakeCall) => unknown)(call) : found
     if (!(answer instanceof Response)) return Response.json(answer)
-    if (answer.type === 'error') throw new TypeError('Failed to fetch')
-    return answer.clone()
+    return answer.type === 'error' ? answer : answer.clone()
   }
 }
 

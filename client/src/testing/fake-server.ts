@@ -86,9 +86,18 @@ export class ServerInMemory {
       const [path = '', query = ''] = url.slice(this.#base.length).split('?')
       const handle = (): Promise<Response> =>
         this.api.handle(path, query, init, (request) => this.sessions.respond(request, query))
-      const arrive = (): void =>
-        void handle().then((response) => this.network.carry(() => resolve(response), lose), reject)
-      void Promise.resolve().then(() => this.network.carry(arrive, lose))
+      const pass = (response: Response): void => (response.type === 'error' ? lose() : resolve(response))
+      const arrive = async (): Promise<void> => {
+        try {
+          const response = await handle()
+          this.network.carry(() => pass(response), lose)
+        } catch (error) {
+          lose()
+          // A mistake in the test, which its runner has to see as well.
+          throw error
+        }
+      }
+      void Promise.resolve().then(() => this.network.carry(() => void arrive(), lose))
     })
 
   /** Takes a socket that a page opens. */

@@ -31,7 +31,7 @@ export declare class FakeApi {
     /**
      * The response to a request.
      * @param own the response that the server gives by itself, undefined for none
-     * @throws TypeError as `fetch` does, if the response is lost
+     * @returns a response of the type `error` if it is lost
      */
     handle(path: string, query: string, init: RequestInit, own: (request: string) => Response | undefined): Promise<Response>;
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { build, type Plugin } from 'esbuild'
 import { asyncApiJson } from './generate-asyncapi.ts'
@@ -16,9 +17,13 @@ const ENTRIES = {
   'client/orders': 'orders/orders',
   'client/series': 'series/series',
   react: 'react/react',
+  testing: 'testing/testing',
 }
 
-/** The core imports another entry only when a page uses it: from the directory beside it, as the server serves it. */
+/**
+ * The core imports another entry only when a page uses it: from the directory beside it, as the server serves it. An entry
+ * that imports the whole core shares that of the page, since a page tells errors by their class.
+ */
 const separateEntries: Plugin = {
   name: 'separate entries',
   setup(build) {
@@ -26,24 +31,44 @@ const separateEntries: Plugin = {
       const [entry] = Object.entries(ENTRIES).find(([, source]) => path === `../../${source}.ts`) ?? []
       return kind === 'dynamic-import' && entry !== undefined ? { path: `./${entry}.js`, external: true } : undefined
     })
+    build.onResolve({ filter: /^\.\.\/core\/client\.ts$/ }, ({ importer }) => {
+      const [entry = ''] =
+        Object.entries(ENTRIES).find(([, source]) => dirname(importer) === here(`src/${dirname(source)}`)) ?? []
+      return { path: `${entry.includes('/') ? '..' : '.'}/client.js`, external: true }
+    })
   },
 }
 
-/** Builds the modules of the package and their types into a directory. */
+/** Builds the modules of the package, their source maps and their types into a directory. */
 export async function buildClient(outdir: string): Promise<void> {
-  await build({
+  const { name, version } = JSON.parse(await readFile(here('package.json'), 'utf8')) as Record<string, string>
+  const { outputFiles } = await build({
     entryPoints: Object.fromEntries(
       Object.entries(ENTRIES).map(([entry, source]) => [entry, here(`src/${source}.ts`)]),
     ),
     plugins: [separateEntries],
-    outdir,
+    // Wherever the files are written, their maps lead to the sources beside dist/ in the package.
+    outdir: here('dist'),
+    write: false,
     bundle: true,
     minify: true,
+    sourcemap: 'linked',
+    sourcesContent: false,
+    // A comment that bundlers drop.
+    banner: { js: `// ${name} ${version}` },
+    define: { PACKAGE_VERSION: JSON.stringify(version) },
+    // For browsers, esbuild itself would decide that this is a production build.
+    platform: 'neutral',
     format: 'esm',
     target: 'es2022',
     external: ['react'],
     logLevel: 'warning',
   })
+  for (const { path, contents } of outputFiles) {
+    const file = join(outdir, relative(here('dist'), path))
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, contents)
+  }
   const options = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', `${outdir}/types`]
   await compile(['-p', here('.'), ...options])
   for (const [entry, source] of Object.entries(ENTRIES)) {

@@ -44,7 +44,9 @@ export async function clientScriptRoutes(
 }
 
 function readScript(module: string): Script {
-  const text = readFileSync(new URL(`../../client/dist/${module}`, import.meta.url))
+  const built = readFileSync(new URL(`../../client/dist/${module}`, import.meta.url), 'utf8')
+  // Browsers with open developer tools would ask for the source map, which is for bundlers and is not served.
+  const text = Buffer.from(built.replace(/\n\/\/# sourceMappingURL=.*\n$/, '\n'))
   const hash = createHash('sha256').update(text).digest('base64url').slice(0, 22)
   return { text, gzipped: gzipSync(text, { level: 9 }), etag: `W/"${hash}"` }
 }

@@ -8,16 +8,18 @@ const ROOT = new URL('../../', import.meta.url).pathname
 const COMPILERS = { 'TypeScript 7': 'typescript/bin/tsc', 'TypeScript 5.9': 'typescript-5/bin/tsc' }
 const MODULES = { bundler: 'esnext', nodenext: 'nodenext' }
 
-await test('messages, bodies and hooks are typed by operation and path: what is right compiles, and what is wrong does not', async (t) => {
+/** Each has lines that must not compile, and says so. */
+const PROBES = ['messages.ts', 'bodies.ts', 'hooks.ts', 'testing.ts']
+
+await test('messages, bodies, hooks and fake servers are typed by operation and path: what is right compiles, and what is wrong does not', async (t) => {
   const dir = t.testdir({ node_modules: {}, 'package.json': '{"type":"module"}' })
-  const files = ['messages.ts', 'bodies.ts', 'hooks.ts']
-  for (const file of files) await cp(join(ROOT, 'test/client/probe', file), join(dir, file))
+  for (const name of PROBES) await cp(join(ROOT, 'test/client/probe', name), join(dir, name))
   await symlink(join(ROOT, 'client'), join(dir, 'node_modules/trading-bff-client'))
   for (const [moduleResolution, module] of Object.entries(MODULES)) {
     const common = { strict: true, noEmit: true, target: 'es2022', lib: ['es2022', 'dom', 'dom.iterable'], types: [] }
     await writeFile(
       join(dir, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions: { ...common, module, moduleResolution }, files }),
+      JSON.stringify({ compilerOptions: { ...common, module, moduleResolution }, files: PROBES }),
     )
     for (const [compiler, bin] of Object.entries(COMPILERS)) {
       // The test runner sets NODE_OPTIONS, which the compiler must not inherit.

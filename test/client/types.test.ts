@@ -27,6 +27,11 @@ declare const trading: import('trading-bff-client').TradingSocket
 declare const link: HTMLAnchorElement
 declare const button: HTMLButtonElement
 declare const order: import('trading-bff-client').TransferRequest
+declare const once: typeof import('trading-bff-client').once
+declare const error: import('trading-bff-client').SocketError
+declare function transfer(idempotencyKey: string): Promise<unknown>
+declare function showFate(error: import('trading-bff-client').SocketError): Promise<void>
+declare function showCandidates(contracts: readonly { contract_id: number }[]): void
 declare const proposal: { id: string; ask_price: number }
 declare function forgetTheUser(): void
 interface Wallet { wallet_id: string }
@@ -107,12 +112,15 @@ await test('the types of the package match those of the server', (t) => {
   t.end()
 })
 
-await test('the samples in the README compile', async (t) => {
+await test('the samples in the README and the guide compile', async (t) => {
   const dir = t.testdir({ node_modules: {}, 'package.json': '{"type":"module"}', 'page.d.ts': PAGE })
   await symlink(CLIENT, join(dir, 'node_modules/trading-bff-client'))
-  const readme = await readFile(join(CLIENT, 'README.md'), 'utf8')
+  const texts = ['README.md', 'docs/guide.md'].map((name) => readFile(join(CLIENT, name), 'utf8'))
+  const samples = [...(await Promise.all(texts)).join('\n').matchAll(/```(tsx?)\n(.*?)```/gs)]
   const files = ['page.d.ts']
-  for (const [, kind = '', code = ''] of readme.matchAll(/```(tsx?)\n(.*?)```/gs)) {
+  for (const [, kind = '', code = ''] of samples) {
+    // Vitest runs this one (test/frontends/page-tests.test.ts).
+    if (code.includes(`from 'vitest'`)) continue
     const file = `sample-${files.length}.${kind}`
     files.push(file)
     await writeFile(join(dir, file), `${code}\nexport {}\n`)

@@ -1,24 +1,27 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { test } from 'tap'
 import { answers, freePort } from '../../sandbox/listening.ts'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
+import { packed, run } from '../support/client/packed.ts'
 import { EXAMPLE_PAGE } from '../support/browser/example-page.ts'
 import { testServer, testWorld } from '../support/server/world.ts'
 
-const run = promisify(execFile)
-const PACKAGE = new URL('../../client', import.meta.url).pathname
-/** Vite comes from the npm registry, which a run of all tests must not need. */
-const skip = process.env['VITE'] === undefined && 'set VITE=1 to download Vite and run this'
-/** Options of `env` that run npm without the NODE_OPTIONS that the test runner sets for every process. */
-function npm(...options: readonly string[]): string[] {
-  return ['-u', 'NODE_OPTIONS', 'npm', ...options]
+/** What a package.json says of the tools of a project. */
+interface Tools {
+  devDependencies?: Record<string, string>
 }
 
-await test('the example page runs and builds with Vite as docs/frontends.md describes', { skip }, async (t) => {
+await test('the example page has the versions of Vite and TypeScript that the tests have', async (t) => {
+  const [page, own] = (await Promise.all(
+    [EXAMPLE_PAGE, '.'].map(async (dir) => JSON.parse(await readFile(join(dir, 'package.json'), 'utf8')) as Tools),
+  )) as [Tools, Tools]
+  t.match(own.devDependencies, page.devDependencies ?? {})
+})
+
+await test('the example page runs and builds with Vite as docs/frontends.md describes', async (t) => {
   const port = await freePort()
   const url = `http://localhost:${port}`
   const { server, settings } = await testWorld(t, { settings: { PUBLIC_URL: url } })
@@ -29,10 +32,12 @@ await test('the example page runs and builds with Vite as docs/frontends.md desc
     join(dir, 'vite.config.ts'),
     config.replace('5173', String(port)).replace('http://localhost:3000', server.url),
   )
-  const { stdout } = await run('env', npm('pack', PACKAGE, '--silent'), { cwd: dir })
-  await run('env', npm('install', `./${stdout.trim()}`), { cwd: dir })
+  // Vite and TypeScript are those of the repository, of which the folder is a part, so that no registry is needed.
+  const { devDependencies: _tools, ...project } = JSON.parse(await readFile(join(dir, 'package.json'), 'utf8')) as Tools
+  await writeFile(join(dir, 'package.json'), JSON.stringify(project))
+  await run(dir, 'npm', 'install', '--offline', '--no-audit', '--no-fund', (await packed()).tarball)
 
-  const vite = spawn('env', npm('run', 'dev'), { cwd: dir, stdio: 'ignore', detached: true })
+  const vite = spawn('env', ['-u', 'NODE_OPTIONS', 'npm', 'run', 'dev'], { cwd: dir, stdio: 'ignore', detached: true })
   const exited = once(vite, 'exit')
   t.teardown(async () => {
     process.kill(-(vite.pid ?? 0), 'SIGKILL')
@@ -53,7 +58,7 @@ await test('the example page runs and builds with Vite as docs/frontends.md desc
     t.ok(response.headers()['x-request-id'], `${path} comes from the server`)
   }
 
-  await run('env', npm('run', 'build'), { cwd: dir })
+  await run(dir, 'npm', 'run', 'build')
   const { PUBLIC_URL: _, ...others } = settings
   const built = await testServer(t, { ...others, STATIC_DIR: join(dir, 'dist') })
   await page.goto(`${built.url}/authors/one`)

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { sendTo } from '../support/upstream/api-world.ts'
@@ -11,7 +12,10 @@ for (const module of MODULES) {
   await test(`GET /${module}: a module of the browser package, revalidated by its ETag`, async (t) => {
     const { port } = await testServer(t, ALONE)
     const get = (headers: Record<string, string> = {}) => sendTo(port, 'GET', `/${module}`, { headers })
-    const bundle = await readFile(new URL(`../../client/dist/${module}`, import.meta.url))
+    const built = await readFile(new URL(`../../client/dist/${module}`, import.meta.url), 'utf8')
+    const [code = '', map] = built.split('//# sourceMappingURL=')
+    t.equal(map, `${basename(module)}.map\n`, 'the map, which is not served, is for bundlers')
+    const bundle = Buffer.from(code)
     const plain = await get()
     t.equal(plain.status, 200)
     t.ok(plain.bytes.equals(bundle))
@@ -59,4 +63,18 @@ await test('GET /client.js and its parts: a file of STATIC_DIR wins', async (t) 
   const { port } = await testServer(t, { ...ALONE, STATIC_DIR })
   t.equal((await sendTo(port, 'GET', '/client.js')).text, 'mine')
   t.equal((await sendTo(port, 'GET', '/client/series.js')).text, 'mine too')
+})
+
+await test('what only bundlers and tests use is not served', async (t) => {
+  const { port } = await testServer(t, ALONE)
+  for (const name of [
+    'client/testing.js',
+    'testing.js',
+    'client/react.js',
+    'react.js',
+    'client.js.map',
+    'client.d.ts',
+  ]) {
+    t.equal((await sendTo(port, 'GET', `/${name}`)).status, 404, name)
+  }
 })

@@ -8,7 +8,11 @@ import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 const DOCS = new URL('../../docs/', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, DOCS), 'utf8')
 /** Paths relative to docs/. */
-const DOCUMENTS = ['../README.md', '../bench/README.md', ...globSync('**/*.md', { cwd: DOCS })]
+const DOCUMENTS = [
+  '../README.md',
+  '../bench/README.md',
+  ...globSync(['**/*.md', '../client/*.md', '../client/docs/*.md'], { cwd: DOCS }),
+]
 
 /** The headings of a document, without those in code blocks. */
 function headings(text: string): string[] {

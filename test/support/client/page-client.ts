@@ -14,7 +14,7 @@ import { within } from '../time/until.ts'
  * How a page of `pageUrl`, shown by this browser, reaches the server at `baseUrl`.
  * @param onClose is called with the code of every socket that closes
  */
-function pageOptions(
+export function pageOptions(
   browser: JarBrowser,
   pageUrl: string,
   baseUrl: string,

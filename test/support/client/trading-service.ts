@@ -36,9 +36,18 @@ export class TradingService {
     return this.#streams.size
   }
 
-  /** Sends a message on every stream. */
+  /** Sends a price on every stream. */
   tick(quote: number): void {
-    for (const { socket, base } of this.#streams.values()) socket.send(JSON.stringify({ ...base, tick: { quote } }))
+    this.push({}, { tick: { quote } })
+  }
+
+  /** Sends a message on every stream whose request has these members. */
+  push(members: Message, body: Message): void {
+    for (const { socket, base } of this.#streams.values()) {
+      const request = base['echo_req'] as Message
+      const fits = Object.entries(members).every(([name, value]) => request[name] === value)
+      if (fits) socket.send(JSON.stringify({ ...base, ...body }))
+    }
   }
 
   #handle(message: Message, socket: WebSocket, on: number): void {
@@ -52,11 +61,13 @@ export class TradingService {
     if ('ping' in message) send({ msg_type: 'ping', ping: 'pong' })
     else if ('forget' in message) {
       send({ msg_type: 'forget', forget: this.#streams.delete(String(message['forget'])) ? 1 : 0 })
-    } else if (message['subscribe'] === 1) this.#subscribe(message, socket, send)
+    } else if (message['subscribe'] === 1) this.subscribe(message, socket, { tick: { quote: 0 } })
     else send({ msg_type: 'other', ok: true })
   }
 
-  #subscribe(message: Message, socket: WebSocket, send: (body: Message) => void): void {
+  /** Starts a stream, whose first message has this body, unless there is an equal one on the connection. */
+  subscribe(message: Message, socket: WebSocket, first: Message): void {
+    const send = (body: Message): void => socket.send(JSON.stringify({ req_id: message['req_id'], ...body }))
     const equal = [...this.#streams.values()].some(
       ({ socket: other, base }) => other === socket && (base['echo_req'] as Message)['ticks'] === message['ticks'],
     )
@@ -64,6 +75,6 @@ export class TradingService {
     const id = `stream-${++this.#issued}`
     const base = { echo_req: message, req_id: message['req_id'], msg_type: 'tick', subscription: { id } }
     this.#streams.set(id, { socket, base })
-    send({ ...base, tick: { quote: 0 } })
+    send({ ...base, ...first })
   }
 }

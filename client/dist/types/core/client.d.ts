@@ -20,3 +20,5 @@ export type { ActiveSession, EndReason, Notice, SessionState } from './session/s
 export type * from './sockets/series-shape.ts';
 export type { PublicSocket, TradingSocket } from './sockets/socket.ts';
 export type { AnswerTo, Described, Operation, StreamOperation, Undescribed } from './sockets/typed-messages.ts';
+/** The version of the package, as in its package.json. */
+export declare const version: string;

@@ -1,0 +1,23 @@
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { compile } from '../../client/build.ts'
+import { freshProject, run } from '../support/client/packed.ts'
+
+const ROOT = new URL('../../', import.meta.url).pathname
+/** What a page's own project would have installed. */
+const TOOLS = ['vitest', 'jsdom', 'react', 'react-dom']
+
+await test('the tests of a page with a fake client pass under Vitest in jsdom, and compile', async (t) => {
+  const dir = await freshProject(t, {})
+  for (const name of TOOLS) await symlink(join(ROOT, 'node_modules', name), join(dir, 'node_modules', name))
+  await cp(join(ROOT, 'test/frontends/vitest'), dir, { recursive: true })
+  const readme = await readFile(join(ROOT, 'client/README.md'), 'utf8')
+  const [, sample = ''] = /```ts\n([^`]*from 'vitest'.*?)```/s.exec(readme) ?? []
+  await writeFile(join(dir, 'src/readme.spec.ts'), sample)
+  await t.resolves(compile([], dir))
+  const vitest = join(ROOT, 'node_modules/.bin/vitest')
+  const output = await run(dir, vitest, 'run', '--reporter=tap-flat').catch(String)
+  t.match(output, /^1\.\.9$/m)
+  t.notMatch(output, /^not ok|Error/m)
+})

@@ -1,0 +1,37 @@
+import { SocketError, type Client, type TradingSocket } from 'trading-bff-client'
+
+/** Shows the session, a price, and a button that buys. */
+export function showPage(client: Client, root: HTMLElement): void {
+  root.innerHTML = '<a></a><output></output><button>Buy</button><p></p>'
+  const link = root.querySelector('a') as HTMLAnchorElement
+  const price = root.querySelector('output') as HTMLOutputElement
+  const button = root.querySelector('button') as HTMLButtonElement
+  const message = root.querySelector('p') as HTMLParagraphElement
+  let trading: TradingSocket | undefined
+
+  const show = (): void => {
+    const session = client.session.get()
+    link.hidden = session.status !== 'anonymous'
+    link.href = client.session.loginUrl('login')
+    link.textContent = session.status === 'anonymous' && session.reason === 'idle' ? 'You were away' : 'Log in'
+    if (session.status === 'active') trading ??= client.tradingSocket('VRTC100')
+    else if (session.status === 'anonymous') trading = undefined
+    button.disabled = trading === undefined
+  }
+  client.session.subscribe(show)
+  show()
+
+  const market = client.publicSocket()
+  market.subscribe({ ticks: 'R_100' }, ({ tick }) => (price.textContent = String(tick.quote)))
+  market.onStatus(() => (price.className = market.status().state))
+
+  button.onclick = async () => {
+    try {
+      const answer = await trading?.command({ buy: 'a-proposal', price: 10 })
+      message.textContent = `Bought ${answer?.buy.contract_id}`
+    } catch (error) {
+      const isUnknown = error instanceof SocketError && error.outcome === 'unknown'
+      message.textContent = isUnknown ? 'Look at your contracts' : 'Nothing was bought'
+    }
+  }
+}

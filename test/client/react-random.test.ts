@@ -16,7 +16,7 @@ const SERVER = `(() => {
   server.fetch = async (url) => {
     const { session } = server
     const now = Math.floor(Date.now() / 1000)
-    const active = session > 0 && { authenticated: true, expires_at: 5e9, idle_expires_at: 5e9, scope: '', subject: String(session) }
+    const active = session > 0 && { authenticated: true, expires_at: 5e9, idle_expires_at: 5e9, scope: '', session: String(session) }
     if (url.includes('/auth/session')) return Response.json({ authenticated: false, now, ...active })
     await new Promise(later)
     if (session > 0) return Response.json({ data: '<' + session + '>' })
@@ -64,7 +64,7 @@ const APP = `
   globalThis.look = (when) => {
     const text = document.querySelector('#root').textContent
     const key = sessionKey(client.session.get())
-    const session = key === undefined ? Infinity : Number(key.split(' ')[0])
+    const session = key === undefined ? Infinity : Number(key)
     for (const [mark, number] of text.matchAll(/<(\\d+)>/g)) if (number < session) wrong.push([when, mark, key, text])
     globalThis.marks = (globalThis.marks ?? 0) + (text.includes('<') ? 1 : 0)
   }

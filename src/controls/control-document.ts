@@ -63,8 +63,11 @@ export function merged(one: ControlDocument, other: ControlDocument, now: number
     const known = both.get(name)
     if (known === undefined || isOlder(known, control)) both.set(name, control)
   }
-  for (const [name, { at, value }] of both) {
-    if ((value === null ? at : (value.until ?? Infinity)) < now - KEPT_MS) both.delete(name)
+  // The latest stays: an instance that starts without it would give out lower versions, which the others do not take.
+  const latest = versionOf(both)
+  for (const [name, { version, at, value }] of both) {
+    const endedAt = value === null ? at : (value.until ?? Infinity)
+    if (version < latest && endedAt < now - KEPT_MS) both.delete(name)
   }
   return both
 }

@@ -114,12 +114,13 @@ export class SharedControls {
     return this.#exclusively(async () => {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         const isReadable = await this.#tryRead()
-        const next = change(versionOf(this.#document) + 1, this.now)
+        // An instance that has never read the store does not know its versions: what it is told now must win all the same.
+        const version = (this.#hasRead ? versionOf(this.#document) : Math.floor(this.now / 1000)) + 1
+        const next = change(version, this.now)
         if (next === undefined) return { is: 'refused' }
         this.#document = new Map(this.#document).set(...next)
         this.#isUnconfirmed = true
         this.#deps.onChange()
-        const [, { version }] = next
         if (!isReadable) return { is: 'changed', version, isShared: false }
         const isWritten = await this.#tryWrite()
         if (isWritten !== false) return { is: 'changed', version, isShared: isWritten === true }
@@ -151,6 +152,8 @@ export class SharedControls {
   async #poll(): Promise<void> {
     await this.#exclusively(async () => {
       if (!(await this.#tryRead())) return
+      // What follows may take seconds.
+      this.#deps.onChange()
       if (this.#mustWrite()) await this.#tryWrite()
       await unlessDown(this.#report())
     }).catch((error: unknown) => this.#deps.log.error({ err: error }, 'controls could not be read'))

@@ -232,3 +232,24 @@ await test('fate: of a purchase by parameters, of a payout, and of one whose pro
   const unknown = await lost({ buy: 'unseen', price: 10 }, 3)
   t.match(await find(unknown), { is: 'ambiguous', candidates: [{ contract_id: account.truth.get(3) }] })
 })
+
+await test('fate: an equal order of the minute before may be executed after this one', async (t) => {
+  const { lose, find, account } = await losing(t)
+  await lose({ executes: 'late', answer: 'cut' })
+  const { now } = Date
+  t.intercept(Date, 'now', { value: () => now() + 61_000 })
+  const error = await lose(LOST)
+  account.executeLate()
+  t.match(await find(error), { is: 'ambiguous' })
+})
+
+await test('fate: the abort of one call does not stop another one', async (t) => {
+  const { lose, find } = await losing(t)
+  const error = await lose(LOST)
+  const own = new AbortController()
+  const first = failure(fate(error, { signal: own.signal }))
+  const second = find(error)
+  own.abort(new Error('mine'))
+  t.match(await first, { message: 'mine' })
+  t.match(await second, { is: 'not_seen' })
+})

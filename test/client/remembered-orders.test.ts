@@ -1,93 +1,9 @@
 import { test, type Test } from 'tap'
-import { ApiError, createClient, once, type Client } from '../../client/dist/client.js'
-import { clientOf } from '../support/client/client-of.ts'
+import { ApiError } from '../../client/dist/client.js'
+import { ORDER, OrderingBrowser, REMEMBERED, TabStorage } from '../support/client/ordering-browser.ts'
 import { failure } from '../support/client/page-client.ts'
 
-const TRANSFER = '/payment-agents/v1/transfer'
-const REMEMBERED = { remember: 'transfer' }
-const ORDER = { amount: 1234.56, to: 'CR100' }
-
-/** What happens to a call: its response is lost, or it gets this problem, or with no code an empty 200. */
-type Event = 'cut' | readonly [status: number, code: string]
-
-/** The storage of a tab. */
-class TabStorage {
-  readonly items: Map<string, string>
-
-  constructor(items: ReadonlyMap<string, string> = new Map()) {
-    this.items = new Map(items)
-  }
-
-  getItem(name: string): string | null {
-    return this.items.get(name) ?? null
-  }
-
-  setItem(name: string, value: string): void {
-    this.items.set(name, value)
-  }
-
-  removeItem(name: string): void {
-    this.items.delete(name)
-  }
-}
-
-interface SessionIs {
-  readonly session?: string
-  readonly subject?: string
-}
-
-/** A server, a browser whose session changes when a test says so, and its tabs. */
-class Browser {
-  session: SessionIs | 'none' | 'down' = { session: 'first', subject: 'user-1' }
-  script: Event[] = []
-  /** The keys that have arrived, and the session in which they were sent. */
-  readonly sent: [key: string, session: unknown][] = []
-  #client: Client | undefined
-  tab = new TabStorage()
-
-  get keys(): string[] {
-    return this.sent.map(([key]) => key)
-  }
-
-  async start(t: Test): Promise<this> {
-    this.#client = await clientOf(t, ({ url, headers }, response) => {
-      if (url === '/auth/session') {
-        if (this.session === 'down') return void response.writeHead(503).end()
-        const limits = { authenticated: true, now: 1, expires_at: 3601, idle_expires_at: 601, scope: 'trade' }
-        const body = this.session === 'none' ? { authenticated: false, now: 1 } : { ...limits, ...this.session }
-        return void response.end(JSON.stringify(body))
-      }
-      this.sent.push([String(headers['idempotency-key']), Object(this.session).session])
-      const event = this.script.shift() ?? ([200, ''] as const)
-      if (event === 'cut') return void response.destroy()
-      const [status, code] = event
-      response.writeHead(status, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ code, status }))
-    })
-    Object.defineProperty(globalThis, 'sessionStorage', { configurable: true, get: () => this.tab })
-    t.teardown(() => Reflect.deleteProperty(globalThis, 'sessionStorage'))
-    return this
-  }
-
-  order(json: object = ORDER, options: Parameters<typeof once>[1] = REMEMBERED): Promise<unknown> {
-    const { api } = this.#client as Client
-    return once(
-      (idempotencyKey) => api(TRANSFER, { method: 'POST', body: JSON.stringify(json), idempotencyKey }),
-      options,
-    )
-  }
-
-  /** Makes an order whose response is lost, twice, and reloads the page. @returns its key */
-  async lose(t: Test, json: object = ORDER): Promise<string> {
-    this.script = ['cut', 'cut']
-    t.match(await failure(this.order(json)), { outcome: 'unknown' })
-    // The page is reloaded.
-    const { origin } = new URL(this.#client?.session.loginUrl('login', { returnTo: '/' }) ?? '')
-    this.#client = createClient({ baseUrl: origin })
-    return this.keys.at(-1) ?? ''
-  }
-}
-
-const browserOf = (t: Test): Promise<Browser> => new Browser().start(t)
+const browserOf = (t: Test): Promise<OrderingBrowser> => new OrderingBrowser().start(t)
 const OTHER_SESSION = { outcome: 'unknown', cause: { message: 'the key belongs to another session' } }
 
 await test('once() without isMade: a call whose answer is lost is sent once more with the same key', async (t) => {
@@ -281,4 +197,44 @@ await test('remember: a page that may not use the storage makes its orders all t
   browser.script = ['cut']
   t.match(await browser.order(), { status: 200 })
   t.equal(new Set(browser.keys).size, 1)
+})
+
+await test('an order that was sent keeps its key when it is sent again, whatever happens meanwhile', async (t) => {
+  await t.test('an equal order is answered, and so forgotten', async (t) => {
+    const browser = await browserOf(t)
+    browser.script = [[200, ''], 'cut']
+    await Promise.all([browser.order(), browser.order()])
+    t.equal(browser.keys.length, 3)
+    t.equal(new Set(browser.keys).size, 1, browser.keys.join(' '))
+  })
+  await t.test('the session ends: the order stays remembered, and is asked about in the next one', async (t) => {
+    const browser = await browserOf(t)
+    await browser.lose(t)
+    browser.script = ['cut', [401, 'login_required']]
+    browser.onCut = () => (browser.session = 'none')
+    t.match(await failure(browser.order()), { outcome: 'unknown' })
+    const { length } = browser.sent
+    browser.session = { session: 'second', subject: 'user-1' }
+    t.match(await failure(browser.order()), { outcome: 'unknown' })
+    t.equal(browser.sent.length, length, 'it is not sent')
+  })
+  await t.test('nothing can be stored and the server is away: the outcome is unknown', async (t) => {
+    const browser = await browserOf(t)
+    const forbidden = new TabStorage()
+    forbidden.getItem = forbidden.setItem = () => {
+      throw new Error('SecurityError')
+    }
+    browser.tab = forbidden
+    browser.script = ['cut']
+    browser.onCut = () => (browser.session = 'down')
+    t.match(await failure(browser.order()), { outcome: 'unknown' })
+  })
+  await t.test('a server without tags answers during a roll: the session is told by its end', async (t) => {
+    const browser = await browserOf(t)
+    browser.session = { session: 'first' }
+    const key = await browser.lose(t)
+    browser.session = {}
+    await browser.order()
+    t.equal(browser.keys.at(-1), key)
+  })
 })

@@ -138,11 +138,15 @@ await test('a listener hears that another session has begun in the same second, 
     [true, 'active', 'user 8'],
     'without a tag, the subject tells them apart',
   )
-  t.same(await checked({ tag: 'a' }), [true, 'active', 'user 8'])
-  t.same(await checked({ scope: 'trade read' }), [false, 'active', 'user 8'], 'the same session with another scope')
-  t.same(await checked({ tag: 'b' }), [true, 'active', 'user 8'], 'another session of the same user')
+  t.equal(await checked({ tag: 'a' }), undefined, 'the same session, told by a newer server')
+  t.equal(await checked({ tag: undefined }), undefined)
+  t.same(await checked({ subject: 'user 9', tag: 'a' }), [true, 'active', 'user 9'])
+  t.equal(await checked({ tag: undefined }), undefined)
+  t.equal(await checked({ tag: 'a' }), undefined)
+  t.same(await checked({ scope: 'trade read' }), [false, 'active', 'user 9'], 'the same session with another scope')
+  t.same(await checked({ tag: 'b' }), [true, 'active', 'user 9'], 'another session of the same user')
   t.same(await checked({ status: 503 }), [false, 'unavailable', undefined], 'the page keeps showing the last session')
-  t.same(await checked({ status: 200, tag: 'c' }), [true, 'active', 'user 8'])
+  t.same(await checked({ status: 200, tag: 'c' }), [true, 'active', 'user 9'])
   t.same(await checked({ isLoggedIn: false }), [true, 'anonymous', undefined])
 })
 

@@ -55,7 +55,7 @@ export function createClient(options: ServerOptions = {}): Client {
   const store = new SessionFollower(server)
   const session = sessionOf(server, store)
   const sockets = new Sockets()
-  const open = (path: string, more?: number, session?: string): TradingSocket =>
+  const open = (path: string, more?: number, session?: () => string | undefined): TradingSocket =>
     sockets.open(
       path,
       { connect: () => server.socket(path), confirm: store.confirm, onTime: clock.note },
@@ -73,7 +73,7 @@ export function createClient(options: ServerOptions = {}): Client {
     tradingSocket(accountId) {
       // The server answers 404 to any other id, which a page cannot tell from a lost connection.
       if (!/^[\w-]{1,64}$/.test(accountId)) throw new TypeError(`not an account id: ${accountId}`)
-      return open(`/ws/trading/${accountId}`, 0, sessionKey(store.get()))
+      return open(`/ws/trading/${accountId}`, 0, () => sessionKey(store.get()))
     },
     close() {
       session.close()

@@ -34,7 +34,8 @@ export function fate(error: SocketError, { signal }: FateOptions = {}): Promise<
     return new Search(order, error, signal).run()
   })
   last = search.catch(() => undefined)
-  searches.set(order, search)
+  // Nobody else may be stopped by this signal.
+  if (!signal) searches.set(order, search)
   const forget = ({ is }: { is?: Fate['is'] }): void => {
     // What was made stays so. Anything else may change, and a later call looks again.
     if (is !== 'made' && searches.get(order) === search) searches.delete(order)

@@ -12,7 +12,9 @@ interface Kept {
   /** When the key was first sent, comparable with `Date.now()`. */
   readonly at: number
   /** The session in which it was sent. The server knows it in no other. */
-  readonly session: string | number
+  readonly session?: string | undefined
+  /** When that session ends, which tells it from others where a server sends no tag, as during a roll. */
+  readonly ends: number
   /** A digest: nobody need learn from the storage who the user was. */
   readonly subject?: string | undefined
 }
@@ -26,6 +28,8 @@ export class RememberedKey {
   readonly #fresh: string
   #place: string | undefined
   #refusal: ApiError | undefined
+  /** What this call has sent, also after an equal one has forgotten it: a repetition sends the same key, or nothing. */
+  #sent: Kept | undefined
 
   /** @param fresh the key of an order that is not kept */
   constructor(name: string, fresh: string) {
@@ -43,23 +47,35 @@ export class RememberedKey {
     const place = `trading-bff:order:${this.#name}:${digest(content)}`
     const session = await fetchSession(server).catch(() => undefined)
     // Read now, because an equal order may have begun meanwhile: it is the same one, and gets the same key.
-    const kept = read(place)
+    const sent = this.#sent
+    const kept = sent ?? read(place)
     if (!session) throw refusal(undefined, kept ? undefined : 'not_sent')
     // The server refuses the call, from which nothing follows.
-    if (!session.authenticated) return this.#fresh
+    if (!session.authenticated) {
+      if (sent) throw refusal()
+      return this.#fresh
+    }
     this.#place = place
     const subject = session.subject === undefined ? undefined : digest(session.subject)
-    const now = { session: session.session ?? session.expires_at, subject }
-    const isSame = kept?.session === now.session
+    const now = { session: session.session, ends: session.expires_at, subject }
+    const hasTags = kept?.session !== undefined && now.session !== undefined
+    const isSame = hasTags ? kept.session === now.session : kept?.ends === now.ends
     if (kept && isSame && elapsedMs(kept.at) <= MAX_AGE_MS) {
+      if (sent) write(place, sent)
+      this.#sent = kept
       useKey(kept.key)
       return kept.key
     }
+    if (sent) throw refusal(new Error('the key belongs to another session'))
     // Without a subject it may have been another user, who is nobody's business.
     const isSameUser = isSame || (now.subject !== undefined && kept?.subject === now.subject)
     const key = kept && isSameUser ? next(kept.key) : this.#fresh
-    write(place, { key, at: Date.now(), ...now })
-    if (!kept || !isSameUser) return key
+    const chosen = { key, at: Date.now(), ...now }
+    write(place, chosen)
+    if (!kept || !isSameUser) {
+      this.#sent = chosen
+      return key
+    }
     throw (this.#refusal = refusal(new Error('the key belongs to another session')))
   }
 

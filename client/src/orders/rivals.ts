@@ -2,9 +2,6 @@ import type { SentOrder } from '../core/base/order-shape.ts'
 import { contractsOf, type Members } from './contracts.ts'
 import { areAlike, termsOf } from './terms.ts'
 
-/** An order that was sent this long before another one may still be executed after it. */
-const LATE_MS = 60_000
-
 /** The contracts that `fate` has found, by their order. */
 const found = new WeakMap<SentOrder, number>()
 
@@ -45,7 +42,8 @@ export class Rivals {
     const terms = termsOf(this.#order)
     return this.#others().filter((other) => {
       const laterMs = other.sentAt - this.#order.sentAt
-      if (laterMs < -LATE_MS || laterMs > this.#executedMs) return false
+      // An order that was sent before this one may still be executed after it.
+      if (Math.abs(laterMs) > this.#executedMs) return false
       const { reply, contractId } = outcomeOf(other)
       return reply === undefined && contractId === undefined && areAlike(terms, termsOf(other))
     })

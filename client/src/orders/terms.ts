@@ -54,7 +54,9 @@ export function fits(terms: Terms, contract: FoundContract, period: Period): Fit
   const isWorded = terms.longcode !== undefined && contract.longcode === terms.longcode
   // While the clock of the trading service is not known, a contract may be an old one.
   const isTimed = time !== undefined && Number.isFinite(period.from)
-  return (isNamed || isWorded) && isTimed && price !== undefined ? 'yes' : 'maybe'
+  // The words say more than the type and the symbol, such as the length.
+  const isDoubtful = isOther(terms.longcode, contract.longcode)
+  return (isNamed || isWorded) && !isDoubtful && isTimed && price !== undefined ? 'yes' : 'maybe'
 }
 
 /** The type of a contract by its shortcode, such as `CALL_R_100_20_1760000001_5T_S0P_0`. */

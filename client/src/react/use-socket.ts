@@ -123,7 +123,12 @@ function useWhileOpen<T>(
   useEffect(() => {
     if (of === undefined) return void set((before) => (before.of === undefined ? before : { value: none }))
     const socket = isUsers ? client.tradingSocket(account) : (client.publicSocket() as TradingSocket)
-    use(socket, (value) => set({ client, of, value }))
+    try {
+      use(socket, (value) => set({ client, of, value }))
+    } catch (error) {
+      socket.close()
+      throw error
+    }
     return () => socket.close()
   }, [client, of])
   return found.client === client && found.of === of ? found.value : none

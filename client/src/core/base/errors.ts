@@ -116,7 +116,7 @@ export class SocketError extends Error {
 /** Waits for another entry of the package, which is loaded only when a page uses it. @throws SocketError `not_loaded` */
 export function loaded<Entry>(entry: Promise<Entry>): Promise<Entry> {
   return entry.catch((cause: unknown) => {
-    throw new SocketError('not_loaded', 'a part of the package could not be loaded', { cause })
+    throw new SocketError('not_loaded', 'could not be loaded', { cause })
   })
 }
 

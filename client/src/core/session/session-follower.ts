@@ -30,6 +30,9 @@ export class SessionFollower implements SessionStore {
   #checksLeft = 0
   #failures = 0
   #skewMs = NaN
+  /** Tells the session apart: its tag, or what a server without tags has told of it. */
+  #key = ''
+  #told = ''
   #endedBy: EndReason | undefined
   #notice: Notice | undefined
   #latest: Promise<void> | undefined
@@ -114,11 +117,16 @@ export class SessionFollower implements SessionStore {
     const skewMs = now * 1000 - Date.now()
     if (!(Math.abs(skewMs - this.#skewMs) < SKEW_MS)) this.#skewMs = skewMs
     this.#endedBy = undefined
+    // During a roll, servers of version 0.2 tell the same session without a tag.
+    const told = `${expires_at} ${subject}`
+    const isOther = session && this.#key !== told && session !== this.#key
+    if (told !== this.#told || isOther) this.#key = session ?? told
+    this.#told = told
     const expiresAt = expires_at * 1000 - this.#skewMs
     const idleExpiresAt = idle_expires_at * 1000 - this.#skewMs
     this.#set({
       status: 'active',
-      session: session ?? `${expires_at} ${subject}`,
+      session: this.#key,
       expiresAt,
       idleExpiresAt,
       scope,

@@ -80,7 +80,7 @@ export class Exchange {
       signal?.throwIfAborted()
       this.#mustBeOpen()
       // A page that was busy, or a machine that slept, may read the reply long after it arrived, and before the timeout.
-      if (elapsedMs(askedAt) > PROBE_MS) throw notSent('the page was busy for too long')
+      if (elapsedMs(askedAt) > PROBE_MS) throw notSent('the page was busy')
     }
     return this.#exchange(prepared, true, options)
   }

@@ -152,21 +152,21 @@ export class Sockets {
   readonly #connections = new Map<string, Connection>()
   /** The status of the links that wait or were closed while they waited, by path and number. */
   readonly #waiting = new Map<string, Map<number, SocketStatus>>()
-  /** By path and session. */
+  /** By path: an order is that of its account, in whatever session. */
   readonly #orders = new Map<string, OrderLog>()
 
   /**
    * Opens a socket on the connection to a path, and the connection if there is none.
    * @param more how many links the connection may open besides the first
-   * @param session the key of the session, if the connection belongs to one: no other session shares it
+   * @param session returns the key of the session, if the connection belongs to one: no other session shares it
    */
-  open(path: string, owner: ConnectionOwner, more = 0, session = ''): TradingSocket {
-    const id = path + session
+  open(path: string, owner: ConnectionOwner, more = 0, session?: () => string | undefined): TradingSocket {
+    const id = path + session?.()
     const existing = this.#connections.get(id)
     const waiting = this.#waiting.get(path) ?? new Map<number, SocketStatus>()
     this.#waiting.set(path, waiting)
-    const orders = this.#orders.get(id) ?? orderLog(() => this.open(path, owner, more, session))
-    this.#orders.set(id, orders)
+    const orders = this.#orders.get(path) ?? orderLog(() => this.open(path, owner, more, session))
+    this.#orders.set(path, orders)
     const connection =
       existing && existing.link.status.state !== 'ended' ? existing : new Connection(owner, waiting, orders, more)
     this.#connections.set(id, connection)

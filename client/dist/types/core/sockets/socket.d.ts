@@ -82,9 +82,9 @@ export declare class Sockets {
     /**
      * Opens a socket on the connection to a path, and the connection if there is none.
      * @param more how many links the connection may open besides the first
-     * @param session the key of the session, if the connection belongs to one: no other session shares it
+     * @param session returns the key of the session, if the connection belongs to one: no other session shares it
      */
-    open(path: string, owner: ConnectionOwner, more?: number, session?: string): TradingSocket;
+    open(path: string, owner: ConnectionOwner, more?: number, session?: () => string | undefined): TradingSocket;
     /** Closes every connection at once. */
     close(): void;
 }

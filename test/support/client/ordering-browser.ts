@@ -1,0 +1,94 @@
+import type { Test } from 'tap'
+import { createClient, once, type Client } from '../../../client/dist/client.js'
+import { clientOf } from './client-of.ts'
+import { failure } from './page-client.ts'
+
+const TRANSFER = '/payment-agents/v1/transfer'
+export const REMEMBERED = { remember: 'transfer' }
+export const ORDER = { amount: 1234.56, to: 'CR100' }
+
+/** What happens to a call: its response is lost, or it gets this problem, or with no code an empty 200. */
+type Event = 'cut' | readonly [status: number, code: string]
+
+/** The storage of a tab. */
+export class TabStorage {
+  readonly items: Map<string, string>
+
+  constructor(items: ReadonlyMap<string, string> = new Map()) {
+    this.items = new Map(items)
+  }
+
+  getItem(name: string): string | null {
+    return this.items.get(name) ?? null
+  }
+
+  setItem(name: string, value: string): void {
+    this.items.set(name, value)
+  }
+
+  removeItem(name: string): void {
+    this.items.delete(name)
+  }
+}
+
+interface SessionIs {
+  readonly session?: string
+  readonly subject?: string
+}
+
+/** A server, a browser whose session changes when a test says so, and its tabs. */
+export class OrderingBrowser {
+  session: SessionIs | 'none' | 'down' = { session: 'first', subject: 'user-1' }
+  script: Event[] = []
+  /** The keys that have arrived, and the session in which they were sent. */
+  readonly sent: [key: string, session: unknown][] = []
+  #client: Client | undefined
+  tab = new TabStorage()
+  /** Called when a call arrives whose response will be lost. */
+  onCut: () => void = () => undefined
+
+  get keys(): string[] {
+    return this.sent.map(([key]) => key)
+  }
+
+  async start(t: Test): Promise<this> {
+    this.#client = await clientOf(t, ({ url, headers }, response) => {
+      if (url === '/auth/session') {
+        if (this.session === 'down') return void response.writeHead(503).end()
+        const limits = { authenticated: true, now: 1, expires_at: 3601, idle_expires_at: 601, scope: 'trade' }
+        const body = this.session === 'none' ? { authenticated: false, now: 1 } : { ...limits, ...this.session }
+        return void response.end(JSON.stringify(body))
+      }
+      this.sent.push([String(headers['idempotency-key']), Object(this.session).session])
+      const event = this.script.shift() ?? ([200, ''] as const)
+      if (event === 'cut') {
+        this.onCut()
+        // Another call may get its response first.
+        return void setTimeout(() => response.destroy(), 50)
+      }
+      const [status, code] = event
+      response.writeHead(status, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ code, status }))
+    })
+    Object.defineProperty(globalThis, 'sessionStorage', { configurable: true, get: () => this.tab })
+    t.teardown(() => Reflect.deleteProperty(globalThis, 'sessionStorage'))
+    return this
+  }
+
+  order(json: object = ORDER, options: Parameters<typeof once>[1] = REMEMBERED): Promise<unknown> {
+    const { api } = this.#client as Client
+    return once(
+      (idempotencyKey) => api(TRANSFER, { method: 'POST', body: JSON.stringify(json), idempotencyKey }),
+      options,
+    )
+  }
+
+  /** Makes an order whose response is lost, twice, and reloads the page. @returns its key */
+  async lose(t: Test, json: object = ORDER): Promise<string> {
+    this.script = ['cut', 'cut']
+    t.match(await failure(this.order(json)), { outcome: 'unknown' })
+    // The page is reloaded.
+    const { origin } = new URL(this.#client?.session.loginUrl('login', { returnTo: '/' }) ?? '')
+    this.#client = createClient({ baseUrl: origin })
+    return this.keys.at(-1) ?? ''
+  }
+}

@@ -152,8 +152,6 @@ export class SharedControls {
   async #poll(): Promise<void> {
     await this.#exclusively(async () => {
       if (!(await this.#tryRead())) return
-      // What follows may take seconds.
-      this.#deps.onChange()
       if (this.#mustWrite()) await this.#tryWrite()
       await unlessDown(this.#report())
     }).catch((error: unknown) => this.#deps.log.error({ err: error }, 'controls could not be read'))
@@ -181,6 +179,8 @@ export class SharedControls {
     const held = merged(document ?? NOTHING, NOTHING, now)
     this.#document = merged(this.#document, held, now)
     if (textOf(held) !== textOf(this.#document)) this.#isUnconfirmed = true
+    // At once: an instance must not report a version before it obeys it.
+    this.#deps.onChange()
     return true
   }
 

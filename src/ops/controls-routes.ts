@@ -4,7 +4,14 @@ import { isSubject } from '../sessions/index.ts'
 import { isUnambiguous } from '../sockets/json-text.ts'
 import { MAX_SUBJECTS, type ControlChange, type ControlsOutcome, type ShownControl } from './controls-admin.ts'
 import type { OperatorOutcome } from './operator-commands.ts'
-import { readQuery, requesterOf, unavailable, type OperatorRoutesOptions } from './operator-requests.ts'
+import {
+  NO_SUBJECTS,
+  notRun,
+  readQuery,
+  requesterOf,
+  unavailable,
+  type OperatorRoutesOptions,
+} from './operator-requests.ts'
 
 const MAX_BODY_BYTES = 16_384
 const MAX_CHARACTERS = 500
@@ -140,11 +147,9 @@ function respond(reply: FastifyReply, outcome: OperatorOutcome): FastifyReply {
     case 'tooMany':
       return reply.code(400).send({ error: `The orders of at most ${MAX_SUBJECTS} subjects can be paused` })
     case 'noSubjects':
-      return reply.code(400).send({ error: 'Sessions have no subject here: that needs IDENTITY_PATH' })
-    case 'noWorker':
-      return unavailable(reply, { error: 'No worker answers, or the server is still starting' })
+      return reply.code(400).send(NO_SUBJECTS)
     default:
-      return reply.code(500).send({ error: 'Something went wrong here; the log says what' })
+      return notRun(reply, outcome)
   }
 }
 

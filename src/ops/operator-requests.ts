@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { isWellEncoded } from '../config/authorization-params.ts'
 import { loggedAddress, type Requester } from '../http/requester.ts'
-import type { RunCommand } from './operator-commands.ts'
+import type { OperatorOutcome, RunCommand } from './operator-commands.ts'
 
 /** What the routes of operators need. */
 export interface OperatorRoutesOptions {
@@ -44,6 +44,15 @@ export function requesterOf({ ip }: FastifyRequest, reply: FastifyReply): Reques
   const reqId = randomUUID()
   reply.header('x-request-id', reqId)
   return { reqId, client: loggedAddress(ip) }
+}
+
+/** Why an operator cannot name a subject. */
+export const NO_SUBJECTS = { error: 'Sessions have no subject here: that needs IDENTITY_PATH' }
+
+/** Sends why a command was not run: no worker could, or it failed. */
+export function notRun(reply: FastifyReply, { is }: OperatorOutcome): FastifyReply {
+  if (is === 'noWorker') return unavailable(reply, { error: 'No worker answers, or the server is still starting' })
+  return reply.code(500).send({ error: 'Something went wrong here; the log says what' })
 }
 
 /** Sends a 503. */

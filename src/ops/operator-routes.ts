@@ -5,7 +5,14 @@ import { network } from '../limits/networks.ts'
 import { auditBounded } from '../telemetry/audit/audit.ts'
 import { controlsRoutes } from './controls-routes.ts'
 import type { OperatorOutcome } from './operator-commands.ts'
-import { readQuery, requesterOf, unavailable, type OperatorRoutesOptions } from './operator-requests.ts'
+import {
+  NO_SUBJECTS,
+  notRun,
+  readQuery,
+  requesterOf,
+  unavailable,
+  type OperatorRoutesOptions,
+} from './operator-requests.ts'
 import type { AdminCommand } from './session-admin.ts'
 
 const SUBJECT_RULE = 'The query must have one subject, percent-encoded, of 1 to 256 characters'
@@ -73,11 +80,9 @@ function respond(reply: FastifyReply, outcome: OperatorOutcome): FastifyReply {
     case 'storeDown':
       return unavailable(reply, { error: 'The session store is unavailable' })
     case 'noSubjects':
-      return reply.code(404).send({ error: 'Sessions have no subject here: that needs IDENTITY_PATH' })
-    case 'noWorker':
-      return unavailable(reply, { error: 'No worker answers, or the server is still starting' })
+      return reply.code(404).send(NO_SUBJECTS)
     default:
-      return reply.code(500).send({ error: 'Something went wrong here; the log says what' })
+      return notRun(reply, outcome)
   }
 }
 

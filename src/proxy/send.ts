@@ -28,10 +28,11 @@ interface Sent<SomeCall extends Call> {
 const MAX_TRIES = 3
 
 /**
- * Sends a call once, unless its session has ended since it was read, its claim to an Idempotency-Key has, or orders are paused and
- * it is one. A call may wait for its body, for the store, for the budget and for a connection, so this asks before all of them and once more when the
- * first byte is about to be written. Without a report of a change neither costs a round trip, except that a call that waits
- * on a Redis Cluster reads its session again when the last reading is a second old.
+ * Sends a call once, unless its session has ended since it was read, its claim to an Idempotency-Key has, or orders are
+ * paused and it is one. A call may wait for its body, for the store, for the budget and for a connection, so this asks
+ * before all of them and once more when the first byte is about to be written. Without a report of a change neither
+ * costs a round trip, except that a call that waits on a Redis Cluster reads its session again when the last reading is
+ * a second old.
  * @throws Problem, StoreUnavailable; nothing was sent then
  */
 export async function send<SomeCall extends Call>(
@@ -74,7 +75,7 @@ function sendOnce(
   keyed?: KeyedSending,
 ): Promise<ForwardOutcome> {
   const { method, path: route, credential } = endpoint
-  const { metrics, upstream, sessions, controls } = deps
+  const { metrics, upstream, sessions } = deps
   const { appId, bearer } = CREDENTIALS[credential]
   const headers = requestHeaders(request.headers, request.id)
   if (appId) headers.push(upstream.appIdHeader, upstream.appId)
@@ -95,7 +96,7 @@ function sendOnce(
         isCurrent: () =>
           sessions.isCurrent(session) &&
           keyed?.claim.maySend !== false &&
-          (isSafe || controls?.verdictOn(session) === undefined),
+          (isSafe || deps.controls?.verdictOn(session) === undefined),
       }),
     },
     {

@@ -1,8 +1,7 @@
 import { test } from 'tap'
 import { control, pause, shown } from '../support/controls/controls-world.ts'
-import { identityWorld, IDENTITY } from '../support/login/identity-world.ts'
+import { identityWorld, settingsOf } from '../support/login/identity-world.ts'
 import { twoWorkers, workerPids } from '../support/server/two-workers.ts'
-import { SECRETS } from '../support/server/world.ts'
 import { sendTo } from '../support/upstream/api-world.ts'
 import { until } from '../support/time/until.ts'
 
@@ -10,14 +9,7 @@ const TRANSFER = '/api/payment-agents/v1/transfer'
 
 await test('With WORKERS, all workers obey what one was told, also a new one, and without Redis each is told', async (t) => {
   const world = await identityWorld(t, { redis: true })
-  const settings = {
-    ...world.settings,
-    ...IDENTITY,
-    CLIENT_ID: 'test-client',
-    SESSION_SECRETS: SECRETS,
-    REDIS_URL: world.redis?.url ?? '',
-  }
-  const server = await twoWorkers(t, settings)
+  const server = await twoWorkers(t, settingsOf(world))
   const ops = { opsUrl: `http://127.0.0.1:${server.opsPort}` }
   const { browser } = await world.logIn('CR1')
   const cookie = browser.cookieHeader(new URL(world.server.url), new URL(world.server.url))

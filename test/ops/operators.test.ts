@@ -6,12 +6,11 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { sessionsCommand } from '../../src/ops/sessions-command.ts'
-import { identityWorld, IDENTITY, operate, OPS_TOKEN, type IdentityWorld } from '../support/login/identity-world.ts'
+import { identityWorld, operate, OPS_TOKEN, settingsOf, type IdentityWorld } from '../support/login/identity-world.ts'
 import { COMPILED, nodeCommand } from '../support/server/settings.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
 import { twoWorkers, workerPids } from '../support/server/two-workers.ts'
 import { until } from '../support/time/until.ts'
-import { SECRETS } from '../support/server/world.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -203,13 +202,7 @@ await test('GET /sessions: + is a space, as in a form, and %2B is a plus', async
 
 await test('With WORKERS, a worker lists and ends sessions, also when another one hangs; npm run sessions shows them', async (t) => {
   const world = await identityWorld(t, { redis: true })
-  const settings = {
-    ...world.settings,
-    ...IDENTITY,
-    CLIENT_ID: 'test-client',
-    SESSION_SECRETS: SECRETS,
-    REDIS_URL: world.redis?.url ?? '',
-  }
+  const settings = settingsOf(world)
   const server = await twoWorkers(t, settings)
   const opsUrl = `http://127.0.0.1:${server.opsPort}`
   const odd = "O'Hara +1 %41"

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
 import { answerJson, ScriptedUpstream } from '../upstream/scripted-upstream.ts'
 import { loginWorld, startLogin, tokens, type LoginWorld, type StartedLogin } from './token-endpoint.ts'
-import type { TestServer } from '../server/world.ts'
+import { SECRETS, type TestServer } from '../server/world.ts'
 
 /** What the identity endpoint does with a request. */
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
@@ -31,6 +31,12 @@ export const IDENTITY = {
   OPS_TOKEN,
   AUTH_STARTS_PER_MINUTE: '0',
 } as const
+
+/** The settings of another process with the sessions of a world with Redis. */
+export function settingsOf({ settings, redis }: IdentityWorld): Record<string, string> {
+  const own = { CLIENT_ID: 'test-client', SESSION_SECRETS: SECRETS, REDIS_URL: redis?.url ?? '' }
+  return { ...settings, ...IDENTITY, ...own }
+}
 
 /** Starts a world that ends with the test. */
 export async function identityWorld(

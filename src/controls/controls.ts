@@ -1,7 +1,16 @@
 import type { Registry } from 'prom-client'
 import type { Session } from '../sessions/index.ts'
 import { createControlsMetrics, type ControlsMetrics } from '../telemetry/controls-metrics.ts'
-import { isInForce, NOTICE, ORDERS, subjectOf, versionOf, type Notice, type OrdersPause } from './control-document.ts'
+import {
+  isInForce,
+  NOTICE,
+  ORDERS,
+  subjectOf,
+  versionOf,
+  type ControlDocument,
+  type Notice,
+  type OrdersPause,
+} from './control-document.ts'
 import { Identification, type Identify } from './identification.ts'
 import { SharedControls, type SharedControlsDependencies } from './shared-controls.ts'
 
@@ -50,7 +59,10 @@ export class Controls {
   /** The pause of a subject forbids closing, too. */
   #forbidsClosing = false
   #notice: Notice | undefined
-  readonly #listeners = new Set<() => void>()
+  readonly #noticeListeners = new Set<() => void>()
+  readonly #pauseListeners = new Set<() => void>()
+  /** What the listeners know. */
+  #document: ControlDocument | undefined
 
   constructor({ registry, identify, ...deps }: ControlsDependencies) {
     this.#identification = new Identification(identify)
@@ -77,8 +89,14 @@ export class Controls {
 
   /** Calls a listener whenever the notice has changed. Returns a function that ends this. */
   onNotice(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    this.#noticeListeners.add(listener)
+    return () => this.#noticeListeners.delete(listener)
+  }
+
+  /** Calls a listener whenever a pause may have begun. Returns a function that ends this. */
+  onPause(listener: () => void): () => void {
+    this.#pauseListeners.add(listener)
+    return () => this.#pauseListeners.delete(listener)
   }
 
   /** Why orders of this session may not be sent now; undefined if they may. */
@@ -125,7 +143,10 @@ export class Controls {
       else if (subject !== undefined) this.#subjects.set(subject, control.value as OrdersPause)
     }
     this.#forbidsClosing = [...this.#subjects.values()].some(({ closing }) => !closing)
-    if (JSON.stringify(this.#notice) !== before) for (const listener of this.#listeners) listener()
+    if (JSON.stringify(this.#notice) !== before) for (const listener of this.#noticeListeners) listener()
+    if (document === this.#document) return
+    this.#document = document
+    for (const listener of this.#pauseListeners) listener()
   }
 }
 

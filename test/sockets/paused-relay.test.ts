@@ -3,11 +3,13 @@ import { isolatedRelay } from '../support/sockets/isolated-relay.ts'
 import type { OrderGate } from '../../src/sockets/relay/order-gate.ts'
 import { until } from '../support/time/until.ts'
 
+/** A gate that stays as it is. */
+const STAYS = { onClosed: () => () => undefined } as const
 const REFUSAL = Buffer.from('r'.repeat(2000))
 
 await test('a browser that does not read its refusals is read no further, and cut off as any slow one', async (t) => {
   let judged = 0
-  const gate: OrderGate = { isClosed: true, judge: () => (judged++, REFUSAL) }
+  const gate: OrderGate = { ...STAYS, isClosed: true, judge: () => (judged++, REFUSAL) }
   const { browser, relay, ended } = await isolatedRelay(t, { slowConsumerMs: 500 }, gate)
   browser.pause()
   let sent = 0
@@ -22,7 +24,11 @@ await test('a browser that does not read its refusals is read no further, and cu
 })
 
 await test('a browser that reads its refusals late gets all of them, and is read on', async (t) => {
-  const gate: OrderGate = { isClosed: true, judge: (message) => (message.toString() === 'ping' ? 'passes' : REFUSAL) }
+  const gate: OrderGate = {
+    ...STAYS,
+    isClosed: true,
+    judge: (message) => (message.toString() === 'ping' ? 'passes' : REFUSAL),
+  }
   const { browser, upstream } = await isolatedRelay(t, {}, gate)
   const passed: string[] = []
   upstream.on('message', (data: Buffer) => passed.push(data.toString()))
@@ -40,6 +46,7 @@ await test('messages that wait for a gate leave in order, and none is lost or pa
   const waits: (() => void)[] = []
   const known = new Set<string>()
   const gate: OrderGate = {
+    ...STAYS,
     isClosed: true,
     judge(message) {
       const text = message.toString()
@@ -71,6 +78,7 @@ await test('a message that comes after the pause was lifted does not overtake on
   let release: (() => void) | undefined
   let isClosed = true
   const gate: OrderGate = {
+    ...STAYS,
     get isClosed() {
       return isClosed
     },
@@ -97,7 +105,7 @@ await test('a message that comes after the pause was lifted does not overtake on
 
 await test('a relay that ends while messages wait for its gate sends none of them', async (t) => {
   let release: (() => void) | undefined
-  const gate: OrderGate = { isClosed: true, judge: () => new Promise<void>((resolve) => (release = resolve)) }
+  const gate: OrderGate = { ...STAYS, isClosed: true, judge: () => new Promise<void>((resolve) => (release = resolve)) }
   const { browser, upstream, relay } = await isolatedRelay(t, {}, gate)
   const passed: string[] = []
   upstream.on('message', (data: Buffer) => passed.push(data.toString()))
@@ -112,11 +120,54 @@ await test('a relay that ends while messages wait for its gate sends none of the
 
 await test('while the gate is open no message is judged', async (t) => {
   let judged = 0
-  const gate: OrderGate = { isClosed: false, judge: () => (judged++, 'passes') }
+  const gate: OrderGate = { ...STAYS, isClosed: false, judge: () => (judged++, 'passes') }
   const { browser, upstream } = await isolatedRelay(t, {}, gate)
   const passed: string[] = []
   upstream.on('message', (data: Buffer) => passed.push(data.toString()))
   for (let count = 0; count < 100; count++) browser.send(String(count))
   await until(() => passed.length === 100)
   t.equal(judged, 0)
+})
+
+await test('what upstream has not read when orders are paused never reaches it: the relay ends', async (t) => {
+  let isClosed = false
+  let close: (() => void) | undefined
+  let isWatched = true
+  const gate: OrderGate = {
+    get isClosed() {
+      return isClosed
+    },
+    judge: () => 'passes',
+    onClosed(listener) {
+      close = listener
+      return () => (isWatched = false)
+    },
+  }
+  const { browser, upstream, relay, ended } = await isolatedRelay(t, {}, gate)
+  const passed: string[] = []
+  upstream.on('message', (data: Buffer) => passed.push(data.toString().slice(0, 5)))
+  close?.()
+  browser.send('first')
+  await until(() => passed.length === 1, 'a relay without waiting messages goes on')
+  upstream.pause()
+  const order = 'x'.repeat(100_000)
+  let sent = 0
+  while (relay.bufferedBytes === 0) {
+    browser.send(order)
+    sent++
+    await new Promise((done) => setTimeout(done, 1))
+  }
+  close?.()
+  t.ok(relay.bufferedBytes > 0, 'nothing happens while the gate is open')
+  browser.send('final')
+  await until(() => browser.bufferedAmount === 0)
+  isClosed = true
+  const gone = new Promise((resolve) => upstream.once('close', resolve))
+  close?.()
+  t.match(await ended, { code: 1013, reason: 'upstream_lost' })
+  upstream.resume()
+  await gone
+  t.ok(passed.length < sent + 2, `${passed.length - 1} of ${sent} orders have arrived`)
+  t.notOk(passed.includes('final'))
+  t.equal(isWatched, false)
 })

@@ -10,6 +10,8 @@ export interface OrderGate {
   /** Whether messages must be judged at present. If not, none is looked at. */
   readonly isClosed: boolean
   judge(message: Buffer, isBinary: boolean): Passage
+  /** Calls a listener whenever it may have closed. Returns a function that ends this. */
+  onClosed(listener: () => void): () => void
 }
 
 /** The gate of a trading socket: while orders of its user are paused, only messages that are certainly no orders pass. */
@@ -28,5 +30,6 @@ export function orderGate(controls: Controls, session: Session): OrderGate {
       controls.metrics.refusals.inc({ by: 'message' })
       return ordersPaused(message, read, verdict.message)
     },
+    onClosed: (listener) => controls.onPause(listener),
   }
 }

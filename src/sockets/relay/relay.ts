@@ -62,6 +62,7 @@ export class Relay implements Registered {
   /** They wait because the browser does not read its refusals. */
   #isRefusing = false
   #ended = false
+  readonly #leaveGate: (() => void) | undefined
 
   constructor(peers: RelayPeers, options: RelayOptions) {
     this.#options = options
@@ -77,6 +78,7 @@ export class Relay implements Registered {
     this.#upstream.onSent = () => this.#readOn()
     this.#listenToBrowser()
     this.#listenToUpstream()
+    this.#leaveGate = options.gate?.onClosed(() => this.#withdraw())
     const { socket } = peers.upstream
     if (socket.readyState === WebSocket.OPEN) socket.resume()
     // Upstream closed during the browser's handshake, before the relay listened.
@@ -173,6 +175,14 @@ export class Relay implements Registered {
     if (!this.#upstream.isPaused) this.#pause(this.#upstream)
   }
 
+  /** Ends the relay if an order may wait here because upstream does not read: it must not leave once orders are paused. */
+  #withdraw(): void {
+    if (this.#ended || this.#upstream.bufferedBytes === 0 || this.#options.gate?.isClosed !== true) return
+    // A close frame would follow what waits.
+    this.#upstream.socket.terminate()
+    this.end(CLOSE.upstreamLost)
+  }
+
   #pause(from: Peer): void {
     from.pause()
     if (from !== this.#upstream) return
@@ -209,6 +219,7 @@ export class Relay implements Registered {
     if (this.#ended) return
     this.#ended = true
     this.#heartbeat.stop()
+    this.#leaveGate?.()
     clearTimeout(this.#slowTimer)
     const { withReturn, onEnd } = this.#options
     closeSocket(this.#browser.socket, toBrowser && (withReturn?.(toBrowser) ?? toBrowser))

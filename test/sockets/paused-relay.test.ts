@@ -167,7 +167,7 @@ await test('what upstream has not read when orders are paused never reaches it: 
   t.match(await ended, { code: 1013, reason: 'upstream_lost' })
   upstream.resume()
   await gone
-  t.ok(passed.length < sent + 2, `${passed.length - 1} of ${sent} orders have arrived`)
+  t.ok(passed.length - 1 < sent, `${passed.length - 1} of ${sent} orders have arrived`)
   t.notOk(passed.includes('final'))
   t.equal(isWatched, false)
 })

@@ -31,10 +31,13 @@ const FIRST_PORT = 10_100
 const PORTS = 12_000
 
 /** Tests that run at the same time have different job numbers, so two of them never choose the same free port. */
-const JOBS = 4
+const JOBS = 8
 const PORTS_PER_JOB = PORTS / JOBS
 // oxlint-disable-next-line node/no-process-env -- this is no setting; the test runner sets it
-const firstPort = FIRST_PORT + PORTS_PER_JOB * (Number(process.env['TAP_JOB_ID'] ?? 0) % JOBS)
+const job = Number(process.env['TAP_JOB_ID'] ?? 0)
+if (job > JOBS)
+  throw new Error(`Tests have ports for ${JOBS} jobs (sandbox/listening.ts), and this is another one: ${job}`)
+const firstPort = FIRST_PORT + PORTS_PER_JOB * (job % JOBS)
 
 /** The processes of one test start at different offsets, and only move forward. */
 const PORTS_PER_PROCESS = 50

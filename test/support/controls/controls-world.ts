@@ -62,7 +62,7 @@ export interface ControlsWorld extends IdentityWorld {
     headers?: Record<string, string>,
   ) => Promise<Answer>
   readonly read: (server: TestServer, cookie: string) => Promise<Answer>
-  /** An open trading socket, and upstream's end of it. */
+  /** An open trading socket, and upstream's end of it. Two at the same moment might get each other's. */
   readonly trade: (
     server: TestServer,
     cookie: string,

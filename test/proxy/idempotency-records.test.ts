@@ -33,7 +33,7 @@ const repeat = async (records: IdempotencyRecords, session: Session): Promise<Cl
   (await records.claim(session, ['key'], DIGEST)).is
 
 await test('a call whose holder is gone is unknown for ever once its lease has run out', async (t) => {
-  const { session, links, here, there } = await twoInstances({ leaseMs: 50, clockSkewMs: 50 })
+  const { session, links, here, there } = await twoInstances({ leaseMs: 300, clockSkewMs: 300 })
   const held = await claim(here, session)
   t.equal(await repeat(there, session), 'running')
   links[0].is = 'down'
@@ -45,6 +45,25 @@ await test('a call whose holder is gone is unknown for ever once its lease has r
   await held.keep(ANSWER)
   t.equal(await repeat(there, session), 'unknown', 'what was said once stays true')
   t.equal(lost, 1)
+})
+
+await test('claims that fail, and repetitions, use up none of the keys of a session', async (t) => {
+  const store = new MemoryStore()
+  const session = await sessionIn(store)
+  let isConfirmed = false
+  const confirmed = {
+    replace: store.replace.bind(store),
+    create: (...record: Parameters<MemoryStore['create']>): Promise<boolean> =>
+      isConfirmed ? store.create(...record) : Promise.reject(new StoreUnavailable(new Error('no replica confirms'))),
+  }
+  const records = new IdempotencyRecords(store, new Envelope([SECRETS]), LIMITS, undefined, confirmed)
+  t.teardown(() => records.close())
+  const claimKey = async (key: string): Promise<Claimed['is']> => (await records.claim(session, [key], DIGEST)).is
+  for (let index = 0; index < 3 * LIMITS.maxRecords; index++) await t.rejects(claimKey('refused'), StoreUnavailable)
+  isConfirmed = true
+  t.equal(await claimKey('first'), 'claimed')
+  for (let index = 0; index < 3 * LIMITS.maxRecords; index++) t.equal(await claimKey('first'), 'running')
+  t.same(await new KeyUsage(store, LIMITS).addBytes(session, 0).then(({ records: used }) => used), 1)
 })
 
 await test('a holder that is late cannot free a key that was called unknown', async (t) => {

@@ -104,9 +104,8 @@ export class IdempotencyRecords {
       const leaseUntil = Date.now() + leaseMs
       const text = sealRecord(envelope, place, { is: 'running', digest, leaseUntil })
       const own = { ...place, session, digest, text, leaseUntil, expiresAt }
-      if (await this.#create(own)) return this.#admit(own)
-      const found = await this.find(own)
-      if (found !== undefined) return found
+      const claimed = (await this.#claimNew(own)) ?? (await this.find(own))
+      if (claimed !== undefined) return claimed
     }
     return { is: 'running' }
   }
@@ -124,26 +123,27 @@ export class IdempotencyRecords {
     await within(CLOSE_GRACE_MS, this.#deps.pending.close())
   }
 
-  async #create(own: OwnRecord): Promise<boolean> {
+  /**
+   * Creates a record, and counts it at the same moment, which saves a round trip. Undefined if there is a record already.
+   * @throws StoreUnavailable
+   */
+  async #claimNew(own: OwnRecord): Promise<Repetition | ClaimedOne | undefined> {
+    const { confirmed, store, usage } = this.#deps
+    const { recordKey, text, expiresAt, session } = own
+    const counting = usage.addRecord(session)
+    // A count that stays too high only costs the session a key.
+    const uncount = (): Promise<unknown> => counting.then(() => usage.removeRecord(session)).catch(() => undefined)
     try {
-      return await this.#deps.confirmed.create(own.recordKey, own.text, own.expiresAt)
+      const [isCreated, used] = await Promise.all([confirmed.create(recordKey, text, expiresAt), counting])
+      if (isCreated && !usage.isExhausted(used)) return { is: 'claimed', claim: new Claim(this.#deps, own, used) }
+      if (isCreated) await store.removeIf(recordKey, text)
+      await uncount()
+      return isCreated ? { is: 'tooMany' } : undefined
     } catch (error) {
-      if (error instanceof StoreUnavailable) this.#removeLater(own)
-      throw error
-    }
-  }
-
-  /** Counts a record that was created, and removes it again if that is one too many. */
-  async #admit(own: OwnRecord): Promise<Repetition | ClaimedOne> {
-    const { store, usage } = this.#deps
-    try {
-      const used = await usage.addRecord(own.session)
-      if (!usage.isExhausted(used)) return { is: 'claimed', claim: new Claim(this.#deps, own, used) }
-      await store.removeIf(own.recordKey, own.text)
-      await usage.removeRecord(own.session)
-      return { is: 'tooMany' }
-    } catch (error) {
-      if (error instanceof StoreUnavailable) this.#removeLater(own)
+      if (error instanceof StoreUnavailable) {
+        this.#removeLater(own)
+        void uncount()
+      }
       throw error
     }
   }

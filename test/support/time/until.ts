@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 const POLL_MS = 5
 const MAX_POLL_MS = 50
 /** More than any single wait of a test takes on a slow machine; a caller that waits for more says so. */
-const DEADLINE_MS = 10_000
+const DEADLINE_MS = 20_000
 /** For containers, failovers of Redis and balancers, which poll by the second. */
 const SLOW_DEADLINE_MS = 60_000
 

@@ -72,7 +72,8 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const opening = new AbortController()
   if (budget !== undefined) server.addHook('onReady', () => budget.opened(opening.signal))
   const clients = createRestClients(config.upstream, budget)
-  const provider = new Provider(config.oauth, metrics.provider)
+  const onMissing = await movedEndpoints(config, log)
+  const provider = new Provider(config.oauth, metrics.provider, onMissing)
   metrics.provider.isCircuitOpen = () => provider.circuit.isOpen
   const envelope = new Envelope(config.secrets)
   // Sessions renew access tokens shortly before they expire: once for all instances, under a lock in the store.
@@ -139,6 +140,13 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       flushBoundedLines(log)
     },
   }
+}
+
+/** Nothing that asks the provider for its metadata again is loaded where the settings name every endpoint. */
+async function movedEndpoints({ oauth }: Config, log: FastifyBaseLogger): Promise<((url: string) => void) | undefined> {
+  if (oauth.discovered.length === 0) return undefined
+  const { watchForMoves } = await import('./oauth/moved-endpoints.ts')
+  return watchForMoves(oauth, log)
 }
 
 /** Nothing of the controls is loaded where operators have no token to change them. */

@@ -69,6 +69,9 @@ await test("GET /auth/callback: the log has the provider's description of a refu
     t.match(failed().at(-1), { error, cause: { code } })
     t.equal(failed().at(-1)?.['description'], description)
   }
+  endpoint.behaviour = tokens({ token_type: 'DPoP' })
+  await logInThere(world)
+  t.match(failed().at(-1), { error: 'login_failed', cause: { message: /bound to a key \(DPoP\)$/ } })
   endpoint.behaviour = (request, response, form) => {
     const quoted = ['code', 'code_verifier', 'client_secret'].map((name) => form.get(name)).join('\n{"level":60} ')
     json({ error: 'invalid_grant', error_description: `not ${quoted} ${'x'.repeat(10_000)}` }, 400)(

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { feedConfig } from './feed.ts'
 import { idempotencyConfig } from './idempotency.ts'
-import { DISCOVERED, providerChecks, providerConfig } from './provider.ts'
+import { DISCOVERED_ENDPOINTS, providerChecks, providerConfig } from './provider.ts'
 import { crossChecks, isProduction, settingWarnings, workerCount } from './setting-checks.ts'
 import { isOn, seconds, splitList } from './setting-formats.ts'
 import type { SettingProblem, SettingRule } from './setting-rule.ts'
@@ -52,7 +52,7 @@ export function readConfig(
     )
   }
   const hasOperators = settings.OPS_TOKEN !== undefined || raw[SUPERVISED] !== undefined
-  const inherited = { hasOperators, discovered: raw[DISCOVERED] }
+  const inherited = { hasOperators, discovered: raw[DISCOVERED_ENDPOINTS] }
   return parse(settings as Settings, [...misspelt, ...settingsWithoutEffect(raw)], inherited)
 }
 

@@ -18,7 +18,7 @@ const PUBLIC_CLIENT =
 const CLIENT_AUTH_METHODS = ['none', 'client_secret_post', 'client_secret_basic', 'private_key_jwt'] as const
 
 /** Tells a worker which endpoints its supervisor has discovered. It is set by no operator. */
-export const DISCOVERED = 'SUPERVISOR_HAS_DISCOVERED'
+export const DISCOVERED_ENDPOINTS = 'SUPERVISOR_DISCOVERED_ENDPOINTS'
 
 /** The settings of the OAuth 2.0 provider, beside AUTH_URL and CLIENT_ID. */
 export const providerRules = {
@@ -66,7 +66,7 @@ export type ProviderConfig = ReturnType<typeof providerConfig>
 /** The endpoints that the settings name. They take precedence over discovered ones. */
 export type NamedEndpoints = ReturnType<typeof namedEndpoints>
 
-/** Reads the settings of the provider. @param discovered the value of {@link DISCOVERED} */
+/** Reads the settings of the provider. @param discovered the value of {@link DISCOVERED_ENDPOINTS} */
 export function providerConfig(settings: ProviderSettings, discovered = '') {
   const { ISSUER, CLIENT_SECRET } = settings
   const authUrl = settings.AUTH_URL.replace(/\/+$/, '')

@@ -66,9 +66,8 @@ export function endpointsOf(metadata: ServerMetadata, config: ProviderConfig): D
     discovery: undefined,
     discovered: [],
   }
-  const discovered = Object.values(SETTINGS)
-    .map(([, name]) => name)
-    .filter((name) => config.discovery?.[name] === undefined && provider[name] !== undefined)
+  const names = ['authorizationUrl', 'tokenUrl', 'parUrl', 'revocationUrl'] as const
+  const discovered = names.filter((name) => config.discovery?.[name] === undefined && provider[name] !== undefined)
   if (isInQuery(provider.authorizationUrl, config.authorizationParams)) {
     throw new DocumentFault(
       'has metadata whose authorization_endpoint has a parameter of AUTHORIZATION_PARAMS in its query',

@@ -21,6 +21,8 @@ type ProviderOutcome = 'ok' | 'refused' | 'busy' | 'failed' | 'timeout' | 'unrea
 /** Notified of every request to the provider, once it is over. */
 export interface ProviderObserver {
   asked(request: ProviderRequest, outcome: ProviderOutcome, seconds: number): void
+  /** There is nothing at an address of the provider any more: it responds 404. */
+  missing?(url: string): void
 }
 
 /** Reads a response and normalizes it for openid-client. @throws UnusableResponse */
@@ -31,19 +33,16 @@ export class ProviderTraffic {
   readonly #config: ProviderConfig
   readonly #authentication: client.ClientAuth
   readonly #observer: ProviderObserver | undefined
-  readonly #onMissing: ((url: string) => void) | undefined
   readonly #agent = new Agent({
     connect: { timeout: 3000 },
     // One connection per request: a login would be lost on a reused connection that the provider is just closing.
     pipelining: 0,
   })
 
-  /** @param onMissing called with the address of each 404 */
-  constructor(config: ProviderConfig, observer?: ProviderObserver, onMissing?: (url: string) => void) {
+  constructor(config: ProviderConfig, observer?: ProviderObserver) {
     this.#config = config
     this.#authentication = clientAuthentication(config)
     this.#observer = observer
-    this.#onMissing = onMissing
   }
 
   /** The client for one kind of request, which is counted under this name. It follows no redirect. */
@@ -80,7 +79,7 @@ export class ProviderTraffic {
         const response = await undiciFetch(url, { ...options, dispatcher: this.#agent })
         outcome = outcomeOf(response)
         const { status, headers, body } = response
-        if (status === 404) this.#onMissing?.(url)
+        if (status === 404) this.#observer?.missing?.(url)
         return await read({ status, headers, body, secrets: this.#secretsOf(options) })
       } catch (error) {
         outcome = failureOf(error)

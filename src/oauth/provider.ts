@@ -29,9 +29,8 @@ export class Provider {
   readonly #authorizations: AuthorizationRequests
   readonly #revocations: Revocations
 
-  /** @param onMissing called with the address of each 404 */
-  constructor(config: Config['oauth'], observer?: ProviderObserver, onMissing?: (url: string) => void) {
-    const traffic = new ProviderTraffic(config, observer, onMissing)
+  constructor(config: Config['oauth'], observer?: ProviderObserver) {
+    const traffic = new ProviderTraffic(config, observer)
     this.#config = config
     this.#traffic = traffic
     this.#exchanger = traffic.clientFor('exchange', readTokenResponse)

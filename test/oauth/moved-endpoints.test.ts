@@ -13,7 +13,7 @@ import { freePort } from '../../sandbox/listening.ts'
 
 /** How often the metadata was asked for. */
 const asked = ({ requests }: MetadataServer): number => requests.filter((path) => path === OIDC_PATH).length
-const lines = ({ log }: TestServer, text: RegExp) => log.filter(({ msg }) => text.test(String(msg)))
+const lines = ({ log }: TestServer, text: RegExp) => log.filter(({ msg }) => text.test(msg))
 
 /** A worker of a process that has discovered this issuer, which has a page to log in on. */
 async function discoveredServer(

@@ -106,7 +106,7 @@ await test('A refused refresh is logged with the description of the provider, an
 await test('GET /auth/callback: a granted scope that lacks part of OAUTH_SCOPE is one warning an hour, however many logins there are', async (t) => {
   const world = await loginWorld(t, { settings: { ...UNLIMITED, OAUTH_SCOPE: 'trade account_manage offline_access' } })
   const { endpoint, server } = world
-  const warnings = () => server.log.filter(({ msg }) => /granted less than OAUTH_SCOPE/.test(String(msg)))
+  const warnings = () => server.log.filter(({ msg }) => /granted less than OAUTH_SCOPE/.test(msg))
   for (const granted of [
     {},
     { scope: 'offline_access account_manage trade more' },

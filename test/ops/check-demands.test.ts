@@ -21,6 +21,8 @@ async function check(settings: Record<string, string>): Promise<string[]> {
   return results.map(({ setting, is, message, advice = '' }) => `${setting} ${is}: ${message} | ${advice}`)
 }
 
+const callback = (query: string): string => `${ALONE.PUBLIC_URL}/auth/callback?${query}`
+
 async function failures(settings: Record<string, string>): Promise<string[]> {
   return (await check(settings)).filter((line) => !/^\w+ ok: /.test(line))
 }
@@ -130,12 +132,11 @@ await test('--check fails for a redirect address that is not registered, and for
 
 await test('--check asks as a login does where the provider refuses prompt=none, and reads refusals on pages of the provider', async (t) => {
   const prompts: (string | null)[] = []
-  let respond: RequestListener = () => undefined
-  const { AUTHORIZATION_URL = '' } = await authorizationEndpoint(t, (request, response) => respond(request, response))
+  let respond: RequestListener | undefined
+  const { AUTHORIZATION_URL = '' } = await authorizationEndpoint(t, (request, response) => respond?.(request, response))
   const endpoint = await tokenEndpoint(t)
   endpoint.behaviour = json({ error: 'invalid_grant' }, 400)
   const settings = { AUTH_URL: endpoint.url, AUTHORIZATION_URL, AUTHORIZATION_PARAMS: 'prompt=consent&audience=api' }
-  const callback = (query: string): string => `${ALONE.PUBLIC_URL}/auth/callback?${query}`
   const outcome = async (
     behaviour: (prompt: string | null) => [status: number, location?: string],
   ): Promise<string> => {
@@ -154,9 +155,10 @@ await test('--check asks as a login does where the provider refuses prompt=none,
   t.match(await outcome(() => [302, callback('code=a-code')]), / ok: .* accepts/)
   t.match(await outcome(() => [302, '/login']), / ok: .* shows a page of its own/)
   t.same(prompts, ['none'])
-  const noPrompts = (prompt: string | null): [number, string?] =>
-    prompt === 'none' ? [302, callback('error=invalid_request')] : [200]
-  t.match(await outcome(noPrompts), / ok: .* shows a page of its own/)
+  t.match(
+    await outcome((prompt) => (prompt === 'none' ? [302, callback('error=invalid_request')] : [200])),
+    / ok: .* shows a page of its own/,
+  )
   t.same(prompts, ['none', 'consent'], 'the prompt of the settings')
   t.match(
     await outcome(() => [302, callback('error=invalid_scope&error_description=%1b[31mno%0a')]),

@@ -30,7 +30,7 @@ await test('--check: a discovered provider with a key, pushed requests and iss i
     CLIENT_AUTH: 'private_key_jwt',
     CLIENT_KEY: key.pem,
   }
-  const [first, second] = [key, next].map(({ publicJwk: { kid, alg } }) => `kid ${kid} \\(${alg}\\)`)
+  const [first, second] = [key, next].map(({ publicJwk: { kid, alg } }) => `kid ${String(kid)} \\(${String(alg)}\\)`)
   t.match(await check(settings), [
     /^DISCOVERY ok: .* names every endpoint$/,
     new RegExp(`^AUTH_URL ok: .* accepts this client as authenticated \\(private_key_jwt, ${first}\\)$`),
@@ -67,7 +67,7 @@ await test('--check: a key that the provider accepts only with another algorithm
   t.teardown(() => provider.close())
   const settings = { AUTH_URL: provider.url, ISSUER: provider.url, CLIENT_AUTH: 'private_key_jwt' }
   const [line] = await check({ ...settings, CLIENT_KEY: key.pem })
-  const { kid } = key.publicJwk
+  const kid = String(key.publicJwk['kid'])
   t.match(line, `refuses the key that signs, kid ${kid} (RS256), but accepts kid ${kid} (PS256)`)
   const [right] = await check({ ...settings, CLIENT_KEY: JSON.stringify({ ...key.privateJwk, alg: 'PS256' }) })
   t.match(right, `(private_key_jwt, kid ${kid} (PS256))`)

@@ -36,7 +36,7 @@ export type RefusalCode = 'access_denied' | 'invalid_grant' | 'invalid_client' |
 export class ProviderRefusal extends Error {
   /** The error code, or a text that says that there is none to read. */
   readonly error: string
-  /** The same, for the log: whatever the descriptions say, refusals with one code are of one kind. */
+  /** For the log: whatever the descriptions say, refusals with one error are of one kind. Never a code of the system. */
   readonly code: string
   /** What the provider says about it, without the secrets of the request. */
   readonly description: string | undefined
@@ -45,7 +45,8 @@ export class ProviderRefusal extends Error {
     const readable = /^[\w.:-]{1,64}$/.test(error) ? error : 'an unreadable error'
     super(`the provider returned ${readable}${description ? `: ${description}` : ''}`)
     this.name = 'ProviderRefusal'
-    this.error = this.code = readable
+    this.error = readable
+    this.code = `provider:${readable}`
     this.description = description
   }
 }

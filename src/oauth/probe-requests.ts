@@ -47,6 +47,11 @@ export function isClientRefused(outcome: GrantOutcome): boolean {
   return outcome.is === 'refused' && outcome.code === 'invalid_client'
 }
 
+/** Whether the provider refused the code alone, and so accepted who asks, unless it looks at the code first. */
+export function isClientAccepted(outcome: GrantOutcome): boolean {
+  return outcome.is === 'refused' && outcome.cause instanceof ProviderRefusal && !isClientRefused(outcome)
+}
+
 /** “refuses this client (invalid_client: no such client)” */
 export function refusalOf(cause: unknown): string {
   if (!(cause instanceof ProviderRefusal)) return 'refuses this client (invalid_client)'

@@ -5,6 +5,7 @@ import { clockDoubt, type ClockDifference } from './probe-clock.ts'
 import {
   CLIENT_ADVICE,
   exchangeNothing,
+  isClientAccepted,
   isClientRefused,
   refusalOf,
   REQUEST_ADVICE,
@@ -87,7 +88,7 @@ async function refusedClient(config: OAuth, cause: unknown, clock?: ClockDiffere
   }
   const tried = [first, ...others, ...[first, ...others].flatMap(withOtherAlgorithm)]
   for (const key of tried.slice(1)) {
-    if (isClientRefused(await exchangeNothing({ ...config, clientKeys: [key] }))) continue
+    if (!isClientAccepted(await exchangeNothing({ ...config, clientKeys: [key] }))) continue
     const message = `refuses the key that signs, ${nameOf(first)}, but accepts ${nameOf(key)}`
     const advice = others.includes(key)
       ? 'Move the second key of CLIENT_KEY to the first place, or register the first one.'
@@ -110,9 +111,8 @@ async function probeAuthentication(config: OAuth): Promise<ProbeResult> {
   const keys = clientAuth === 'private_key_jwt' ? clientKeys : []
   const [firstKey, nextKey] = keys
   if (firstKey !== undefined && nextKey !== undefined) {
-    const next = await exchangeNothing({ ...config, clientKeys: [nextKey] })
-    if (isClientRefused(next)) {
-      const message = `is a token endpoint that knows the first key of CLIENT_KEY, ${nameOf(firstKey)}, but not the second, ${nameOf(nextKey)}`
+    if (!isClientAccepted(await exchangeNothing({ ...config, clientKeys: [nextKey] }))) {
+      const message = `is a token endpoint that knows the first key of CLIENT_KEY, ${nameOf(firstKey)}, but does not accept the second, ${nameOf(nextKey)}`
       return { is: 'warning', message, advice: 'Register the second key before you move it to the first place.' }
     }
   }

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import type { ProviderOptions } from '../../sandbox/provider.ts'
 import { gatedWorld } from '../support/login/gated-provider.ts'
-import { json, logInThere, loginWorld, tokens } from '../support/login/token-endpoint.ts'
+import { json, logInThere, loginWorld, startLogin, tokens } from '../support/login/token-endpoint.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { logIn, testServer } from '../support/server/world.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
@@ -66,7 +66,7 @@ await test("GET /auth/callback: the log has the provider's description of a refu
   ] as const) {
     endpoint.behaviour = behaviour
     t.match((await logInThere(world)).url.searchParams.get('auth_error'), error)
-    t.match(failed().at(-1), { error, cause: { code } })
+    t.match(failed().at(-1), { error, cause: { code: `provider:${code}` } })
     t.equal(failed().at(-1)?.['description'], description)
   }
   endpoint.behaviour = tokens({ token_type: 'DPoP' })
@@ -86,6 +86,15 @@ await test("GET /auth/callback: the log has the provider's description of a refu
   t.ok((cause?.message.length ?? 501) <= 500)
 })
 
+await test('GET /auth/callback: an error of a link that is named like one of the system raises no alarm about this process', async (t) => {
+  const world = await loginWorld(t)
+  const login = await startLogin(world)
+  await login.finish({ error: 'EMFILE' })
+  const line = world.server.log.find(({ audit }) => audit === 'login_failed')
+  t.match(line, { level: 40, cause: { message: 'the provider returned EMFILE' } })
+  t.notOk(world.server.log.some(({ level }) => Number(level) >= 50))
+})
+
 await test('A refused refresh is logged with the description of the provider, and without the refresh token that it quotes', async (t) => {
   const upstream = await rawUpstream(t)
   const world = await loginWorld(t, { settings: { API_URL: upstream.url } })
@@ -98,7 +107,7 @@ await test('A refused refresh is logged with the description of the provider, an
   t.equal(call.status, 401)
   t.match(
     server.log.find(({ audit }) => audit === 'refresh_refused'),
-    { cause: { code: 'invalid_grant', message: 'the provider returned invalid_grant: … is used up' } },
+    { cause: { code: 'provider:invalid_grant', message: 'the provider returned invalid_grant: … is used up' } },
   )
   t.notMatch(JSON.stringify(server.log), /the-refresh-token/)
 })

@@ -200,6 +200,20 @@ await test("--check names the difference between this machine's clock and the pr
   t.match(await without(), [/refuses this client \(invalid_client\) \|/, /^clock warning/], 'a secret knows no time')
 })
 
+await test('--check does not take a key for accepted because the provider is too busy to look at it', async (t) => {
+  const endpoint = await tokenEndpoint(t)
+  const keys = [newClientKey('P-256'), newClientKey('P-384')].map(({ pem }) => pem).join('')
+  const settings = { AUTH_URL: endpoint.url, ISSUER: endpoint.url, CLIENT_AUTH: 'private_key_jwt', CLIENT_KEY: keys }
+  endpoint.behaviour = (request, response, form) => {
+    const isFirst = endpoint.forms.length === 1
+    json({ error: 'invalid_client' }, isFirst ? 401 : 429)(request, response, form)
+  }
+  t.match(
+    (await check(settings))[0],
+    /^AUTH_URL failed: .* refuses this client \(invalid_client\) with kid .* and with kid /,
+  )
+})
+
 await test('--check compares no clock with a response from a cache, or without a date', async (t) => {
   const endpoint = await tokenEndpoint(t)
   endpoint.behaviour = json({ error: 'invalid_grant' }, 400)

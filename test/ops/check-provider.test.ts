@@ -41,7 +41,7 @@ await test('--check: a discovered provider with a key, pushed requests and iss i
     /^REVOCATION_URL ok: .* accepts connections$/,
   ])
   const rotating = await check({ ...settings, CLIENT_KEY: key.pem + next.pem })
-  const unknown = `knows the first key of CLIENT_KEY, ${first}, but not the second, ${second}$`
+  const unknown = `knows the first key of CLIENT_KEY, ${first}, but does not accept the second, ${second}$`
   t.match(rotating[1], new RegExp(`^AUTH_URL warning: .* ${unknown}`))
   const early = await check({ ...settings, CLIENT_KEY: next.pem + key.pem })
   t.match(early[1], new RegExp(`^AUTH_URL failed: .* refuses the key that signs, ${second}, but accepts ${first}$`))

@@ -21,7 +21,7 @@ export function watchForMoves(config: ProviderConfig, log: FastifyBaseLogger): (
     const endpoint = endpoints.get(url)
     if (endpoint === undefined || !asked.allows(1)) return
     log.warn({ endpoint }, 'a discovered endpoint of the provider responds 404: endpoints may have moved: restart')
-    void compare(config, log)
+    compare(config, log).catch((err: unknown) => log.error({ err }, 'the metadata of the provider was not compared'))
   }
 }
 

@@ -34,7 +34,7 @@ export function clockResult(difference: ClockDifference | undefined): ProbeResul
     const message = `has the time of this machine (${Math.abs(difference)} s apart, ${TOLERANCE_SECONDS} s are tolerated)`
     return { is: 'ok', message }
   }
-  const message = `has another time: ${clockText(difference)}, and more than ${TOLERANCE_SECONDS} s make it refuse what a key signs`
+  const message = `has another time: ${clockText(difference)}; above ${TOLERANCE_SECONDS} s it may refuse what a key signs`
   return { is: 'warning', message, advice: 'Synchronize the clock of this machine (NTP), or tell the provider.' }
 }
 

@@ -15,6 +15,7 @@ import { registerStaticPages } from './http/static-pages.ts'
 import { openBudget } from './upstream/open-budget.ts'
 import { createRestClients } from './upstream/rest-clients.ts'
 import { Provider } from './oauth/provider.ts'
+import type { ProviderObserver } from './oauth/provider-traffic.ts'
 import { Envelope, Sessions } from './sessions/index.ts'
 import type { Controls } from './controls/controls.ts'
 import { callbackRoute } from './login/callback-route.ts'
@@ -72,7 +73,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const opening = new AbortController()
   if (budget !== undefined) server.addHook('onReady', () => budget.opened(opening.signal))
   const clients = createRestClients(config.upstream, budget)
-  const provider = new Provider(config.oauth, metrics.provider)
+  const provider = new Provider(config.oauth, await providerObserver(config, metrics.provider, log))
   metrics.provider.isCircuitOpen = () => provider.circuit.isOpen
   const envelope = new Envelope(config.secrets)
   // Sessions renew access tokens shortly before they expire: once for all instances, under a lock in the store.
@@ -139,6 +140,17 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       flushBoundedLines(log)
     },
   }
+}
+
+/** Nothing that asks the provider for its metadata again is loaded where the settings name every endpoint. */
+async function providerObserver(
+  { oauth }: Config,
+  metrics: ProviderObserver,
+  log: FastifyBaseLogger,
+): Promise<ProviderObserver> {
+  if (oauth.discovered.length === 0) return metrics
+  const { watchForMoves } = await import('./oauth/moved-endpoints.ts')
+  return { asked: (...asked) => metrics.asked(...asked), missing: watchForMoves(oauth, log) }
 }
 
 /** Nothing of the controls is loaded where operators have no token to change them. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { feedConfig } from './feed.ts'
 import { idempotencyConfig } from './idempotency.ts'
-import { providerChecks, providerConfig } from './provider.ts'
+import { DISCOVERED_ENDPOINTS, providerChecks, providerConfig } from './provider.ts'
 import { crossChecks, isProduction, settingWarnings, workerCount } from './setting-checks.ts'
 import { isOn, seconds, splitList } from './setting-formats.ts'
 import type { SettingProblem, SettingRule } from './setting-rule.ts'
@@ -23,6 +23,13 @@ export class ConfigError extends Error {
 
 /** The parsed settings. Durations are milliseconds, sizes bytes, addresses without a trailing slash. */
 export type Config = ReturnType<typeof parse>
+
+/** What a worker learns from its supervisor and from no setting. */
+interface Inherited {
+  /** Whether this process, or its supervisor, has a token of operators. */
+  readonly hasOperators: boolean
+  readonly discovered: string | undefined
+}
 
 /**
  * Reads the settings from an environment.
@@ -45,7 +52,8 @@ export function readConfig(
     )
   }
   const hasOperators = settings.OPS_TOKEN !== undefined || raw[SUPERVISED] !== undefined
-  return parse(settings as Settings, [...misspelt, ...settingsWithoutEffect(raw)], hasOperators)
+  const inherited = { hasOperators, discovered: raw[DISCOVERED_ENDPOINTS] }
+  return parse(settings as Settings, [...misspelt, ...settingsWithoutEffect(raw)], inherited)
 }
 
 /** Whether a secret is missing only because its file cannot be read, which is a problem of its own. */
@@ -145,11 +153,8 @@ function identityConfig(settings: Settings) {
   return { path, pointer, maxSessions: maxSessions === 0 ? Infinity : maxSessions }
 }
 
-/**
- * @param unread warnings about variables that nothing reads
- * @param hasOperators whether this process, or its supervisor, has a token of operators
- */
-function parse(settings: Settings, unread: readonly string[], hasOperators: boolean) {
+/** @param unread warnings about variables that nothing reads */
+function parse(settings: Settings, unread: readonly string[], { hasOperators, discovered }: Inherited) {
   const publicUrl = new URL(settings.PUBLIC_URL).origin
   const production = isProduction(publicUrl)
   const frontendUrl = new URL(settings.FRONTEND_URL ?? publicUrl).origin
@@ -209,7 +214,7 @@ function parse(settings: Settings, unread: readonly string[], hasOperators: bool
       relayStoreGraceMs: seconds(settings.RELAY_STORE_GRACE_SECONDS),
     },
     oauth: {
-      ...providerConfig(settings),
+      ...providerConfig(settings, discovered),
       redirectUri: `${publicUrl}/auth/callback`,
       scope: settings.OAUTH_SCOPE,
       legacyAppId: settings.LEGACY_APP_ID,

@@ -17,6 +17,9 @@ const PUBLIC_CLIENT =
 /** How the token endpoint may learn that a request is this client's (RFC 7591 §2, token_endpoint_auth_method). */
 const CLIENT_AUTH_METHODS = ['none', 'client_secret_post', 'client_secret_basic', 'private_key_jwt'] as const
 
+/** Tells a worker which endpoints its supervisor has discovered. It is set by no operator. */
+export const DISCOVERED_ENDPOINTS = 'SUPERVISOR_DISCOVERED_ENDPOINTS'
+
 /** The settings of the OAuth 2.0 provider, beside AUTH_URL and CLIENT_ID. */
 export const providerRules = {
   CLIENT_AUTH: {
@@ -63,8 +66,8 @@ export type ProviderConfig = ReturnType<typeof providerConfig>
 /** The endpoints that the settings name. They take precedence over discovered ones. */
 export type NamedEndpoints = ReturnType<typeof namedEndpoints>
 
-/** Reads the settings of the provider. */
-export function providerConfig(settings: ProviderSettings) {
+/** Reads the settings of the provider. @param discovered the value of {@link DISCOVERED_ENDPOINTS} */
+export function providerConfig(settings: ProviderSettings, discovered = '') {
   const { ISSUER, CLIENT_SECRET } = settings
   const authUrl = settings.AUTH_URL.replace(/\/+$/, '')
   const named = namedEndpoints(settings)
@@ -87,6 +90,8 @@ export function providerConfig(settings: ProviderSettings) {
     clientKeys: parseClientKeys(settings.CLIENT_KEY ?? '') ?? [],
     /** The endpoints that have a setting, if the others must be discovered before the server starts. */
     discovery: isOn(settings.DISCOVERY) ? named : undefined,
+    /** The endpoints that were discovered, in this process or in its supervisor. */
+    discovered: discovered.split(',').filter((name): name is keyof NamedEndpoints => name in named),
   }
 }
 

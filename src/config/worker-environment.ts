@@ -1,5 +1,6 @@
 import { serializeClientKeys } from './client-key.ts'
 import type { Config } from './config.ts'
+import { DISCOVERED_ENDPOINTS } from './provider.ts'
 import { SECRET_SETTINGS, SUPERVISED } from './settings.ts'
 
 /**
@@ -22,6 +23,7 @@ export function workerEnvironment({ oauth, ops, secrets, redisUrl }: Config): Re
     ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])),
     [SUPERVISED]: ops.token === undefined ? '' : 'true',
     DISCOVERY: '',
+    [DISCOVERED_ENDPOINTS]: oauth.discovered.join(','),
     AUTHORIZATION_URL: oauth.authorizationUrl,
     TOKEN_URL: oauth.tokenUrl,
     PAR_URL: oauth.parUrl ?? '',

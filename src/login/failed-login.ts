@@ -5,6 +5,7 @@ import { loggedAddress, sourceOf } from '../http/requester.ts'
 import { audit, auditBounded } from '../telemetry/audit/audit.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
+import { ProviderRefusal } from '../oauth/grant-outcome.ts'
 import { failureUrl, type AuthError, type Flow } from './return-to.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import type { LoginTicket } from './login-transactions.ts'
@@ -53,7 +54,7 @@ export async function failLogin(callback: Callback, failure: LoginFailure): Prom
     error,
     reason,
     flow: known?.flow,
-    description: descriptionOf(query),
+    description: descriptionOf(query) ?? (cause instanceof ProviderRefusal ? cause.description : undefined),
     client: loggedAddress(request.ip),
   }
   // Only the token endpoint is believed when it says invalid_client, and then the operator must act.

@@ -5,6 +5,7 @@ import { callerOf, requesterOf } from '../http/requester.ts'
 import { newSessionId, recordOf, saveNewSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
 import { failLogin, type Callback } from './failed-login.ts'
+import { warnOfNarrowScope } from './granted-scope.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import type { LoginCookie } from './login-cookies.ts'
 import type { LoginOutcome } from './login-record.ts'
@@ -32,6 +33,7 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   const { metrics } = deps
   const { flow, returnTo, attributed } = ticket.transaction
   if (grant.lifetimeGuessed) logFailure(request.log, 'the provider named no usable expires_in')
+  warnOfNarrowScope(request.log, deps.config.scope, grant)
   const subject = await deps.subjects?.identity.ask(grant.accessToken, request)
   const finished = await makeSession(login, subject).catch((error: unknown) => {
     deps.sessions.revoke(grant)

@@ -41,6 +41,11 @@ export function endpointsOf(metadata: ServerMetadata, config: ProviderConfig): D
   if (Array.isArray(challenges) && !challenges.includes('S256')) {
     throw new DocumentFault('is a provider without PKCE by S256 (code_challenge_methods_supported)')
   }
+  if (metadata.require_signed_request_object === true) {
+    throw new DocumentFault(
+      'is a provider that demands signed request objects (require_signed_request_object), which this server does not make',
+    )
+  }
   const read = (endpoint: Endpoint): string | undefined => endpointOf(endpoint, metadata, config)
   const demand = (endpoint: Endpoint): string => {
     const url = read(endpoint)
@@ -59,13 +64,16 @@ export function endpointsOf(metadata: ServerMetadata, config: ProviderConfig): D
     parUrl: isPushRequired ? demand('pushed_authorization_request_endpoint') : config.discovery?.parUrl,
     revocationUrl: read('revocation_endpoint'),
     discovery: undefined,
+    discovered: [],
   }
+  const names = ['authorizationUrl', 'tokenUrl', 'parUrl', 'revocationUrl'] as const
+  const discovered = names.filter((name) => config.discovery?.[name] === undefined && provider[name] !== undefined)
   if (isInQuery(provider.authorizationUrl, config.authorizationParams)) {
     throw new DocumentFault(
       'has metadata whose authorization_endpoint has a parameter of AUTHORIZATION_PARAMS in its query',
     )
   }
-  return { provider, warnings: authenticationWarnings(metadata, config) }
+  return { provider: { ...provider, discovered }, warnings: authenticationWarnings(metadata, config) }
 }
 
 /** An endpoint as the settings or else the metadata name it. */
@@ -87,9 +95,18 @@ function endpointOf(endpoint: Endpoint, metadata: ServerMetadata, config: Provid
   )
 }
 
-function authenticationWarnings(metadata: ServerMetadata, { clientAuth }: ProviderConfig): string[] {
-  const { token_endpoint_auth_methods_supported: methods } = metadata
-  if (!Array.isArray(methods) || methods.includes(clientAuth)) return []
-  const offered = methods.filter((method) => /^\w{1,64}$/.test(method)).join(', ')
-  return [`CLIENT_AUTH is ${clientAuth}, but the metadata of the provider offers only: ${offered}`]
+function authenticationWarnings(metadata: ServerMetadata, { clientAuth, clientKeys }: ProviderConfig): string[] {
+  const {
+    token_endpoint_auth_methods_supported: methods,
+    token_endpoint_auth_signing_alg_values_supported: algorithms,
+  } = metadata
+  const wanted: [setting: string, value: string, offered: unknown][] = [['CLIENT_AUTH', clientAuth, methods]]
+  for (const { id, algorithm } of clientAuth === 'private_key_jwt' ? clientKeys : []) {
+    wanted.push([`The algorithm of CLIENT_KEY ${id}`, algorithm, algorithms])
+  }
+  return wanted.flatMap(([setting, value, offered]) => {
+    if (!Array.isArray(offered) || offered.includes(value)) return []
+    const shown = offered.filter((name) => /^\w{1,64}$/.test(String(name))).join(', ')
+    return [`${setting} is ${value}, but the metadata of the provider offers only: ${shown}`]
+  })
 }

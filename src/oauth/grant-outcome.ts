@@ -32,16 +32,22 @@ export type FailedOutcome =
 /** Why the provider refused. */
 export type RefusalCode = 'access_denied' | 'invalid_grant' | 'invalid_client' | 'login_failed'
 
-/** Carries the provider's error code (RFC 6749 §5.2), and nothing else of its response, into the log. */
+/** Carries the provider's error and its description (RFC 6749 §5.2), and nothing else of its response, into the log. */
 export class ProviderRefusal extends Error {
   /** The error code, or a text that says that there is none to read. */
   readonly error: string
+  /** For the log: whatever the descriptions say, refusals with one error are of one kind. Never a code of the system. */
+  readonly code: string
+  /** What the provider says about it, without the secrets of the request. */
+  readonly description: string | undefined
 
-  constructor(error: string) {
+  constructor(error: string, description?: string) {
     const readable = /^[\w.:-]{1,64}$/.test(error) ? error : 'an unreadable error'
-    super(`the provider returned ${readable}`)
+    super(`the provider returned ${readable}${description ? `: ${description}` : ''}`)
     this.name = 'ProviderRefusal'
     this.error = readable
+    this.code = `provider:${readable}`
+    this.description = description
   }
 }
 
@@ -80,10 +86,11 @@ export function callbackError(error: string): FailureCode {
 export function granted(response: client.TokenEndpointResponse, fallbackMs: number): GrantOutcome {
   const { access_token: accessToken, token_type: type, expires_in: lifetime } = response
   if (type !== 'bearer' || !TOKEN.test(accessToken)) {
+    const why = type === 'dpop' ? ': it is bound to a key (DPoP)' : ''
     return {
       is: 'refused',
       code: 'login_failed',
-      cause: new Error('the access token is not a usable bearer token'),
+      cause: new Error(`the access token is not a usable bearer token${why}`),
     }
   }
   const grant: TokenGrant = {
@@ -102,7 +109,8 @@ export function translate(error: unknown): FailedOutcome {
     return failed(callbackError(error.error), new ProviderRefusal(error.error))
   }
   if (error instanceof client.ResponseBodyError) {
-    return failed(RESPONSE_ERRORS.get(error.error) ?? 'login_failed', new ProviderRefusal(error.error))
+    const { error: code, error_description: description } = error
+    return failed(RESPONSE_ERRORS.get(code) ?? 'login_failed', new ProviderRefusal(code, description))
   }
   if (error instanceof client.ClientError) {
     const { cause, code } = error

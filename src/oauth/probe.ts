@@ -1,52 +1,61 @@
 import { generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto'
-import { fetch as undiciFetch } from 'undici'
-import type { CheckResult } from '../config/setting-rule.ts'
 import type { ClientKey } from '../config/client-key.ts'
-import type { Config } from '../config/config.ts'
-import type { AuthorizationOutcome } from './authorization-requests.ts'
-import { ProviderRefusal, type GrantOutcome } from './grant-outcome.ts'
-import { isIssuer, Provider } from './provider.ts'
+import { ProviderRefusal } from './grant-outcome.ts'
+import { clockDoubt, type ClockDifference } from './probe-clock.ts'
+import {
+  CLIENT_ADVICE,
+  exchangeNothing,
+  isClientAccepted,
+  isClientRefused,
+  refusalOf,
+  REQUEST_ADVICE,
+  requestUrl,
+  type OAuth,
+  type ProbeResult,
+} from './probe-requests.ts'
 import { UnusableResponse } from './provider-response.ts'
 
-type OAuth = Config['oauth']
-
-/** The result of a probe. Its message completes a sentence that starts with the address. */
-type ProbeResult = Omit<CheckResult, 'setting'>
-
-/** A state and code that were never issued. */
-const PROBE = 'a-check-of-the-settings'
-/** A PKCE verifier (RFC 7636 §4.1). */
-const PROBE_VERIFIER = PROBE.padEnd(43, '-')
-const REDIRECT_TIMEOUT_MS = 5000
-const MAX_SHOWN = 200
-
-const CLIENT_ADVICE =
-  'Check CLIENT_ID, CLIENT_AUTH and its secret or key, and how this client is registered with the provider.'
 const ADDRESS_ADVICE = 'Check AUTH_URL: the token endpoint is AUTH_URL + /oauth2/token, unless TOKEN_URL names it.'
+const BLIND_SPOT =
+  'No check can see whether the provider wants tokens of this client to be bound to a key (DPoP, mutual TLS): try a login.'
+/** A provider may want another algorithm for the same key (RFC 7518 §3.1, RFC 9864). */
+const OTHER_ALGORITHM: Readonly<Record<string, string>> = {
+  RS256: 'PS256',
+  PS256: 'RS256',
+  Ed25519: 'EdDSA',
+  EdDSA: 'Ed25519',
+}
+/** Errors of a provider that demands proofs (RFC 9449 §5, §8). */
+const DPOP_ERRORS: ReadonlySet<string> = new Set(['invalid_dpop_proof', 'use_dpop_nonce'])
 
 /**
  * Asks the token endpoint to exchange a code that was never issued. How it refuses shows whether it is a token endpoint
- * and whether it accepts this client as authenticated.
+ * and whether it accepts this client as authenticated, by each of its keys.
+ * @param clock how far this machine's is off, if that is known
  * @throws the failure, if the endpoint could not be reached
  */
-export async function probeTokenEndpoint(config: OAuth): Promise<ProbeResult> {
+export async function probeTokenEndpoint(config: OAuth, clock?: ClockDifference): Promise<ProbeResult> {
   const outcome = await exchangeNothing(config)
   switch (outcome.is) {
     case 'granted':
       return { is: 'failed', message: 'issues tokens for a code that was never issued' }
     case 'refused': {
       const { code, cause } = outcome
-      if (code === 'invalid_client') return { is: 'failed', message: refusalOf(cause), advice: CLIENT_ADVICE }
+      if (code === 'invalid_client') return refusedClient(config, cause, clock)
       if (!(cause instanceof ProviderRefusal)) {
         const { code: fault } = cause as { code?: string }
         const why =
           fault === 'OAUTH_RESPONSE_IS_NOT_CONFORM' ? 'it refuses without an error code' : 'it accepts any request'
         return { is: 'failed', message: `is not a token endpoint: ${why}`, advice: ADDRESS_ADVICE }
       }
+      if (DPOP_ERRORS.has(cause.error)) {
+        const message = `wants tokens to be bound to a key (DPoP), so every login fails: ${cause.message}`
+        return { is: 'failed', message, advice: 'Register this client for bearer tokens: upstream takes no others.' }
+      }
       const authentication = await probeAuthentication(config)
       if (code === 'invalid_grant') return authentication
       // Refused for another reason than the code, so a login may fail, too.
-      const message = `${authentication.message}, but ${cause.message} instead of invalid_grant`
+      const message = `${authentication.message}, but instead of invalid_grant ${cause.message}`
       return { is: 'warning', message, advice: authentication.advice ?? CLIENT_ADVICE }
     }
     case 'unavailable':
@@ -62,93 +71,64 @@ export async function probePush(config: OAuth): Promise<ProbeResult> {
       return { is: 'ok', message: 'accepts pushed authorization requests' }
     case 'refused': {
       const { code, cause } = outcome
-      const message = code === 'invalid_client' ? refusalOf(cause) : `refuses the request: ${(cause as Error).message}`
-      return { is: 'failed', message, advice: CLIENT_ADVICE }
+      if (code === 'invalid_client') return { is: 'failed', message: refusalOf(cause), advice: CLIENT_ADVICE }
+      const message = `refuses the request, so every login fails: ${(cause as Error).message}`
+      return { is: 'failed', message, advice: REQUEST_ADVICE }
     }
     case 'unavailable':
       return { is: 'failed', message: `is not an endpoint for pushed requests: ${faultOf(outcome.cause)}` }
   }
 }
 
-/**
- * Makes an authorization request with an unknown response_type, which the provider refuses by a redirect to this client
- * (RFC 6749 §4.1.2.1), and looks at its `iss`. Nothing is left behind at the provider.
- * @returns undefined if it cannot be seen and the settings do not depend on it
- */
-export async function probeIssuer(config: OAuth): Promise<ProbeResult | undefined> {
-  const callback = await refusedRequest(config).catch(() => undefined)
-  if (callback === undefined) {
-    const message = 'does not redirect a wrong request to this client, so the iss of its callbacks could not be checked'
-    return config.isIssuerNamed || config.issuerRequired ? { is: 'warning', message } : undefined
+/** Why the provider refuses this client: the clock, the first key where the second is known, the algorithm, or all of it. */
+async function refusedClient(config: OAuth, cause: unknown, clock?: ClockDifference): Promise<ProbeResult> {
+  const [first, ...others] = config.clientKeys
+  if (config.clientAuth !== 'private_key_jwt' || first === undefined) {
+    return { is: 'failed', message: refusalOf(cause), advice: CLIENT_ADVICE }
   }
-  const [issuer, ...more] = callback.getAll('iss')
-  if (issuer === undefined) {
-    if (!config.issuerRequired) return { is: 'ok', message: 'sends callbacks without iss' }
-    return { is: 'failed', message: 'sends callbacks without iss, so every login fails (ISSUER_REQUIRED)' }
+  const tried = [first, ...others, ...[first, ...others].flatMap(withOtherAlgorithm)]
+  for (const key of tried.slice(1)) {
+    if (!isClientAccepted(await exchangeNothing({ ...config, clientKeys: [key] }))) continue
+    const message = `refuses the key that signs, ${nameOf(first)}, but accepts ${nameOf(key)}`
+    const advice = others.includes(key)
+      ? 'Move the second key of CLIENT_KEY to the first place, or register the first one.'
+      : `Write CLIENT_KEY as a JWK with "alg": "${key.algorithm}".`
+    return { is: 'failed', message, advice }
   }
-  if (more.length === 0 && isIssuer(config, issuer)) return { is: 'ok', message: 'sends callbacks with the right iss' }
-  const message = `sends callbacks with another iss, so every login fails: ${JSON.stringify(issuer.slice(0, MAX_SHOWN))}`
-  return { is: 'failed', message, advice: 'Set ISSUER to exactly this, if it is your provider.' }
+  const message = `${refusalOf(cause)} with ${[first, ...others].map(nameOf).join(' and with ')}`
+  const doubt = clockDoubt(clock)
+  if (doubt === undefined) return { is: 'failed', message, advice: CLIENT_ADVICE }
+  const advice = 'What a key signs is good for a minute: synchronize the clocks first, then check again.'
+  return { is: 'failed', message: `${message}, but ${doubt}, so the keys may be right`, advice }
 }
 
 /** A token endpoint that refuses the code has accepted the client, unless it looks at the code first. */
 async function probeAuthentication(config: OAuth): Promise<ProbeResult> {
   const { clientAuth, clientKeys } = config
-  if (clientAuth === 'none') return { is: 'ok', message: 'is a token endpoint that knows this client' }
-  const [, nextKey] = clientKeys
-  if (clientAuth === 'private_key_jwt' && nextKey !== undefined) {
-    const next = await exchangeNothing({ ...config, clientKeys: [nextKey] })
-    if (isClientRefused(next)) {
-      const message = 'is a token endpoint that knows the first key of CLIENT_KEY, but not the second'
+  if (clientAuth === 'none') {
+    return { is: 'ok', message: 'is a token endpoint that knows this client', advice: BLIND_SPOT }
+  }
+  const keys = clientAuth === 'private_key_jwt' ? clientKeys : []
+  const [firstKey, nextKey] = keys
+  if (firstKey !== undefined && nextKey !== undefined) {
+    if (!isClientAccepted(await exchangeNothing({ ...config, clientKeys: [nextKey] }))) {
+      const message = `is a token endpoint that knows the first key of CLIENT_KEY, ${nameOf(firstKey)}, but does not accept the second, ${nameOf(nextKey)}`
       return { is: 'warning', message, advice: 'Register the second key before you move it to the first place.' }
     }
   }
   if (isClientRefused(await exchangeNothing(withWrongCredential(config)))) {
-    return { is: 'ok', message: `is a token endpoint that accepts this client as authenticated (${clientAuth})` }
+    const how = [clientAuth, ...keys.map(nameOf)].join(', ')
+    const message = `is a token endpoint that accepts this client as authenticated (${how})`
+    return { is: 'ok', message, advice: BLIND_SPOT }
   }
   const message = `is a token endpoint, but does not refuse a wrong credential either (${clientAuth})`
   const advice = 'It may look at the code first, or this client may be registered as a public one.'
   return { is: 'warning', message, advice }
 }
 
-function exchangeNothing(config: OAuth): Promise<GrantOutcome> {
-  return withProvider({ ...config, issuerRequired: false }, (provider) =>
-    provider.exchange(`code=${PROBE}&state=${PROBE}`, PROBE, PROBE_VERIFIER),
-  )
-}
-
-function requestUrl(config: OAuth): Promise<AuthorizationOutcome> {
-  return withProvider(config, (provider) =>
-    provider.authorizationUrl({ state: PROBE, verifier: PROBE_VERIFIER, signup: undefined }),
-  )
-}
-
-async function withProvider<Outcome>(
-  config: OAuth,
-  request: (provider: Provider) => Promise<Outcome>,
-): Promise<Outcome> {
-  const provider = new Provider(config)
-  try {
-    return await request(provider)
-  } finally {
-    await provider.close()
-  }
-}
-
-async function refusedRequest(config: OAuth): Promise<URLSearchParams | undefined> {
-  const request = await requestUrl({ ...config, parUrl: undefined })
-  if (request.is !== 'ready') return undefined
-  request.url.searchParams.set('response_type', PROBE)
-  const signal = AbortSignal.timeout(REDIRECT_TIMEOUT_MS)
-  const response = await undiciFetch(request.url, { redirect: 'manual', signal })
-  await response.body?.cancel()
-  const location = response.headers.get('location') ?? ''
-  return location.startsWith(`${config.redirectUri}?`) ? new URL(location).searchParams : undefined
-}
-
-/** “refuses this client (invalid_client)” */
-function refusalOf(cause: unknown): string {
-  return `refuses this client (${cause instanceof ProviderRefusal ? cause.error : 'invalid_client'})`
+/** “kid 2026-11 (ES256)”. Both are public. */
+function nameOf({ id, algorithm }: ClientKey): string {
+  return `kid ${id} (${algorithm})`
 }
 
 /** The fault of a response that cannot be used. @throws `failure` itself, if there was no response */
@@ -158,8 +138,9 @@ function faultOf(failure: unknown): string {
   return cause.why
 }
 
-function isClientRefused(outcome: GrantOutcome): boolean {
-  return outcome.is === 'refused' && outcome.code === 'invalid_client'
+function withOtherAlgorithm(key: ClientKey): ClientKey[] {
+  const algorithm = OTHER_ALGORITHM[key.algorithm]
+  return algorithm === undefined ? [] : [{ ...key, algorithm }]
 }
 
 function withWrongCredential(config: OAuth): OAuth {

@@ -2,6 +2,7 @@ import { retryAfterMs } from '../http/retry-after.ts'
 
 const MAX_RESPONSE_BYTES = 256 * 1024
 const MAX_LIFETIME_SECONDS = 30 * 86_400
+const MAX_DESCRIPTION = 300
 
 /** The provider's response is not that of a working endpoint. The message quotes nothing of the response. */
 export class UnusableResponse extends Error {
@@ -20,13 +21,13 @@ export class UnusableResponse extends Error {
   }
 }
 
-/** The part of a fetched response that is read. */
-export type RawResponse = Pick<Response, 'status' | 'body' | 'headers'>
+/** The part of a fetched response that is read, and the secrets of its request, none of which may reach the log. */
+export type RawResponse = Pick<Response, 'status' | 'body' | 'headers'> & { readonly secrets?: readonly string[] }
 
 /** The body is undefined if it is not a JSON object. */
 type ProviderResponse =
   | { readonly is: 'success'; readonly status: number; readonly body: Record<string, unknown> | undefined }
-  /** With the `error` of the body, and nothing else of it (RFC 6749 §5.2). */
+  /** With the `error` and the `error_description` of the body, and nothing else of it (RFC 6749 §5.2). */
   | { readonly is: 'refusal'; readonly refusal: Response }
 
 /**
@@ -34,18 +35,19 @@ type ProviderResponse =
  * @throws UnusableResponse on a 5xx, a 429, a redirect, a body that is too large, and a 4xx that is not a JSON object
  */
 export async function readProviderResponse(response: RawResponse): Promise<ProviderResponse> {
-  const { status, headers } = response
+  const { status, headers, secrets = [] } = response
   const text = await boundedText(response)
   if (status === 429) {
     throw new UnusableResponse(`status ${status}`, status, retryAfterMs(headers.get('retry-after')) ?? 0)
   }
   if (status >= 500 || (status >= 300 && status < 400)) throw new UnusableResponse(`status ${status}`, status)
   const body = parsedObject(text)
-  // A 401 always concerns the client (RFC 6749 §5.2), even if its body and its challenge do not say so.
-  if (status === 401) return refusal(status, body?.['error'] ?? 'invalid_client')
   if (status < 400) return { is: 'success', status, body }
-  if (body === undefined) throw new UnusableResponse(`status ${status}, not a JSON object`, status)
-  return refusal(status, body['error'])
+  const said = body?.['error'] === undefined ? (dpopChallenge(headers) ?? body) : body
+  // A 401 always concerns the client (RFC 6749 §5.2), even if neither its body nor its challenge says more.
+  if (status === 401) return refusal(status, { ...said, error: said?.['error'] ?? 'invalid_client' }, secrets)
+  if (said === undefined) throw new UnusableResponse(`status ${status}, not a JSON object`, status)
+  return refusal(status, said, secrets)
 }
 
 /**
@@ -96,8 +98,27 @@ export function parsedObject(text: string): Record<string, unknown> | undefined 
   }
 }
 
-function refusal(status: number, error: unknown): { is: 'refusal'; refusal: Response } {
-  return { is: 'refusal', refusal: Response.json({ error }, { status }) }
+function refusal(
+  status: number,
+  { error, error_description: description }: Record<string, unknown>,
+  secrets: readonly string[],
+): { is: 'refusal'; refusal: Response } {
+  const readable = typeof description === 'string' ? withoutSecrets(description, secrets) : undefined
+  return { is: 'refusal', refusal: Response.json({ error, error_description: readable }, { status }) }
+}
+
+/** The error of a challenge for DPoP (RFC 9449 §7.1), which some providers send without a body that says it. */
+function dpopChallenge(headers: Headers): Record<string, string> | undefined {
+  const [, parameters = ''] = /(?:^|,)\s*DPoP\s(.*)/is.exec(headers.get('www-authenticate') ?? '') ?? []
+  const read = (name: string): string | undefined => new RegExp(`\\b${name}="([^"]*)"`, 'i').exec(parameters)?.[1]
+  const [error, description] = [read('error'), read('error_description')]
+  return error === undefined ? undefined : { error, ...(description && { error_description: description }) }
+}
+
+/** A text of the provider for the log: of one line, of bounded length, and with the secrets that it quotes blacked out. */
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  const shown = secrets.reduce((rest, secret) => rest.replaceAll(secret, '…'), text)
+  return shown.replaceAll(/[\p{Cc}\s]+/gu, ' ').slice(0, MAX_DESCRIPTION)
 }
 
 /** A usable lifetime in seconds; some providers send the number as a string. */

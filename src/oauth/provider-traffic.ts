@@ -8,6 +8,10 @@ import { UnusableResponse, type RawResponse } from './provider-response.ts'
 /** Timeout of a request to the provider, including the response body. */
 export const PROVIDER_TIMEOUT_MS = 9_000
 
+/** The parameters of a request that are secret, or become so. */
+const SECRET_PARAMETERS = ['code', 'code_verifier', 'state', 'refresh_token', 'token', 'client_assertion'] as const
+const MIN_SECRET = 8
+
 /** The kind of a request to the provider; a metrics label. */
 type ProviderRequest = 'push' | 'exchange' | 'refresh' | 'revoke'
 
@@ -17,6 +21,8 @@ type ProviderOutcome = 'ok' | 'refused' | 'busy' | 'failed' | 'timeout' | 'unrea
 /** Notified of every request to the provider, once it is over. */
 export interface ProviderObserver {
   asked(request: ProviderRequest, outcome: ProviderOutcome, seconds: number): void
+  /** There is nothing at an address of the provider any more: it responds 404. */
+  missing?(url: string): void
 }
 
 /** Reads a response and normalizes it for openid-client. @throws UnusableResponse */
@@ -57,6 +63,13 @@ export class ProviderTraffic {
     return this.#agent.destroy()
   }
 
+  /** What the response to a form must not bring into the log. A short value would black out common words. */
+  #secretsOf({ body }: { readonly body?: unknown }): string[] {
+    const form = body instanceof URLSearchParams ? body : new URLSearchParams()
+    const secrets = [this.#config.clientSecret, ...SECRET_PARAMETERS.map((name) => form.get(name))]
+    return secrets.filter((secret): secret is string => (secret?.length ?? 0) >= MIN_SECRET)
+  }
+
   #fetchFor(request: ProviderRequest, read: ResponseReader): client.CustomFetch {
     return async (url, options: object) => {
       const sentAt = performance.now()
@@ -65,7 +78,9 @@ export class ProviderTraffic {
         // Node's own fetch does not accept a dispatcher of another undici version.
         const response = await undiciFetch(url, { ...options, dispatcher: this.#agent })
         outcome = outcomeOf(response)
-        return await read(response)
+        const { status, headers, body } = response
+        if (status === 404) this.#observer?.missing?.(url)
+        return await read({ status, headers, body, secrets: this.#secretsOf(options) })
       } catch (error) {
         outcome = failureOf(error)
         throw error

@@ -66,7 +66,7 @@ export class Revocations {
 
 function failureOf(error: unknown): Pick<RevocationFailure, 'status' | 'cause'> {
   if (error instanceof client.ResponseBodyError) {
-    return { status: error.status, cause: new ProviderRefusal(error.error) }
+    return { status: error.status, cause: new ProviderRefusal(error.error, error.error_description) }
   }
   const inner = error instanceof client.ClientError ? error.cause : undefined
   return { status: inner instanceof UnusableResponse ? inner.status : undefined, cause: error }

@@ -1,11 +1,11 @@
 import type { CheckResult } from '../config/setting-rule.ts'
-import type { Config } from '../config/config.ts'
 import { discover } from '../oauth/discovery.ts'
 import { UnusableResponse } from '../oauth/provider-response.ts'
-import { probeIssuer, probePush, probeTokenEndpoint } from '../oauth/probe.ts'
+import { probePush, probeTokenEndpoint } from '../oauth/probe.ts'
+import { probeAuthorization } from '../oauth/probe-authorization.ts'
+import { clockDifference, clockResult } from '../oauth/probe-clock.ts'
+import type { OAuth } from '../oauth/probe-requests.ts'
 import { connect, reach } from './reach.ts'
-
-type OAuth = Config['oauth']
 
 /** Checks the provider: its metadata, if that is to be discovered, and then every endpoint. */
 export async function checkProvider(oauth: OAuth): Promise<CheckResult[]> {
@@ -33,19 +33,43 @@ export async function checkProvider(oauth: OAuth): Promise<CheckResult[]> {
 }
 
 async function checkEndpoints(oauth: OAuth): Promise<CheckResult[]> {
-  const { authUrl, tokenUrl, authorizationUrl, parUrl, revocationUrl } = oauth
-  const isDefault = tokenUrl.startsWith(`${authUrl}/`)
+  const { parUrl, revocationUrl } = oauth
   const results = await Promise.all([
-    reach(isDefault ? 'AUTH_URL' : 'TOKEN_URL', tokenUrl, () => probeTokenEndpoint(oauth)),
+    checkToken(oauth),
     parUrl === undefined ? [] : reach('PAR_URL', parUrl, () => probePush(oauth)),
-    checkIssuer(oauth, authorizationUrl),
+    checkAuthorization(oauth),
     revocationUrl === undefined ? [] : reach('REVOCATION_URL', revocationUrl, connect),
   ])
   return results.flat()
 }
 
-async function checkIssuer(oauth: OAuth, authorizationUrl: string): Promise<CheckResult[]> {
-  const result = await probeIssuer(oauth)
-  if (result === undefined) return []
-  return [{ ...result, setting: 'ISSUER', message: `${new URL(authorizationUrl).origin} ${result.message}` }]
+/** Checks the token endpoint, which tells its time first. If it cannot be reached, that is said once. */
+async function checkToken(oauth: OAuth): Promise<CheckResult[]> {
+  const { authUrl, tokenUrl } = oauth
+  const setting = tokenUrl.startsWith(`${authUrl}/`) ? 'AUTH_URL' : 'TOKEN_URL'
+  let difference: number | undefined
+  const clock = await reach('clock', tokenUrl, async () => {
+    difference = await clockDifference(tokenUrl)
+    return clockResult(difference)
+  })
+  const token = await reach(setting, tokenUrl, () => probeTokenEndpoint(oauth, difference))
+  return clock.is === 'failed' ? [token] : [token, clock]
+}
+
+/** Checks the endpoint to which browsers are sent. This machine may be unable to reach it. */
+async function checkAuthorization(oauth: OAuth): Promise<CheckResult[]> {
+  const { authUrl, authorizationUrl, tokenUrl } = oauth
+  const { origin } = new URL(authorizationUrl)
+  const setting = authorizationUrl.startsWith(`${authUrl}/`) ? 'AUTH_URL' : 'AUTHORIZATION_URL'
+  try {
+    const { request, issuer } = await probeAuthorization(oauth)
+    return [[setting, request] as const, ['ISSUER', issuer] as const].flatMap(([setting, result]) =>
+      result === undefined ? [] : [{ ...result, setting, message: `${origin} ${result.message}` }],
+    )
+  } catch {
+    // The line about the token endpoint says it already.
+    if (origin === new URL(tokenUrl).origin) return []
+    const message = `${origin} cannot be reached from here, so whether it accepts this client could not be checked`
+    return [{ is: 'warning', setting, message, advice: 'If browsers can reach it, try a login.' }]
+  }
 }

@@ -35,8 +35,8 @@ export async function check(config: Config, print: (line: string) => void): Prom
     ...results.flat(),
   ]
   for (const { is, setting, message, advice } of all) {
-    print(`${is.padEnd(8)} ${setting.padEnd(15)} ${message}`)
-    if (advice !== undefined) print(`${' '.repeat(25)}${advice}`)
+    print(`${is.padEnd(8)} ${setting.padEnd(17)} ${message}`)
+    if (advice !== undefined) print(`${' '.repeat(27)}${advice}`)
   }
   return all.some(({ is }) => is === 'failed') ? EXIT.unavailable : 0
 }

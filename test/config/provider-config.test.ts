@@ -136,7 +136,12 @@ await test('Workers read the same provider from their environment as their super
   const config = readConfig(settings)
   const discovered = {
     ...config,
-    oauth: { ...config.oauth, tokenUrl: 'http://127.0.0.1:1/found', discovery: undefined },
+    oauth: {
+      ...config.oauth,
+      tokenUrl: 'http://127.0.0.1:1/found',
+      discovery: undefined,
+      discovered: ['tokenUrl' as const],
+    },
   }
   const worker = readConfig({ ...settings, DISCOVERY: 'true', ...workerEnvironment(discovered) }).oauth
   const ids = (keys: typeof worker.clientKeys): string[] => keys.map(({ id }) => id)

@@ -79,6 +79,7 @@ const outcomes: readonly (readonly [response: string, Behaviour, error: string])
   ['an access_token that is not a string', tokens({ access_token: 7 }), 'login_failed'],
   ['no token_type', tokens({ token_type: undefined }), 'login_failed'],
   ['another token_type', tokens({ token_type: 'mac' }), 'login_failed'],
+  ['a token that is bound to a key', tokens({ token_type: 'DPoP' }), 'login_failed'],
   ['token_type DPoP', tokens({ token_type: 'DPoP' }), 'login_failed'],
   ['a token_type that is not a string', tokens({ token_type: ['Bearer'] }), 'login_failed'],
   ['status 202', json({ access_token: 'x', token_type: 'Bearer' }, 202), 'login_failed'],

@@ -10,6 +10,7 @@ import {
   type MetadataResponse,
   type MetadataServer,
 } from '../support/login/metadata-server.ts'
+import { newClientKey } from '../support/login/client-keys.ts'
 import { ALONE } from '../support/server/settings.ts'
 
 interface DiscoveryWorld {
@@ -136,6 +137,7 @@ await test('discover refuses endpoints that are no plain addresses, and metadata
     [{ authorization_endpoint: null }, /without authorization_endpoint: name it in AUTHORIZATION_URL$/],
     [{ require_pushed_authorization_requests: true }, /without pushed_authorization_request_endpoint/],
     [{ code_challenge_methods_supported: ['plain'] }, /without PKCE by S256/],
+    [{ require_signed_request_object: true }, /^is a provider that demands signed request objects/],
   ] as const) {
     t.match(refusal(await outcome(issuer.metadata(metadata))), expected)
   }
@@ -177,7 +179,7 @@ await test('discover demands iss in callbacks if the provider says that it sends
   t.equal(found(await outcome(issuer.metadata(), { ISSUER_REQUIRED: 'true' }))?.issuerRequired, true)
 })
 
-await test('discover warns if the metadata does not offer CLIENT_AUTH', async (t) => {
+await test('discover warns if the metadata does not offer CLIENT_AUTH, or the algorithm of a key', async (t) => {
   const { issuer, outcome } = await discoveryWorld(t)
   const methods = ['client_secret_basic', '<script>', 'client_secret_post']
   const metadata = issuer.metadata({ token_endpoint_auth_methods_supported: methods })
@@ -187,6 +189,19 @@ await test('discover warns if the metadata does not offer CLIENT_AUTH', async (t
     warnings: [/CLIENT_AUTH is none.* only: client_secret_basic, client_secret_post$/],
   })
   t.match(await outcome(metadata, { CLIENT_SECRET: 'x' }), { is: 'found', warnings: [] })
+  const signed = issuer.metadata({
+    token_endpoint_auth_methods_supported: ['private_key_jwt'],
+    token_endpoint_auth_signing_alg_values_supported: ['PS256', 'ES256'],
+  })
+  const keys = [newClientKey('P-256'), newClientKey(2048)]
+  const settings = {
+    ISSUER: issuer.url,
+    CLIENT_AUTH: 'private_key_jwt',
+    CLIENT_KEY: keys.map(({ pem }) => pem).join(''),
+  }
+  t.match(await outcome(signed, settings), {
+    warnings: [new RegExp(`CLIENT_KEY ${String(keys[1]?.publicJwk['kid'])} is RS256.* only: PS256, ES256$`)],
+  })
 })
 
 await test('discover refuses responses that are no metadata, and follows no redirect', async (t) => {

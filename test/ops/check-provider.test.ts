@@ -30,23 +30,47 @@ await test('--check: a discovered provider with a key, pushed requests and iss i
     CLIENT_AUTH: 'private_key_jwt',
     CLIENT_KEY: key.pem,
   }
+  const [first, second] = [key, next].map(({ publicJwk: { kid, alg } }) => `kid ${String(kid)} \\(${String(alg)}\\)`)
   t.match(await check(settings), [
     /^DISCOVERY ok: .* names every endpoint$/,
-    /^AUTH_URL ok: .* accepts this client as authenticated \(private_key_jwt\)$/,
+    new RegExp(`^AUTH_URL ok: .* accepts this client as authenticated \\(private_key_jwt, ${first}\\)$`),
+    /^clock ok: .* has the time of this machine \([01] s apart, 30 s are tolerated\)$/,
     /^PAR_URL ok: .* accepts pushed authorization requests$/,
+    /^AUTH_URL ok: .* accepts the authorization requests of this client$/,
     /^ISSUER ok: .* sends callbacks with the right iss$/,
     /^REVOCATION_URL ok: .* accepts connections$/,
   ])
   const rotating = await check({ ...settings, CLIENT_KEY: key.pem + next.pem })
-  t.match(rotating[1], /^AUTH_URL warning: .* knows the first key of CLIENT_KEY, but not the second$/)
+  const unknown = `knows the first key of CLIENT_KEY, ${first}, but does not accept the second, ${second}$`
+  t.match(rotating[1], new RegExp(`^AUTH_URL warning: .* ${unknown}`))
+  const early = await check({ ...settings, CLIENT_KEY: next.pem + key.pem })
+  t.match(early[1], new RegExp(`^AUTH_URL failed: .* refuses the key that signs, ${second}, but accepts ${first}$`))
   const wrong = await check({ ...settings, CLIENT_KEY: next.pem })
-  t.match(wrong[1], /^AUTH_URL failed: .* refuses this client \(invalid_client\)$/)
-  t.match(wrong[2], /^PAR_URL failed: .* refuses this client \(invalid_client\)$/)
+  t.match(wrong[1], new RegExp(`^AUTH_URL failed: .* refuses this client \\(invalid_client: .*\\) with ${second}$`))
+  t.match(wrong[3], /^PAR_URL failed: .* refuses this client \(invalid_client: .*\)$/)
+  t.equal(wrong.length, 6, 'whether a request is accepted that cannot be pushed is not said')
   const plain = { ...settings, DISCOVERY: 'false', ISSUER: `${provider.url}/`, PAR_URL: `${provider.url}/oauth2/none` }
   const lines = await check(plain)
-  t.match(lines[1], /^PAR_URL failed: .* is not an endpoint for pushed requests/)
-  t.match(lines[2], new RegExp(`^ISSUER failed: .* another iss, so every login fails: "${provider.url}"$`))
-  t.notMatch([...rotating, ...wrong, ...lines].join(), /BEGIN|"d"/)
+  t.match(lines[2], /^PAR_URL failed: .* is not an endpoint for pushed requests/)
+  t.match(lines[3], new RegExp(`^ISSUER failed: .* another iss, so every login fails: "${provider.url}"$`))
+  t.notMatch([...rotating, ...early, ...wrong, ...lines].join(), /BEGIN|"d"/)
+})
+
+await test('--check: a key that the provider accepts only with another algorithm is told apart from a wrong key', async (t) => {
+  const key = newClientKey(2048)
+  const provider = await startProvider({
+    clientId: ALONE.CLIENT_ID,
+    redirectUris: [`${ALONE.PUBLIC_URL}/auth/callback`],
+    client: { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [{ ...key.publicJwk, alg: 'PS256' }] } },
+    library: { enabledJWA: { clientAuthSigningAlgValues: ['PS256', 'RS256'] } },
+  })
+  t.teardown(() => provider.close())
+  const settings = { AUTH_URL: provider.url, ISSUER: provider.url, CLIENT_AUTH: 'private_key_jwt' }
+  const [line] = await check({ ...settings, CLIENT_KEY: key.pem })
+  const kid = String(key.publicJwk['kid'])
+  t.match(line, `refuses the key that signs, kid ${kid} (RS256), but accepts kid ${kid} (PS256)`)
+  const [right] = await check({ ...settings, CLIENT_KEY: JSON.stringify({ ...key.privateJwk, alg: 'PS256' }) })
+  t.match(right, `(private_key_jwt, kid ${kid} (PS256))`)
 })
 
 await test('--check: metadata that is away, wrong or lacks the method is a line of its own', async (t) => {
@@ -60,6 +84,8 @@ await test('--check: metadata that is away, wrong or lacks the method is a line 
     /^DISCOVERY ok/,
     /^CLIENT_AUTH warning: .*only: client_secret_basic$/,
     /^AUTH_URL failed/,
+    /^clock ok/,
+    /^AUTH_URL failed: .* refuses the authorization requests of this client, so every login fails \(status 404\)$/,
   ])
 })
 
@@ -69,15 +95,20 @@ await test('--check: a token endpoint that takes any credential, and one that lo
   endpoint.behaviour = json({ error: 'invalid_grant' }, 400)
   t.match(await check(settings), [
     /^AUTH_URL warning: .* does not refuse a wrong credential either \(client_secret_post\)$/,
+    /^clock ok/,
+    /^AUTH_URL ok: .* shows a page of its own for the authorization requests of this client$/,
   ])
-  endpoint.behaviour = json({ error: 'invalid_code' }, 403)
+  endpoint.behaviour = json({ error: 'invalid_code', error_description: 'no never-print-this\nhere' }, 403)
   const lines = await check(settings)
-  t.match(lines, [/^AUTH_URL warning: .*, but the provider returned invalid_code instead of invalid_grant$/])
+  t.match(
+    lines[0],
+    /^AUTH_URL warning: .*, but instead of invalid_grant the provider returned invalid_code: no … here$/,
+  )
   endpoint.behaviour = json({ message: 'no' }, 400)
-  t.match(await check(settings), [/^AUTH_URL failed: .* not a token endpoint: it refuses without an error code$/])
+  t.match((await check(settings))[0], /^AUTH_URL failed: .* not a token endpoint: it refuses without an error code$/)
   endpoint.behaviour = json({ error: 'unauthorized_client' }, 400)
-  t.match(await check(settings), [/^AUTH_URL failed: .* refuses this client \(unauthorized_client\)$/])
+  t.match((await check(settings))[0], /^AUTH_URL failed: .* refuses this client \(unauthorized_client\)$/)
   const required = await check({ ...settings, ISSUER_REQUIRED: 'true' })
-  t.match(required[1], /^ISSUER warning: .* could not be checked$/)
+  t.match(required[3], /^ISSUER warning: .* could not be checked$/)
   t.notMatch([...lines, ...required].join(), /never-print/)
 })

@@ -71,7 +71,12 @@ await test('--check: exit code 0 and ok for every setting when everything is rea
   t.equal(check.stderr, '')
   t.match(resultsOf(check, 'settings'), [/^ok: valid, for development/, /^warning: SESSION_SECRETS/])
   t.match(resultsOf(check, 'REDIS_URL'), [/^ok: 127\.0\.0\.1:\d+ is Redis .* a master that takes writes$/])
-  t.match(resultsOf(check, 'AUTH_URL'), [/^ok: http:\S+ is a token endpoint that knows this client$/])
+  t.match(resultsOf(check, 'AUTH_URL'), [
+    /^ok: http:\S+ is a token endpoint that knows this client$/,
+    /^ok: http:\S+ accepts the authorization requests of this client$/,
+  ])
+  t.match(resultsOf(check, 'clock'), [/^ok: http:\S+ has the time of this machine/])
+  t.match(check.stdout, /^ +No check can see .* \(DPoP, mutual TLS\)/m)
   t.match(resultsOf(check, 'API_URL'), [/^ok: http:\S+ is healthy \(200\)$/])
   t.match(resultsOf(check, 'WS_URL'), [/^ok: ws:\S+ accepts sockets$/])
   t.match(resultsOf(check, 'REVOCATION_URL'), [/^ok: .* accepts connections$/])
@@ -122,7 +127,10 @@ await test('--check: exit code 69 for an address where another service listens',
   }
   const unknownClient = await run({ ...settings, CLIENT_ID: 'another-client' })
   t.equal(unknownClient.exitCode, 69)
-  t.match(resultsOf(unknownClient, 'AUTH_URL'), [/^failed: http:\S+ refuses this client \(invalid_client\)$/])
+  t.match(resultsOf(unknownClient, 'AUTH_URL'), [
+    /^failed: http:\S+ refuses this client \(invalid_client: client authentication failed\)$/,
+    /^failed: http:\S+ refuses the authorization requests of this client, .* \(status 400\)$/,
+  ])
 })
 
 await test('--check: a warning for a Redis that evicts, exit code 69 for a replica', async (t) => {

@@ -54,7 +54,7 @@ export const SESSION_EVENTS = {
         'ended',
       ),
       description: {
-        description: "The provider's error_description, without the code and the state",
+        description: "The provider's error_description, without the code, the state and the verifier",
         type: 'string',
         maxLength: 500,
       },

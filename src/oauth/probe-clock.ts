@@ -1,0 +1,48 @@
+import { fetch as undiciFetch } from 'undici'
+import type { ProbeResult } from './probe-requests.ts'
+
+const TIMEOUT_MS = 5000
+/** What is signed here is good for a minute, beginning now, and providers differ in how much they forgive (RFC 7523 §3). */
+const TOLERANCE_SECONDS = 30
+/** `Date` has whole seconds, and its way takes some time. Anything less is no difference. */
+const NOTICEABLE_SECONDS = 3
+
+/** How far the clock of this machine is ahead of the provider's, in seconds; negative if it is behind. */
+export type ClockDifference = number
+
+/**
+ * Compares the clock of this machine with the `Date` of an endpoint's response (RFC 9110 §6.6.1). Any status will do.
+ * @returns undefined if the response has no date, or that of an earlier one, from a cache
+ * @throws the failure, if there is no response
+ */
+export async function clockDifference(endpoint: string): Promise<ClockDifference | undefined> {
+  const sentAt = Date.now()
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  const response = await undiciFetch(endpoint, { redirect: 'manual', signal })
+  await response.body?.cancel()
+  const date = Date.parse(response.headers.get('date') ?? '')
+  if (Number.isNaN(date) || response.headers.has('age')) return undefined
+  // The response was made halfway, and half a second was cut off on average.
+  const halfway = (sentAt + Date.now()) / 2
+  return Math.round((halfway - (date + 500)) / 1000)
+}
+
+/** What a difference means for logins. */
+export function clockResult(difference: ClockDifference | undefined): ProbeResult {
+  if (difference === undefined) return { is: 'ok', message: 'names no date, so its clock could not be compared' }
+  if (Math.abs(difference) <= TOLERANCE_SECONDS) {
+    const message = `has the time of this machine (${Math.abs(difference)} s apart, ${TOLERANCE_SECONDS} s are tolerated)`
+    return { is: 'ok', message }
+  }
+  const message = `has another time: ${clockText(difference)}; above ${TOLERANCE_SECONDS} s it may refuse what a key signs`
+  return { is: 'warning', message, advice: 'Synchronize the clock of this machine (NTP), or tell the provider.' }
+}
+
+/** “the clock of this machine is 120 s behind”; undefined if it is not, as far as that can be seen. */
+export function clockDoubt(difference: ClockDifference | undefined): string | undefined {
+  return Math.abs(difference ?? 0) < NOTICEABLE_SECONDS ? undefined : clockText(difference ?? 0)
+}
+
+function clockText(difference: ClockDifference): string {
+  return `the clock of this machine is ${Math.abs(difference)} s ${difference > 0 ? 'ahead' : 'behind'}`
+}

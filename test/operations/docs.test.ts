@@ -47,6 +47,7 @@ await test('Every setting that the documents name exists', (t) => {
     'REDIS_CONTAINER_MEMORY',
     'HTTPS_PORT',
     'NAME_FILE',
+    'NODE_IMAGE',
     'NODE_EXTRA_CA_CERTS',
     'HTTP_PROXY',
     'HTTPS_PROXY',

@@ -88,9 +88,9 @@ await test('Every command of the runbook runs', async (t) => {
 await test('What the runbook says to look at first shows why logins fail, and that Redis is full', async (t) => {
   const { publicUrl, provider, redis, run } = await runbookWorld(t)
   await provider.close()
-  let isOver = false
-  const counting = run('recent logins').finally(() => (isOver = true))
-  while (!isOver) {
+  const counted = new AbortController()
+  const counting = run('recent logins').finally(() => counted.abort())
+  while (!counted.signal.aborted) {
     const failed = await new JarBrowser().navigate(`${publicUrl}/auth/callback?code=x&state=unknown-state`)
     t.match(failed.url.search, 'auth_error=state_mismatch')
     await setTimeout(100)

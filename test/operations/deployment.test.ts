@@ -163,13 +163,15 @@ await test('the image has the program and nothing else', (t) => {
     .filter((line) => line.startsWith('!'))
     .map((line) => line.slice(1))
   const dockerfile = projectFile('Dockerfile')
-  const copied = [...dockerfile.matchAll(/^COPY (?:--\S+ )*(.*) \S+$/gm)].flatMap(([, from = '']) => from.split(' '))
+  const lastStage = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
+  const copies = [...lastStage.matchAll(/^COPY (?:--chmod=\d+ )?([^-].*) \S+$/gm)]
+  const copied = copies.flatMap(([, from = '']) => from.split(' '))
   t.same(kept.toSorted(), copied.toSorted(), 'the build context holds what the image copies')
   const { scripts, engines } = JSON.parse(projectFile('package.json')) as {
     readonly scripts: Readonly<Record<string, string>>
     readonly engines: { readonly node: string }
   }
-  const [, image = '', major] = /^FROM (node:(\d+)\S*)$/m.exec(dockerfile) ?? []
+  const [, image = '', major] = /^ARG NODE_IMAGE=(node:(\d+)[^\s@]*)/m.exec(dockerfile) ?? []
   t.equal(engines.node, `>=${major}`, 'the image has the Node that package.json demands')
   t.equal(composeFile().services.sandbox.image, image, 'and so has the sandbox')
   const [, command = ''] = /^CMD (\[.*\])$/m.exec(dockerfile) ?? []

@@ -4,6 +4,7 @@ import { test } from 'tap'
 import { OTHER_PATHS } from '../../src/openapi/paths.ts'
 import { SECRET_SETTINGS, settingRules } from '../../src/config/settings.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
+import { metricsTable } from '../support/telemetry/metrics-table.ts'
 
 const DOCS = new URL('../../docs/', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, DOCS), 'utf8')
@@ -47,6 +48,7 @@ await test('Every setting that the documents name exists', (t) => {
     'REDIS_CONTAINER_MEMORY',
     'HTTPS_PORT',
     'NAME_FILE',
+    'NODE_IMAGE',
     'NODE_EXTRA_CA_CERTS',
     'HTTP_PROXY',
     'HTTPS_PROXY',
@@ -141,15 +143,41 @@ await test('reference.md lists exactly the routes of the server', (t) => {
   t.end()
 })
 
-await test('runbook.md says for each alert what users see, what to look at, what to do, and when it is over', (t) => {
+/** The sections of the runbook: [heading, text]. */
+const sections = [...read('operating/runbook.md').matchAll(/^### (.*)\n([^]*?)(?=^##|$(?![^]))/gm)].map(
+  ([, name = '', section = '']) => [name, section] as const,
+)
+
+await test('runbook.md says for each alert and symptom what users see, what to look at, what to do, and when it is over', (t) => {
   const alerts = [...read('alerts.yaml').matchAll(/^ +- alert: (\w+)$/gm)].map(([, name = '']) => name)
-  const sections = [...read('operating/runbook.md').matchAll(/^### (.*)\n([^]*?)(?=^##|$(?![^]))/gm)]
-  const described = sections.map(([, name = '']) => name).filter((name) => name.startsWith('Bff'))
+  const described = sections.map(([name]) => name).filter((name) => name.startsWith('Bff'))
   t.ok(alerts.length > 30)
   t.same(described.toSorted(), alerts.toSorted(), 'each alert has one section')
-  for (const [, name = '', section = ''] of sections) {
-    const labels = [...section.matchAll(/^- \*\*(.*?):\*\* \S/gm)].map(([, label]) => label)
-    t.same(labels, ['Users see', 'Look first', 'Likely causes', 'Do', 'Over when'], name)
+  const [, symptoms = ''] = /^## Symptoms\n([^]*?)^## /m.exec(read('operating/runbook.md')) ?? []
+  const entries = sections.filter(([name]) => alerts.includes(name) || symptoms.includes(`### ${name}\n`))
+  t.ok(entries.length > alerts.length + 5)
+  for (const [name, section] of entries) {
+    const labels = [...section.matchAll(/^- \*\*(.*?):\*\* \S/gm)].map(([, label = '']) => label)
+    const required = labels.filter((label) => label !== 'Do not')
+    t.same(required, ['Users see', 'Look first', 'Likely causes', 'Do', 'Over when'], name)
+  }
+  t.end()
+})
+
+await test('Every metric that runbook.md names or selects exists', async (t) => {
+  const known = [...(await metricsTable()).matchAll(/^\| `(bff_\w+)`/gm)].map(([, name = '']) => name)
+  const prometheus = /_(?:sum|count|bucket)$/
+  for (const [name, section] of sections) {
+    for (const [, metric = ''] of section.matchAll(/\b(bff_\w+)/g)) t.ok(known.includes(metric), `${name}: ${metric}`)
+    for (const [, , quoted, word] of section.matchAll(/`(now|recent) (?:'([^']+)'|(\w+))/g)) {
+      for (const beginning of (quoted ?? word ?? '').trim().split('|')) {
+        const start = `bff_${beginning.trim().replace(prometheus, '')}`
+        t.ok(
+          known.some((metric) => metric.startsWith(start)),
+          `${name}: ${start}`,
+        )
+      }
+    }
   }
   t.end()
 })

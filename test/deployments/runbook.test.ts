@@ -1,0 +1,127 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
+import { test, type Test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { startProvider } from '../../sandbox/provider.ts'
+import { startUpstream } from '../../sandbox/upstream.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { makeSecrets, projectFile } from '../support/deployment/files.ts'
+import { ready, serverProcess } from '../support/server/server-process.ts'
+import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/server/world.ts'
+
+const RUNBOOK = projectFile('docs/operating/runbook.md')
+const [, FUNCTIONS = ''] = /## The first minute\n[^]*?```bash\n([^]*?)```/.exec(RUNBOOK) ?? []
+/** The commands in the text of the runbook, each once. Those in blocks have tests of their own. */
+const COMMANDS = new Set(
+  [...RUNBOOK.replaceAll(/^ *```[^]*?^ *```$/gm, '').matchAll(/`((?:recent|now|logs|redis|curl) [^`]*|recent)`/g)].map(
+    ([, command = '']) => command.replaceAll(/\s+/g, ' '),
+  ),
+)
+
+/** A server with all that it can count, and a shell with the functions of the runbook. */
+async function runbookWorld(t: Test) {
+  const port = await freePort()
+  const publicUrl = `http://localhost:${port}`
+  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${publicUrl}/auth/callback`] })
+  t.teardown(() => provider.close())
+  const upstream = await startUpstream({ provider, tickMs: 50 })
+  t.teardown(() => upstream.close())
+  const redis = await testRedis(t)
+  const server = await serverProcess(t, {
+    PUBLIC_URL: publicUrl,
+    AUTH_URL: provider.url,
+    API_URL: upstream.url,
+    WS_URL: upstream.wsUrl,
+    REDIS_URL: redis.url,
+    SESSION_SECRETS: SECRETS,
+    CLIENT_ID,
+    PORT: String(port),
+    PUBLIC_FEED: 'shared',
+    IDENTITY_PATH: '/account/v1/me',
+    IDENTITY_POINTER: '/id',
+    UPSTREAM_BUDGET: '300/20',
+    OPS_TOKEN: 'ops-token-of-thirty-two-bytes-or-more',
+  })
+  t.ok(await ready(server))
+  const dir = t.testdir({})
+  const run = async (command: string): Promise<{ code: number; stdout: string; stderr: string }> => {
+    writeFileSync(join(dir, 'log'), server.output().stdout)
+    const functions = FUNCTIONS.replace(/^ops=.*/m, `ops=http://127.0.0.1:${server.opsPort}`)
+      .replace(/^logs\(\) .*/m, 'logs() { cat log; }')
+      .replace('sleep 10', 'sleep 1')
+    const link = `${publicUrl}/auth/signup?utm_medium=affiliate`
+    const env = { PATH: process.env['PATH'], REDIS_URL: redis.url, link }
+    const shell = spawn('bash', ['-c', `${functions}\n${command}`], {
+      cwd: dir,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const [stdout, stderr, [code]] = await Promise.all([
+      text(shell.stdout),
+      text(shell.stderr),
+      once(shell, 'exit') as Promise<[number]>,
+    ])
+    return { code, stdout, stderr }
+  }
+  return { publicUrl, upstream, provider, redis, run }
+}
+
+await test('Every command of the runbook runs', async (t) => {
+  const { publicUrl, run } = await runbookWorld(t)
+  const browser = new JarBrowser()
+  await logIn(browser, publicUrl, 'new@example.test')
+  t.ok(COMMANDS.size > 30)
+  for (const command of COMMANDS) {
+    const { code, stdout, stderr } = await run(command)
+    t.ok(code === 0 || code === 1, `${command}: ${code}`)
+    t.equal(stderr.replaceAll(/^sending REPLCONF.*|^SYNC.*|^Transfer.*/gm, '').trim(), '', command)
+    if (/^(?:curl|redis [A-Z])/.test(command)) t.not(stdout, '', command)
+  }
+})
+
+await test('What the runbook says to look at first shows why logins fail, and that Redis is full', async (t) => {
+  const { publicUrl, provider, redis, run } = await runbookWorld(t)
+  await provider.close()
+  const counted = new AbortController()
+  const counting = run('recent logins').finally(() => counted.abort())
+  while (!counted.signal.aborted) {
+    const failed = await new JarBrowser().navigate(`${publicUrl}/auth/callback?code=x&state=unknown-state`)
+    t.match(failed.url.search, 'auth_error=state_mismatch')
+    await setTimeout(100)
+  }
+  t.match((await counting).stdout, /^\d+ bff_logins_total\{flow="unknown",outcome="state_mismatch"\}/m)
+
+  execFileSync('redis-cli', ['-u', redis.url, 'CONFIG', 'SET', 'maxmemory', '1'])
+  const refused = await new JarBrowser().navigate(`${publicUrl}/auth/login`)
+  t.match(refused.url.search, 'auth_error=try_later')
+  t.match((await run('curl -s $ops/readyz')).stdout, 'Redis is full')
+  t.match((await run('now session_store_refused')).stdout, /reason="oom"\} [1-9]/)
+  t.match((await run('logs | grep login_not_started')).stdout, /OOM/)
+})
+
+await test('The runbook shows until when a certificate is valid, and haproxy takes its lines that block', async (t) => {
+  const secrets = makeSecrets(join(t.testdir({}), 'secrets'))
+  const pem = readFileSync(join(secrets, 'certificate.pem'))
+  const server = createServer({ key: pem, cert: pem }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const [, look = ''] = /```bash\n( *openssl s_client[^]*?)```/.exec(RUNBOOK) ?? []
+  const shell = spawn('bash', ['-c', look.replace(':443', `:${port}`)], { env: { ...process.env, host: 'localhost' } })
+  t.match(await text(shell.stdout), /^notAfter=.* GMT\nissuer=/)
+
+  const [, lines = ''] = /```\n( *http-request deny[^]*?)```/.exec(RUNBOOK) ?? []
+  t.match(lines, /src [^]*url_param/)
+  const file = join(secrets, 'haproxy.cfg')
+  const config = projectFile('deploy/haproxy.cfg')
+    .replaceAll('/run/secrets/certificate', join(secrets, 'certificate.pem'))
+    .replace(/^frontend public\n/m, (frontend) => frontend + lines)
+  writeFileSync(file, config)
+  t.doesNotThrow(() => execFileSync('haproxy', ['-c', '-f', file], { stdio: 'pipe' }))
+})

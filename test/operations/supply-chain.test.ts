@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs'
+import { test } from 'tap'
+import program from '../../package.json' with { type: 'json' }
+import lock from '../../package-lock.json' with { type: 'json' }
+import { isAllowed } from '../support/supply/licences.ts'
+
+interface LockedPackage {
+  readonly license?: string
+  readonly dev?: boolean
+  readonly optional?: boolean
+  readonly hasInstallScript?: boolean
+}
+
+const ROOT = new URL('../../', import.meta.url)
+const read = (name: string): string => readFileSync(new URL(name, ROOT), 'utf8')
+const locked: [string, LockedPackage][] = Object.entries(lock.packages)
+/** The packages that the image contains. */
+const shipped = locked.filter(([path, { dev, optional }]) => path !== '' && dev !== true && optional !== true)
+
+await test('Every package of the image has a licence that allows its use here', (t) => {
+  t.ok(shipped.length > 50)
+  for (const [path, { license }] of shipped) t.ok(isAllowed(license), `${path}: ${license}`)
+  for (const wrong of [undefined, '', 'GPL-3.0-only', 'UNLICENSED', '(MIT AND GPL-2.0-only)', 'SEE LICENSE IN x']) {
+    t.notOk(isAllowed(wrong), String(wrong))
+  }
+  t.ok(isAllowed('(MIT OR GPL-2.0-only)'), 'of two licences one may be chosen')
+  t.end()
+})
+
+await test('No package of the image has an install script, since the image runs none', (t) => {
+  for (const [path, { hasInstallScript = false }] of shipped) t.notOk(hasInstallScript, path)
+  t.match(read('Dockerfile'), /npm ci --omit=dev --omit=optional --ignore-scripts /)
+  t.end()
+})
+
+await test('dependencies.md says of each dependency why it is there', (t) => {
+  const rows = [...read('docs/dependencies.md').matchAll(/^\| `([^`]+)` \| \S.*\. \|$/gm)].map(([, name = '']) => name)
+  t.same(rows.toSorted(), Object.keys(program.dependencies).toSorted())
+  t.end()
+})
+
+await test('The labels of the image state the version and the licence of package.json', (t) => {
+  const dockerfile = read('Dockerfile')
+  const label = (name: string): string | undefined =>
+    new RegExp(`org\\.opencontainers\\.image\\.${name}="(.*)"`).exec(dockerfile)?.[1]
+  t.equal(label('version'), program.version)
+  t.equal(label('licenses'), program.license)
+  t.equal(label('revision'), '${REVISION}')
+  t.equal(label('source'), '${SOURCE}')
+  t.end()
+})

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { answers, freePort } from '../sandbox/listening.ts'
 import { startProvider, type SandboxProvider } from '../sandbox/provider.ts'
 import { atEnd, Program, workDir, type Processors } from './program.ts'

@@ -4,7 +4,7 @@ import express from 'express'
 import session from 'express-session'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { pino } from 'pino'
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { finishLogin, startLogin } from './login.js'
 
 /** A common stack: Express, express-session in Redis, http-proxy-middleware, and one log line per request. */

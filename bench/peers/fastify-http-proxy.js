@@ -3,7 +3,7 @@ import fastifyHttpProxy from '@fastify/http-proxy'
 import fastifySession from '@fastify/session'
 import { RedisStore } from 'connect-redis'
 import Fastify from 'fastify'
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { finishLogin, startLogin } from './login.js'
 
 /** A common stack on Fastify: @fastify/session in Redis on every route, @fastify/http-proxy. */

@@ -1,4 +1,4 @@
-import { RedisCluster, type RedisClientOptions } from '@redis/client'
+import { RedisCluster, type RedisClientOptions } from 'redis'
 import type { RedisAccess, RedisAddress } from '../config/redis-address.ts'
 import {
   reconnectMs,

@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { CallLimit } from '../../src/limits/call-limit.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'

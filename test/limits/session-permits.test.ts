@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { SessionPermits } from '../../src/limits/session-permits.ts'

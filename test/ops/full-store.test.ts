@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { test } from 'tap'
 import { fillRedis } from '../support/redis/full-redis.ts'
 import { identityWorld, operate } from '../support/login/identity-world.ts'

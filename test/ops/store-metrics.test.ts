@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { test } from 'tap'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { logOut } from '../support/sockets/relay-world.ts'

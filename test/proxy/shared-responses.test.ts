@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient, type RedisClientType } from '@redis/client'
+import { createClient, type RedisClientType } from 'redis'
 import { test } from 'tap'
 import { apiWorld, sendTo } from '../support/upstream/api-world.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'

@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { test } from 'tap'
 import { NearCache } from '../../src/sessions/near-cache.ts'
 import type { SessionRepository } from '../../src/sessions/repository.ts'

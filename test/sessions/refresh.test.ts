@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import type { ProviderOptions } from '../../sandbox/provider.ts'
 import { gatedWorld, type GatedWorld } from '../support/login/gated-provider.ts'

@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { huntTokens } from '../support/telemetry/token-hunt.ts'
 import type { JarBrowser } from '../support/browser/jar-browser.ts'

@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http'
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { listen } from '../../sandbox/listening.ts'
 import { sessionKey } from '../../src/store/keys.ts'

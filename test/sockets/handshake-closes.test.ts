@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { sessionKey } from '../../src/store/keys.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { joined, logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'

@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { test } from 'tap'
 import { LedgerModel } from '../support/budget/ledger-model.ts'
 import { settleScript } from '../../src/store/ledger/redis-ledger.ts'

@@ -1,4 +1,4 @@
-import { ErrorReply } from '@redis/client'
+import { ErrorReply } from 'redis'
 import { test } from 'tap'
 import { probeRedis } from '../../src/store/probe.ts'
 import { mayLackDatabase } from '../../src/store/redis-link.ts'

@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { test } from 'tap'
 import { callsKey, permitsKey } from '../../src/store/keys.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'

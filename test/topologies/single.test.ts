@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'

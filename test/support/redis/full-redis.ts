@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import type { Test } from 'tap'
 
 const MAX_BYTES = 4 * 1_048_576

@@ -1,4 +1,4 @@
-import { createClient } from '@redis/client'
+import { createClient } from 'redis'
 import type { Test } from 'tap'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { within } from '../time/until.ts'

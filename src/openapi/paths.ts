@@ -198,6 +198,7 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
     'A part of the browser package',
     'series, which sockets load by themselves',
   ),
+  '/client/sessions.js': script('getClientSessions', 'A part of the browser package', 'listSessions and endSession'),
   '/problems/{code}': get('meta', 'explainProblem', 'Explain a problem', 'Says what a code means, and what to do.', {
     parameters: [parameter('path', 'code', { type: 'string', enum: PROBLEM_CODES }, 'The code of the problem')],
     responses: {

@@ -60,7 +60,7 @@ export class OwnSessions {
   readonly #limit: MinuteLimit
   readonly #readings: LRUCache<string, Reading, string>
 
-  /** @param read the live sessions of a subject */
+  /** @param read the live sessions of a subject, the oldest first */
   constructor(index: SubjectIndex, store: StoreData, read: (subject: string) => Promise<readonly LiveSession[]>) {
     this.#index = index
     this.#store = store
@@ -86,7 +86,7 @@ export class OwnSessions {
     const { sessions } = isOutdated
       ? await this.#readings.forceFetch(subject, { context: mark, forceRefresh: true })
       : known
-    const newest = sessions.toSorted((one, other) => other.startedAt - one.startedAt).slice(0, MAX_LISTED)
+    const newest = sessions.slice(-MAX_LISTED).toReversed()
     return {
       is: 'listed',
       sessions: newest.map((each) => {

@@ -9,6 +9,7 @@ import type { Budget } from '../upstream/budget/admission.ts'
 import { createIdentityClient } from '../upstream/rest-clients.ts'
 import type { Envelope } from './envelope.ts'
 import { deviceOf } from './device.ts'
+import { eachOf } from './each-of.ts'
 import { Identity } from './identity.ts'
 import { LiveSessions } from './live-sessions.ts'
 import { OwnSessions, type LiveSession, type OwnListing, type SubjectsOwn } from './own-sessions.ts'
@@ -20,7 +21,6 @@ import { SubjectIndex, type ListedSession, type Place } from './subject-index.ts
 const MAX_SESSIONS = 1000
 /** After this many logins the entries of sessions that are gone are removed, even if no limit is reached. */
 const TIDY_EVERY = 100
-const MAX_CONCURRENT = 64
 /** How much two clocks may disagree on the length of a time: one that is being corrected runs at another speed. */
 const DRIFT = { factor: 1.001, ms: 5 }
 
@@ -185,12 +185,17 @@ export class Subjects {
 
   /** The live sessions of a subject, the oldest first. */
   async #read(subject: string): Promise<LiveSession[]> {
-    const sessions: LiveSession[] = []
-    await eachOf(await this.#index.list(subject), async (listed) => {
-      const stored = await this.#store.readUntracked(listed.key)
-      if (stored !== undefined) sessions.push({ ...listed, lastUsedAt: this.#lastUse(listed, stored.expiresAt) })
+    const listed = await this.#index.list(subject)
+    const idleEnds = new Map<string, number>()
+    await eachOf(listed, async ({ key }) => {
+      const stored = await this.#store.readUntracked(key)
+      if (stored !== undefined) idleEnds.set(key, stored.expiresAt)
     })
-    return sessions.toSorted((one, other) => one.startedAt - other.startedAt)
+    const live = listed.flatMap((each) => {
+      const idleEndsAt = idleEnds.get(each.key)
+      return idleEndsAt === undefined ? [] : { ...each, lastUsedAt: this.#lastUse(each, idleEndsAt) }
+    })
+    return live.toSorted((one, other) => one.startedAt - other.startedAt)
   }
 
   /**
@@ -220,15 +225,6 @@ export class Subjects {
     await this.#index.remove(sessions)
     return ended
   }
-}
-
-/** Runs a task for each item, a number of them at once. Rejects when one has failed. */
-async function eachOf<Item>(items: readonly Item[], task: (item: Item) => Promise<void>): Promise<void> {
-  const left = items.values()
-  const work = async (): Promise<void> => {
-    for (const item of left) await task(item)
-  }
-  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work))
 }
 
 /** Creates the parts that only sessions with a subject need. */

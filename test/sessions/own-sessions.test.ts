@@ -79,11 +79,11 @@ await test('a list that was being read when a session was ended is not kept', as
   const store = new MemoryStore()
   const instance = await subjectInstance(store)
   for (const id of ['first', 'second']) await begin(instance, id)
-  const { readUntracked } = MemoryStore.prototype
+  const readUntracked = store.readUntracked.bind(store)
   const gate = Promise.withResolvers<void>()
   const asked = Promise.withResolvers<void>()
   store.readUntracked = async (key) => {
-    const found = await readUntracked.call(store, key)
+    const found = await readUntracked(key)
     if (key !== sessionKey('second')) return found
     asked.resolve()
     await gate.promise
@@ -101,7 +101,7 @@ await test('a session that could not be ended is still listed', async (t) => {
   const store = new MemoryStore()
   const instance = await subjectInstance(store)
   for (const id of ['first', 'second']) await begin(instance, id)
-  const { bury } = MemoryStore.prototype
+  const bury = store.bury.bind(store)
   store.bury = async () => {
     throw new Error('planted')
   }

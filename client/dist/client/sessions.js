@@ -1,0 +1,3 @@
+// trading-bff-client 0.3.0
+async function f(e,n={}){let s=await d(e,"/auth/sessions",{...n,method:"GET"}),{sessions:o,now:c}=await s.json(),t=Date.now()-c*1e3,l=Math.abs(t)<2e3?0:t,i=r=>r*1e3+l;return o.map(({tag:r,current:m,started_at:u,last_used_at:a,device:p})=>({tag:r,isCurrent:m,startedAt:i(u),lastUsedAt:a===void 0?void 0:i(a),device:p}))}async function w(e,n,s={}){try{await d(e,`/auth/sessions/${encodeURIComponent(n)}`,{...s,method:"DELETE"})}catch(o){if(o.problem?.code!=="not_found")throw o}}async function d(e,...n){try{return await e.session.ask(...n)}catch(s){throw s.status===401&&await e.session.check(),s}}export{w as endSession,f as listSessions};
+//# sourceMappingURL=sessions.js.map

@@ -22,7 +22,7 @@ export interface LiveSession extends ListedSession {
 }
 
 /** A session as the pages of its subject may know it. Times are epoch ms. */
-export interface OwnSession {
+interface OwnSession {
   /** That of `/auth/session`. For a session that began before version 0.3, which is not the current one, that of the log. */
   readonly tag: string
   readonly startedAt: number

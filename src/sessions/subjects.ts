@@ -191,10 +191,11 @@ export class Subjects {
       const stored = await this.#store.readUntracked(key)
       if (stored !== undefined) idleEnds.set(key, stored.expiresAt)
     })
-    const live = listed.flatMap((each) => {
+    const live: LiveSession[] = []
+    for (const each of listed) {
       const idleEndsAt = idleEnds.get(each.key)
-      return idleEndsAt === undefined ? [] : { ...each, lastUsedAt: this.#lastUse(each, idleEndsAt) }
-    })
+      if (idleEndsAt !== undefined) live.push({ ...each, lastUsedAt: this.#lastUse(each, idleEndsAt) })
+    }
     return live.toSorted((one, other) => one.startedAt - other.startedAt)
   }
 

@@ -11,9 +11,9 @@ import { startLogin } from '../support/login/token-endpoint.ts'
 interface Driven {
   readonly client: Client
   /** Logs the user in here. */
-  logIn(subject?: string): Promise<void>
+  readonly logIn: (subject?: string) => Promise<void>
   /** Logs the same user in in another browser. @returns the tag of that session */
-  logInElsewhere(): Promise<string>
+  readonly logInElsewhere: () => Promise<string>
 }
 
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0'
@@ -118,7 +118,7 @@ await test('listSessions(): times are comparable with Date.now() on a machine wh
   const now = Math.floor(Date.now() / 1000) - 3600
   const session = { tag: 'a', started_at: now - 10, last_used_at: now - 5, current: true }
   client.server.respond('GET', '/auth/sessions', { now, sessions: [session] })
-  const [{ startedAt = 0, lastUsedAt = 0 } = {}] = await listSessions(client)
+  const [{ startedAt, lastUsedAt = 0 } = { startedAt: 0 }] = await listSessions(client)
   t.ok(Math.abs(Date.now() - 10_000 - startedAt) < 2000)
   t.equal(lastUsedAt - startedAt, 5000)
 })

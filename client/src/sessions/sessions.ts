@@ -19,7 +19,7 @@ export interface OwnSession {
 /** Options of {@link listSessions} and {@link endSession}. */
 export interface OwnSessionsOptions {
   /** Stops waiting for the server. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** A session in the body of GET /auth/sessions; times are seconds of the server's clock. */
@@ -42,9 +42,9 @@ interface Listed {
  */
 export async function listSessions(
   client: Pick<Client, 'session'>,
-  options: OwnSessionsOptions = {},
+  { signal }: OwnSessionsOptions = {},
 ): Promise<readonly OwnSession[]> {
-  const response = await ask(client, '/auth/sessions', { ...options, method: 'GET' })
+  const response = await ask(client, '/auth/sessions', { method: 'GET', signal: signal ?? null })
   const { sessions, now } = (await response.json()) as { sessions: readonly Listed[]; now: number }
   const aheadMs = Date.now() - now * 1000
   // The time of the server is in whole seconds, so a small difference says nothing.
@@ -68,10 +68,10 @@ export async function listSessions(
 export async function endSession(
   client: Pick<Client, 'session'>,
   tag: string,
-  options: OwnSessionsOptions = {},
+  { signal }: OwnSessionsOptions = {},
 ): Promise<void> {
   try {
-    await ask(client, `/auth/sessions/${encodeURIComponent(tag)}`, { ...options, method: 'DELETE' })
+    await ask(client, `/auth/sessions/${encodeURIComponent(tag)}`, { method: 'DELETE', signal: signal ?? null })
   } catch (error) {
     if ((error as Partial<ApiError>).problem?.code !== 'not_found') throw error
   }

@@ -15,7 +15,7 @@ export interface OwnSession {
 /** Options of {@link listSessions} and {@link endSession}. */
 export interface OwnSessionsOptions {
     /** Stops waiting for the server. */
-    readonly signal?: AbortSignal;
+    readonly signal?: AbortSignal | undefined;
 }
 /**
  * Where the user is logged in: the newest 100 sessions, the newest first, as they were a few seconds ago. Asking does not count as
@@ -26,11 +26,11 @@ export interface OwnSessionsOptions {
  * @throws ApiError, with the problem `subject_unknown` where the server does not know whose session it is; the reason of `signal`
  * when you abort
  */
-export declare function listSessions(client: Pick<Client, 'session'>, options?: OwnSessionsOptions): Promise<readonly OwnSession[]>;
+export declare function listSessions(client: Pick<Client, 'session'>, { signal }?: OwnSessionsOptions): Promise<readonly OwnSession[]>;
 /**
  * Logs the user out in another browser: ends the session with this tag, and closes its sockets. Resolves too if it has ended
  * meanwhile.
  * @throws ApiError when it may go on: say so, and offer it again. With the problem `current_session` it is the session of this
  * page, which `client.logout()` ends
  */
-export declare function endSession(client: Pick<Client, 'session'>, tag: string, options?: OwnSessionsOptions): Promise<void>;
+export declare function endSession(client: Pick<Client, 'session'>, tag: string, { signal }?: OwnSessionsOptions): Promise<void>;

@@ -10,7 +10,7 @@ export class MinuteLimit {
   readonly #store: Pick<StoreData, 'count' | 'readUntracked'>
   readonly #limit: number
   /** Store keys that are over the limit until they are forgotten, so that repeating costs the store nothing. */
-  readonly #refused = new LRUCache<string, true>({ max: MAX_REFUSED })
+  readonly #refused = new LRUCache<string, true>({ max: MAX_REFUSED, ttlResolution: 0 })
 
   constructor(store: Pick<StoreData, 'count' | 'readUntracked'>, limit: number) {
     this.#store = store

@@ -71,6 +71,7 @@ await test('during a roll of secrets every instance lists and ends the sessions 
   await begin(before, 'third')
   for (const each of [before, after]) t.equal((await tags(each, 'first')).length, 3)
   t.equal(await before.subjects.endOwn(own('first'), pageTag('second'), BY), 'ended')
+  t.equal((await tags(after, 'first')).length, 2)
   t.equal(await after.subjects.endOwn(own('first'), pageTag('third'), BY), 'ended')
   for (const each of [before, after]) t.same(await tags(each, 'first'), [pageTag('first')])
 })

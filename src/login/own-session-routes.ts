@@ -20,9 +20,7 @@ export function ownSessionRoutes(fastify: FastifyInstance, deps: LoginDependenci
   fastify.get('/auth/sessions', async (request) => {
     const { subjects, own } = await knownSession(deps, request)
     const listing = await subjects.listOwn(own)
-    if (listing.is === 'limited') {
-      throw new Problem('rate_limited', { retryAfterSeconds: Math.ceil(listing.waitMs / SECOND) })
-    }
+    if (listing.is === 'limited') throw tooOften(listing.waitMs)
     const sessions = listing.sessions.map(({ tag, startedAt, lastUsedAt, isCurrent, device }) => ({
       tag,
       started_at: Math.floor(startedAt / SECOND),
@@ -38,11 +36,22 @@ export function ownSessionRoutes(fastify: FastifyInstance, deps: LoginDependenci
     const { subjects, own } = await knownSession(deps, request)
     const { tag } = request.params
     const by = { reason: 'logout', requester: requesterOf(request) } as const
-    const outcome = ID.test(tag) ? await subjects.endOwn(own, tag, by) : 'unknown'
-    if (outcome === 'current') throw new Problem('current_session')
-    if (outcome === 'unknown') throw new Problem('not_found')
-    return reply.code(204).send()
+    const outcome = ID.test(tag) ? await subjects.endOwn(own, tag, by) : ({ is: 'unknown' } as const)
+    switch (outcome.is) {
+      case 'ended':
+        return reply.code(204).send()
+      case 'current':
+        throw new Problem('current_session')
+      case 'unknown':
+        throw new Problem('not_found')
+      case 'limited':
+        throw tooOften(outcome.waitMs)
+    }
   })
+}
+
+function tooOften(waitMs: number): Problem {
+  return new Problem('rate_limited', { retryAfterSeconds: Math.ceil(waitMs / SECOND) })
 }
 
 /** The session of a request, whose subject must be known. @throws StoreUnavailable; Problem */

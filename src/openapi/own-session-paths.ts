@@ -34,6 +34,7 @@ export const OWN_SESSION_PATHS: Readonly<Record<string, Json>> = {
             'not_found',
             'subject_unknown',
             'current_session',
+            'rate_limited',
             'session_store_unavailable',
           ),
         },

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { MinuteLimit } from '../limits/minute-limit.ts'
-import { endedElsewhereKey, listingsKey } from '../store/keys.ts'
+import { endedElsewhereKey, endsKey, listingsKey } from '../store/keys.ts'
 import type { StoreData } from '../store/store.ts'
 import { pageTag, type Session } from './session.ts'
 import type { ListedSession, SubjectIndex } from './subject-index.ts'
@@ -12,6 +12,8 @@ const REMEMBERED_MS = 3 * FRESH_MS
 /** A page learns of this many sessions, the newest. */
 const MAX_LISTED = 100
 const MAX_LISTINGS_PER_MINUTE = 10
+/** Enough to end all sessions one by one. Each attempt opens all entries of the subject, which costs some milliseconds of CPU. */
+const MAX_ENDS_PER_MINUTE = 120
 /** Sessions that are held at once, about 300 bytes each. Beyond it, the readings that were used least are forgotten. */
 const MAX_HELD = 20_000
 
@@ -34,12 +36,23 @@ interface OwnSession {
   readonly device: string | undefined
 }
 
-/** What became of a question for the own sessions. */
-export type OwnListing =
-  /** The newest first. */
-  | { readonly is: 'listed'; readonly sessions: readonly OwnSession[] }
-  /** The subject has asked too often. */
-  | { readonly is: 'limited'; readonly waitMs: number }
+/** The subject has asked too often. */
+interface Limited {
+  readonly is: 'limited'
+  readonly waitMs: number
+}
+
+/** What became of a question for the own sessions: the newest first. */
+export type OwnListing = { readonly is: 'listed'; readonly sessions: readonly OwnSession[] } | Limited
+
+/** What became of the attempt to end another session. */
+export type OwnEnding =
+  | { readonly is: 'ended' }
+  /** It is the session that asks. */
+  | { readonly is: 'current' }
+  /** The subject has no such session. */
+  | { readonly is: 'unknown' }
+  | Limited
 
 /** A session whose subject is known. */
 export type SubjectsOwn = Pick<Session, 'id' | 'key'> & { readonly subject: string }
@@ -57,14 +70,16 @@ type End = (subject: string, sessions: readonly ListedSession[]) => Promise<numb
 export class OwnSessions {
   readonly #index: SubjectIndex
   readonly #store: StoreData
-  readonly #limit: MinuteLimit
+  readonly #listings: MinuteLimit
+  readonly #ends: MinuteLimit
   readonly #readings: LRUCache<string, Reading, string>
 
   /** @param read the live sessions of a subject, the oldest first */
   constructor(index: SubjectIndex, store: StoreData, read: (subject: string) => Promise<readonly LiveSession[]>) {
     this.#index = index
     this.#store = store
-    this.#limit = new MinuteLimit(store, MAX_LISTINGS_PER_MINUTE)
+    this.#listings = new MinuteLimit(store, MAX_LISTINGS_PER_MINUTE)
+    this.#ends = new MinuteLimit(store, MAX_ENDS_PER_MINUTE)
     this.#readings = new LRUCache<string, Reading, string>({
       maxSize: MAX_HELD,
       sizeCalculation: ({ sessions }) => sessions.length + 1,
@@ -78,7 +93,7 @@ export class OwnSessions {
   /** The newest sessions of a subject, as they were a few seconds ago. @throws StoreUnavailable */
   async list({ subject, id, key }: SubjectsOwn): Promise<OwnListing> {
     const [index = ''] = this.#index.keysOf(subject)
-    const [waitMs, mark] = await Promise.all([this.#limit.waitMs(listingsKey(index)), this.#markOf(index)])
+    const [waitMs, mark] = await Promise.all([this.#listings.waitMs(listingsKey(index)), this.#markOf(index)])
     if (waitMs !== undefined) return { is: 'limited', waitMs }
     const known = await this.#readings.forceFetch(subject, { context: mark })
     // A session has been ended since, or the session that asks has begun.
@@ -100,19 +115,21 @@ export class OwnSessions {
   /**
    * Ends another session of a subject.
    * @param tag as {@link list} shows it
-   * @returns `unknown` if the subject has no such session
    * @throws StoreUnavailable
    */
-  async end({ subject, id, key }: SubjectsOwn, tag: string, end: End): Promise<'ended' | 'current' | 'unknown'> {
-    if (tag === pageTag(id)) return 'current'
+  async end({ subject, id, key }: SubjectsOwn, tag: string, end: End): Promise<OwnEnding> {
+    if (tag === pageTag(id)) return { is: 'current' }
+    const [own = ''] = this.#index.keysOf(subject)
+    const waitMs = await this.#ends.waitMs(endsKey(own))
+    if (waitMs !== undefined) return { is: 'limited', waitMs }
     const meant = (await this.#index.list(subject)).filter((each) => shownTag(each) === tag)
-    if (meant.some((each) => each.key === key)) return 'current'
-    if (meant.length === 0) return 'unknown'
+    if (meant.some((each) => each.key === key)) return { is: 'current' }
+    if (meant.length === 0) return { is: 'unknown' }
     const ended = await end(subject, meant)
     // After the end: a reading that has begun before does not count from here on, whichever instance has it.
     const until = Date.now() + REMEMBERED_MS
     await Promise.all(this.#index.keysOf(subject).map((index) => this.#store.count(endedElsewhereKey(index), 1, until)))
-    return ended > 0 ? 'ended' : 'unknown'
+    return { is: ended > 0 ? 'ended' : 'unknown' }
   }
 
   /** Differs from every mark of the last seconds once a session has been ended by {@link end}. */

@@ -12,7 +12,7 @@ import { deviceOf } from './device.ts'
 import { eachOf } from './each-of.ts'
 import { Identity } from './identity.ts'
 import { LiveSessions } from './live-sessions.ts'
-import { OwnSessions, type LiveSession, type OwnListing, type SubjectsOwn } from './own-sessions.ts'
+import { OwnSessions, type LiveSession, type OwnEnding, type OwnListing, type SubjectsOwn } from './own-sessions.ts'
 import type { CausedEnd, SessionRepository } from './repository.ts'
 import { pageTag } from './session.ts'
 import { SubjectIndex, type ListedSession, type Place } from './subject-index.ts'
@@ -151,7 +151,7 @@ export class Subjects {
   }
 
   /** Ends another session of a subject, by the tag that {@link listOwn} shows. @throws StoreUnavailable */
-  endOwn(own: SubjectsOwn, tag: string, by: Cause): ReturnType<OwnSessions['end']> {
+  endOwn(own: SubjectsOwn, tag: string, by: Cause): Promise<OwnEnding> {
     return this.#own.end(own, tag, (subject, sessions) => this.#endSome(subject, sessions, by))
   }
 

@@ -58,6 +58,11 @@ export function listingsKey(index: string): string {
   return `${index}:listings`
 }
 
+/** Key of the counter of how often a subject has ended a session elsewhere in a minute. @param index key of their index */
+export function endsKey(index: string): string {
+  return `${index}:ends`
+}
+
 /** Key of the counter of sessions that a subject has just ended elsewhere. @param index key of their index */
 export function endedElsewhereKey(index: string): string {
   return `${index}:ended`

@@ -56,9 +56,9 @@ await test('a session from before version 0.3 is listed and can be ended by its 
     ],
   })
   for (const tag of [pageTag('current'), sessions.tag(sessionKey('current'))]) {
-    t.equal(await subjects.endOwn(own('current'), tag, BY), 'current')
+    t.same(await subjects.endOwn(own('current'), tag, BY), { is: 'current' })
   }
-  t.equal(await subjects.endOwn(own('current'), old, BY), 'ended')
+  t.same(await subjects.endOwn(own('current'), old, BY), { is: 'ended' })
   t.same(await tags(instance, 'current'), [pageTag('current')])
 })
 
@@ -70,9 +70,9 @@ await test('during a roll of secrets every instance lists and ends the sessions 
   await begin(after, 'second')
   await begin(before, 'third')
   for (const each of [before, after]) t.equal((await tags(each, 'first')).length, 3)
-  t.equal(await before.subjects.endOwn(own('first'), pageTag('second'), BY), 'ended')
+  t.same(await before.subjects.endOwn(own('first'), pageTag('second'), BY), { is: 'ended' })
   t.equal((await tags(after, 'first')).length, 2)
-  t.equal(await after.subjects.endOwn(own('first'), pageTag('third'), BY), 'ended')
+  t.same(await after.subjects.endOwn(own('first'), pageTag('third'), BY), { is: 'ended' })
   for (const each of [before, after]) t.same(await tags(each, 'first'), [pageTag('first')])
 })
 
@@ -92,7 +92,7 @@ await test('a list that was being read when a session was ended is not kept', as
   }
   const reading = tags(instance, 'first')
   await asked.promise
-  t.equal(await instance.subjects.endOwn(own('first'), pageTag('second'), BY), 'ended')
+  t.same(await instance.subjects.endOwn(own('first'), pageTag('second'), BY), { is: 'ended' })
   gate.resolve()
   await reading
   t.same(await tags(instance, 'first'), [pageTag('first')])
@@ -109,5 +109,14 @@ await test('a session that could not be ended is still listed', async (t) => {
   await t.rejects(instance.subjects.endOwn(own('first'), pageTag('second'), BY))
   t.equal((await tags(instance, 'first')).length, 2)
   store.bury = bury
-  t.equal(await instance.subjects.endOwn(own('first'), pageTag('second'), BY), 'ended')
+  t.same(await instance.subjects.endOwn(own('first'), pageTag('second'), BY), { is: 'ended' })
+})
+
+await test('a subject may try to end 120 sessions in a minute', async (t) => {
+  const instance = await subjectInstance(new MemoryStore())
+  for (const id of ['first', 'second']) await begin(instance, id)
+  const { subjects } = instance
+  for (let times = 0; times < 120; times++) t.same(await subjects.endOwn(own('first'), 'x', BY), { is: 'unknown' })
+  t.match(await subjects.endOwn(own('first'), pageTag('second'), BY), { is: 'limited', waitMs: Number })
+  t.same(await subjects.endOwn({ ...own('first'), subject: 'CR2' }, 'x', BY), { is: 'unknown' }, 'another subject')
 })

@@ -118,12 +118,21 @@ await test('GET /auth/sessions shows no session that was logged out, revoked or 
   const world = await identityWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
   const { server } = world
   const [{ browser: mine }, { browser: loggedOut }] = [await world.logIn('CR1'), await world.logIn('CR1')]
+  const known = async (): Promise<{ tag: string }[]> => {
+    const { sessions } = (await (await operate(server, 'GET', { subject: 'CR1' })).json()) as {
+      sessions: { tag: string }[]
+    }
+    return sessions
+  }
+  const { browser: revoked } = await world.logIn('CR1')
+  const { tag = '' } = (await known()).at(-1) ?? {}
+  await operate(server, 'DELETE', { subject: 'CR1', tag })
+  t.notOk(await isLoggedIn(revoked, server.url))
   await world.logIn('CR1')
   t.equal((await request(loggedOut, server, '/auth/logout', 'POST')).status, 204)
   const isAlone = async (): Promise<boolean> => {
     await request(mine, server, '/auth/session', 'POST')
-    const { sessions } = (await (await operate(server, 'GET', { subject: 'CR1' })).json()) as { sessions: unknown[] }
-    return sessions.length === 1
+    return (await known()).length === 1
   }
   await until(isAlone, 'the unused one ends')
   // It has no list of before.

@@ -16,6 +16,7 @@ const ENTRIES = {
   client: 'core/client',
   'client/orders': 'orders/orders',
   'client/series': 'series/series',
+  'client/sessions': 'sessions/sessions',
   react: 'react/react',
   testing: 'testing/testing',
 }

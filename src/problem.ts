@@ -13,6 +13,7 @@ const KINDS = {
   body_too_large: [413, 'The request body is too large'],
   unsupported_media_type: [415, 'This media type is not supported'],
   subject_unknown: [409, 'Other sessions of this user are not known'],
+  current_session: [409, 'This is the session in use'],
   rate_limited: [429, 'Too many requests'],
   upstream_budget: [429, 'All users together have called the trading service too often'],
   upstream_limit: [429, 'The trading service limits your calls'],
@@ -56,7 +57,8 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   body_too_large: 'Nothing was executed. Send a smaller body.',
   unsupported_media_type: 'Send the body with a Content-Type that can be read, and without a Content-Encoding.',
   subject_unknown:
-    'This browser is logged out. Whose session it was is not known here, so sessions elsewhere may go on: end them one by one.',
+    'Whose session this is, or was, is not known here, so the other sessions of the user are not known either, and may go on. A logout has ended the session of this browser all the same.',
+  current_session: 'It was not ended. To end it, log out.',
   rate_limited: 'One session, or one address, sent too many requests. Wait for as long as Retry-After says.',
   upstream_budget:
     'The trading service limits the calls of all users together. Nothing was sent, so nothing was executed. Wait for as long as Retry-After says.',

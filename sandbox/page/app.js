@@ -4,6 +4,7 @@ import { showFor } from './dom.js'
 import { startInspect } from './inspect.js'
 import { market } from './market.js'
 import { followNotice, showAuthError } from './notices.js'
+import { showOwnSessions } from './own-sessions.js'
 import { session } from './session.js'
 import { trade } from './trade.js'
 
@@ -14,6 +15,7 @@ session.addEventListener('change', () => {
 startInspect()
 showAuthError()
 followNotice()
+showOwnSessions()
 accounts.start()
 trade.start()
 market.start()

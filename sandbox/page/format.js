@@ -50,6 +50,13 @@ export function change(value, digits) {
 
 export const clock = (milliseconds) => new Date(milliseconds).toLocaleTimeString('en-GB')
 
+/** at 09:05, or on 3 Mar 2026, 09:05 when that is another day */
+export function moment(milliseconds) {
+  const time = new Date(milliseconds)
+  if (time.toDateString() === new Date().toDateString()) return `at ${clock(milliseconds).slice(0, 5)}`
+  return `on ${time.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })}`
+}
+
 /** 7 h 59 min, 29:58, 0:07 */
 export function duration(milliseconds) {
   const seconds = Math.max(0, Math.ceil(milliseconds / 1000))

@@ -29,6 +29,11 @@ class Session extends EventTarget {
     return this.#active?.session
   }
 
+  /** Whether the server knows whose session it is. */
+  get isKnown() {
+    return this.#active?.subject !== undefined
+  }
+
   start() {
     client.session.subscribe((isOther) => this.#take(isOther))
     setInterval(() => this.#drawCountdown(), 1000)
@@ -142,10 +147,14 @@ class Session extends EventTarget {
       const body = response?.ok ? await response.json().catch(() => undefined) : undefined
       // Meanwhile the session may have ended, or another may have begun.
       if (this.#active?.session !== session.session) return
-      const count = body?.other_sessions
-      others.hidden = !(count > 0)
-      setText(others, count === 1 ? '1 other session' : `${count} other sessions`)
+      this.showOthers(body?.other_sessions ?? 0)
     }
+  }
+
+  showOthers(count) {
+    const others = $('#other-sessions')
+    others.hidden = count === 0
+    setText(others, count === 1 ? '1 other session' : `${count} other sessions`)
   }
 
   #drawCountdown() {

@@ -41,14 +41,18 @@ export function crossChecks(settings: Partial<Settings>, raw: Readonly<Record<st
 
 /** Without a subject, these settings would silently do nothing. One that is wrong by itself is not missing, too. */
 function identityChecks(settings: Partial<Settings>, raw: Readonly<Record<string, string>>): SettingProblem[] {
-  const { MAX_SESSIONS_PER_SUBJECT = 0, LOG_SUBJECT } = settings
+  const { MAX_SESSIONS_PER_SUBJECT: maxSessions = 0, LOG_SUBJECT } = settings
   const hasPointer = raw['IDENTITY_POINTER'] !== undefined
   if (raw['IDENTITY_PATH'] !== undefined) {
     return problemsWhere([['IDENTITY_POINTER', !hasPointer, 'is required with IDENTITY_PATH']])
   }
   return problemsWhere([
     ['IDENTITY_PATH', hasPointer, 'is required with IDENTITY_POINTER'],
-    ['MAX_SESSIONS_PER_SUBJECT', MAX_SESSIONS_PER_SUBJECT > 0, 'needs IDENTITY_PATH'],
+    [
+      'MAX_SESSIONS_PER_SUBJECT',
+      raw['MAX_SESSIONS_PER_SUBJECT'] !== undefined && maxSessions > 0,
+      'needs IDENTITY_PATH',
+    ],
     ['LOG_SUBJECT', LOG_SUBJECT === 'plain', 'needs IDENTITY_PATH: without it no line has a subject'],
   ])
 }

@@ -81,7 +81,7 @@ export const settingRules = {
     'jsonPointer',
   ),
   MAX_SESSIONS_PER_SUBJECT: whole(
-    0,
+    100,
     0,
     1000,
     'Sessions of one subject; a login beyond it ends the oldest. 0 = no limit',

@@ -5,7 +5,7 @@ import { isPathOf } from './known-paths.ts'
 
 const HSTS = 'max-age=31536000'
 /** Paths whose responses a page of a listed origin may read, errors included (docs/reference.md, Who may call). */
-const CORS_PATHS = ['/api', '/auth/session', '/auth/logout'] as const
+const CORS_PATHS = ['/api', '/auth/session', '/auth/sessions', '/auth/logout'] as const
 
 /** Makes the function that adds the headers of every response. They depend only on the settings, the path and the Origin. */
 export function baseHeaders(config: Config['http'], guard: Guard) {

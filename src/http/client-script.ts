@@ -6,7 +6,7 @@ import type { Guard } from './guard.ts'
 import type { StaticPages } from './static-pages.ts'
 
 /** The modules of the browser package that pages without a bundler import, below client/dist. */
-const MODULES = ['client.js', 'client/orders.js', 'client/series.js']
+const MODULES = ['client.js', 'client/orders.js', 'client/series.js', 'client/sessions.js']
 
 interface Script {
   readonly text: Buffer

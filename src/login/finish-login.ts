@@ -90,10 +90,13 @@ async function makeSession(
     ...(subject !== undefined && { subject }),
   })
   const { endsAt } = record
-  const session = sessionKey(newSessionId(request))
+  const id = newSessionId(request)
+  const session = sessionKey(id)
   const requester = requesterOf(request)
   const { client } = requester
-  const enlisted = subject === undefined ? undefined : await subjects?.enlist({ subject, key: session, endsAt, client })
+  const userAgent = request.headers['user-agent']
+  const enlisted =
+    subject === undefined ? undefined : await subjects?.enlist({ subject, id, endsAt, client, userAgent })
   const by = { requester, subjectTag: subject === undefined ? undefined : sessions.subjectTag(subject) }
   let cookieValue: string
   try {

@@ -2,14 +2,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { callerOf, requesterOf } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
 import type { RawQuery } from '../http/server.ts'
-import type { Session, SessionLookup } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
+import { ownSessionRoutes } from './own-session-routes.ts'
+import { sessionOf } from './session-of.ts'
 import { START_WINDOW_SECONDS } from '../limits/start-limit.ts'
 
-/** `GET` and `POST /auth/session`, and `POST /auth/logout`: what pages ask about their session and do with it. */
+/** `GET` and `POST /auth/session`, `POST /auth/logout` and `/auth/sessions`: what pages ask about their session and do with it. */
 export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
   const { guard, sessions, controls, publicUrl } = deps
   guard.addPreflight(fastify, '/auth/session', ['GET', 'POST'])
@@ -48,6 +49,8 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
     if (isEverywhere && !knowsSubject) throw new Problem('subject_unknown')
     return reply.code(204).send()
   })
+
+  ownSessionRoutes(fastify, deps)
 }
 
 /** Fastify refuses a request whose Content-Type it cannot read, such as `json`, whatever the parsers accept. */
@@ -76,15 +79,6 @@ async function countOthers(
     if (error instanceof StoreUnavailable) return undefined
     throw error
   }
-}
-
-/** @throws StoreUnavailable */
-function sessionOf(found: SessionLookup, request: FastifyRequest): Session | undefined {
-  if (found.is === 'storeDown') throw found.cause
-  if (found.is === 'none') return undefined
-  request.sessionTag = found.session.tag
-  request.subjectTag = found.session.subjectTag
-  return found.session
 }
 
 /**

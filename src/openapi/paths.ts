@@ -1,6 +1,8 @@
-import { PROBLEM_CODES, type ProblemCode } from '../problem.ts'
+import { PROBLEM_CODES } from '../problem.ts'
 import { ID } from '../http/known-paths.ts'
 import { content, parameter, ref, TEXT, type Json } from '../proxy/document-parts.ts'
+import { get, operation, problems, withSession } from './own-operation.ts'
+import { OWN_SESSION_PATHS } from './own-session-paths.ts'
 import { PROBLEM, problemResponses } from './problems.ts'
 
 const returnTo = parameter(
@@ -38,22 +40,6 @@ const attributionValues = {
 
 const toProvider = { description: 'To the login page of the provider; a failure goes back to the frontend' }
 const page = content('text/html', TEXT)
-
-const withSession = { security: [{ session: [] }] }
-
-/** An operation, which anybody may call unless it says otherwise. */
-function operation(tag: string, operationId: string, summary: string, description: string, rest: Json): Json {
-  return { operationId, summary, description, tags: [tag], security: [], ...rest }
-}
-
-function get(...details: Parameters<typeof operation>): Json {
-  return { get: operation(...details) }
-}
-
-/** The problems of these codes, and those that every route has. */
-function problems(...codes: readonly ProblemCode[]): Json {
-  return problemResponses(['bad_request', ...codes, 'shutting_down', 'internal_error'])
-}
 
 function socket(operationId: string, summary: string, description: string, rest: Json): Json {
   const isTrading = 'parameters' in rest
@@ -171,6 +157,7 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
       },
     ),
   },
+  ...OWN_SESSION_PATHS,
   '/auth/logout': {
     post: operation('login', 'logout', 'Log out', 'Ends the session on all instances, and closes its sockets.', {
       security: [{ csrf: [] }, { session: [], csrf: [] }],
@@ -211,6 +198,7 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
     'A part of the browser package',
     'series, which sockets load by themselves',
   ),
+  '/client/sessions.js': script('getClientSessions', 'A part of the browser package', 'listSessions and endSession'),
   '/problems/{code}': get('meta', 'explainProblem', 'Explain a problem', 'Says what a code means, and what to do.', {
     parameters: [parameter('path', 'code', { type: 'string', enum: PROBLEM_CODES }, 'The code of the problem')],
     responses: {

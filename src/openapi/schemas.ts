@@ -52,6 +52,22 @@ const OWN: Readonly<Record<string, Json>> = {
       },
     },
   },
+  OwnSessions: {
+    type: 'object',
+    required: ['sessions', 'now'],
+    properties: { sessions: { type: 'array', maxItems: 100, items: ref('OwnSession') }, now: NOW },
+  },
+  OwnSession: {
+    type: 'object',
+    required: ['tag', 'started_at', 'current'],
+    properties: {
+      tag: { ...TEXT, description: 'Tells this session from every other; no credential' },
+      started_at: { type: 'integer', description: 'When its user logged in' },
+      last_used_at: { type: 'integer', description: 'Up to a minute early; absent where that is not known' },
+      current: { type: 'boolean', description: 'It is the session of this request' },
+      device: { ...TEXT, maxLength: 64, description: 'The browser and the system, as the browser named them' },
+    },
+  },
   Notice: {
     type: 'object',
     description: 'What the operator tells all users. Show it as text',

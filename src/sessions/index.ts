@@ -24,6 +24,7 @@ export type { Session, SessionRecord, SessionState } from './session.ts'
 export { createSigner, type SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
 export { newSessionId, saveNewSession } from './session-writer.ts'
+export type { SubjectsOwn } from './own-sessions.ts'
 export type { SubjectSession, Subjects } from './subjects.ts'
 
 /** The result of authorizing a browser's cookie. `tag` identifies in the log a session that exists but cannot be used. */

@@ -165,6 +165,6 @@ export function sessionState(session: Session | undefined, idleMs: number, stepM
  * The tag by which a page knows its session. It follows from the id alone, so that every version and instance of the server finds
  * the same, whatever the server's secrets are; and it leads neither to the id, of 256 random bits, nor to the store key.
  */
-function pageTag(id: string): string {
+export function pageTag(id: string): string {
   return createHmac('sha256', id).update('session tag').digest('base64url').slice(0, PAGE_TAG_LENGTH)
 }

@@ -13,6 +13,10 @@ export interface IndexedSession {
   readonly client: string
   /** Store key. */
   readonly key: string
+  /** By which pages know the session. Entries of before version 0.3 have none. */
+  readonly page?: string
+  /** The browser and the system of the login, as far as it said. */
+  readonly device?: string | undefined
 }
 
 /** Where the index has a session. */

@@ -1,33 +1,38 @@
 import type { Registry } from 'prom-client'
 import type { Config } from '../config/config.ts'
 import type { Requester } from '../http/requester.ts'
+import { sessionKey } from '../store/keys.ts'
 import { ENDED_MS } from '../store/session-index.ts'
 import type { SharedState, StoreData } from '../store/store.ts'
 import { createIdentityMetrics } from '../telemetry/identity-metrics.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
 import { createIdentityClient } from '../upstream/rest-clients.ts'
 import type { Envelope } from './envelope.ts'
+import { deviceOf } from './device.ts'
+import { eachOf } from './each-of.ts'
 import { Identity } from './identity.ts'
 import { LiveSessions } from './live-sessions.ts'
+import { OwnSessions, type LiveSession, type OwnEnding, type OwnListing, type SubjectsOwn } from './own-sessions.ts'
 import type { CausedEnd, SessionRepository } from './repository.ts'
+import { pageTag } from './session.ts'
 import { SubjectIndex, type ListedSession, type Place } from './subject-index.ts'
 
 /** More sessions of one subject than this are never kept: the index of a subject has a bounded size. */
 const MAX_SESSIONS = 1000
 /** After this many logins the entries of sessions that are gone are removed, even if no limit is reached. */
 const TIDY_EVERY = 100
-const MAX_CONCURRENT = 64
 /** How much two clocks may disagree on the length of a time: one that is being corrected runs at another speed. */
 const DRIFT = { factor: 1.001, ms: 5 }
 
 /** A login that is about to create the session of a subject. */
 export interface NewSession {
   readonly subject: string
-  /** Store key of the session. */
-  readonly key: string
+  readonly id: string
   /** Absolute limit of the session (epoch ms). */
   readonly endsAt: number
   readonly client: string
+  /** That of the login. */
+  readonly userAgent?: string | undefined
 }
 
 /** A session in the index. */
@@ -70,6 +75,7 @@ export class Subjects {
   readonly #store: StoreData
   readonly #maxSessions: number
   readonly #live: LiveSessions
+  readonly #own: OwnSessions
 
   /** @param maxSessions of one subject; Infinity for no limit */
   constructor(
@@ -85,11 +91,14 @@ export class Subjects {
     this.#store = store
     this.#maxSessions = Math.min(maxSessions, MAX_SESSIONS)
     this.#live = new LiveSessions(index, store, sessions.limits.idleMs)
+    this.#own = new OwnSessions(index, store, (subject) => this.#read(subject))
   }
 
   /** Enters a session before it is created, so that a logout of all sessions finds it. @throws StoreUnavailable */
-  async enlist({ subject, key, endsAt, client }: NewSession): Promise<Enlisted> {
-    const session = { tag: this.#sessions.tag(key), startedAt: Date.now(), client, key }
+  async enlist({ subject, id, endsAt, client, userAgent }: NewSession): Promise<Enlisted> {
+    const key = sessionKey(id)
+    const names = { tag: this.#sessions.tag(key), page: pageTag(id), device: deviceOf(userAgent) }
+    const session = { ...names, startedAt: Date.now(), client, key }
     return { subject, ...(await this.#index.add(subject, session, endsAt)) }
   }
 
@@ -132,14 +141,18 @@ export class Subjects {
 
   /** The live sessions of a subject, the oldest first. @throws StoreUnavailable */
   async list(subject: string): Promise<SubjectSession[]> {
-    const sessions: SubjectSession[] = []
-    await eachOf(await this.#index.list(subject), async (listed) => {
-      const stored = await this.#store.readUntracked(listed.key)
-      if (stored === undefined) return
-      const { tag, startedAt, client } = listed
-      sessions.push({ tag, startedAt, lastUsedAt: this.#lastUse(listed, stored.expiresAt), client })
-    })
-    return sessions.toSorted((one, other) => one.startedAt - other.startedAt)
+    const live = await this.#read(subject)
+    return live.map(({ tag, startedAt, lastUsedAt, client }) => ({ tag, startedAt, lastUsedAt, client }))
+  }
+
+  /** The newest sessions of a subject, for a page of one of them. @throws StoreUnavailable */
+  listOwn(own: SubjectsOwn): Promise<OwnListing> {
+    return this.#own.list(own)
+  }
+
+  /** Ends another session of a subject, by the tag that {@link listOwn} shows. @throws StoreUnavailable */
+  endOwn(own: SubjectsOwn, tag: string, by: Cause): Promise<OwnEnding> {
+    return this.#own.end(own, tag, (subject, sessions) => this.#endSome(subject, sessions, by))
   }
 
   /** The number of live sessions of a subject besides one, a few seconds ago. @throws StoreUnavailable */
@@ -170,6 +183,22 @@ export class Subjects {
     return (await this.#endSome(subject, meant, by)) > 0
   }
 
+  /** The live sessions of a subject, the oldest first. */
+  async #read(subject: string): Promise<LiveSession[]> {
+    const listed = await this.#index.list(subject)
+    const idleEnds = new Map<string, number>()
+    await eachOf(listed, async ({ key }) => {
+      const stored = await this.#store.readUntracked(key)
+      if (stored !== undefined) idleEnds.set(key, stored.expiresAt)
+    })
+    const live: LiveSession[] = []
+    for (const each of listed) {
+      const idleEndsAt = idleEnds.get(each.key)
+      if (idleEndsAt !== undefined) live.push({ ...each, lastUsedAt: this.#lastUse(each, idleEndsAt) })
+    }
+    return live.toSorted((one, other) => one.startedAt - other.startedAt)
+  }
+
   /**
    * The earliest time at which a use moved the idle limit to where it is. Undefined once that has reached the end of the
    * session: later uses leave it there.
@@ -197,15 +226,6 @@ export class Subjects {
     await this.#index.remove(sessions)
     return ended
   }
-}
-
-/** Runs a task for each item, a number of them at once. Rejects when one has failed. */
-async function eachOf<Item>(items: readonly Item[], task: (item: Item) => Promise<void>): Promise<void> {
-  const left = items.values()
-  const work = async (): Promise<void> => {
-    for (const item of left) await task(item)
-  }
-  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work))
 }
 
 /** Creates the parts that only sessions with a subject need. */

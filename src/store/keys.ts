@@ -53,6 +53,21 @@ export function subjectKey(subject: string, secret: string): string {
   return `${PREFIX}subject:${createHmac('sha256', secret).update(`sessions of ${subject}`).digest('base64url')}`
 }
 
+/** Key of the counter of how often a subject has asked for its sessions in a minute. @param index key of their index */
+export function listingsKey(index: string): string {
+  return `${index}:listings`
+}
+
+/** Key of the counter of how often a subject has ended a session elsewhere in a minute. @param index key of their index */
+export function endsKey(index: string): string {
+  return `${index}:ends`
+}
+
+/** Key of the counter of sessions that a subject has just ended elsewhere. @param index key of their index */
+export function endedElsewhereKey(index: string): string {
+  return `${index}:ended`
+}
+
 /** Key of the counter of logins started from a client's network. */
 export function startsKey(network: string): string {
   return `${PREFIX}starts:${network}`

@@ -76,7 +76,11 @@ await test('the whole core has at most 9 KiB and the session part at most 2,250 
   const session = await sizeOf(`export { createSession } from './client.js'`)
   const series = await sizeOf(`export * from './client/series.js'`)
   const orders = await sizeOf(`export * from './client/orders.js'`)
-  t.comment(`the core ${whole} bytes, the session part ${session}, series ${series}, orders ${orders}`)
+  const sessions = await sizeOf(`export * from './client/sessions.js'`)
+  t.comment(
+    `the core ${whole} bytes, the session part ${session}, series ${series}, orders ${orders}, sessions ${sessions}`,
+  )
+  t.ok(sessions <= KIB / 2, `${sessions} bytes`)
   t.ok(orders <= 4 * KIB, `${orders} bytes`)
   t.ok(series <= 2 * KIB, `${series} bytes`)
   t.ok(whole <= 9 * KIB, `${whole} bytes`)
@@ -96,6 +100,7 @@ await test('npm pack makes a package for bundlers, TypeScript and Node.js, and a
     join(dir, 'page.ts'),
     `import { ApiError, createClient, SocketError, type SessionState } from 'trading-bff-client'
 import { fate } from 'trading-bff-client/orders'
+import { endSession, listSessions } from 'trading-bff-client/sessions'
 import { useSession } from 'trading-bff-client/react'
 import { createFakeClient } from 'trading-bff-client/testing'
 const client = Math.random() < 0.5 ? createClient() : createFakeClient()
@@ -104,6 +109,9 @@ if (state.status === 'active') console.log(new Date(state.expiresAt), state.scop
 const json = { data: { to_nickname: 'somebody', amount: '1.00', currency: 'USD' } }
 client.api('/payment-agents/v1/transfer', { method: 'POST', json, idempotencyKey: true }).catch((error: unknown) => {
   if (error instanceof ApiError && error.problem?.code === 'login_required') client.login()
+})
+listSessions(client).then(([first]) => {
+  if (first && !first.isCurrent) return endSession(client, first.tag)
 })
 client.tradingSocket('CR1').command({ buy: 'a-proposal', price: 10 }).catch(async (error: unknown) => {
   const found = error instanceof SocketError && error.outcome ? await fate(error) : undefined

@@ -37,6 +37,7 @@ declare function forgetTheUser(): void
 interface Wallet { wallet_id: string }
 declare function showAccount(scope: string, until: Date): void
 declare function showLogin(reason?: string): void
+declare function showSession(text: string, end?: () => Promise<void>): void
 declare function showLink(text: string, url: string): void
 declare function showMessage(text: string): void
 declare function showConnection(status: import('trading-bff-client').SocketStatus): void
@@ -46,9 +47,13 @@ declare function showContract(id: number): void
 declare function showOpenContracts(): Promise<void>
 declare function draw(quote: number): void
 declare function drawCandles(candles: readonly import('trading-bff-client').CandlePoint[]): void
+declare module 'react' {
+  export function useEffect(effect: () => () => void, of: unknown[]): void
+  export function useState<S>(first: S): [S, (next: S) => void]
+}
 declare namespace JSX {
   interface IntrinsicElements {
-    p: { className?: string; children?: unknown }
+    p: { key?: string; className?: string; children?: unknown }
     a: { href: string; children?: unknown }
     button: { disabled?: boolean; onClick: () => unknown; children?: unknown }
   }

@@ -134,7 +134,14 @@ await test('The page is two scripts and the package, and loads its chart library
   await page.goto(server.url)
   await page.locator('#chart canvas').first().waitFor()
   const files = asked.filter((path) => path.endsWith('.js'))
-  t.same(files.toSorted(), ['/app.js', '/chart-library.js', '/client.js', '/client/orders.js', '/client/series.js'])
+  t.same(files.toSorted(), [
+    '/app.js',
+    '/chart-library.js',
+    '/client.js',
+    '/client/orders.js',
+    '/client/series.js',
+    '/client/sessions.js',
+  ])
   t.equal(files.at(-1), '/chart-library.js')
   t.same(errors, [], 'the Content-Security-Policy allows all that the page does')
 })

@@ -80,6 +80,8 @@ await test('the schemas of upstream say no more than what is publicly documented
     'ActiveSession',
     'NoSession',
     'Notice',
+    'OwnSession',
+    'OwnSessions',
     'PartnerLink',
     'PartnerLinkParameter',
     'Problem',

@@ -1,6 +1,5 @@
 import { array, assert, asyncProperty, integer } from 'fast-check'
 import { test } from 'tap'
-import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { sessionRecord } from '../support/sessions/session-instance.ts'
 import { subjectInstance } from '../support/sessions/subject-instance.ts'
@@ -24,7 +23,7 @@ await test('the last use of a session is up to a minute early, never late, and a
       const { subjects, sessions } = await subjectInstance(new MemoryStore())
       const id = `session ${++created}`
       const endsAt = clock + lifetimeMs
-      await subjects.enlist({ subject: 'CR1', key: sessionKey(id), endsAt, client: '203.0.113.9' })
+      await subjects.enlist({ subject: 'CR1', id, endsAt, client: '203.0.113.9' })
       await sessions.create(id, sessionRecord({ endsAt }))
       let usedAt = clock
       const check = async (): Promise<void> => {

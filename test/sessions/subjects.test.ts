@@ -2,6 +2,7 @@ import { test, type Test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
+import { sessionKey } from '../../src/store/keys.ts'
 import { ENDED_MS } from '../../src/store/session-index.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { REQUESTER, subjectInstance } from '../support/sessions/subject-instance.ts'
@@ -132,21 +133,16 @@ await test('an operator who ends one session that is just being made finds it, t
   const instance = await subjectInstance(new MemoryStore())
   const { subjects, sessions } = instance
   const endsAt = Date.now() + 60_000
-  const key = 'bff:1:session:being-made'
-  const enlisted = await subjects.enlist({ subject: 'CR1', key, endsAt, client: REQUESTER.client })
-  await subjects.endTagged('CR1', sessions.tag(key), BY)
+  const id = 'being made'
+  const enlisted = await subjects.enlist({ subject: 'CR1', id, endsAt, client: REQUESTER.client })
+  await subjects.endTagged('CR1', sessions.tag(sessionKey(id)), BY)
   t.equal(await subjects.mayLive(enlisted, () => 0), false)
 })
 
 await test('a login that took longer than the end of all sessions is remembered does not become a session', async (t) => {
   const { subjects } = await subjectInstance(new MemoryStore())
   const endsAt = Date.now() + 3_600_000
-  const enlisted = await subjects.enlist({
-    subject: 'CR1',
-    key: 'bff:1:session:slow',
-    endsAt,
-    client: REQUESTER.client,
-  })
+  const enlisted = await subjects.enlist({ subject: 'CR1', id: 'slow', endsAt, client: REQUESTER.client })
   t.equal(await subjects.mayLive(enlisted, () => ENDED_MS * 0.99), true)
   t.equal(await subjects.mayLive(enlisted, () => ENDED_MS), false)
 })

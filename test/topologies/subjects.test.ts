@@ -3,6 +3,7 @@ import { connectedStore } from '../support/redis/connected-store.ts'
 import { assertNoneSurvives } from '../sessions/everywhere-races.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { identityWorld, operate } from '../support/login/identity-world.ts'
+import { end, listed, tagOf } from '../support/login/own-sessions.ts'
 import { askRedis, testCluster, testSentinel, type Topology } from '../support/redis/topologies.ts'
 import { testRedis, testServer } from '../support/server/world.ts'
 
@@ -50,6 +51,26 @@ for (const [where, start] of [
     t.same(new Set(closed.map(({ code }) => code)), new Set([4401]))
     const reasons = sockets.flatMap(({ texts }) => texts.filter((text) => text.includes('"ended"')))
     t.same(new Set(reasons), new Set(['{"event":"ended","reason":"revoked"}']))
+  })
+
+  await test(`${where}, DELETE /auth/sessions/<tag> closes the sockets on another instance, and no instance lists the session`, async (t) => {
+    const { url } = await start(t)
+    const world = await identityWorld(t, { settings: { REDIS_URL: url } })
+    const { server } = world
+    const other = await testServer(t, { ...world.settings, PUBLIC_URL: server.url })
+    const [{ browser: mine }, { browser: theirs }] = [await world.logIn('CR1'), await world.logIn('CR1')]
+    for (const each of [server, other]) t.equal((await listed(mine, each)).length, 2)
+    const cookie = theirs.cookieHeader(new URL(server.url), undefined)
+    const sockets = ['/ws/session', '/ws/trading/CR1'].map(
+      (path) => new BrowserSocket(`ws://127.0.0.1:${other.port}${path}`, { origin: server.url, cookie }),
+    )
+    for (const socket of sockets) await socket.opened()
+    const askedAt = performance.now()
+    t.equal(await end(mine, server, await tagOf(theirs, server)), '204')
+    for (const socket of sockets) t.match(await socket.closed, { code: 4401, reason: 'session_expired' })
+    t.comment(`closed after ${Math.round(performance.now() - askedAt)} ms`)
+    t.match(sockets[0]?.texts.at(-1), '"reason":"logout"')
+    for (const each of [server, other]) t.match(await listed(mine, each), [{ current: true }])
   })
 }
 

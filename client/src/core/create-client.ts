@@ -68,7 +68,7 @@ export function createClient(options: ServerOptions = {}): Client {
     serverNow: clock.get,
     login: (init) => location.assign(session.loginUrl('login', init)),
     signup: (init) => location.assign(session.loginUrl('signup', init)),
-    logout: (init) => session.logout(init),
+    logout: session.logout,
     publicSocket: () => open('/ws/public', MORE_PUBLIC),
     tradingSocket(accountId) {
       // The server answers 404 to any other id, which a page cannot tell from a lost connection.

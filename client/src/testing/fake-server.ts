@@ -9,6 +9,8 @@ import { FakeTrading, type FakeBody, type FakeMessage, type FakeReply, type Stre
 export interface FakeServer {
   /** Logs a user in, as in another tab. Resolves once the page knows. */
   logIn(session?: FakeSession): Promise<void>
+  /** Logs the same user in in another browser, for a page that lists the user's sessions. @returns the tag of that session */
+  logInElsewhere(device?: string): string
   /** Ends the session, as from elsewhere; `logout` by default. Resolves once the page knows. */
   endSession(reason?: EndReason): Promise<void>
   /** The addresses that `login()` and `signup()` would have led to. */
@@ -139,6 +141,7 @@ export function controls(
       sessions.begin(session)
       await check()
     },
+    logInElsewhere: (device) => sessions.beginElsewhere(device),
     async endSession(reason = 'logout') {
       const closeSockets = sessions.end(reason)
       // A page that loses its trading socket first asks several times whether the session has really ended.

@@ -20,15 +20,25 @@ const HOUR_MS = 3_600_000
 export class FakeSessions {
   #session: (FakeSession & { readonly id: string; readonly startedAt: number }) | undefined
   #usedAt = 0
+  /** The sessions of its user in other browsers. */
+  #elsewhere: { readonly tag: string; readonly started_at: number; readonly device?: string }[] = []
   #issued = 0
   /** The sockets that end with the session. */
   readonly #sockets = new Set<FakeSocket>()
 
   /** Begins a session, in place of one before it. */
   begin(session: FakeSession): void {
+    if (session.subject === undefined || session.subject !== this.#session?.subject) this.#elsewhere = []
     this.end('replaced')()
     this.#usedAt = Date.now()
     this.#session = { ...session, id: `session-${++this.#issued}`, startedAt: this.#usedAt }
+  }
+
+  /** Begins a session of the same user in another browser. @returns its tag */
+  beginElsewhere(device: string | undefined): string {
+    const tag = `session-${++this.#issued}`
+    this.#elsewhere.unshift({ tag, started_at: seconds(Date.now()), ...(device !== undefined && { device }) })
+    return tag
   }
 
   /**
@@ -73,6 +83,7 @@ export class FakeSessions {
     if (request === 'POST /auth/logout') return this.#logOut(query === 'everywhere=true')
     if (request === 'GET /v1/health') return undefined
     if (!this.#body().authenticated) return problem(401, 'login_required', { login_url: '/auth/login' })
+    if (/ \/auth\/sessions(?:\/|$)/.test(request)) return this.#ownSessions(request)
     this.#usedAt = Date.now()
     return request === 'POST /auth/session' ? new Response(null, { status: 204 }) : undefined
   }
@@ -80,7 +91,26 @@ export class FakeSessions {
   #logOut(isEverywhere: boolean): Response {
     const isKnown = this.#session?.subject !== undefined
     this.end('logout')()
+    if (isEverywhere && isKnown) this.#elsewhere = []
     return isEverywhere && !isKnown ? problem(409, 'subject_unknown') : new Response(null, { status: 204 })
+  }
+
+  #ownSessions(request: string): Response | undefined {
+    const { id, startedAt, subject } = this.#session ?? {}
+    if (subject === undefined) return problem(409, 'subject_unknown')
+    if (request === 'GET /auth/sessions') {
+      const own = { tag: id, started_at: seconds(startedAt ?? 0), last_used_at: seconds(this.#usedAt), current: true }
+      const others = this.#elsewhere.map((each) => ({ ...each, current: false }))
+      const sessions = [own, ...others].toSorted((one, other) => other.started_at - one.started_at)
+      return Response.json({ sessions, now: seconds(Date.now()) })
+    }
+    const [, tag] = /^DELETE \/auth\/sessions\/(.+)$/.exec(request) ?? []
+    if (tag === undefined) return undefined
+    if (tag === id) return problem(409, 'current_session')
+    const left = this.#elsewhere.filter((each) => each.tag !== tag)
+    if (left.length === this.#elsewhere.length) return problem(404, 'not_found')
+    this.#elsewhere = left
+    return new Response(null, { status: 204 })
   }
 
   #body(): { readonly authenticated: boolean } & Readonly<Record<string, unknown>> {

@@ -36,6 +36,8 @@ export class JarBrowser {
   readonly cookies = new Map<string, JarCookie>()
   /** The page the browser shows; undefined: a new tab. */
   page: URL | undefined
+  /** What the browser calls itself. */
+  userAgent = 'jar-browser'
   readonly #unvisited: string | undefined
 
   /** @param unvisited an origin where nothing listens: a navigation that is led there ends with its address */
@@ -68,6 +70,7 @@ export class JarBrowser {
       ...init,
       redirect: 'manual',
       headers: {
+        'user-agent': this.userAgent,
         cookie: this.cookieHeader(url, page),
         'sec-fetch-site': url.origin === page.origin ? 'same-origin' : 'same-site',
         'sec-fetch-mode': 'cors',
@@ -119,6 +122,7 @@ export class JarBrowser {
       redirect: 'manual',
       headers: {
         accept: 'text/html',
+        'user-agent': this.userAgent,
         cookie: this.cookieHeader(url, from, form === undefined),
         'sec-fetch-site': site,
         'sec-fetch-mode': 'navigate',

@@ -41,7 +41,7 @@ export async function subjectInstance(
       const id = createHash('sha256').update(`session of a subject ${++created}`).digest('base64url')
       const key = sessionKey(id)
       const record = sessionRecord({ subject })
-      const enlisted = await subjects.enlist({ subject, key, endsAt: record.endsAt, client: REQUESTER.client })
+      const enlisted = await subjects.enlist({ subject, id, endsAt: record.endsAt, client: REQUESTER.client })
       await pause()
       await sessions.create(id, record)
       await pause()

@@ -16,6 +16,8 @@ export declare class FakeSessions {
     #private;
     /** Begins a session, in place of one before it. */
     begin(session: FakeSession): void;
+    /** Begins a session of the same user in another browser. @returns its tag */
+    beginElsewhere(device: string | undefined): string;
     /**
      * Ends the session, if there is one, and tells the page why.
      * @returns a function that then closes the trading sockets

@@ -83,6 +83,7 @@ export type ProblemCode =
   | 'body_too_large'
   | 'unsupported_media_type'
   | 'subject_unknown'
+  | 'current_session'
   | 'rate_limited'
   | 'upstream_budget'
   | 'upstream_limit'

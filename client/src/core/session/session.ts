@@ -1,5 +1,5 @@
-import { call } from '../api/call.ts'
-import { ApiError } from '../base/errors.ts'
+import { call, type CallInit } from '../api/call.ts'
+import type { ApiError } from '../base/errors.ts'
 import { loginUrl, takeAuthError, type AuthError, type Flow, type LoginOptions } from './login.ts'
 import type { Server } from '../base/server.ts'
 import { SESSION_PATH } from '../base/server.ts'
@@ -23,7 +23,7 @@ export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
    * @throws ApiError when the user is still logged in, or may be: say so, and offer the logout again. With the problem
    * `subject_unknown`, this session has ended, but sessions elsewhere may go on.
    */
-  logout(options?: LogoutOptions): Promise<void>
+  readonly logout: (options?: LogoutOptions) => Promise<void>
   /**
    * The address of the login or the sign-up, for a link or a navigation. `fetch` cannot use it.
    * @param flow `login` by default
@@ -36,25 +36,33 @@ export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
   takeAuthError(): AuthError | undefined
 }
 
+/** What other entries of the package find in a {@link Session}. No page needs it. */
+export interface SessionOfServer extends Session {
+  /** Calls a route of the server itself; with POST by default. @throws ApiError unless the status is 2xx */
+  ask(path: string, init?: CallInit): Promise<Response>
+}
+
 /** Adds to a store what a page can do with its session. */
-export function sessionOf(server: Server, store: SessionStore): Session {
+export function sessionOf(server: Server, store: SessionStore): SessionOfServer {
+  const ask: SessionOfServer['ask'] = (path, init) => call(server, path, { method: 'POST', ...init })
   return {
     ...store,
+    ask,
     async extend() {
       try {
-        await call(server, SESSION_PATH, { method: 'POST' })
+        await ask(SESSION_PATH)
       } catch (error) {
-        if (error instanceof ApiError && error.status === 401) await store.confirm()
+        if ((error as ApiError).status === 401) await store.confirm()
         throw error
       }
       await store.check()
     },
     async logout(options) {
       try {
-        await call(server, `/auth/logout${options?.everywhere ? '?everywhere=true' : ''}`, { method: 'POST' })
+        await ask(`/auth/logout${options?.everywhere ? '?everywhere=true' : ''}`)
       } catch (error) {
         // Only the sessions elsewhere could not be found.
-        if (error instanceof ApiError && error.problem?.code === 'subject_unknown') store.end('logout')
+        if ((error as ApiError).problem?.code === 'subject_unknown') store.end('logout')
         throw error
       }
       store.end('logout')

@@ -1,5 +1,4 @@
-import { SocketError, type Proposal, type TradingSocket } from 'trading-bff-client'
-import { fate } from 'trading-bff-client/orders'
+import { once, type Proposal, type TradingSocket } from 'trading-bff-client'
 import { client } from './trading.ts'
 import { byId, show, showError, showLine } from './view.ts'
 
@@ -43,32 +42,16 @@ export class Desk {
     this.#offer(proposal)
   }
 
-  /** Buys at the price that is shown. */
+  /** Buys at the price that is shown, once. If the answer is lost, the account says whether it was bought. */
   async buy(): Promise<void> {
     if (!this.#proposal) return
     const { id, ask_price: price } = this.#proposal
     this.#offer(undefined)
-    try {
-      const { buy } = await this.#socket.command({ buy: id, price })
-      show('message', 'You have bought a contract.')
-      this.#follow(buy.contract_id)
-    } catch (error) {
-      showError(error)
-      if (error instanceof SocketError && error.order) await this.#findOut(error)
-    }
-  }
-
-  /** Tells the user what became of a purchase whose answer was lost, as soon as the account shows it. */
-  async #findOut(error: SocketError): Promise<void> {
-    const found = await fate(error)
-    if (found.is === 'made') {
-      show('message', 'You have bought a contract.')
-      this.#follow(found.contract.contract_id)
-    } else if (found.is === 'not_seen') show('message', 'No contract has appeared. Look again before you repeat it.')
-    else {
-      show('message', 'One of the new contracts may be yours.')
-      for (const { contract_id } of found.candidates) this.#follow(contract_id)
-    }
+    show('message', 'Buying …')
+    const answer = await once(() => this.#socket.command({ buy: id, price }))
+    show('message', 'You have bought a contract.')
+    if (answer) this.#follow(answer.buy.contract_id)
+    else await this.#showContracts()
   }
 
   #offer(proposal: Proposal | undefined): void {

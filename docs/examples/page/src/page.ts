@@ -1,5 +1,5 @@
 import { Desk } from './desk.ts'
-import { client, market, read, type Account, type Wallet } from './trading.ts'
+import { client, market } from './trading.ts'
 import { byId, drawChart, show, showError, showLine } from './view.ts'
 
 const CHART_TICKS = 100
@@ -30,14 +30,14 @@ function showSession(isOther: boolean): void {
 }
 
 async function showUser(own: string): Promise<void> {
-  const wallets = await read<Wallet>('/wallet/v1/wallets')
-  const accounts = await read<Account>('/trading/v1/options/accounts')
+  const wallets = await (await client.api('/wallet/v1/wallets')).json()
+  const accounts = await (await client.api('/trading/v1/options/accounts')).json()
   if (own !== shown) return
-  for (const wallet of wallets) {
-    showLine('wallets', wallet.wallet_id, `${wallet.wallet_type}: ${wallet.balance} ${wallet.currency}`)
+  for (const { wallet_id: id, wallet_type: type, balance, currency } of wallets.data) {
+    showLine('wallets', String(id), `${type}: ${balance} ${currency}`)
   }
-  for (const { account_id: id, account_type: type } of accounts) {
-    accountChoice.add(new Option(`${id} (${type})`, id))
+  for (const { account_id: id, account_type: type } of accounts.data) {
+    accountChoice.add(new Option(`${id} (${type})`, String(id)))
   }
   openDesk()
 }

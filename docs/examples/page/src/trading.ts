@@ -1,14 +1,7 @@
-import { ApiError, createClient, SocketError, type ApiPath } from 'trading-bff-client'
+import { ApiError, createClient, SocketError } from 'trading-bff-client'
 
 export const client = createClient()
 export const market = client.publicSocket()
-
-export type Account = { account_id: string; account_type: string; currency: string }
-export type Wallet = { wallet_id: string; wallet_type: string; currency: string; balance: string }
-
-/** Reads a list from the trading service. */
-export const read = async <T>(path: ApiPath<'GET'>): Promise<T[]> =>
-  (await (await client.api(path)).json<{ data: T[] }>()).data
 
 /** What to tell the user when a call, a request or a command has failed. Any other error is a bug of the page. */
 export function explain(error: unknown): string {

@@ -50,7 +50,7 @@ export interface Requests {
     };
 }
 /** The `code` of a problem. A newer server may send others. */
-export type ProblemCode = 'login_required' | 'session_expired' | 'csrf_rejected' | 'origin_rejected' | 'navigation_required' | 'not_found' | 'method_not_allowed' | 'upgrade_required' | 'validation_failed' | 'bad_request' | 'body_too_large' | 'unsupported_media_type' | 'subject_unknown' | 'rate_limited' | 'upstream_budget' | 'upstream_limit' | 'idempotency_key_required' | 'idempotency_key_reused' | 'idempotency_in_progress' | 'outcome_unknown' | 'answer_not_kept' | 'upstream_error' | 'upstream_unreachable' | 'upstream_lost' | 'upstream_timeout' | 'credential_renewed' | 'provider_unavailable' | 'orders_paused' | 'session_store_unavailable' | 'shutting_down' | 'internal_error';
+export type ProblemCode = 'login_required' | 'session_expired' | 'csrf_rejected' | 'origin_rejected' | 'navigation_required' | 'not_found' | 'method_not_allowed' | 'upgrade_required' | 'validation_failed' | 'bad_request' | 'body_too_large' | 'unsupported_media_type' | 'subject_unknown' | 'current_session' | 'rate_limited' | 'upstream_budget' | 'upstream_limit' | 'idempotency_key_required' | 'idempotency_key_reused' | 'idempotency_in_progress' | 'outcome_unknown' | 'answer_not_kept' | 'upstream_error' | 'upstream_unreachable' | 'upstream_lost' | 'upstream_timeout' | 'credential_renewed' | 'provider_unavailable' | 'orders_paused' | 'session_store_unavailable' | 'shutting_down' | 'internal_error';
 /** The close codes of the server itself. Any other comes from the trading service or from the network. */
 export type CloseCode = 1009 | 1011 | 1012 | 1013 | 4401 | 4403 | 4404 | 4408 | 4429;
 /** The close reasons of the server itself, without `;retry_after=`. */

@@ -1,3 +1,4 @@
+import { type CallInit } from '../api/call.ts';
 import { type AuthError, type Flow, type LoginOptions } from './login.ts';
 import type { Server } from '../base/server.ts';
 import type { SessionStore } from './session-store.ts';
@@ -18,7 +19,7 @@ export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
      * @throws ApiError when the user is still logged in, or may be: say so, and offer the logout again. With the problem
      * `subject_unknown`, this session has ended, but sessions elsewhere may go on.
      */
-    logout(options?: LogoutOptions): Promise<void>;
+    readonly logout: (options?: LogoutOptions) => Promise<void>;
     /**
      * The address of the login or the sign-up, for a link or a navigation. `fetch` cannot use it.
      * @param flow `login` by default
@@ -30,5 +31,10 @@ export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
      */
     takeAuthError(): AuthError | undefined;
 }
+/** What other entries of the package find in a {@link Session}. No page needs it. */
+export interface SessionOfServer extends Session {
+    /** Calls a route of the server itself; with POST by default. @throws ApiError unless the status is 2xx */
+    ask(path: string, init?: CallInit): Promise<Response>;
+}
 /** Adds to a store what a page can do with its session. */
-export declare function sessionOf(server: Server, store: SessionStore): Session;
+export declare function sessionOf(server: Server, store: SessionStore): SessionOfServer;

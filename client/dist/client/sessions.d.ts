@@ -1,0 +1,1 @@
+export * from '../types/sessions/sessions.js'

@@ -1,0 +1,3 @@
+// trading-bff-client 0.3.0
+async function y(e,{signal:n}={}){let s=await d(e,"/auth/sessions",{method:"GET",signal:n??null}),{sessions:o,now:l}=await s.json(),t=Date.now()-l*1e3,c=Math.abs(t)<2e3?0:t,i=r=>r*1e3+c;return o.map(({tag:r,current:u,started_at:m,last_used_at:a,device:f})=>({tag:r,isCurrent:u,startedAt:i(m),lastUsedAt:a===void 0?void 0:i(a),device:f}))}async function w(e,n,{signal:s}={}){try{await d(e,`/auth/sessions/${encodeURIComponent(n)}`,{method:"DELETE",signal:s??null})}catch(o){if(o.problem?.code!=="not_found")throw o}}async function d(e,...n){try{return await e.session.ask(...n)}catch(s){throw s.status===401&&await e.session.check(),s}}export{w as endSession,y as listSessions};
+//# sourceMappingURL=sessions.js.map

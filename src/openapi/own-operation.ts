@@ -1,0 +1,21 @@
+import type { ProblemCode } from '../problem.ts'
+import type { Json } from '../proxy/document-parts.ts'
+import { problemResponses } from './problems.ts'
+
+/** Of an operation that needs a session. */
+export const withSession = { security: [{ session: [] }] }
+
+/** An operation, which anybody may call unless it says otherwise. */
+export function operation(tag: string, operationId: string, summary: string, description: string, rest: Json): Json {
+  return { operationId, summary, description, tags: [tag], security: [], ...rest }
+}
+
+/** The same for a path that has only a GET. */
+export function get(...details: Parameters<typeof operation>): Json {
+  return { get: operation(...details) }
+}
+
+/** The problems of these codes, and those that every route has. */
+export function problems(...codes: readonly ProblemCode[]): Json {
+  return problemResponses(['bad_request', ...codes, 'shutting_down', 'internal_error'])
+}

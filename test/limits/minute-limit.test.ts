@@ -1,0 +1,48 @@
+import { test } from 'tap'
+import { MinuteLimit } from '../../src/limits/minute-limit.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+
+const MINUTE_MS = 60_000
+
+/** A store that counts what it is asked. */
+class CountingStore extends MemoryStore {
+  asked = 0
+
+  override count(...args: Parameters<MemoryStore['count']>): ReturnType<MemoryStore['count']> {
+    this.asked++
+    return super.count(...args)
+  }
+}
+
+await test('a limit of a minute holds over all instances, by key, and says how long is left', async (t) => {
+  const store = new MemoryStore()
+  const [one, other] = [new MinuteLimit(store, 3), new MinuteLimit(store, 3)]
+  for (const limit of [one, other, one]) t.equal(await limit.waitMs('CR1'), undefined)
+  for (const limit of [one, other]) {
+    const leftMs = (await limit.waitMs('CR1')) ?? 0
+    t.ok(leftMs > MINUTE_MS / 2 && leftMs <= MINUTE_MS, `${leftMs} ms`)
+  }
+  t.equal(await one.waitMs('CR2'), undefined)
+})
+
+await test('once a limit is reached, asking again costs the store nothing, until the minute is over', async (t) => {
+  let now = Date.now()
+  const store = new CountingStore()
+  const limit = new MinuteLimit(store, 1)
+  t.equal(await limit.waitMs('CR1'), undefined)
+  t.ok(await limit.waitMs('CR1'))
+  const { asked } = store
+  for (let times = 0; times < 100; times++) t.ok(((await limit.waitMs('CR1')) ?? 0) > 0)
+  t.equal(store.asked, asked)
+  t.intercept(Date, 'now', { value: () => now })
+  t.intercept(performance, 'now', { value: () => now })
+  now += MINUTE_MS + 1
+  t.equal(await limit.waitMs('CR1'), undefined)
+})
+
+await test('a limit of a minute rejects while the store is away', async (t) => {
+  const store = new MemoryStore()
+  store.count = () => Promise.reject(new StoreUnavailable('planted'))
+  await t.rejects(new MinuteLimit(store, 1).waitMs('CR1'), StoreUnavailable)
+})

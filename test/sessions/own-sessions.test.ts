@@ -1,0 +1,122 @@
+import { test } from 'tap'
+import { Envelope } from '../../src/sessions/envelope.ts'
+import { pageTag } from '../../src/sessions/session.ts'
+import { SubjectIndex } from '../../src/sessions/subject-index.ts'
+import { sessionKey } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { SECRETS } from '../support/server/world.ts'
+import { sessionRecord } from '../support/sessions/session-instance.ts'
+import { REQUESTER, subjectInstance, type SubjectInstance } from '../support/sessions/subject-instance.ts'
+
+const BY = { reason: 'logout', requester: REQUESTER } as const
+const NEXT = 'the-next-secret-of-thirty-two-bytes-or-more'
+
+/** What names a session of CR1 to its own page. */
+const own = (id: string) => ({ subject: 'CR1', id, key: sessionKey(id) })
+
+/** Begins a session of CR1. */
+async function begin({ subjects, sessions }: SubjectInstance, id: string): Promise<void> {
+  const { endsAt } = sessionRecord()
+  await subjects.enlist({ subject: 'CR1', id, endsAt, client: REQUESTER.client })
+  await sessions.create(id, sessionRecord({ subject: 'CR1', endsAt }))
+}
+
+async function tags({ subjects }: SubjectInstance, id: string): Promise<string[]> {
+  const listing = await subjects.listOwn(own(id))
+  if (listing.is === 'limited') throw new Error('limited')
+  return listing.sessions.map(({ tag }) => tag)
+}
+
+await test('of more than 100 sessions a page learns of the newest', async (t) => {
+  const instance = await subjectInstance(new MemoryStore())
+  for (let count = 0; count < 120; count++) await begin(instance, `session ${count}`)
+  const listed = await tags(instance, 'session 119')
+  t.equal(listed.length, 100)
+  for (const count of [20, 119]) t.ok(listed.includes(pageTag(`session ${count}`)))
+})
+
+await test('a session from before version 0.3 is listed and can be ended by its name in the log', async (t) => {
+  const store = new MemoryStore()
+  const instance = await subjectInstance(store)
+  const { subjects, sessions } = instance
+  const endsAt = Date.now() + 60_000
+  const index = new SubjectIndex(await store.openIndex(), new Envelope([SECRETS]), [SECRETS])
+  for (const id of ['old', 'current']) {
+    const tag = sessions.tag(sessionKey(id))
+    const entry = { tag, startedAt: Date.now(), client: REQUESTER.client, key: sessionKey(id) }
+    await index.add('CR1', entry, endsAt)
+    await sessions.create(id, sessionRecord({ subject: 'CR1', endsAt }))
+  }
+  const listing = await subjects.listOwn(own('current'))
+  const old = sessions.tag(sessionKey('old'))
+  t.match(listing, {
+    sessions: [
+      { tag: pageTag('current'), isCurrent: true, device: undefined },
+      { tag: old, isCurrent: false, device: undefined, startedAt: Number },
+    ],
+  })
+  for (const tag of [pageTag('current'), sessions.tag(sessionKey('current'))]) {
+    t.same(await subjects.endOwn(own('current'), tag, BY), { is: 'current' })
+  }
+  t.same(await subjects.endOwn(own('current'), old, BY), { is: 'ended' })
+  t.same(await tags(instance, 'current'), [pageTag('current')])
+})
+
+await test('during a roll of secrets every instance lists and ends the sessions of all, and none keeps an older list', async (t) => {
+  const store = new MemoryStore()
+  const before = await subjectInstance(store, { secrets: [SECRETS, NEXT] })
+  const after = await subjectInstance(store, { secrets: [NEXT, SECRETS] })
+  await begin(before, 'first')
+  await begin(after, 'second')
+  await begin(before, 'third')
+  for (const each of [before, after]) t.equal((await tags(each, 'first')).length, 3)
+  t.same(await before.subjects.endOwn(own('first'), pageTag('second'), BY), { is: 'ended' })
+  t.equal((await tags(after, 'first')).length, 2)
+  t.same(await after.subjects.endOwn(own('first'), pageTag('third'), BY), { is: 'ended' })
+  for (const each of [before, after]) t.same(await tags(each, 'first'), [pageTag('first')])
+})
+
+await test('a list that was being read when a session was ended is not kept', async (t) => {
+  const store = new MemoryStore()
+  const instance = await subjectInstance(store)
+  for (const id of ['first', 'second']) await begin(instance, id)
+  const readUntracked = store.readUntracked.bind(store)
+  const gate = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<void>()
+  store.readUntracked = async (key) => {
+    const found = await readUntracked(key)
+    if (key !== sessionKey('second')) return found
+    asked.resolve()
+    await gate.promise
+    return found
+  }
+  const reading = tags(instance, 'first')
+  await asked.promise
+  t.same(await instance.subjects.endOwn(own('first'), pageTag('second'), BY), { is: 'ended' })
+  gate.resolve()
+  await reading
+  t.same(await tags(instance, 'first'), [pageTag('first')])
+})
+
+await test('a session that could not be ended is still listed', async (t) => {
+  const store = new MemoryStore()
+  const instance = await subjectInstance(store)
+  for (const id of ['first', 'second']) await begin(instance, id)
+  const bury = store.bury.bind(store)
+  store.bury = async () => {
+    throw new Error('planted')
+  }
+  await t.rejects(instance.subjects.endOwn(own('first'), pageTag('second'), BY))
+  t.equal((await tags(instance, 'first')).length, 2)
+  store.bury = bury
+  t.same(await instance.subjects.endOwn(own('first'), pageTag('second'), BY), { is: 'ended' })
+})
+
+await test('a subject may try to end 120 sessions in a minute', async (t) => {
+  const instance = await subjectInstance(new MemoryStore())
+  for (const id of ['first', 'second']) await begin(instance, id)
+  const { subjects } = instance
+  for (let times = 0; times < 120; times++) t.same(await subjects.endOwn(own('first'), 'x', BY), { is: 'unknown' })
+  t.match(await subjects.endOwn(own('first'), pageTag('second'), BY), { is: 'limited', waitMs: Number })
+  t.same(await subjects.endOwn({ ...own('first'), subject: 'CR2' }, 'x', BY), { is: 'unknown' }, 'another subject')
+})

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { Changeable } from './changing.ts'
 import { feedConfig } from './feed.ts'
 import { idempotencyConfig } from './idempotency.ts'
 import { providerChecks, providerConfig } from './provider.ts'
@@ -21,7 +22,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** The parsed settings. Durations are milliseconds, sizes bytes, addresses without a trailing slash. */
+/**
+ * The parsed settings. Durations are milliseconds, sizes bytes, addresses without a trailing slash. Only what may be in a file
+ * ever changes.
+ */
 export type Config = ReturnType<typeof parse>
 
 /**
@@ -35,8 +39,7 @@ export function readConfig(
 ): Config {
   const problems = [...found]
   const raw = withSecretFiles(environment, problems)
-  const settings = readSettings(raw, isProduction(raw['PUBLIC_URL']), problems)
-  problems.push(...crossChecks(settings, raw), ...providerChecks(raw))
+  const settings = checkedSettings(raw, problems)
   const misspelt = misspeltSettings(Object.keys(raw))
   if (problems.length > 0) {
     throw new ConfigError(
@@ -48,18 +51,42 @@ export function readConfig(
   return parse(settings as Settings, [...misspelt, ...settingsWithoutEffect(raw)], hasOperators)
 }
 
+/** Returns the settings that are valid, and adds to `problems` what is wrong by itself or together. */
+function checkedSettings(raw: Readonly<Record<string, string>>, problems: SettingProblem[]): Partial<Settings> {
+  const settings = readSettings(raw, isProduction(raw['PUBLIC_URL']), problems)
+  problems.push(...crossChecks(settings, raw), ...providerChecks(raw))
+  return settings
+}
+
+/** What would be wrong with one setting if it had this value and the others were as they are in `environment`. */
+export function problemsOf(
+  setting: string,
+  value: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): string[] {
+  const problems: SettingProblem[] = []
+  checkedSettings({ ...nonEmpty(environment), [setting]: value }, problems)
+  return problems.flatMap((problem) => (problem.setting === setting ? problem.message : []))
+}
+
+/** An empty value counts as unset, since container tools write it that way. */
+function nonEmpty(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const raw: Record<string, string> = {}
+  for (const [name, value] of Object.entries(environment)) if (value) raw[name] = value
+  return raw
+}
+
 /** Whether a secret is missing only because its file cannot be read, which is a problem of its own. */
 function isAboutFile({ setting, message }: SettingProblem, problems: readonly SettingProblem[]): boolean {
   return message.startsWith('is required') && problems.some((other) => other.setting === `${setting}_FILE`)
 }
 
-/** Reads the files that `NAME_FILE` names. An empty value counts as unset, since container tools write it that way. */
+/** Reads the files that `NAME_FILE` names. */
 function withSecretFiles(
   environment: Readonly<Record<string, string | undefined>>,
   problems: SettingProblem[],
 ): Record<string, string> {
-  const raw: Record<string, string> = {}
-  for (const [name, value] of Object.entries(environment)) if (value) raw[name] = value
+  const raw = nonEmpty(environment)
   for (const name of SECRET_SETTINGS) {
     const file = raw[`${name}_FILE`]
     if (file === undefined) continue
@@ -73,6 +100,11 @@ function withSecretFiles(
     }
   }
   return raw
+}
+
+/** Undefined where a setting is not set: then it stays so. */
+function changeable(value: string | undefined): Changeable<string> | undefined {
+  return value === undefined ? undefined : new Changeable(value)
 }
 
 function drainWaitSeconds(settings: Settings, production: boolean): number {
@@ -172,7 +204,7 @@ function parse(settings: Settings, unread: readonly string[], hasOperators: bool
       opsHost: settings.OPS_HOST ?? settings.HOST,
       opsPort: settings.OPS_PORT,
     },
-    ops: { token: settings.OPS_TOKEN, hasOperators },
+    ops: { token: changeable(settings.OPS_TOKEN), hasOperators },
     identity: identityConfig(settings),
     /** Whether the log has subjects as they are; otherwise it has keyed hashes. */
     logsPlainSubjects: settings.LOG_SUBJECT === 'plain',
@@ -183,11 +215,12 @@ function parse(settings: Settings, unread: readonly string[], hasOperators: bool
     drainMs: seconds(settings.DRAIN_SECONDS),
     drainWaitMs: seconds(drainWaitSeconds(settings, production)),
     readyGraceMs: seconds(settings.READY_GRACE_SECONDS),
-    redisUrl: settings.REDIS_URL,
-    secrets:
+    redisUrl: changeable(settings.REDIS_URL),
+    secrets: new Changeable<readonly string[]>(
       settings.SESSION_SECRETS === undefined
         ? [randomBytes(32).toString('base64url')]
         : splitList(settings.SESSION_SECRETS),
+    ),
     http: {
       production,
       trustProxy: trustProxy(settings.TRUST_PROXY),

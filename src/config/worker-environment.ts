@@ -1,5 +1,5 @@
-import { serializeClientKeys } from './client-key.ts'
 import type { Config } from './config.ts'
+import { secretTexts, type SecretTexts } from './secrets.ts'
 import { SECRET_SETTINGS, SUPERVISED } from './settings.ts'
 
 /**
@@ -9,16 +9,10 @@ import { SECRET_SETTINGS, SUPERVISED } from './settings.ts'
  * but is told that there is one.
  * An empty value counts as unset.
  */
-export function workerEnvironment({ oauth, ops, secrets, redisUrl }: Config): Record<string, string> {
-  const read: Record<(typeof SECRET_SETTINGS)[number], string> = {
-    SESSION_SECRETS: secrets.join(','),
-    CLIENT_SECRET: oauth.clientSecret ?? '',
-    CLIENT_KEY: oauth.clientKeys.length === 0 ? '' : serializeClientKeys(oauth.clientKeys),
-    REDIS_URL: redisUrl ?? '',
-    OPS_TOKEN: '',
-  }
+export function workerEnvironment(config: Config): Record<string, string> {
+  const { oauth, ops } = config
   return {
-    ...read,
+    ...workerSecrets(config),
     ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])),
     [SUPERVISED]: ops.token === undefined ? '' : 'true',
     DISCOVERY: '',
@@ -29,4 +23,9 @@ export function workerEnvironment({ oauth, ops, secrets, redisUrl }: Config): Re
     ISSUER: oauth.isIssuerNamed ? oauth.issuer : '',
     ISSUER_REQUIRED: String(oauth.issuerRequired),
   }
+}
+
+/** The secrets of a worker. */
+export function workerSecrets(config: Config): SecretTexts {
+  return { ...secretTexts(config), OPS_TOKEN: '' }
 }

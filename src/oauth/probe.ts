@@ -1,5 +1,6 @@
 import { generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto'
 import { fetch as undiciFetch } from 'undici'
+import { Changeable } from '../config/changing.ts'
 import type { CheckResult } from '../config/setting-rule.ts'
 import type { ClientKey } from '../config/client-key.ts'
 import type { Config } from '../config/config.ts'
@@ -95,9 +96,9 @@ export async function probeIssuer(config: OAuth): Promise<ProbeResult | undefine
 async function probeAuthentication(config: OAuth): Promise<ProbeResult> {
   const { clientAuth, clientKeys } = config
   if (clientAuth === 'none') return { is: 'ok', message: 'is a token endpoint that knows this client' }
-  const [, nextKey] = clientKeys
+  const nextKey = clientKeys?.current[1]
   if (clientAuth === 'private_key_jwt' && nextKey !== undefined) {
-    const next = await exchangeNothing({ ...config, clientKeys: [nextKey] })
+    const next = await exchangeNothing({ ...config, clientKeys: new Changeable([nextKey]) })
     if (isClientRefused(next)) {
       const message = 'is a token endpoint that knows the first key of CLIENT_KEY, but not the second'
       return { is: 'warning', message, advice: 'Register the second key before you move it to the first place.' }
@@ -163,8 +164,9 @@ function isClientRefused(outcome: GrantOutcome): boolean {
 }
 
 function withWrongCredential(config: OAuth): OAuth {
-  const clientKeys = config.clientKeys.map((key) => ({ ...key, key: strangerOf(key) }))
-  return { ...config, clientSecret: randomBytes(16).toString('hex'), clientKeys }
+  const keys = config.clientKeys?.current.map((key) => ({ ...key, key: strangerOf(key) }))
+  const clientSecret = new Changeable(randomBytes(16).toString('hex'))
+  return { ...config, clientSecret, clientKeys: keys && new Changeable(keys) }
 }
 
 /** Another key of the same kind. */

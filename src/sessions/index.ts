@@ -65,10 +65,9 @@ export class Sessions {
     deps: SessionDependencies,
   ) {
     const { store, metrics, log } = deps
-    const [tagSecret = ''] = config.secrets
     this.cookie = new SessionCookie(config.cookies, config.secrets)
     this.#repository = new SessionRepository(store, deps.envelope, config.session, {
-      tagSecret,
+      secrets: config.secrets,
       logsPlainSubjects: config.logsPlainSubjects,
     })
     this.#reader = new SessionReader(this.cookie, this.#repository, store)

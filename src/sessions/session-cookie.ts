@@ -1,5 +1,6 @@
 import { hkdfSync } from 'node:crypto'
 import { Signer, type CookieSerializeOptions } from '@fastify/cookie'
+import { derived, type Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookieValues } from '../http/cookies.ts'
 import { sessionKey } from '../store/keys.ts'
@@ -19,13 +20,25 @@ export interface NamedSession {
 /** The cookie that carries a session id, signed, and nothing else (docs/reference.md, Cookies). */
 export class SessionCookie {
   readonly name: string
-  readonly signer: Signer
+  readonly #secrets: Changing<readonly string[]>
+  readonly #signer: () => Signer
   readonly #secure: boolean
 
-  constructor(cookies: Config['cookies'], secrets: readonly string[]) {
+  constructor(cookies: Config['cookies'], secrets: Changing<readonly string[]>) {
     this.name = `${cookies.prefix}session`
-    this.signer = createSigner(secrets, 'session cookie')
+    this.#secrets = secrets
+    this.#signer = createSigner(secrets, 'session cookie')
     this.#secure = cookies.secure
+  }
+
+  /** Signs with the secret that is the first one now. */
+  get signer(): Signer {
+    return this.#signer()
+  }
+
+  /** What is made once for all signatures that are valid now, and again when the secrets change. */
+  perSecrets<Made>(make: () => Made): () => Made {
+    return derived(this.#secrets, make)
   }
 
   /** Attributes of the cookie; a lifetime of 0 deletes it. */
@@ -73,9 +86,10 @@ export class SessionCookie {
 
 /**
  * Creates a signer of cookie values (HMAC-SHA256). Each purpose has its own keys, so that a value signed for one cookie is
- * not valid in another.
+ * not valid in another. Ask for the signer at each use: the secrets may change.
  * @param secrets the first one signs, all of them verify
  */
-export function createSigner(secrets: readonly string[], purpose: string): Signer {
-  return new Signer(secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))))
+export function createSigner(secrets: Changing<readonly string[]>, purpose: string): () => Signer {
+  const keyOf = (secret: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))
+  return derived(secrets, (list) => new Signer(list.map(keyOf)))
 }

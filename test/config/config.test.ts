@@ -179,7 +179,7 @@ await test('A worker has the configuration of its supervisor, but not the token 
   for (const token of [{ OPS_TOKEN: 'a-token-of-at-least-32-characters' }, { OPS_TOKEN_FILE: file }]) {
     const settings = { ...PRODUCTION, ...subject, ...token, CLIENT_SECRET: 'a-client-secret' }
     const config = readConfig(settings)
-    t.equal(config.ops.token, 'a-token-of-at-least-32-characters')
+    t.equal(config.ops.token?.current, 'a-token-of-at-least-32-characters')
     const environment: Record<string, string> = { ...settings, ...workerEnvironment(config) }
     const worker = readConfig(environment)
     t.notOk(JSON.stringify(environment).includes('a-token-of-at-least'), 'it is nowhere in the environment')

@@ -7,6 +7,7 @@ import type { ProviderOptions, SandboxProvider } from '../../../sandbox/provider
 import { startRedis, type RedisProcess } from '../../../sandbox/redis-process.ts'
 import type { SandboxUpstream, UpstreamOptions } from '../../../sandbox/upstream.ts'
 import { buildApp, type App } from '../../../src/app.ts'
+import type { Changing } from '../../../src/config/changing.ts'
 import { readConfig } from '../../../src/config/config.ts'
 import { loggerOptions } from '../../../src/telemetry/log.ts'
 import { createOpsListener } from '../../../src/ops/ops-listener.ts'
@@ -80,7 +81,7 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
   return { url: `http://localhost:${port}`, opsUrl, port, app, log: lines, close }
 }
 
-async function redisStore(url: string, log: Logger): Promise<Store> {
+async function redisStore(url: Changing<string>, log: Logger): Promise<Store> {
   const { RedisStore } = await import('../../../src/store/redis-store.ts')
   const store = RedisStore.connect(url, log)
   await store.connected(5000)

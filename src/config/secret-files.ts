@@ -6,8 +6,8 @@ import { secretSettings, secretTexts, type Environment, type SecretSetting } fro
 
 /** How often the files are read. A text counts once it was read twice alike, so that a file that is being written does not. */
 const READ_INTERVAL_MS = 1000
-/** How often credentials that Redis refuses are tried again: it may learn of them after the file. */
-const TRY_INTERVAL_MS = 5000
+/** At every so many looks, credentials that Redis refuses are tried again: it may learn of them after the file. */
+const LOOKS_PER_TRY = 5
 
 /** What the owner of the files provides. */
 interface SecretFilesDependencies {
@@ -26,6 +26,7 @@ export class SecretFiles {
   readonly #environment: Environment
   readonly #config: Config
   readonly #deps: SecretFilesDependencies
+  readonly #readMs: number
   /** What each file had at the last look; undefined while it could not be read. */
   readonly #seen = new Map<SecretSetting, string | undefined>()
   /** The texts that need no second thought. */
@@ -47,7 +48,8 @@ export class SecretFiles {
     this.#environment = environment
     this.#config = config
     this.#deps = deps
-    this.#endReads = polls(() => this.#look(), deps.readMs ?? READ_INTERVAL_MS)
+    this.#readMs = deps.readMs ?? READ_INTERVAL_MS
+    this.#endReads = polls(() => this.#look(), this.#readMs)
   }
 
   /** For operators: the settings that keep their value although their files have another one, and why. Contains no value. */
@@ -104,7 +106,7 @@ export class SecretFiles {
   /** Whether Redis takes the credentials of an address. False without a try if it has just refused them, and after the close. */
   async #isUsable(url: string, present: string): Promise<boolean> {
     const now = performance.now()
-    if (this.#latestTry?.text === url && now - this.#latestTry.at < TRY_INTERVAL_MS) return false
+    if (this.#latestTry?.text === url && now - this.#latestTry.at < LOOKS_PER_TRY * this.#readMs) return false
     this.#latestTry = { text: url, at: now }
     const refusal = await this.#deps.tryRedis(url, present)
     if (refusal !== undefined) this.#refuse('REDIS_URL', refusal)

@@ -1,8 +1,8 @@
-import type { CookieSerializeOptions, Signer } from '@fastify/cookie'
+import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookieValues } from '../http/cookies.ts'
-import { createSigner } from '../sessions/index.ts'
+import { createSigner, type CookieSigner } from '../sessions/index.ts'
 import { readAttribution, type Attribution } from './attribution.ts'
 
 /**
@@ -11,7 +11,7 @@ import { readAttribution, type Attribution } from './attribution.ts'
  */
 export class AttributionCookie {
   readonly name: string
-  readonly #signer: () => Signer
+  readonly #signer: CookieSigner
   readonly #secure: boolean
   readonly #ttlMs: number
 
@@ -30,14 +30,14 @@ export class AttributionCookie {
   /** The value of the cookie. The expiry is signed too, so that a browser cannot extend it. */
   value(attribution: Attribution): string {
     const text = JSON.stringify({ ...attribution, until: Date.now() + this.#ttlMs })
-    return this.#signer().sign(Buffer.from(text).toString('base64url'))
+    return this.#signer.sign(Buffer.from(text).toString('base64url'))
   }
 
   /** The remembered link, if the request's cookie is signed, complete and not expired. */
   read(header: string | undefined): Attribution | undefined {
     const [value, ...more] = header === undefined ? [] : cookieValues(header, this.name)
     if (!this.enabled || value === undefined || more.length > 0) return undefined
-    const { valid, value: text } = this.#signer().unsign(value)
+    const { valid, value: text } = this.#signer.unsign(value)
     if (!valid || text === null) return undefined
     const { until, ...link } = JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, string>
     const { values, outcome } = readAttribution(new URLSearchParams(link).toString())

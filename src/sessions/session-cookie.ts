@@ -21,19 +21,14 @@ export interface NamedSession {
 export class SessionCookie {
   readonly name: string
   readonly #secrets: Changing<readonly string[]>
-  readonly #signer: () => Signer
+  readonly signer: CookieSigner
   readonly #secure: boolean
 
   constructor(cookies: Config['cookies'], secrets: Changing<readonly string[]>) {
     this.name = `${cookies.prefix}session`
     this.#secrets = secrets
-    this.#signer = createSigner(secrets, 'session cookie')
+    this.signer = createSigner(secrets, 'session cookie')
     this.#secure = cookies.secure
-  }
-
-  /** Signs with the secret that is the first one now. */
-  get signer(): Signer {
-    return this.#signer()
   }
 
   /** What is made once for all signatures that are valid now, and again when the secrets change. */
@@ -84,12 +79,16 @@ export class SessionCookie {
   }
 }
 
+/** Signs cookie values, and verifies them, with the secrets of the moment. */
+export type CookieSigner = Pick<Signer, 'sign' | 'unsign'>
+
 /**
  * Creates a signer of cookie values (HMAC-SHA256). Each purpose has its own keys, so that a value signed for one cookie is
- * not valid in another. Ask for the signer at each use: the secrets may change.
+ * not valid in another.
  * @param secrets the first one signs, all of them verify
  */
-export function createSigner(secrets: Changing<readonly string[]>, purpose: string): () => Signer {
+export function createSigner(secrets: Changing<readonly string[]>, purpose: string): CookieSigner {
   const keyOf = (secret: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))
-  return derived(secrets, (list) => new Signer(list.map(keyOf)))
+  const signer = derived(secrets, (list) => new Signer(list.map(keyOf)))
+  return { sign: (value) => signer().sign(value), unsign: (value) => signer().unsign(value) }
 }

@@ -65,11 +65,10 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const metrics = createMetrics()
   const fingerprintKey = new FingerprintKey(store)
   addSecretsInfo(metrics.registry, config)
-  addSecretMetrics(metrics.registry, {
-    config,
-    fingerprintKey: () => fingerprintKey.read(),
-    files: secretFiles && (() => secretFiles.states),
-  })
+  if (config.hasSecretFiles) {
+    const files = secretFiles && (() => secretFiles.states)
+    addSecretMetrics(metrics.registry, { config, fingerprintKey: () => fingerprintKey.read(), files })
+  }
   metrics.logLines.dropped = droppedLines
   metrics.sessionStore.isUp = () => store.unavailableSince() === undefined
   metrics.sessionStore.facts = () => store.facts()

@@ -8,7 +8,7 @@ import { crossChecks, isProduction, settingWarnings, workerCount } from './setti
 import { isOn, seconds, splitList } from './setting-formats.ts'
 import type { SettingProblem, SettingRule } from './setting-rule.ts'
 import { parseBudget, parseShares, type BudgetConfig } from './upstream-budget.ts'
-import { readSettings, SECRET_SETTINGS, settingRules, SUPERVISED, type Settings } from './settings.ts'
+import { readSettings, FILED, SECRET_SETTINGS, settingRules, SUPERVISED, type Settings } from './settings.ts'
 import { misspeltSettings, settingsWithoutEffect } from './silent-settings.ts'
 
 /** Every wrong or missing setting. The message has a line for each, then the hints, and no value. */
@@ -47,8 +47,11 @@ export function readConfig(
       misspelt,
     )
   }
-  const hasOperators = settings.OPS_TOKEN !== undefined || raw[SUPERVISED] !== undefined
-  return parse(settings as Settings, [...misspelt, ...settingsWithoutEffect(raw)], hasOperators)
+  return parse(settings as Settings, {
+    unread: [...misspelt, ...settingsWithoutEffect(raw)],
+    hasOperators: settings.OPS_TOKEN !== undefined || raw[SUPERVISED] !== undefined,
+    hasSecretFiles: raw[FILED] !== undefined || SECRET_SETTINGS.some((name) => raw[`${name}_FILE`] !== undefined),
+  })
 }
 
 /** Returns the settings that are valid, and adds to `problems` what is wrong by itself or together. */
@@ -177,11 +180,17 @@ function identityConfig(settings: Settings) {
   return { path, pointer, maxSessions: maxSessions === 0 ? Infinity : maxSessions }
 }
 
-/**
- * @param unread warnings about variables that nothing reads
- * @param hasOperators whether this process, or its supervisor, has a token of operators
- */
-function parse(settings: Settings, unread: readonly string[], hasOperators: boolean) {
+/** What is to be known beside the settings. */
+interface Surroundings {
+  /** Warnings about variables that nothing reads. */
+  readonly unread: readonly string[]
+  /** Whether this process, or its supervisor, has a token of operators. */
+  readonly hasOperators: boolean
+  /** Whether this process, or its supervisor, has secrets in files, which may change. */
+  readonly hasSecretFiles: boolean
+}
+
+function parse(settings: Settings, { unread, hasOperators, hasSecretFiles }: Surroundings) {
   const publicUrl = new URL(settings.PUBLIC_URL).origin
   const production = isProduction(publicUrl)
   const frontendUrl = new URL(settings.FRONTEND_URL ?? publicUrl).origin
@@ -215,6 +224,7 @@ function parse(settings: Settings, unread: readonly string[], hasOperators: bool
     drainMs: seconds(settings.DRAIN_SECONDS),
     drainWaitMs: seconds(drainWaitSeconds(settings, production)),
     readyGraceMs: seconds(settings.READY_GRACE_SECONDS),
+    hasSecretFiles,
     redisUrl: changeable(settings.REDIS_URL),
     secrets: new Changeable<readonly string[]>(
       settings.SESSION_SECRETS === undefined

@@ -1,6 +1,6 @@
 import type { Config } from './config.ts'
 import { secretTexts, type SecretTexts } from './secrets.ts'
-import { SECRET_SETTINGS, SUPERVISED } from './settings.ts'
+import { FILED, SECRET_SETTINGS, SUPERVISED } from './settings.ts'
 
 /**
  * Returns what must override this process's environment so that a worker has the same configuration: the secrets as
@@ -15,6 +15,7 @@ export function workerEnvironment(config: Config): Record<string, string> {
     ...workerSecrets(config),
     ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])),
     [SUPERVISED]: ops.token === undefined ? '' : 'true',
+    [FILED]: config.hasSecretFiles ? 'true' : '',
     DISCOVERY: '',
     AUTHORIZATION_URL: oauth.authorizationUrl,
     TOKEN_URL: oauth.tokenUrl,

@@ -82,14 +82,18 @@ class Supervisor implements OpsSource {
     this.#deps = deps
     this.#metrics.logLines.dropped = deps.droppedLines
     const { config, files } = deps
+    if (files !== undefined) this.#shareSecrets(config, files)
+  }
+
+  /** The workers get new secrets from this process, which itself uses the token of the operators alone. */
+  #shareSecrets(config: Config, files: SecretFiles): void {
     addSecretMetrics(this.#metrics.registry, {
       config,
-      // The others are used by the workers.
       names: config.ops.token === undefined ? [] : ['OPS_TOKEN'],
       fingerprintKey: () => this.#fingerprintKey(),
-      files: files && (() => files.states),
+      files: () => files.states,
     })
-    files?.onTaken(() => {
+    files.onTaken(() => {
       for (const worker of this.#workers) sendSecrets(worker, workerSecrets(config))
     })
   }

@@ -39,7 +39,7 @@ export function addSecretMetrics(
       'same Redis have the same fingerprint for the same secret',
     async () => {
       const key = names.length === 0 ? undefined : await fingerprintKey()
-      return key === undefined ? undefined : [...fingerprints(config, names, key)]
+      return key === undefined ? [] : [...fingerprints(config, names, key)]
     },
     'sum',
     ['setting', 'place', 'fingerprint'],

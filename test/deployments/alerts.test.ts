@@ -21,6 +21,7 @@ import {
   restartScenario,
   scarcityScenario,
   secretsScenario,
+  refusedFileScenario,
 } from '../support/alerts/process-scenarios.ts'
 import { identityScenario } from '../support/alerts/identity-scenario.ts'
 import {
@@ -173,6 +174,7 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   heldBackScenario,
   limitedUsersScenario,
   secretsScenario,
+  refusedFileScenario,
   firstRefusalScenario,
   restartScenario,
   scarcityScenario,

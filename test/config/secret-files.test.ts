@@ -58,6 +58,10 @@ interface Options {
   readonly tryRedis?: (url: string, present: string) => Promise<string | undefined>
 }
 
+function pem(): string {
+  return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
+
 const secretsOf = ({ secrets }: Config): readonly string[] => secrets.current
 
 await test('SESSION_SECRETS_FILE: the three steps of a rotation are taken, each with a line that names no secret', async (t) => {
@@ -70,7 +74,8 @@ await test('SESSION_SECRETS_FILE: the three steps of a rotation are taken, each 
     write('SESSION_SECRETS', text)
     await until(() => secretsOf(config).join(' ') === list.join(' '), `the secrets of “${text}”`)
   }
-  t.same(lines, Array(3).fill({ is: 'info', details: { setting: 'SESSION_SECRETS' } }))
+  const line = { is: 'info', details: { setting: 'SESSION_SECRETS' } }
+  t.same(lines, [line, line, line])
   t.same(files.states, [['SESSION_SECRETS', false]])
 })
 
@@ -137,8 +142,6 @@ await test('A file that is replaced as in a Kubernetes volume is taken, and one 
 })
 
 await test('Each secret is taken by itself: CLIENT_SECRET, CLIENT_KEY and OPS_TOKEN', async (t) => {
-  const pem = (): string =>
-    generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   const [first, second] = [pem(), pem()]
   const world = await filesOf(
     t,

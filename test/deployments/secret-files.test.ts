@@ -87,7 +87,7 @@ async function common(
   processes: number,
 ): Promise<string | undefined> {
   const prints = [...(await fingerprints(server, setting))].filter(([key]) => key.startsWith(`${place} `))
-  const [[, [print, count] = ['', 0]] = []] = prints
+  const [, [print, count]] = prints[0] ?? ['', ['', 0]]
   return prints.length === 1 && count === processes ? print : undefined
 }
 
@@ -97,6 +97,11 @@ function cookieOf(browser: JarBrowser, publicUrl: string): string {
 
 const isLoggedIn = async (browser: JarBrowser, publicUrl: string, { port }: ServerProcess): Promise<boolean> =>
   (await status(port, ACCOUNTS, { cookie: cookieOf(browser, publicUrl), 'x-csrf': '1' })) === 200
+
+async function operate(server: ServerProcess, token: string): Promise<number> {
+  const headers = { authorization: `Bearer ${token}` }
+  return (await fetch(`${opsUrl(server)}/controls`, { headers })).status
+}
 
 await test('SESSION_SECRETS, REDIS_URL and OPS_TOKEN are rotated under load: no request fails, no socket closes, no login is lost', async (t) => {
   const { publicUrl, volume, instances, browser, redisUrl, setUser } = await twoInstances(t)
@@ -114,10 +119,10 @@ await test('SESSION_SECRETS, REDIS_URL and OPS_TOKEN are rotated under load: no 
   for (const { socket } of sockets)
     socket.on('close', (code, reason) => void closes.push([code, String(reason), socket.url]))
   const results = new Map<number, number>()
-  let isOver = false
+  const over = new AbortController()
   const callers = instances.flatMap(({ port }) =>
     [1, 2].map(async () => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const result = await status(port, ACCOUNTS, { cookie, 'x-csrf': '1' }).catch(() => 0)
         results.set(result, (results.get(result) ?? 0) + 1)
       }
@@ -163,10 +168,6 @@ await test('SESSION_SECRETS, REDIS_URL and OPS_TOKEN are rotated under load: no 
   t.not(await untilAlike('REDIS_URL', 1, credentials), credentials)
   await setUser('<old-password')
 
-  const operate = (server: ServerProcess, token: string): Promise<number> =>
-    fetch(`${opsUrl(server)}/controls`, { headers: { authorization: `Bearer ${token}` } }).then(
-      ({ status: code }) => code,
-    )
   volume.change({ OPS_TOKEN: NEW_TOKEN })
   for (const each of instances) {
     await until(async () => (await operate(each, NEW_TOKEN)) === 200, 'operators have the new token')
@@ -181,7 +182,7 @@ await test('SESSION_SECRETS, REDIS_URL and OPS_TOKEN are rotated under load: no 
       /must keep the secret that signs/.test(await (await fetch(`${opsUrl(each)}/readyz`)).text())
     await until(warned, 'a warning about a list without the secret that signs')
   }
-  isOver = true
+  over.abort()
   await Promise.all(callers)
   t.same([...results.keys()], [200], 'no call has failed')
   t.ok((results.get(200) ?? 0) > 100, `${results.get(200)} calls`)

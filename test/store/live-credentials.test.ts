@@ -26,7 +26,7 @@ async function worldWithUsers(t: Test) {
   await store.connected(5000)
   /** The users of all connections but the administrator's. */
   const users = async (): Promise<string[]> => {
-    const list = String(await admin.sendCommand(['CLIENT', 'LIST']))
+    const list = (await admin.sendCommand(['CLIENT', 'LIST'])) as unknown as string
     const names = [...list.matchAll(/ user=(\w+)/g)].map(([, name = '']) => name)
     return names.filter((name) => name !== 'default').toSorted()
   }
@@ -47,9 +47,9 @@ await test('RedisStore goes on over the same connections when its user changes, 
   store.onChange((key) => void news.push(key))
 
   let failed = 0
-  let isOver = false
+  const over = new AbortController()
   const load = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       await store.read('watched').catch(() => failed++)
       await confirmed.replace('confirmed', 'v', 'v', Date.now() + 60_000).catch(() => failed++)
     }
@@ -66,7 +66,7 @@ await test('RedisStore goes on over the same connections when its user changes, 
   const heard = documentNews
   await admin.publish(budgetChannel('test'), 'changed other')
   await until(() => documentNews > heard, 'the subscription is still in place')
-  isOver = true
+  over.abort()
   await load
   t.equal(failed, 0, 'no command has failed')
   t.notOk(news.includes(undefined), 'the link was never unhealthy')

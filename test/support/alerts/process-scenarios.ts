@@ -32,9 +32,8 @@ export async function refusedFileScenario(t: Test): Promise<Scenario> {
   const server = await testServer(t, { ...settings, ...volume.settings })
   return around(server, 'a file of secrets cannot be used', ['BffSecretFileRefused'], async () => {
     volume.change({ SESSION_SECRETS: 'other-secrets-of-thirty-two-bytes-or-more' })
-    const isRefused = async () =>
-      (await scrape(server)).includes('bff_secret_file_refused{setting="SESSION_SECRETS"} 1')
-    await until(isRefused, 'the file is refused')
+    const refused = 'bff_secret_file_refused{setting="SESSION_SECRETS"} 1'
+    await until(async () => (await scrape(server)).includes(refused), 'the file is refused')
   })
 }
 

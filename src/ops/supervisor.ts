@@ -93,9 +93,11 @@ class Supervisor implements OpsSource {
       fingerprintKey: () => this.#fingerprintKey(),
       files: () => files.states,
     })
-    files.onTaken(() => {
-      for (const worker of this.#workers) sendSecrets(worker, workerSecrets(config))
-    })
+    files.onTaken(() => this.#sendSecrets(this.#workers))
+  }
+
+  #sendSecrets(workers: Iterable<Worker>): void {
+    for (const worker of workers) sendSecrets(worker, workerSecrets(this.#deps.config))
   }
 
   start(): void {
@@ -167,6 +169,8 @@ class Supervisor implements OpsSource {
     const bornAt = performance.now()
     const worker = cluster.fork(workerEnvironment(this.#deps.config))
     this.#workers.add(worker)
+    // What was sent while it started was lost.
+    if (this.#deps.files !== undefined) worker.once('listening', () => this.#sendSecrets([worker]))
     this.#deps.log.info({ worker: worker.id, pid: worker.process.pid }, 'a worker starts')
     const handleDeath = (code: number | null, signal: string | null): void => {
       if (!this.#workers.delete(worker)) return

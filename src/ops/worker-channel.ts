@@ -74,7 +74,7 @@ export function requestDrain(worker: Worker): void {
   worker.send({ drain: true } satisfies Order, () => undefined)
 }
 
-/** Gives a worker the secrets that have changed. It gets them in the order of the changes, even while it starts. */
+/** Gives a worker the present secrets. One that does not listen yet loses them. */
 export function sendSecrets(worker: Worker, secrets: SecretTexts): void {
   // A worker that cannot receive this is about to exit.
   worker.send({ secrets } satisfies Order, () => undefined)

@@ -8,10 +8,11 @@ import { DurableRedis } from '../support/redis/durable-redis.ts'
 import { durableCluster, durableSentinel, type DurableTopology } from '../support/redis/durable-topologies.ts'
 import { untilSlow as until } from '../support/time/until.ts'
 
-const ROUNDS = 3
+/** The figures of docs/operating/redis.md are of three rounds. */
+const ROUNDS = Number(process.env['ROUNDS'] ?? 1)
 const LOAD_MS = 1500
-/** How far the replicas are behind when the master is lost. */
-const LAGS_MS = [0, 300]
+/** For how long the replicas have stood still when the master is lost. */
+const LAG_MS = 300
 
 type Topology = Pick<DurableTopology, 'url' | 'nodes' | 'masters' | 'isWhole'>
 
@@ -58,13 +59,7 @@ async function write(store: RedisStore, replicas: number, told: Told, name: stri
 }
 
 /** Loses a master under load, and lets it come back. */
-async function round(
-  store: RedisStore,
-  topology: Topology,
-  name: string,
-  replicas: number,
-  lagMs: number,
-): Promise<Told> {
+async function round(store: RedisStore, topology: Topology, name: string, replicas: number): Promise<Told> {
   const told: Told = { written: [], ended: [], endedAlone: [], confirmed: [] }
   const over = new AbortController()
   const writing = write(store, replicas, told, name, over.signal)
@@ -72,10 +67,10 @@ async function round(
   const masters = await topology.masters()
   const [lost] = masters
   const others = topology.nodes.filter((node) => !masters.includes(node))
-  for (const node of others) if (lagMs > 0) node.freeze()
-  await delay(lagMs)
+  for (const node of others) node.freeze()
+  if (replicas > 0) await delay(LAG_MS)
   await lost?.kill()
-  for (const node of others) if (lagMs > 0) node.thaw()
+  for (const node of others) node.thaw()
   if (replicas === 0) await lost?.restart()
   await until(async () => (await store.create(`${name} probe`, 'v', Date.now() + 1000).catch(() => false)) === true)
   if (replicas > 0) {
@@ -98,29 +93,23 @@ for (const [where, start, replicas] of [
   ['Behind Sentinels', (t: Test) => durableSentinel(t, 1), 1],
   ['On a Cluster', durableCluster, 1],
 ] as const) {
-  for (const lagMs of replicas === 0 ? [0] : LAGS_MS) {
-    await test(
-      `${where}, what was confirmed survives the loss of a master (replicas ${lagMs} ms behind)`,
-      { timeout: 300_000 },
-      async (t) => {
-        const topology = await start(t)
-        const store = await connectedStore(t, topology.url)
-        for (let count = 0; count < ROUNDS; count++) {
-          const told = await round(store, topology, `round ${count}`, replicas, lagMs)
-          const lost = {
-            written: await missing(store, told.written),
-            ended: told.ended.length - (await missing(store, told.ended)),
-            endedAlone: told.endedAlone.length - (await missing(store, told.endedAlone)),
-            confirmed: await missing(store, told.confirmed),
-          }
-          for (const [kind, number] of Object.entries(lost)) {
-            t.comment(`${kind}: ${number} of ${told[kind as keyof Told].length} lost`)
-          }
-          t.equal(lost.confirmed, 0)
-          t.equal(lost.ended, 0)
-          t.ok(told.confirmed.length > 100)
-        }
-      },
-    )
-  }
+  await test(`${where}, what was confirmed survives the loss of a master`, async (t) => {
+    const topology = await start(t)
+    const store = await connectedStore(t, topology.url)
+    for (let count = 0; count < ROUNDS; count++) {
+      const told = await round(store, topology, `round ${count}`, replicas)
+      const lost = {
+        written: await missing(store, told.written),
+        ended: told.ended.length - (await missing(store, told.ended)),
+        endedAlone: told.endedAlone.length - (await missing(store, told.endedAlone)),
+        confirmed: await missing(store, told.confirmed),
+      }
+      for (const [kind, number] of Object.entries(lost)) {
+        t.comment(`${kind}: ${number} of ${told[kind as keyof Told].length} lost`)
+      }
+      t.equal(lost.confirmed, 0)
+      t.equal(lost.ended, 0)
+      t.ok(told.confirmed.length > 20)
+    }
+  })
 }

@@ -72,7 +72,7 @@ async function round(store: RedisStore, topology: Topology, name: string, replic
   await lost?.kill()
   for (const node of others) node.thaw()
   if (replicas === 0) await lost?.restart()
-  await until(async () => (await store.create(`${name} probe`, 'v', Date.now() + 1000).catch(() => false)) === true)
+  await until(() => store.create(`${name} probe`, 'v', Date.now() + 1000).catch(() => false))
   if (replicas > 0) {
     await until(async () => (await topology.masters()).length === masters.length, 'a replica was promoted')
     await lost?.restart()

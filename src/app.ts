@@ -1,8 +1,11 @@
 import fastifyCookie from '@fastify/cookie'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config/config.ts'
+import type { SecretFiles } from './config/secret-files.ts'
 import { flushBoundedLines } from './telemetry/bounded-lines.ts'
-import { addSecretsInfo, createMetrics } from './telemetry/metrics.ts'
+import { createMetrics } from './telemetry/metrics.ts'
+import { addSecretMetrics, addSecretsInfo } from './telemetry/secret-metrics.ts'
+import { FingerprintKey } from './store/fingerprint-key.ts'
 import type { Store } from './store/store.ts'
 import { CallLimit } from './limits/call-limit.ts'
 import { clientScriptRoutes } from './http/client-script.ts'
@@ -42,6 +45,8 @@ export interface AppDependencies {
   readonly log: FastifyBaseLogger
   /** How many log lines were lost so far. */
   readonly droppedLines?: () => number
+  /** Absent where no secret is in a file, and in a worker, whose supervisor has them. */
+  readonly secretFiles?: Pick<SecretFiles, 'warnings' | 'states'> | undefined
 }
 
 /** The server before it listens. */
@@ -57,9 +62,14 @@ export interface App {
 
 /** Builds the whole server. The routes are registered in the order in which a browser meets them. */
 export async function buildApp(config: Config, deps: AppDependencies): Promise<App> {
-  const { store, log, droppedLines = () => 0 } = deps
+  const { store, log, droppedLines = () => 0, secretFiles } = deps
   const metrics = createMetrics()
-  addSecretsInfo(metrics.registry, config.secrets)
+  const fingerprintKey = new FingerprintKey(store)
+  addSecretsInfo(metrics.registry, config)
+  if (config.hasSecretFiles) {
+    const files = secretFiles && (() => secretFiles.states)
+    addSecretMetrics(metrics.registry, { config, fingerprintKey: () => fingerprintKey.read(), files })
+  }
   metrics.logLines.dropped = droppedLines
   metrics.sessionStore.isUp = () => store.unavailableSince() === undefined
   metrics.sessionStore.facts = () => store.facts()
@@ -127,8 +137,9 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     server,
     ops: {
       reasons,
-      warnings: () => [...warnings(), ...(controls?.shared.warnings ?? [])],
+      warnings: () => [...warnings(), ...(secretFiles?.warnings ?? []), ...(controls?.shared.warnings ?? [])],
       registry: () => metrics.registry,
+      fingerprintKey: () => fingerprintKey.read(),
       runCommand: operatorCommands({ sessions, subjects, controls, log }),
     },
     async close(waitMs = 0) {

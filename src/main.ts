@@ -2,6 +2,8 @@ import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config/config.ts'
+import { secretFiles } from './config/secrets.ts'
+import type { SecretFiles } from './config/secret-files.ts'
 import { createLog } from './telemetry/log.ts'
 import { catalogProblems } from './proxy/catalog-settings.ts'
 import { descriptorWarning } from './ops/descriptor-limit.ts'
@@ -60,12 +62,13 @@ if (cluster.isPrimary) {
   const { OpsPort } = await import('./ops/ops-listener.ts')
   const ops = new OpsPort(config, log)
   const complete = config.oauth.discovery === undefined ? config : await discovered(ops)
+  const files = await openSecretFiles(complete)
   if (config.workers > 1) {
     const { supervise } = await import('./ops/supervisor.ts')
-    await supervise(complete, serverLog, ops)
+    await supervise(complete, serverLog, ops, files)
   } else {
     const { serve } = await import('./serve.ts')
-    await serve(complete, serverLog, ops)
+    await serve(complete, serverLog, { ops, files })
   }
 } else {
   const { serve } = await import('./serve.ts')
@@ -75,6 +78,19 @@ if (cluster.isPrimary) {
 async function discovered(ops: OpsPort): Promise<Config> {
   const { discoverOrExit } = await import('./ops/discover-or-exit.ts')
   return discoverOrExit(config, log, ops)
+}
+
+/** Nothing is read, and nothing loaded, where no secret is in a file. */
+async function openSecretFiles(complete: Config): Promise<SecretFiles | undefined> {
+  const files = secretFiles(process.env)
+  if (files.size === 0) return undefined
+  const { SecretFiles } = await import('./config/secret-files.ts')
+  const tryRedis = async (url: string, present: string): Promise<string | undefined> => {
+    // A supervisor has no store.
+    const { tryCredentials } = await import('./store/credentials-trial.ts')
+    return tryCredentials(url, present, complete.idempotency.replicas)
+  }
+  return new SecretFiles(files, process.env, complete, { log, tryRedis })
 }
 
 /** Container tools make a folder of a file that they are to mount and that does not exist. */

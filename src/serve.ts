@@ -2,6 +2,8 @@ import cluster from 'node:cluster'
 import { flushCompileCache } from 'node:module'
 import { buildApp } from './app.ts'
 import type { Config } from './config/config.ts'
+import type { SecretFiles } from './config/secret-files.ts'
+import { takeSecrets } from './config/secrets.ts'
 import type { ServerLog } from './telemetry/log.ts'
 import { listenOrExit } from './ops/exit.ts'
 import type { OpsPort } from './ops/ops-listener.ts'
@@ -15,24 +17,38 @@ const STORE_WAIT_MS = 3000
 /** A worker's time limit is shorter by this, so that it exits and writes its log before its supervisor kills it. */
 const WORKER_AHEAD_MS = 500
 
-/**
- * Runs the server in this process, the only one or a worker.
- * @param ops absent in a worker, whose supervisor has it
- */
-export async function serve(config: Config, { log, droppedLines }: ServerLog, ops?: OpsPort): Promise<void> {
+/** What the only process of a server has, and a worker has not: its supervisor has them. */
+interface OnlyProcess {
+  readonly ops: OpsPort
+  /** Absent where no secret is in a file. */
+  readonly files: SecretFiles | undefined
+}
+
+/** Runs the server in this process, the only one or a worker. */
+export async function serve(
+  config: Config,
+  { log, droppedLines }: ServerLog,
+  { ops, files }: Partial<OnlyProcess> = {},
+): Promise<void> {
   const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
-  const app = await buildApp(config, { store, log, droppedLines })
+  const app = await buildApp(config, { store, log, droppedLines, secretFiles: files })
 
   const shutdown = installShutdown({
     log,
     drainMs: cluster.isWorker ? Math.max(config.drainMs - WORKER_AHEAD_MS, config.drainMs / 2) : config.drainMs,
     ignoresSignals: cluster.isWorker,
     async close(isCrash) {
+      files?.close()
       await app.close(isCrash ? 0 : config.drainWaitMs)
       await Promise.all([ops?.close(), store.close()])
     },
   })
-  if (cluster.isWorker) handleSupervisorMessages(app.ops, () => shutdown({ by: 'supervisor' }))
+  if (cluster.isWorker) {
+    handleSupervisorMessages(app.ops, {
+      drain: () => shutdown({ by: 'supervisor' }),
+      takeSecrets: (texts) => takeSecrets(config, texts),
+    })
+  }
 
   const { host, port } = config.listen
   // The server is alive from here on, and ready once it has reached the store or has waited for it long enough.

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { Changeable } from '../../src/config/changing.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { instanceOn, newSession, sessionRecord } from '../../test/support/sessions/session-instance.ts'
 import { SECRETS } from '../../test/support/server/world.ts'
@@ -98,7 +99,7 @@ async function anonymous({ redis }: World, server: Running): Promise<string> {
 
 /** Creates sessions in Redis. @returns their Cookie headers */
 async function makeSessions({ redis }: World, count: number): Promise<string[]> {
-  const store = RedisStore.connect(redis.url, {
+  const store = RedisStore.connect(new Changeable(redis.url), {
     error: () => undefined,
     warn: () => undefined,
     info: () => undefined,

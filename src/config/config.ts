@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { Changeable } from './changing.ts'
 import { feedConfig } from './feed.ts'
 import { idempotencyConfig } from './idempotency.ts'
 import { DISCOVERED_ENDPOINTS, providerChecks, providerConfig } from './provider.ts'
@@ -7,7 +8,7 @@ import { crossChecks, isProduction, settingWarnings, workerCount } from './setti
 import { isOn, seconds, splitList } from './setting-formats.ts'
 import type { SettingProblem, SettingRule } from './setting-rule.ts'
 import { parseBudget, parseShares, type BudgetConfig } from './upstream-budget.ts'
-import { readSettings, SECRET_SETTINGS, settingRules, SUPERVISED, type Settings } from './settings.ts'
+import { readSettings, FILED, SECRET_SETTINGS, settingRules, SUPERVISED, type Settings } from './settings.ts'
 import { misspeltSettings, settingsWithoutEffect } from './silent-settings.ts'
 
 /** Every wrong or missing setting. The message has a line for each, then the hints, and no value. */
@@ -21,15 +22,11 @@ export class ConfigError extends Error {
   }
 }
 
-/** The parsed settings. Durations are milliseconds, sizes bytes, addresses without a trailing slash. */
+/**
+ * The parsed settings. Durations are milliseconds, sizes bytes, addresses without a trailing slash. Only what may be in a file
+ * ever changes.
+ */
 export type Config = ReturnType<typeof parse>
-
-/** What a worker learns from its supervisor and from no setting. */
-interface Inherited {
-  /** Whether this process, or its supervisor, has a token of operators. */
-  readonly hasOperators: boolean
-  readonly discovered: string | undefined
-}
 
 /**
  * Reads the settings from an environment.
@@ -42,8 +39,7 @@ export function readConfig(
 ): Config {
   const problems = [...found]
   const raw = withSecretFiles(environment, problems)
-  const settings = readSettings(raw, isProduction(raw['PUBLIC_URL']), problems)
-  problems.push(...crossChecks(settings, raw), ...providerChecks(raw))
+  const settings = checkedSettings(raw, problems)
   const misspelt = misspeltSettings(Object.keys(raw))
   if (problems.length > 0) {
     throw new ConfigError(
@@ -51,9 +47,37 @@ export function readConfig(
       misspelt,
     )
   }
-  const hasOperators = settings.OPS_TOKEN !== undefined || raw[SUPERVISED] !== undefined
-  const inherited = { hasOperators, discovered: raw[DISCOVERED_ENDPOINTS] }
-  return parse(settings as Settings, [...misspelt, ...settingsWithoutEffect(raw)], inherited)
+  return parse(settings as Settings, {
+    unread: [...misspelt, ...settingsWithoutEffect(raw)],
+    hasOperators: settings.OPS_TOKEN !== undefined || raw[SUPERVISED] !== undefined,
+    discovered: raw[DISCOVERED_ENDPOINTS],
+    hasSecretFiles: raw[FILED] !== undefined || SECRET_SETTINGS.some((name) => raw[`${name}_FILE`] !== undefined),
+  })
+}
+
+/** Returns the settings that are valid, and adds to `problems` what is wrong by itself or together. */
+function checkedSettings(raw: Readonly<Record<string, string>>, problems: SettingProblem[]): Partial<Settings> {
+  const settings = readSettings(raw, isProduction(raw['PUBLIC_URL']), problems)
+  problems.push(...crossChecks(settings, raw), ...providerChecks(raw))
+  return settings
+}
+
+/** What would be wrong with one setting if it had this value and the others were as they are in `environment`. */
+export function problemsOf(
+  setting: string,
+  value: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): string[] {
+  const problems: SettingProblem[] = []
+  checkedSettings({ ...nonEmpty(environment), [setting]: value }, problems)
+  return problems.flatMap((problem) => (problem.setting === setting ? problem.message : []))
+}
+
+/** An empty value counts as unset, since container tools write it that way. */
+function nonEmpty(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const raw: Record<string, string> = {}
+  for (const [name, value] of Object.entries(environment)) if (value) raw[name] = value
+  return raw
 }
 
 /** Whether a secret is missing only because its file cannot be read, which is a problem of its own. */
@@ -61,13 +85,12 @@ function isAboutFile({ setting, message }: SettingProblem, problems: readonly Se
   return message.startsWith('is required') && problems.some((other) => other.setting === `${setting}_FILE`)
 }
 
-/** Reads the files that `NAME_FILE` names. An empty value counts as unset, since container tools write it that way. */
+/** Reads the files that `NAME_FILE` names. */
 function withSecretFiles(
   environment: Readonly<Record<string, string | undefined>>,
   problems: SettingProblem[],
 ): Record<string, string> {
-  const raw: Record<string, string> = {}
-  for (const [name, value] of Object.entries(environment)) if (value) raw[name] = value
+  const raw = nonEmpty(environment)
   for (const name of SECRET_SETTINGS) {
     const file = raw[`${name}_FILE`]
     if (file === undefined) continue
@@ -81,6 +104,11 @@ function withSecretFiles(
     }
   }
   return raw
+}
+
+/** Undefined where a setting is not set: then it stays so. */
+function changeable(value: string | undefined): Changeable<string> | undefined {
+  return value === undefined ? undefined : new Changeable(value)
 }
 
 function drainWaitSeconds(settings: Settings, production: boolean): number {
@@ -153,8 +181,19 @@ function identityConfig(settings: Settings) {
   return { path, pointer, maxSessions: maxSessions === 0 ? Infinity : maxSessions }
 }
 
-/** @param unread warnings about variables that nothing reads */
-function parse(settings: Settings, unread: readonly string[], { hasOperators, discovered }: Inherited) {
+/** What is to be known beside the settings. */
+interface Surroundings {
+  /** Warnings about variables that nothing reads. */
+  readonly unread: readonly string[]
+  /** Whether this process, or its supervisor, has a token of operators. */
+  readonly hasOperators: boolean
+  /** The value of {@link DISCOVERED_ENDPOINTS}. */
+  readonly discovered: string | undefined
+  /** Whether this process, or its supervisor, has secrets in files, which may change. */
+  readonly hasSecretFiles: boolean
+}
+
+function parse(settings: Settings, { unread, hasOperators, discovered, hasSecretFiles }: Surroundings) {
   const publicUrl = new URL(settings.PUBLIC_URL).origin
   const production = isProduction(publicUrl)
   const frontendUrl = new URL(settings.FRONTEND_URL ?? publicUrl).origin
@@ -177,7 +216,7 @@ function parse(settings: Settings, unread: readonly string[], { hasOperators, di
       opsHost: settings.OPS_HOST ?? settings.HOST,
       opsPort: settings.OPS_PORT,
     },
-    ops: { token: settings.OPS_TOKEN, hasOperators },
+    ops: { token: changeable(settings.OPS_TOKEN), hasOperators },
     identity: identityConfig(settings),
     /** Whether the log has subjects as they are; otherwise it has keyed hashes. */
     logsPlainSubjects: settings.LOG_SUBJECT === 'plain',
@@ -188,11 +227,13 @@ function parse(settings: Settings, unread: readonly string[], { hasOperators, di
     drainMs: seconds(settings.DRAIN_SECONDS),
     drainWaitMs: seconds(drainWaitSeconds(settings, production)),
     readyGraceMs: seconds(settings.READY_GRACE_SECONDS),
-    redisUrl: settings.REDIS_URL,
-    secrets:
+    hasSecretFiles,
+    redisUrl: changeable(settings.REDIS_URL),
+    secrets: new Changeable<readonly string[]>(
       settings.SESSION_SECRETS === undefined
         ? [randomBytes(32).toString('base64url')]
         : splitList(settings.SESSION_SECRETS),
+    ),
     http: {
       production,
       trustProxy: trustProxy(settings.TRUST_PROXY),

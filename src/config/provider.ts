@@ -1,5 +1,6 @@
 import { isInQuery, parseAuthorizationParams } from './authorization-params.ts'
-import { parseClientKeys } from './client-key.ts'
+import { Changeable } from './changing.ts'
+import { parseClientKeys, type ClientKey } from './client-key.ts'
 import { isOn } from './setting-formats.ts'
 import {
   flag,
@@ -69,6 +70,7 @@ export type NamedEndpoints = ReturnType<typeof namedEndpoints>
 /** Reads the settings of the provider. @param discovered the value of {@link DISCOVERED_ENDPOINTS} */
 export function providerConfig(settings: ProviderSettings, discovered = '') {
   const { ISSUER, CLIENT_SECRET } = settings
+  const clientKeys = parseClientKeys(settings.CLIENT_KEY ?? '')
   const authUrl = settings.AUTH_URL.replace(/\/+$/, '')
   const named = namedEndpoints(settings)
   return {
@@ -85,9 +87,9 @@ export function providerConfig(settings: ProviderSettings, discovered = '') {
     authorizationParams: parseAuthorizationParams(settings.AUTHORIZATION_PARAMS ?? '') ?? [],
     clientId: settings.CLIENT_ID,
     clientAuth: clientAuthOf(settings),
-    clientSecret: CLIENT_SECRET,
+    clientSecret: CLIENT_SECRET === undefined ? undefined : new Changeable(CLIENT_SECRET),
     /** The first signs. */
-    clientKeys: parseClientKeys(settings.CLIENT_KEY ?? '') ?? [],
+    clientKeys: clientKeys && new Changeable<readonly ClientKey[]>(clientKeys),
     /** The endpoints that have a setting, if the others must be discovered before the server starts. */
     discovery: isOn(settings.DISCOVERY) ? named : undefined,
     /** The endpoints that were discovered, in this process or in its supervisor. */

@@ -49,6 +49,34 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
   return access === undefined || !isUniform ? undefined : { is: 'cluster', nodes, access }
 }
 
+/**
+ * What an address says beside its credentials. Two addresses that have this in common name the same servers, in the same way.
+ * @param url a valid address
+ */
+export function withoutCredentials(url: string): string {
+  const address = parseRedisUrl(url)
+  if (address?.is !== 'single') {
+    const { username: _user, password: _password, ...access } = address?.access ?? { tls: false }
+    return JSON.stringify({ ...address, access })
+  }
+  const { protocol, host, pathname, search, hash } = new URL(address.url)
+  return `${protocol}//${host}${pathname}${search}${hash}`
+}
+
+/** The credentials in an address as one text, alone in a list; none if it has none. @param url a valid address */
+export function credentialsOf(url: string): string[] {
+  const { username, password } = redisAccess(url)
+  return username === undefined && password === undefined ? [] : [JSON.stringify([username, password])]
+}
+
+/** How the servers of an address are reached. @param url a valid address */
+export function redisAccess(url: string): RedisAccess {
+  const address = parseRedisUrl(url)
+  if (address?.is !== 'single') return address?.access ?? { tls: false }
+  const { username, password, protocol } = new URL(address.url)
+  return accessOf(username, password, protocol === 'rediss:') ?? { tls: false }
+}
+
 function sentinelAddress([, tls, user = '', hosts = '', master = '']: RegExpExecArray): RedisAddress | undefined {
   const urls = hosts.split(',').map((host) => URL.parse(`redis://${host.trim()}`))
   const [username = '', ...password] = user.split(':')

@@ -19,6 +19,8 @@ export const SECRET_SETTINGS = ['SESSION_SECRETS', 'CLIENT_SECRET', 'CLIENT_KEY'
 
 /** Tells a worker that its supervisor has operators with a token. It is set by no operator. */
 export const SUPERVISED = 'SUPERVISOR_HAS_OPERATORS'
+/** Tells a worker that its supervisor has secrets in files. It is set by no operator. */
+export const FILED = 'SUPERVISOR_HAS_SECRET_FILES'
 
 const DAY = 86_400
 const MIB = 1_048_576

@@ -1,7 +1,7 @@
-import { serializeClientKeys } from './client-key.ts'
 import type { Config } from './config.ts'
 import { DISCOVERED_ENDPOINTS } from './provider.ts'
-import { SECRET_SETTINGS, SUPERVISED } from './settings.ts'
+import { secretTexts, type SecretTexts } from './secrets.ts'
+import { FILED, SECRET_SETTINGS, SUPERVISED } from './settings.ts'
 
 /**
  * Returns what must override this process's environment so that a worker has the same configuration: the secrets as
@@ -10,18 +10,13 @@ import { SECRET_SETTINGS, SUPERVISED } from './settings.ts'
  * but is told that there is one.
  * An empty value counts as unset.
  */
-export function workerEnvironment({ oauth, ops, secrets, redisUrl }: Config): Record<string, string> {
-  const read: Record<(typeof SECRET_SETTINGS)[number], string> = {
-    SESSION_SECRETS: secrets.join(','),
-    CLIENT_SECRET: oauth.clientSecret ?? '',
-    CLIENT_KEY: oauth.clientKeys.length === 0 ? '' : serializeClientKeys(oauth.clientKeys),
-    REDIS_URL: redisUrl ?? '',
-    OPS_TOKEN: '',
-  }
+export function workerEnvironment(config: Config): Record<string, string> {
+  const { oauth, ops } = config
   return {
-    ...read,
+    ...workerSecrets(config),
     ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])),
     [SUPERVISED]: ops.token === undefined ? '' : 'true',
+    [FILED]: config.hasSecretFiles ? 'true' : '',
     DISCOVERY: '',
     [DISCOVERED_ENDPOINTS]: oauth.discovered.join(','),
     AUTHORIZATION_URL: oauth.authorizationUrl,
@@ -31,4 +26,9 @@ export function workerEnvironment({ oauth, ops, secrets, redisUrl }: Config): Re
     ISSUER: oauth.isIssuerNamed ? oauth.issuer : '',
     ISSUER_REQUIRED: String(oauth.issuerRequired),
   }
+}
+
+/** The secrets of a worker. */
+export function workerSecrets(config: Config): SecretTexts {
+  return { ...secretTexts(config), OPS_TOKEN: '' }
 }

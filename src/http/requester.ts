@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { Changing } from '../config/changing.ts'
 import { accountTag } from '../telemetry/log-tag.ts'
 import { ID } from './known-paths.ts'
 import { network } from '../limits/networks.ts'
@@ -33,7 +34,7 @@ export function callerOnAccount(request: FastifyRequest) {
 }
 
 /** Notes for the log which trading account the path of a request names, if it can be one. */
-export function noteAccount(request: FastifyRequest, parameter: string, secrets: readonly string[]): void {
+export function noteAccount(request: FastifyRequest, parameter: string, secrets: Changing<readonly string[]>): void {
   const { [parameter]: id = '' } = request.params as Record<string, string>
   if (ID.test(id)) request.accountTag = accountTag(secrets, id)
 }

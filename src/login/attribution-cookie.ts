@@ -1,7 +1,8 @@
-import type { CookieSerializeOptions, Signer } from '@fastify/cookie'
+import type { CookieSerializeOptions } from '@fastify/cookie'
+import type { Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookieValues } from '../http/cookies.ts'
-import { createSigner } from '../sessions/index.ts'
+import { createSigner, type CookieSigner } from '../sessions/index.ts'
 import { readAttribution, type Attribution } from './attribution.ts'
 
 /**
@@ -10,11 +11,11 @@ import { readAttribution, type Attribution } from './attribution.ts'
  */
 export class AttributionCookie {
   readonly name: string
-  readonly #signer: Signer
+  readonly #signer: CookieSigner
   readonly #secure: boolean
   readonly #ttlMs: number
 
-  constructor(cookies: Config['cookies'], secrets: readonly string[], ttlMs: number) {
+  constructor(cookies: Config['cookies'], secrets: Changing<readonly string[]>, ttlMs: number) {
     this.name = `${cookies.prefix}attribution`
     this.#signer = createSigner(secrets, 'attribution cookie')
     this.#secure = cookies.secure

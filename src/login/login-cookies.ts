@@ -1,5 +1,6 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { CookieSerializeOptions } from '@fastify/cookie'
+import { derived, type Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookiesNamed } from '../http/cookies.ts'
 
@@ -33,13 +34,13 @@ export interface LoginCookie {
 export class LoginCookies {
   readonly #prefix: string
   readonly #secure: boolean
-  readonly #macKeys: readonly Buffer[]
+  readonly #macKeys: () => readonly Buffer[]
 
   /** @param secrets the first one signs, all of them verify */
-  constructor(cookies: Config['cookies'], secrets: readonly string[]) {
+  constructor(cookies: Config['cookies'], secrets: Changing<readonly string[]>) {
     this.#prefix = `${cookies.prefix}login-`
     this.#secure = cookies.secure
-    this.#macKeys = secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', 'login cookie', 32)))
+    this.#macKeys = derived(secrets, (list) => list.map(macKey))
   }
 
   /** Creates a cookie for a new transaction. */
@@ -48,7 +49,7 @@ export class LoginCookies {
     const state = stateOf(secret)
     const startedAt = Date.now()
     const signed = `${secret}.${startedAt.toString(36)}`
-    const [key = Buffer.alloc(0)] = this.#macKeys
+    const [key = Buffer.alloc(0)] = this.#macKeys()
     const value = `${signed}.${macOf(signed, key)}`
     return { name: this.#nameOf(state), value, secret, state, startedAt }
   }
@@ -76,8 +77,12 @@ export class LoginCookies {
   }
 
   #isMac(signed: string, mac: string): boolean {
-    return mac.length === MAC_LENGTH && this.#macKeys.some((key) => isEqual(mac, macOf(signed, key)))
+    return mac.length === MAC_LENGTH && this.#macKeys().some((key) => isEqual(mac, macOf(signed, key)))
   }
+}
+
+function macKey(secret: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', 'login cookie', 32))
 }
 
 function stateOf(secret: string): string {

@@ -1,25 +1,35 @@
 import type { webcrypto } from 'node:crypto'
 import * as client from 'openid-client'
+import { derived } from '../config/changing.ts'
 import type { ClientKey } from '../config/client-key.ts'
 import type { ProviderConfig } from '../config/provider.ts'
 
-/** How requests prove that they are this client's, as CLIENT_AUTH says. @throws Error if the credential is missing */
+/**
+ * How requests prove that they are this client's, as CLIENT_AUTH says: each with the credential that is the present one when it
+ * is sent. @throws Error if the credential is missing
+ */
 export function clientAuthentication(config: ProviderConfig): client.ClientAuth {
   const { clientAuth, clientSecret, clientKeys } = config
   switch (clientAuth) {
     case 'none':
       return client.None()
     case 'client_secret_post':
-      return client.ClientSecretPost(required(clientSecret))
+      return latest(derived(required(clientSecret), (secret) => client.ClientSecretPost(secret)))
     case 'client_secret_basic':
-      return clientSecretBasic(required(clientSecret))
-    case 'private_key_jwt': {
-      const key = required(clientKeys[0])
-      // openid-client would always name EdDSA Ed25519.
-      const nameAlgorithm: client.ModifyAssertionFunction = (header) => void (header['alg'] = key.algorithm)
-      return client.PrivateKeyJwt({ key: signingKey(key), kid: key.id }, { [client.modifyAssertion]: nameAlgorithm })
-    }
+      return latest(derived(required(clientSecret), clientSecretBasic))
+    case 'private_key_jwt':
+      return latest(derived(required(clientKeys), ([first]) => privateKeyJwt(required(first))))
   }
+}
+
+function latest(authentication: () => client.ClientAuth): client.ClientAuth {
+  return (...request) => authentication()(...request)
+}
+
+function privateKeyJwt(key: ClientKey): client.ClientAuth {
+  // openid-client would always name EdDSA Ed25519.
+  const nameAlgorithm: client.ModifyAssertionFunction = (header) => void (header['alg'] = key.algorithm)
+  return client.PrivateKeyJwt({ key: signingKey(key), kid: key.id }, { [client.modifyAssertion]: nameAlgorithm })
 }
 
 /**

@@ -101,7 +101,7 @@ function authenticationWarnings(metadata: ServerMetadata, { clientAuth, clientKe
     token_endpoint_auth_signing_alg_values_supported: algorithms,
   } = metadata
   const wanted: [setting: string, value: string, offered: unknown][] = [['CLIENT_AUTH', clientAuth, methods]]
-  for (const { id, algorithm } of clientAuth === 'private_key_jwt' ? clientKeys : []) {
+  for (const { id, algorithm } of clientAuth === 'private_key_jwt' ? (clientKeys?.current ?? []) : []) {
     wanted.push([`The algorithm of CLIENT_KEY ${id}`, algorithm, algorithms])
   }
   return wanted.flatMap(([setting, value, offered]) => {

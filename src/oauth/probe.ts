@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto'
+import { Changeable } from '../config/changing.ts'
 import type { ClientKey } from '../config/client-key.ts'
 import { ProviderRefusal } from './grant-outcome.ts'
 import { clockDoubt, type ClockDifference } from './probe-clock.ts'
@@ -82,13 +83,13 @@ export async function probePush(config: OAuth): Promise<ProbeResult> {
 
 /** Why the provider refuses this client: the clock, the first key where the second is known, the algorithm, or all of it. */
 async function refusedClient(config: OAuth, cause: unknown, clock?: ClockDifference): Promise<ProbeResult> {
-  const [first, ...others] = config.clientKeys
+  const [first, ...others] = config.clientKeys?.current ?? []
   if (config.clientAuth !== 'private_key_jwt' || first === undefined) {
     return { is: 'failed', message: refusalOf(cause), advice: CLIENT_ADVICE }
   }
   const tried = [first, ...others, ...[first, ...others].flatMap(withOtherAlgorithm)]
   for (const key of tried.slice(1)) {
-    if (!isClientAccepted(await exchangeNothing({ ...config, clientKeys: [key] }))) continue
+    if (!isClientAccepted(await exchangeNothing({ ...config, clientKeys: new Changeable([key]) }))) continue
     const message = `refuses the key that signs, ${nameOf(first)}, but accepts ${nameOf(key)}`
     const advice = others.includes(key)
       ? 'Move the second key of CLIENT_KEY to the first place, or register the first one.'
@@ -108,10 +109,10 @@ async function probeAuthentication(config: OAuth): Promise<ProbeResult> {
   if (clientAuth === 'none') {
     return { is: 'ok', message: 'is a token endpoint that knows this client', advice: BLIND_SPOT }
   }
-  const keys = clientAuth === 'private_key_jwt' ? clientKeys : []
+  const keys = clientAuth === 'private_key_jwt' ? (clientKeys?.current ?? []) : []
   const [firstKey, nextKey] = keys
   if (firstKey !== undefined && nextKey !== undefined) {
-    if (!isClientAccepted(await exchangeNothing({ ...config, clientKeys: [nextKey] }))) {
+    if (!isClientAccepted(await exchangeNothing({ ...config, clientKeys: new Changeable([nextKey]) }))) {
       const message = `is a token endpoint that knows the first key of CLIENT_KEY, ${nameOf(firstKey)}, but does not accept the second, ${nameOf(nextKey)}`
       return { is: 'warning', message, advice: 'Register the second key before you move it to the first place.' }
     }
@@ -144,8 +145,9 @@ function withOtherAlgorithm(key: ClientKey): ClientKey[] {
 }
 
 function withWrongCredential(config: OAuth): OAuth {
-  const clientKeys = config.clientKeys.map((key) => ({ ...key, key: strangerOf(key) }))
-  return { ...config, clientSecret: randomBytes(16).toString('hex'), clientKeys }
+  const keys = config.clientKeys?.current.map((key) => ({ ...key, key: strangerOf(key) }))
+  const clientSecret = new Changeable(randomBytes(16).toString('hex'))
+  return { ...config, clientSecret, clientKeys: keys && new Changeable(keys) }
 }
 
 /** Another key of the same kind. */

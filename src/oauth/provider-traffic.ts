@@ -66,7 +66,7 @@ export class ProviderTraffic {
   /** What the response to a form must not bring into the log. A short value would black out common words. */
   #secretsOf({ body }: { readonly body?: unknown }): string[] {
     const form = body instanceof URLSearchParams ? body : new URLSearchParams()
-    const secrets = [this.#config.clientSecret, ...SECRET_PARAMETERS.map((name) => form.get(name))]
+    const secrets = [this.#config.clientSecret?.current, ...SECRET_PARAMETERS.map((name) => form.get(name))]
     return secrets.filter((secret): secret is string => (secret?.length ?? 0) >= MIN_SECRET)
   }
 

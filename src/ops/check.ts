@@ -19,7 +19,9 @@ const NO_BUDGET =
 export async function check(config: Config, print: (line: string) => void): Promise<number> {
   const { oauth, upstream, relay, redisUrl, idempotency } = config
   const results = await Promise.all([
-    redisUrl === undefined ? [] : probeRedis(redisUrl, { timeoutMs: TIMEOUT_MS, replicas: idempotency.replicas }),
+    redisUrl === undefined
+      ? []
+      : probeRedis(redisUrl.current, { timeoutMs: TIMEOUT_MS, replicas: idempotency.replicas }),
     checkProvider(oauth),
     checkApi(config),
     checkSockets(relay),

@@ -1,3 +1,4 @@
+import type { Changing } from '../config/changing.ts'
 import { randomUUID } from 'node:crypto'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { isWellEncoded } from '../config/authorization-params.ts'
@@ -7,7 +8,7 @@ import type { OperatorOutcome, RunCommand } from './operator-commands.ts'
 /** What the routes of operators need. */
 export interface OperatorRoutesOptions {
   /** The secret of the operators (OPS_TOKEN). */
-  readonly token: string
+  readonly token: Changing<string>
   readonly runCommand: RunCommand
   readonly log: FastifyBaseLogger
 }

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { derived, type Changing } from '../config/changing.ts'
 import { loggedAddress } from '../http/requester.ts'
 import { network } from '../limits/networks.ts'
 import { auditBounded } from '../telemetry/audit/audit.ts'
@@ -102,10 +103,10 @@ function readAsked(
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /** Compares in constant time, whatever the lengths. */
-function tokenCheck(token: string): (authorization: string | undefined) => boolean {
-  const expected = digest(token)
+function tokenCheck(token: Changing<string>): (authorization: string | undefined) => boolean {
+  const expected = derived(token, digest)
   return (authorization = '') => {
     const [scheme = '', given = ''] = /^([A-Za-z]+) (.*)$/.exec(authorization)?.slice(1) ?? []
-    return timingSafeEqual(digest(given), expected) && scheme.toLowerCase() === 'bearer'
+    return timingSafeEqual(digest(given), expected()) && scheme.toLowerCase() === 'bearer'
   }
 }

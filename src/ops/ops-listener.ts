@@ -1,6 +1,7 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { Gauge, Registry } from 'prom-client'
 import type { Logger } from 'pino'
+import type { Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import type { StoreHealth } from '../store/store.ts'
 import { isHttp1, NO_SCHEMAS, WRONG_VERSION } from '../http/listener.ts'
@@ -16,6 +17,8 @@ export interface OpsSource {
   warnings(): string[] | Promise<string[]>
   /** The current metrics. */
   registry(): Registry | Promise<Registry>
+  /** The key of the fingerprints of secrets, for a supervisor, which has no store. */
+  readonly fingerprintKey?: () => Promise<string | undefined>
   /** Does what operators ask. Absent until the server is there. */
   readonly runCommand?: RunCommand | undefined
 }
@@ -23,7 +26,7 @@ export interface OpsSource {
 /** What the ops listener needs in order to let operators list and end sessions, and pause orders. */
 export interface OperatorAccess {
   /** OPS_TOKEN; without it the paths do not exist. */
-  readonly token: string | undefined
+  readonly token: Changing<string> | undefined
   readonly log: FastifyBaseLogger
 }
 

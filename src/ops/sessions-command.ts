@@ -42,7 +42,7 @@ export async function sessionsCommand(
   try {
     const response = await fetch(url, {
       method: isList ? 'GET' : 'DELETE',
-      headers: { authorization: `Bearer ${config.ops.token}` },
+      headers: { authorization: `Bearer ${config.ops.token.current}` },
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     const body: unknown = await response.json()

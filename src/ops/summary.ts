@@ -16,9 +16,9 @@ export function summary(config: Config): object {
     upstream: { rest: config.upstream.apiUrl, sockets: config.relay.wsUrl },
     upstreamBudget: budget(config),
     publicFeed: config.feed.isShared ? 'shared' : 'relay',
-    sessions: sessionStore(config.redisUrl),
+    sessions: sessionStore(config.redisUrl?.current),
     trustProxy: config.trustProxy,
-    secrets: config.secrets.length,
+    secrets: config.secrets.current.length,
     changedLimits: config.changedLimits,
   }
 }
@@ -37,7 +37,7 @@ function clientFacts({ issuer, clientAuth, clientKeys, parUrl, discovery }: Conf
     issuer,
     auth: clientAuth,
     // The ids are public: the provider has them.
-    ...(clientKeys.length > 0 && { keys: clientKeys.map(({ id }) => id) }),
+    ...(clientKeys && { keys: clientKeys.current.map(({ id }) => id) }),
     pushes: parUrl !== undefined,
     discovers: discovery !== undefined,
   }

@@ -2,16 +2,18 @@ import cluster, { type Worker } from 'node:cluster'
 import type { FastifyBaseLogger } from 'fastify'
 import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-client'
 import type { Config } from '../config/config.ts'
-import { workerEnvironment } from '../config/worker-environment.ts'
+import type { SecretFiles } from '../config/secret-files.ts'
+import { workerEnvironment, workerSecrets } from '../config/worker-environment.ts'
 import type { ServerLog } from '../telemetry/log.ts'
 import { createSupervisorMetrics } from '../telemetry/metrics.ts'
+import { addSecretMetrics } from '../telemetry/secret-metrics.ts'
 import { backoffMs } from '../time/backoff.ts'
 import { delegate } from './delegate.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
 import type { OpsPort, OpsSource } from './ops-listener.ts'
 import type { OperatorCommand, OperatorOutcome } from './operator-commands.ts'
 import { installShutdown } from './shutdown.ts'
-import { ask, requestDrain } from './worker-channel.ts'
+import { ask, requestDrain, sendSecrets } from './worker-channel.ts'
 
 /** The delays before a dead worker is replaced. */
 const RESTARTS = { firstMs: 200, longestMs: 30_000 }
@@ -25,8 +27,10 @@ const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen
 /** What a supervisor needs. */
 interface SupervisorDependencies {
   readonly count: number
-  /** Variables of the workers' environment in addition to this process's own. */
-  readonly environment: Record<string, string>
+  /** Its secrets may change. */
+  readonly config: Config
+  /** Absent where no secret is in a file. */
+  readonly files: SecretFiles | undefined
   readonly log: FastifyBaseLogger
   /** Returns the number of lines of this process's log that were lost so far. */
   readonly droppedLines: () => number
@@ -35,10 +39,16 @@ interface SupervisorDependencies {
 }
 
 /** Runs the server in several worker processes. This process has the ops listener for all of them. */
-export async function supervise(config: Config, { log, droppedLines }: ServerLog, ops: OpsPort): Promise<void> {
+export async function supervise(
+  config: Config,
+  { log, droppedLines }: ServerLog,
+  ops: OpsPort,
+  files: SecretFiles | undefined,
+): Promise<void> {
   const supervisor = new Supervisor({
     count: config.workers,
-    environment: workerEnvironment(config),
+    config,
+    files,
     log,
     droppedLines,
     giveUp: (exitCode) => {
@@ -71,6 +81,23 @@ class Supervisor implements OpsSource {
   constructor(deps: SupervisorDependencies) {
     this.#deps = deps
     this.#metrics.logLines.dropped = deps.droppedLines
+    const { config, files } = deps
+    if (files !== undefined) this.#shareSecrets(config, files)
+  }
+
+  /** The workers get new secrets from this process, which itself uses the token of the operators alone. */
+  #shareSecrets(config: Config, files: SecretFiles): void {
+    addSecretMetrics(this.#metrics.registry, {
+      config,
+      names: config.ops.token === undefined ? [] : ['OPS_TOKEN'],
+      fingerprintKey: () => this.#fingerprintKey(),
+      files: () => files.states,
+    })
+    files.onTaken(() => this.#sendSecrets(this.#workers))
+  }
+
+  #sendSecrets(workers: Iterable<Worker>): void {
+    for (const worker of workers) sendSecrets(worker, workerSecrets(this.#deps.config))
   }
 
   start(): void {
@@ -94,12 +121,12 @@ class Supervisor implements OpsSource {
     }
   }
 
-  /** The warnings of all workers that reply in time. */
+  /** The warnings of this process, and of all workers that reply in time. */
   async warnings(): Promise<string[]> {
     const replies = await Promise.all(
       [...this.#workers].map((worker) => ask(worker, 'warnings', { timeoutMs: WARNINGS_MS })),
     )
-    return [...new Set(replies.flatMap((each) => each ?? []))]
+    return [...new Set([...(this.#deps.files?.warnings ?? []), ...replies.flatMap((each) => each ?? [])])]
   }
 
   /** The sums over all workers, including dead ones, since counters must not decrease. */
@@ -126,6 +153,7 @@ class Supervisor implements OpsSource {
   /** Asks all workers to shut down. Resolves when none is left. */
   async stop(): Promise<void> {
     this.#isStopping = true
+    this.#deps.files?.close()
     for (const worker of this.#workers) requestDrain(worker)
     if (this.#workers.size > 0) await new Promise<void>((resolve) => (this.#stopped = resolve))
   }
@@ -139,8 +167,10 @@ class Supervisor implements OpsSource {
   #fork(deaths: number): void {
     if (this.#isStopping) return
     const bornAt = performance.now()
-    const worker = cluster.fork(this.#deps.environment)
+    const worker = cluster.fork(workerEnvironment(this.#deps.config))
     this.#workers.add(worker)
+    // What was sent while it started was lost.
+    if (this.#deps.files !== undefined) worker.once('listening', () => this.#sendSecrets([worker]))
     this.#deps.log.info({ worker: worker.id, pid: worker.process.pid }, 'a worker starts')
     const handleDeath = (code: number | null, signal: string | null): void => {
       if (!this.#workers.delete(worker)) return
@@ -168,6 +198,15 @@ class Supervisor implements OpsSource {
       // A process that never started emits no exit event.
       if (worker.process.pid === undefined) handleDeath(null, null)
     })
+  }
+
+  /** A worker asks the store for it. Undefined if no worker has it in time. */
+  async #fingerprintKey(): Promise<string | undefined> {
+    const replies = [...this.#workers].map(async (worker) => {
+      const key = await ask(worker, 'fingerprintKey')
+      return key ?? Promise.reject(new Error('no key'))
+    })
+    return Promise.any(replies).catch(() => undefined)
   }
 
   async #keepCounts(worker: Worker): Promise<void> {

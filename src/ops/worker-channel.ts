@@ -1,5 +1,6 @@
 import type { Worker } from 'node:cluster'
 import type { MetricObject } from 'prom-client'
+import type { SecretTexts } from '../config/secrets.ts'
 import { within } from '../time/within.ts'
 import type { OpsSource } from './ops-listener.ts'
 import type { OperatorCommand, OperatorOutcome } from './operator-commands.ts'
@@ -10,10 +11,13 @@ interface Replies {
   readonly warnings: readonly string[]
   readonly metrics: readonly MetricObject[]
   readonly command: OperatorOutcome
+  /** Null while the store does not reply. */
+  readonly fingerprintKey: string | null
 }
 type Question = keyof Replies
 type Order =
   | { readonly drain: true }
+  | { readonly secrets: SecretTexts }
   /** `admin` belongs to the question `command`. */
   | { readonly ask: Question; readonly id: number; readonly admin?: OperatorCommand }
 interface Reply {
@@ -70,15 +74,29 @@ export function requestDrain(worker: Worker): void {
   worker.send({ drain: true } satisfies Order, () => undefined)
 }
 
-/** In a worker: replies to the supervisor's questions, and calls `drain` when it asks for a shutdown. */
-export function handleSupervisorMessages(operations: OpsSource, drain: () => void): void {
+/** Gives a worker the present secrets. One that does not listen yet loses them. */
+export function sendSecrets(worker: Worker, secrets: SecretTexts): void {
+  // A worker that cannot receive this is about to exit.
+  worker.send({ secrets } satisfies Order, () => undefined)
+}
+
+/** What a worker does as its supervisor says. */
+interface SupervisorOrders {
+  /** Shuts down. */
+  drain(): void
+  takeSecrets(texts: SecretTexts): void
+}
+
+/** In a worker: replies to the supervisor's questions, and does what it says. */
+export function handleSupervisorMessages(operations: OpsSource, orders: SupervisorOrders): void {
   const respond = async ({ ask, id, admin }: Extract<Order, { id: number }>): Promise<void> => {
     const reply = { id, reply: await replyTo(ask, operations, admin) } satisfies Reply
     // Without this function, a supervisor that was killed meanwhile would look like a crash of this worker.
     process.send?.(reply, undefined, undefined, () => undefined)
   }
   process.on('message', (order: Order) => {
-    if ('drain' in order) drain()
+    if ('drain' in order) orders.drain()
+    else if ('secrets' in order) orders.takeSecrets(order.secrets)
     else void respond(order)
   })
 }
@@ -91,6 +109,8 @@ async function replyTo(question: Question, operations: OpsSource, admin?: Operat
       return operations.warnings()
     case 'metrics':
       return (await operations.registry()).getMetricsAsJSON()
+    case 'fingerprintKey':
+      return (await operations.fingerprintKey?.()) ?? null
     case 'command':
       return (admin && (await operations.runCommand?.(admin))) ?? { is: 'noWorker' }
   }

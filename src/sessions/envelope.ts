@@ -7,6 +7,7 @@ import {
   randomBytes,
   type KeyObject,
 } from 'node:crypto'
+import { derived, type Changing } from '../config/changing.ts'
 
 const VERSION = 'v1'
 const IV_BYTES = 12
@@ -20,31 +21,30 @@ const TAG_BYTES = 16
  * Text form: `v1.<secret's fingerprint>.<base64url of iv, ciphertext, tag>`.
  */
 export class Envelope {
-  readonly #secrets: ReadonlyMap<string, string>
-  readonly #current: string
+  /** By their fingerprints. */
+  readonly #secrets: () => ReadonlyMap<string, string>
 
   /** @param secrets the first one seals, all of them open */
-  constructor(secrets: readonly string[]) {
-    this.#secrets = new Map(secrets.map((secret) => [fingerprint(secret), secret]))
-    const [first] = this.#secrets.keys()
-    if (first === undefined) throw new TypeError('an envelope needs a secret')
-    this.#current = first
+  constructor(secrets: Changing<readonly string[]>) {
+    this.#secrets = derived(secrets, (list) => new Map(list.map((secret) => [fingerprint(secret), secret])))
+    if (this.#secrets().size === 0) throw new TypeError('an envelope needs a secret')
   }
 
   /** Encrypts a text. @param key the store key; the sealed text cannot be opened under another one */
   seal(key: string, holderSecret: string, plaintext: string): string {
     const iv = randomBytes(IV_BYTES)
-    const cipher = createCipheriv('aes-256-gcm', this.#derive(this.#current, holderSecret), iv)
+    const print = this.#current
+    const cipher = createCipheriv('aes-256-gcm', this.#derive(print, holderSecret), iv)
     cipher.setAAD(Buffer.from(`${VERSION}:${key}`))
     const sealed = Buffer.concat([iv, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()])
-    return `${VERSION}.${this.#current}.${sealed.toString('base64url')}`
+    return `${VERSION}.${print}.${sealed.toString('base64url')}`
   }
 
   /** Decrypts a text. Undefined if its version or server secret is unknown, it is damaged, or `holderSecret` is wrong. */
   open(key: string, holderSecret: string, text: string): string | undefined {
     const [version, print = '', body = ''] = text.split('.')
     const sealed = Buffer.from(body, 'base64url')
-    if (version !== VERSION || !this.#secrets.has(print) || sealed.length < IV_BYTES + TAG_BYTES) return undefined
+    if (version !== VERSION || !this.#secrets().has(print) || sealed.length < IV_BYTES + TAG_BYTES) return undefined
     const decipher = createDecipheriv('aes-256-gcm', this.#derive(print, holderSecret), sealed.subarray(0, IV_BYTES), {
       authTagLength: TAG_BYTES,
     })
@@ -63,8 +63,14 @@ export class Envelope {
     return text.startsWith(`${VERSION}.${this.#current}.`)
   }
 
+  /** The fingerprint of the secret that seals. */
+  get #current(): string {
+    const [first = ''] = this.#secrets().keys()
+    return first
+  }
+
   #derive(print: string, holderSecret: string): KeyObject {
-    const secret = this.#secrets.get(print) ?? ''
+    const secret = this.#secrets().get(print) ?? ''
     // Given as bytes, Node would take three times as long for the cipher.
     return createSecretKey(Buffer.from(hkdfSync('sha256', secret, holderSecret, 'store envelope', 32)))
   }

@@ -21,7 +21,7 @@ export { Envelope } from './envelope.ts'
 export type { CausedEnd } from './repository.ts'
 export { IDENTITY_TIMEOUT_MS, isSubject, recordOf, refusalSource, sharerOf } from './session.ts'
 export type { Session, SessionRecord, SessionState } from './session.ts'
-export { createSigner, type SessionCookie } from './session-cookie.ts'
+export { createSigner, type CookieSigner, type SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
 export { newSessionId, saveNewSession } from './session-writer.ts'
 export type { SubjectsOwn } from './own-sessions.ts'
@@ -66,10 +66,9 @@ export class Sessions {
     deps: SessionDependencies,
   ) {
     const { store, metrics, log } = deps
-    const [tagSecret = ''] = config.secrets
     this.cookie = new SessionCookie(config.cookies, config.secrets)
     this.#repository = new SessionRepository(store, deps.envelope, config.session, {
-      tagSecret,
+      secrets: config.secrets,
       logsPlainSubjects: config.logsPlainSubjects,
     })
     this.#reader = new SessionReader(this.cookie, this.#repository, store)

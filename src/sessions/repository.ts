@@ -1,3 +1,4 @@
+import type { Changing } from '../config/changing.ts'
 import type { Requester } from '../http/requester.ts'
 import { logTag } from '../telemetry/log-tag.ts'
 import type { Envelope } from './envelope.ts'
@@ -47,8 +48,8 @@ export interface SessionLimits {
 
 /** How sessions and subjects are named in the log. */
 export interface LogNames {
-  /** Keys the hashes. */
-  readonly tagSecret: string
+  /** The first one keys the hashes. */
+  readonly secrets: Changing<readonly string[]>
   /** Whether a subject is named as it is, and not by a hash. */
   readonly logsPlainSubjects: boolean
 }
@@ -60,18 +61,18 @@ export class SessionRepository {
   readonly stepMs: number
   readonly #store: StoreData
   readonly #envelope: Envelope
-  readonly #tagSecret: string
+  readonly #secrets: Changing<readonly string[]>
   readonly #logsPlainSubjects: boolean
   readonly #endListeners: ((ending: Ending) => void)[] = []
   readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
-  constructor(store: StoreData, envelope: Envelope, limits: SessionLimits, { tagSecret, logsPlainSubjects }: LogNames) {
+  constructor(store: StoreData, envelope: Envelope, limits: SessionLimits, { secrets, logsPlainSubjects }: LogNames) {
     this.#logsPlainSubjects = logsPlainSubjects
     this.#store = store
     this.#envelope = envelope
     this.limits = limits
     this.stepMs = Math.max(1, Math.min(MAX_STEP_MS, Math.floor(limits.idleMs / 10)))
-    this.#tagSecret = tagSecret
+    this.#secrets = secrets
   }
 
   /** Identifies a session in the log. The tag reveals neither the id nor the store key. */
@@ -82,6 +83,11 @@ export class SessionRepository {
   /** Identifies a subject in the log: by a keyed hash, or as it is (LOG_SUBJECT). */
   subjectTag(subject: string): string {
     return this.#logsPlainSubjects ? subject : logTag(this.#tagSecret, `subject:${subject}`)
+  }
+
+  get #tagSecret(): string {
+    const [secret = ''] = this.#secrets.current
+    return secret
   }
 
   /** Stores a new session. @throws StoreUnavailable; Error if the id exists already, which 256 random bits rule out */

@@ -1,5 +1,6 @@
 import { hkdfSync } from 'node:crypto'
 import { Signer, type CookieSerializeOptions } from '@fastify/cookie'
+import { derived, type Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookieValues } from '../http/cookies.ts'
 import { sessionKey } from '../store/keys.ts'
@@ -19,13 +20,20 @@ export interface NamedSession {
 /** The cookie that carries a session id, signed, and nothing else (docs/reference.md, Cookies). */
 export class SessionCookie {
   readonly name: string
-  readonly signer: Signer
+  readonly #secrets: Changing<readonly string[]>
+  readonly signer: CookieSigner
   readonly #secure: boolean
 
-  constructor(cookies: Config['cookies'], secrets: readonly string[]) {
+  constructor(cookies: Config['cookies'], secrets: Changing<readonly string[]>) {
     this.name = `${cookies.prefix}session`
+    this.#secrets = secrets
     this.signer = createSigner(secrets, 'session cookie')
     this.#secure = cookies.secure
+  }
+
+  /** What is made once for all signatures that are valid now, and again when the secrets change. */
+  perSecrets<Made>(make: () => Made): () => Made {
+    return derived(this.#secrets, make)
   }
 
   /** Attributes of the cookie; a lifetime of 0 deletes it. */
@@ -71,11 +79,16 @@ export class SessionCookie {
   }
 }
 
+/** Signs cookie values, and verifies them, with the secrets of the moment. */
+export type CookieSigner = Pick<Signer, 'sign' | 'unsign'>
+
 /**
  * Creates a signer of cookie values (HMAC-SHA256). Each purpose has its own keys, so that a value signed for one cookie is
  * not valid in another.
  * @param secrets the first one signs, all of them verify
  */
-export function createSigner(secrets: readonly string[], purpose: string): Signer {
-  return new Signer(secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))))
+export function createSigner(secrets: Changing<readonly string[]>, purpose: string): CookieSigner {
+  const keyOf = (secret: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))
+  const signer = derived(secrets, (list) => new Signer(list.map(keyOf)))
+  return { sign: (value) => signer().sign(value), unsign: (value) => signer().unsign(value) }
 }

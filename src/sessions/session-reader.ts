@@ -34,7 +34,7 @@ export class SessionReader {
   /** Whether the store reports every change, so that a cached session is current. */
   readonly #isTracked: boolean
   /** By cookie value, so that a signature is verified once and not on every request. */
-  readonly #verified = new LRUCache<string, VerifiedCookie>({ maxSize: 100_000, sizeCalculation: () => 1 })
+  readonly #verified: () => LRUCache<string, VerifiedCookie>
   #pausedUntil = 0
 
   constructor(cookie: SessionCookie, sessions: SessionRepository, store: StoreData) {
@@ -42,6 +42,8 @@ export class SessionReader {
     this.#sessions = sessions
     this.near = new NearCache(sessions, store)
     this.#isTracked = store.staleMs === Infinity
+    // A signature of a secret that has been removed must not stay valid.
+    this.#verified = cookie.perSecrets(() => new LRUCache({ maxSize: 100_000, sizeCalculation: () => 1 }))
   }
 
   /** The session of a Cookie header; synchronous if it is cached. Does not count as use, unlike {@link use}. */
@@ -110,14 +112,14 @@ export class SessionReader {
 
   #identify(header: string | undefined): VerifiedCookie | undefined {
     const value = this.#cookie.value(header)
-    return value === undefined ? undefined : (this.#verified.get(value) ?? this.#verify(value))
+    return value === undefined ? undefined : (this.#verified().get(value) ?? this.#verify(value))
   }
 
   #verify(value: string): VerifiedCookie | undefined {
     const id = this.#cookie.verify(value)
     if (id === undefined) return undefined
     const cookie = { id, key: sessionKey(id), endsAt: 0, idleEndsAt: 0 }
-    this.#verified.set(value, cookie)
+    this.#verified().set(value, cookie)
     return cookie
   }
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Changing } from '../config/changing.ts'
 import { subjectKey } from '../store/keys.ts'
 import type { EntryState, IndexEntry, SessionIndex } from '../store/session-index.ts'
 import type { Envelope } from './envelope.ts'
@@ -43,9 +44,9 @@ const PURPOSE = 'index of sessions by subject'
 export class SubjectIndex {
   readonly #index: SessionIndex
   readonly #envelope: Envelope
-  readonly #secrets: readonly string[]
+  readonly #secrets: Changing<readonly string[]>
 
-  constructor(index: SessionIndex, envelope: Envelope, secrets: readonly string[]) {
+  constructor(index: SessionIndex, envelope: Envelope, secrets: Changing<readonly string[]>) {
     this.#index = index
     this.#envelope = envelope
     this.#secrets = secrets
@@ -53,7 +54,7 @@ export class SubjectIndex {
 
   /** Store keys of a subject: the one to which this instance adds, then those to which others may add. */
   keysOf(subject: string): string[] {
-    return [...new Set(this.#secrets)].map((secret) => subjectKey(subject, secret))
+    return [...new Set(this.#secrets.current)].map((secret) => subjectKey(subject, secret))
   }
 
   /** @returns where the session is, and how many entries there are now @throws StoreUnavailable */

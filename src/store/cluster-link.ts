@@ -1,10 +1,11 @@
 import { RedisCluster, type RedisClientOptions } from 'redis'
-import type { RedisAccess, RedisAddress } from '../config/redis-address.ts'
+import type { RedisNode } from '../config/redis-address.ts'
+import type { LiveCredentials } from './live-credentials.ts'
 import {
   reconnectMs,
   CONNECTION,
   delay,
-  nodeOptions,
+  liveNodeOptions,
   SOCKET,
   replyWithin,
   type LinkEvents,
@@ -24,15 +25,14 @@ const MAX_MISSED = 2
 const RENEW_MS = 5000
 const SLOTS = 16_384
 
-type ClusterAddress = Extract<RedisAddress, { is: 'cluster' }>
 type Client = ReturnType<typeof createClient>
 
-function createClient({ nodes, access }: ClusterAddress) {
-  const { tls, ...credentials } = access
+function createClient(nodes: readonly RedisNode[], credentials: LiveCredentials) {
+  const { tls } = credentials.access
   const client = RedisCluster.create({
-    rootNodes: nodes.map((node) => nodeOptions(node, access)),
+    rootNodes: nodes.map((node) => liveNodeOptions(node, credentials)),
     defaults: {
-      ...credentials,
+      credentialsProvider: credentials,
       ...CONNECTION,
       socket: { ...(tls && { tls }), ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: reconnectMs },
     },
@@ -46,20 +46,22 @@ function createClient({ nodes, access }: ClusterAddress) {
 /** The link to a Redis Cluster. It cannot track keys, because node-redis drops the invalidations of a Cluster. */
 export class ClusterLink implements RedisLink {
   readonly tracks = false
-  readonly #address: ClusterAddress
-  readonly #access: RedisAccess
+  readonly #nodes: readonly RedisNode[]
+  readonly #credentials: LiveCredentials
   #client: Client
   /** By the address of a master. */
   readonly #replicas = new Map<string, ReplicaCheck>()
+  readonly #endFollowing: () => void
   #pings: NodeJS.Timeout | undefined
   #missed = 0
   #isRenewing = false
   #isClosed = false
 
-  constructor(address: ClusterAddress) {
-    this.#address = address
-    this.#access = address.access
-    this.#client = createClient(address)
+  constructor(nodes: readonly RedisNode[], credentials: LiveCredentials) {
+    this.#nodes = nodes
+    this.#credentials = credentials
+    this.#client = createClient(nodes, credentials)
+    this.#endFollowing = credentials.onChange(() => this.#authenticate())
   }
 
   async open(events: LinkEvents): Promise<void> {
@@ -98,7 +100,7 @@ export class ClusterLink implements RedisLink {
   masterOf(key: string): MasterServer {
     const { host, port, address } = this.#client.slots[slotOf(key)]?.master ?? {}
     if (host === undefined || port === undefined || address === undefined) throw new Error('no master has the slot')
-    return { name: address, options: nodeOptions({ host, port }, this.#access) }
+    return { name: address, options: liveNodeOptions({ host, port }, this.#credentials) }
   }
 
   masterNames(): ReadonlySet<string> {
@@ -108,7 +110,7 @@ export class ClusterLink implements RedisLink {
   anyServer(): RedisClientOptions | undefined {
     const { masters } = this.#client
     const node = masters[Math.floor(Math.random() * masters.length)]
-    return node && nodeOptions(node, this.#access)
+    return node && liveNodeOptions(node, this.#credentials)
   }
 
   abandon(): void {
@@ -124,6 +126,7 @@ export class ClusterLink implements RedisLink {
 
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#endFollowing()
     clearInterval(this.#pings)
     for (const check of this.#replicas.values()) check.close()
     if (this.#client.isOpen) this.#client.destroy()
@@ -143,6 +146,15 @@ export class ClusterLink implements RedisLink {
     if (this.#missed >= MAX_MISSED) await this.#renew()
   }
 
+  /** The connections of the cluster's client, which node-redis makes. */
+  #authenticate(): void {
+    const client = this.#client
+    for (const node of client.masters) {
+      const connection = Promise.resolve(client.nodeClient(node))
+      connection.then((open) => this.#credentials.authenticate(open)).catch(() => undefined)
+    }
+  }
+
   #dropReplicasExceptOf(masters: ReadonlySet<string>): void {
     for (const [address, check] of this.#replicas) {
       if (masters.has(address)) continue
@@ -158,7 +170,7 @@ export class ClusterLink implements RedisLink {
   async #renew(): Promise<void> {
     if (this.#isRenewing || this.#isClosed) return
     this.#isRenewing = true
-    const next = createClient(this.#address)
+    const next = createClient(this.#nodes, this.#credentials)
     try {
       await replyWithin(RENEW_MS, next.connect())
       if (this.#isClosed) return next.destroy()

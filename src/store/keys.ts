@@ -122,6 +122,9 @@ export function idempotencyUsageKey(key: string): string {
   return `${key}:keys`
 }
 
+/** Key of the random value that keys the fingerprints of secrets. */
+export const FINGERPRINT_KEY = `${PREFIX}fingerprint-key`
+
 /** Key that the check of the settings writes and removes. */
 export function probeKey(id: string): string {
   return `${PREFIX}probe:${id}`

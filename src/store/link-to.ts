@@ -1,41 +1,54 @@
-import { parseRedisUrl, type RedisAccess, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
+import type { Changing } from '../config/changing.ts'
+import {
+  parseRedisUrl,
+  withoutCredentials,
+  type RedisAccess,
+  type RedisAddress,
+  type RedisNode,
+} from '../config/redis-address.ts'
 import { ClusterLink } from './cluster-link.ts'
+import { LiveCredentials } from './live-credentials.ts'
 import { MasterLink, type FindMaster } from './master-link.ts'
-import { nodeOptions, withConnection, type RedisLink } from './redis-link.ts'
+import { liveNodeOptions, nodeOptions, withConnection, type RedisLink } from './redis-link.ts'
 
 /** The timeout of one Sentinel, connecting included. */
 const SENTINEL_TIMEOUT_MS = 1000
 
 /**
- * The link to the servers that a URL names.
+ * The link to the servers that a URL names. Only its credentials may change.
  * @throws TypeError for an invalid URL, which the check of the settings rules out
  */
-export function linkTo(url: string): RedisLink {
-  const address = parseRedisUrl(url)
+export function linkTo(url: Changing<string>): RedisLink {
+  const address = parseRedisUrl(url.current)
+  const credentials = new LiveCredentials(url)
   switch (address?.is) {
     case undefined:
       throw new TypeError('not the address of a Redis')
     case 'single': {
-      const server = { name: 'master', options: { url: address.url } }
+      const options = { url: withoutCredentials(address.url), credentialsProvider: credentials }
+      const server = { name: 'master', options }
       return new MasterLink(async () => server)
     }
     case 'sentinel':
-      return new MasterLink(masterFinder(address))
+      return new MasterLink(masterFinder(address, credentials))
     case 'cluster':
-      return new ClusterLink(address)
+      return new ClusterLink(address.nodes, credentials)
   }
 }
 
 /** Finds the master through the Sentinels (redis.io/docs/reference/sentinel-clients). */
-function masterFinder({ nodes, access, master: name }: Extract<RedisAddress, { is: 'sentinel' }>): FindMaster {
+function masterFinder(
+  { nodes, master: name }: Extract<RedisAddress, { is: 'sentinel' }>,
+  credentials: LiveCredentials,
+): FindMaster {
   // The Sentinel that replied last comes first.
   let sentinels = nodes
   return async () => {
     for (const sentinel of sentinels) {
-      const master = await askSentinel(sentinel, access, name)
+      const master = await askSentinel(sentinel, credentials.access, name)
       if (master === undefined) continue
       sentinels = [sentinel, ...sentinels.filter((other) => other !== sentinel)]
-      return { name: `${master.host}:${master.port}`, options: nodeOptions(master, access) }
+      return { name: `${master.host}:${master.port}`, options: liveNodeOptions(master, credentials) }
     }
     return undefined
   }

@@ -3,6 +3,7 @@ import { ErrorReply, RedisClient, type RedisClientOptions } from 'redis'
 import type { RedisAccess, RedisNode } from '../config/redis-address.ts'
 import { backoffMs } from '../time/backoff.ts'
 import { within } from '../time/within.ts'
+import { LiveCredentials } from './live-credentials.ts'
 
 /**
  * The protocol of every connection. Only RESP3 lets a server push invalidations over the connection itself. The library does
@@ -74,9 +75,20 @@ export interface RedisLink {
   close(): Promise<void>
 }
 
-/** A connection that is not open yet. */
+/** A connection that is not open yet. With {@link LiveCredentials} it follows their changes while it is open. */
 export function newConnection(options: RedisClientOptions): Connection {
   const connection = createConnection({ ...RESP, ...options })
+  const { credentialsProvider } = options
+  if (credentialsProvider instanceof LiveCredentials) {
+    let endFollowing: (() => void) | undefined
+    const end = (): void => endFollowing?.()
+    connection.on('ready', () => {
+      end()
+      endFollowing = credentialsProvider.follow(connection)
+    })
+    // Most connections are not opened again. One that is will be ready again.
+    connection.on('error', end).on('end', end)
+  }
   // The library opens a connection all the same when it is closed while TCP connects. It would stay open for ever.
   return connection.on('ready', () => {
     if (!connection.isOpen) connection.destroy()
@@ -143,6 +155,12 @@ export function reconnectMs(tries: number): number {
 export function nodeOptions({ host, port }: RedisNode, access: RedisAccess): RedisClientOptions {
   const { tls, ...credentials } = access
   return { ...credentials, socket: tls ? { host, port, tls } : { host, port } }
+}
+
+/** The same for lasting connections, whose credentials may change. */
+export function liveNodeOptions(node: RedisNode, credentials: LiveCredentials): RedisClientOptions {
+  const { tls } = credentials.access
+  return { ...nodeOptions(node, { tls }), credentialsProvider: credentials }
 }
 
 /** Resolves after some time. The timer keeps no process alive. */

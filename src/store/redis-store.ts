@@ -1,3 +1,4 @@
+import type { Changing } from '../config/changing.ts'
 import { beforeDeadline, CommandTimeout } from './deadline.ts'
 import { within } from '../time/within.ts'
 import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
@@ -85,10 +86,10 @@ export class RedisStore implements Store {
   }
 
   /**
-   * Starts to connect. The store retries by itself until it is connected, and reconnects after every loss.
+   * Starts to connect. The credentials of the URL may change. The store retries by itself until it is connected, and reconnects after every loss.
    * @throws TypeError for an invalid URL, which the check of the settings rules out
    */
-  static connect(url: string, log: StoreLog): RedisStore {
+  static connect(url: Changing<string>, log: StoreLog): RedisStore {
     return new RedisStore(linkTo(url), log)
   }
 

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import type { Changing } from '../config/changing.ts'
 
 const TAG_LENGTH = 10
 
@@ -10,7 +11,7 @@ export function logTag(secret: string, name: string): string {
   return createHmac('sha256', secret).update(name).digest('base64url').slice(0, TAG_LENGTH)
 }
 
-/** Names a trading account in the log. */
-export function accountTag([secret = '']: readonly string[], accountId: string): string {
+/** Names a trading account in the log. @param secrets the first one keys the name */
+export function accountTag({ current: [secret = ''] }: Changing<readonly string[]>, accountId: string): string {
   return logTag(secret, `account:${accountId}`)
 }

@@ -1,4 +1,3 @@
-import { hkdfSync } from 'node:crypto'
 import program from '../../package.json' with { type: 'json' }
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { Instruments } from './instruments.ts'
@@ -82,17 +81,6 @@ export function createMetrics() {
     relayTraffic: createRelayTraffic(make),
     relayOperations: createRelayOperations(make),
   }
-}
-
-/**
- * Adds a metric that reveals instances with different SESSION_SECRETS, which would log users out. The fingerprint
- * cannot be reversed, and does not depend on the order of the secrets, which differs for a while during a rotation.
- */
-export function addSecretsInfo(registry: Registry, secrets: readonly string[]): void {
-  const set = secrets.toSorted().join(',')
-  const fingerprint = Buffer.from(hkdfSync('sha256', set, '', 'fingerprint', 6)).toString('hex')
-  const help = 'Always 1; all instances should have the same fingerprint of SESSION_SECRETS'
-  new Instruments(registry).info('bff_session_secrets_info', help, { fingerprint })
 }
 
 function createLogMetrics(make: Instruments) {

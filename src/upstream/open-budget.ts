@@ -6,14 +6,14 @@ import type { UpstreamBudget } from './budget/upstream-budget.ts'
 
 /** Opens the budget of the settings. Without one, nothing of it is loaded. */
 export async function openBudget(
-  { upstream: { budget: config }, secrets: [secret = ''] }: Pick<Config, 'upstream' | 'secrets'>,
+  { upstream: { budget: config }, secrets }: Pick<Config, 'upstream' | 'secrets'>,
   store: SharedState,
   { registry }: Metrics,
 ): Promise<UpstreamBudget | undefined> {
   if (config === undefined) return undefined
   const { UpstreamBudget } = await import('./budget/upstream-budget.ts')
   const { createBudgetMetrics } = await import('../telemetry/budget-metrics.ts')
-  const budget = await UpstreamBudget.open(config, store, (user) => refusedName(user, secret))
+  const budget = await UpstreamBudget.open(config, store, (user) => refusedName(user, secrets.current[0] ?? ''))
   createBudgetMetrics(registry, budget)
   return budget
 }

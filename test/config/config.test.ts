@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
+import { secretTexts } from '../../src/config/secrets.ts'
 import { workerEnvironment } from '../../src/config/worker-environment.ts'
 import { errorOf, PRODUCTION, wrongOnes } from '../support/config/wrong-settings.ts'
 import { ALONE } from '../support/server/settings.ts'
@@ -179,11 +180,16 @@ await test('A worker has the configuration of its supervisor, but not the token 
   for (const token of [{ OPS_TOKEN: 'a-token-of-at-least-32-characters' }, { OPS_TOKEN_FILE: file }]) {
     const settings = { ...PRODUCTION, ...subject, ...token, CLIENT_SECRET: 'a-client-secret' }
     const config = readConfig(settings)
-    t.equal(config.ops.token, 'a-token-of-at-least-32-characters')
+    t.equal(config.ops.token?.current, 'a-token-of-at-least-32-characters')
     const environment: Record<string, string> = { ...settings, ...workerEnvironment(config) }
     const worker = readConfig(environment)
     t.notOk(JSON.stringify(environment).includes('a-token-of-at-least'), 'it is nowhere in the environment')
-    const parts = ({ secrets, redisUrl, oauth, identity }: typeof config) => ({ secrets, redisUrl, oauth, identity })
+    const parts = (each: typeof config) => ({
+      ...each.oauth,
+      identity: each.identity,
+      ...secretTexts(each),
+      OPS_TOKEN: '',
+    })
     t.same(parts(worker), parts(config))
     t.same(worker.ops, { token: undefined, hasOperators: true }, 'but it knows that there is one')
   }

@@ -17,7 +17,7 @@ await test('The defaults of the provider are those of the first version', (t) =>
     parUrl: undefined,
     authorizationParams: [],
     clientAuth: 'none',
-    clientKeys: [],
+    clientKeys: undefined,
     discovery: undefined,
   })
   t.equal(readConfig({ ...ALONE, CLIENT_SECRET: 'x' }).oauth.clientAuth, 'client_secret_post')
@@ -144,8 +144,8 @@ await test('Workers read the same provider from their environment as their super
     },
   }
   const worker = readConfig({ ...settings, DISCOVERY: 'true', ...workerEnvironment(discovered) }).oauth
-  const ids = (keys: typeof worker.clientKeys): string[] => keys.map(({ id }) => id)
+  const ids = (keys: typeof worker.clientKeys): string[] | undefined => keys?.current.map(({ id }) => id)
   t.same(ids(worker.clientKeys), ids(config.oauth.clientKeys))
-  t.same({ ...worker, clientKeys: [] }, { ...discovered.oauth, clientKeys: [] })
+  t.same({ ...worker, clientKeys: undefined }, { ...discovered.oauth, clientKeys: undefined })
   t.end()
 })

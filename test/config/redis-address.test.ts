@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { parseRedisUrl } from '../../src/config/redis-address.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
@@ -60,7 +61,8 @@ await test('RedisStore connects over TLS with a password and rejects a certifica
   // NODE_EXTRA_CA_CERTS is read once at the start of a process, so this needs a process of its own.
   const store = fileURLToPath(new URL('../../src/store/redis-store.ts', import.meta.url))
   const script = `import { RedisStore } from ${JSON.stringify(store)}
-    const store = RedisStore.connect(process.env.URL, { error() {}, warn() {}, info() {} })
+    const url = { current: process.env.URL, onChange: () => () => undefined }
+    const store = RedisStore.connect(url, { error() {}, warn() {}, info() {} })
     await store.connected(5000)
     console.log(await store.create('k', 'v', Date.now() + 60000), (await store.read('k')).value)
     await store.close()`
@@ -72,7 +74,7 @@ await test('RedisStore connects over TLS with a password and rejects a certifica
   const args = ['--input-type=module', '-e', script]
   t.equal(execFileSync(process.execPath, args, { env, encoding: 'utf8' }).trim(), 'true v')
 
-  const untrusting = RedisStore.connect(env.URL, {
+  const untrusting = RedisStore.connect(new Changeable(env.URL), {
     error: () => undefined,
     warn: () => undefined,
     info: () => undefined,

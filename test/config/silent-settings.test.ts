@@ -39,7 +39,7 @@ await test('SESSION_SECRETS_FILE is a list with commas: not one secret a line, b
     ` ${FIRST} , ${SECOND} `,
     `${FIRST},\n${SECOND}\n`,
   ]) {
-    t.same(readConfig({ ...ALONE, SESSION_SECRETS_FILE: fileOf(content) }).secrets, [FIRST, SECOND])
+    t.same(readConfig({ ...ALONE, SESSION_SECRETS_FILE: fileOf(content) }).secrets.current, [FIRST, SECOND])
   }
   t.same(wrongWith({ SESSION_SECRETS_FILE: fileOf(`${FIRST}\n${SECOND}\n`) }), ['SESSION_SECRETS'])
   t.end()

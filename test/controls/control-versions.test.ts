@@ -1,4 +1,5 @@
 import { test, type Test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { SharedControls } from '../../src/controls/shared-controls.ts'
 import { Envelope } from '../../src/sessions/index.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
@@ -28,7 +29,7 @@ async function sharing(t: Test) {
         replace: reached((...args: Parameters<MemoryStore['replace']>) => store.replace(...args)),
       }),
       index: own.index ?? index,
-      envelope: new Envelope([SECRETS]),
+      envelope: new Envelope(new Changeable([SECRETS])),
       log: { error: (fault: unknown) => t.fail(String(fault)) },
       onChange: () => own.onChange?.(),
     })

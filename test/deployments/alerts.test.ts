@@ -21,6 +21,7 @@ import {
   restartScenario,
   scarcityScenario,
   secretsScenario,
+  refusedFileScenario,
 } from '../support/alerts/process-scenarios.ts'
 import { identityScenario } from '../support/alerts/identity-scenario.ts'
 import {
@@ -41,6 +42,7 @@ import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { allMetrics } from '../support/telemetry/metrics-table.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { freePort } from '../../sandbox/listening.ts'
+import { SecretVolume } from '../support/config/secret-volume.ts'
 import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/server/world.ts'
 
 interface Alert {
@@ -80,7 +82,7 @@ async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
     API_URL: upstream.url,
     WS_URL: upstream.wsUrl,
     REDIS_URL: (await testRedis(t)).url,
-    SESSION_SECRETS: SECRETS,
+    ...new SecretVolume(t.testdir({}), { SESSION_SECRETS: SECRETS }).settings,
     CLIENT_ID,
     PORT: String(port),
     PUBLIC_FEED: 'shared',
@@ -173,6 +175,7 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   heldBackScenario,
   limitedUsersScenario,
   secretsScenario,
+  refusedFileScenario,
   firstRefusalScenario,
   restartScenario,
   scarcityScenario,

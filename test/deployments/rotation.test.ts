@@ -1,63 +1,25 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { test, type Test } from 'tap'
 import { createClient } from 'redis'
 import { parse } from 'yaml'
 import { answers, freePort } from '../../sandbox/listening.ts'
-import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
-import { isLoggedIn, logInThere, tokenEndpoint } from '../support/login/token-endpoint.ts'
 import { untilSlow as until } from '../support/time/until.ts'
-import { CLIENT_ID, SECRETS } from '../support/server/world.ts'
+import { testRedis } from '../support/server/world.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
+import { Shell, startTwo } from '../support/deployment/secrets-shell.ts'
 
 const ROOT = new URL('../..', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, ROOT), 'utf8')
 const [, ROTATION = ''] = /\n## Rotating secrets\n([^]*?)\n## /.exec(OPERATING_GUIDE) ?? []
-/** The shell commands of the three steps in docs/operating/. */
-const STEPS = [...ROTATION.matchAll(/```bash\n([^]*?)```/g)].map(([, text = '']) => text)
+/** The shell commands in docs/operating/: one that shows what processes have, three steps of a list, and three of a password. */
+const [SHOW = '', ...COMMANDS] = [...ROTATION.matchAll(/```bash\n([^]*?)```/g)].map(([, text = '']) => dedented(text))
+const [LIST_STEPS, STEPS] = [COMMANDS.slice(0, 3), COMMANDS.slice(3)]
 
-/** A shell that keeps its state between commands, in a folder with the secrets of make-secrets.sh. */
-class Shell {
-  readonly dir: string
-  readonly #child: ChildProcess
-  readonly #lines: AsyncIterator<string>
-  #runs = 0
-
-  constructor(t: Test) {
-    this.dir = t.testdir({})
-    execFileSync(new URL('deploy/make-secrets.sh', ROOT).pathname, [join(this.dir, 'deploy/secrets')], {
-      stdio: 'ignore',
-    })
-    this.#child = spawn('bash', ['--norc'], { cwd: this.dir, stdio: ['pipe', 'pipe', 'inherit'] })
-    const { stdout } = this.#child
-    if (stdout === null) throw new Error('the shell has no stdout')
-    this.#lines = createInterface(stdout)[Symbol.asyncIterator]()
-    t.teardown(async () => {
-      this.#child.kill('SIGKILL')
-      await once(this.#child, 'exit')
-    })
-  }
-
-  /** Runs these commands. @returns the lines that they print */
-  async run(commands: string): Promise<string[]> {
-    const end = `end ${++this.#runs}`
-    this.#child.stdin?.write(`${commands}\necho '${end}'\n`)
-    const printed: string[] = []
-    for (;;) {
-      const { value, done } = await this.#lines.next()
-      if (done === true) throw new Error('the shell has exited')
-      if (value === end) return printed
-      printed.push(value)
-    }
-  }
-
-  secret(name: string): string {
-    return readFileSync(join(this.dir, 'deploy/secrets', name), 'utf8').trim()
-  }
+function dedented(text: string): string {
+  return text.replaceAll(/^ {3}/gm, '')
 }
 
 /** A Redis that a documented command starts and restarts. */
@@ -154,7 +116,9 @@ async function accepts(port: number, password: string): Promise<boolean> {
   }
 }
 
-await test('docs/operating/ describes three steps and the commands that this test needs', (t) => {
+await test('docs/operating/ describes twice three steps and the commands that this test needs', (t) => {
+  t.match(SHOW, /bff_secret_processes/)
+  t.equal(LIST_STEPS.length, 3)
   t.equal(STEPS.length, 3)
   t.match(BY_HAND, /--appendonly yes/)
   t.match(ROTATION, /`CONFIG REWRITE`[^]*`ACL SAVE`/)
@@ -180,7 +144,8 @@ for (const kind of KINDS) {
         replies.join(', '),
       )
     }
-    const instances = await startTwo(t, `redis://:${shell.secret('redis-password')}@127.0.0.1:${port}`)
+    await shell.run(`chmod u+w deploy/secrets/* && sed -i 's/redis:6379/127.0.0.1:${port}/' deploy/secrets/redis-url`)
+    const instances = await startTwo(t, shell, SHOW)
     const { browser } = instances
     t.ok(await instances.isLoggedInToBoth(browser))
     const old = shell.secret('redis-password')
@@ -188,15 +153,11 @@ for (const kind of KINDS) {
     await follow(0)
     await restart()
     await instances.untilLoggedIn(browser, 'after a restart between steps 1 and 2')
+    const present = await instances.untilAlike('REDIS_URL', '1')
     await follow(1)
-    const [url = ''] = await shell.run('echo "$REDIS_URL"')
-    if (kind.healthcheck !== undefined) {
-      t.equal(shell.secret('redis-url').replace('redis:6379', `127.0.0.1:${port}`), url)
-    }
-    await instances.roll(0, url)
+    await instances.untilAlike('REDIS_URL', '1', present)
     await restart()
-    await instances.untilLoggedIn(browser, 'after a restart in the middle of the roll')
-    await instances.roll(1, url)
+    await instances.untilLoggedIn(browser, 'after a restart between steps 2 and 3')
     t.ok(await accepts(port, old))
     await follow(2)
     t.notOk(await accepts(port, old), 'Redis refuses the old password')
@@ -204,6 +165,7 @@ for (const kind of KINDS) {
     t.notOk(await accepts(port, old), 'Redis refuses the old password after a restart')
     await instances.untilLoggedIn(browser, 'after a restart at the end')
     t.ok(await instances.isLoggedInToBoth(await instances.logIn()), 'other users can log in')
+    t.same(instances.closes, [], 'no socket was closed')
     if (kind.healthcheck !== undefined) {
       const check = kind.healthcheck.replace('redis-cli', `redis-cli -p ${port}`)
       t.same(await shell.run(`${check} && echo healthy`), ['healthy'])
@@ -211,47 +173,22 @@ for (const kind of KINDS) {
   })
 }
 
-/** Two instances on this Redis, and a browser that is logged in. */
-async function startTwo(t: Test, redisUrl: string) {
-  const endpoint = await tokenEndpoint(t)
-  const port = await freePort()
-  const settings = {
-    PUBLIC_URL: `http://localhost:${port}`,
-    AUTH_URL: endpoint.url,
-    API_URL: 'http://127.0.0.1:9',
-    WS_URL: 'ws://127.0.0.1:9',
-    SESSION_SECRETS: SECRETS,
-    CLIENT_ID,
-  }
-  const start = async (ownPort: number, url: string): Promise<ServerProcess> => {
-    const server = await serverProcess(t, { ...settings, PORT: String(ownPort), REDIS_URL: url })
-    t.ok(await ready(server), 'an instance has started')
-    return server
-  }
-  const servers = [await start(port, redisUrl), await start(await freePort(), redisUrl)]
-  const logIn = async (): Promise<JarBrowser> => {
-    const browser = new JarBrowser()
-    await logInThere({ browser, server: { url: settings.PUBLIC_URL } as never })
-    return browser
-  }
-  /** Whether both instances regard the browser as logged in. */
-  const isLoggedInToBoth = async (browser: JarBrowser): Promise<boolean> => {
-    const results = servers.map((server) => isLoggedIn(browser, `http://localhost:${server.port}`).catch(() => false))
-    return (await Promise.all(results)).every(Boolean)
-  }
-  return {
-    logIn,
-    isLoggedInToBoth,
-    browser: await logIn(),
-    untilLoggedIn: (browser: JarBrowser, when: string): Promise<void> =>
-      until(() => isLoggedInToBoth(browser), `the browser is logged in to both instances ${when}`),
-    /** Restarts an instance with another address of Redis. */
-    async roll(index: number, url: string): Promise<void> {
-      const server = servers[index]
-      if (server === undefined) throw new Error(`there is no instance ${index}`)
-      server.child.kill('SIGTERM')
-      await server.exited
-      servers[index] = await start(server.port, url)
-    },
-  }
-}
+await test('The documented rotation of SESSION_SECRETS logs no user out and closes no socket', async (t) => {
+  const shell = new Shell(t)
+  const redis = await testRedis(t)
+  await shell.run(`chmod u+w deploy/secrets/* && echo ${redis.url} >deploy/secrets/redis-url`)
+  const instances = await startTwo(t, shell, SHOW)
+  const { browser } = instances
+  const old = await instances.untilAlike('SESSION_SECRETS', '1')
+  await shell.run(LIST_STEPS[0] ?? '')
+  const fresh = await instances.untilAlike('SESSION_SECRETS', '2')
+  await shell.run(LIST_STEPS[1] ?? '')
+  t.equal(await instances.untilAlike('SESSION_SECRETS', '1', old), fresh)
+  const later = await instances.logIn()
+  t.ok(await instances.isLoggedInToBoth(browser))
+  t.same(instances.closes, [], 'no socket was closed')
+  await shell.run(LIST_STEPS[2] ?? '')
+  await until(async () => (await instances.placesOf('SESSION_SECRETS')).join() === '1,1', 'one secret is left')
+  t.ok(await instances.isLoggedInToBoth(later))
+  t.notOk(await instances.isLoggedInToBoth(browser), 'what the old secret has signed is worth nothing')
+})

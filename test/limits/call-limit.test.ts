@@ -1,5 +1,6 @@
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { CallLimit } from '../../src/limits/call-limit.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { apiWorld } from '../support/upstream/api-world.ts'
@@ -12,7 +13,7 @@ const quiet = { error: () => undefined, warn: () => undefined, info: () => undef
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
 async function limitOn(t: Test, url: string, perMinute: number): Promise<{ limit: CallLimit; store: RedisStore }> {
-  const store = RedisStore.connect(url, quiet)
+  const store = RedisStore.connect(new Changeable(url), quiet)
   t.teardown(() => store.close())
   await store.connected(5000)
   return { limit: new CallLimit(store, perMinute), store }

@@ -1,6 +1,7 @@
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
+import { Changeable } from '../../src/config/changing.ts'
 import { SessionPermits } from '../../src/limits/session-permits.ts'
 import { permitsKey } from '../../src/store/keys.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
@@ -20,7 +21,7 @@ async function operator(t: Test, url: string) {
 }
 
 async function permitsOn(t: Test, url: string, limit: number): Promise<{ permits: SessionPermits; store: RedisStore }> {
-  const store = RedisStore.connect(url, quiet)
+  const store = RedisStore.connect(new Changeable(url), quiet)
   t.teardown(() => store.close())
   await store.connected(5000)
   return { permits: new SessionPermits(store, limit), store }

@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { LoginCookies } from '../../src/login/login-cookies.ts'
 import { LoginTransactions } from '../../src/login/login-transactions.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
@@ -19,8 +20,8 @@ async function startSignup(
   store = new MemoryStore(),
 ): Promise<{ transactions: LoginTransactions; header: string; state: string }> {
   const secrets = ['a secret']
-  const cookies = new LoginCookies({ prefix: '__Host-', secure: true }, secrets)
-  const transactions = new LoginTransactions(store, new Envelope(secrets), cookies, 60_000)
+  const cookies = new LoginCookies({ prefix: '__Host-', secure: true }, new Changeable(secrets))
+  const transactions = new LoginTransactions(store, new Envelope(new Changeable(secrets)), cookies, 60_000)
   const signup = { flow: 'signup', returnTo: '/chart', attributed: false, sessionKey: undefined } as const
   const { ticket } = await transactions.start(undefined, signup)
   const { name, value, state } = ticket.cookie

@@ -37,7 +37,7 @@ async function discoveredServer(
   if (found.is !== 'found') throw new Error(`discovery: ${found.is}`)
   const inherited = workerEnvironment({ ...config, oauth: { ...config.oauth, ...found.provider } })
   issuer.requests.length = 0
-  return testServer(t, { ...settings, ...inherited, SESSION_SECRETS: config.secrets.join(',') })
+  return testServer(t, { ...settings, ...inherited, SESSION_SECRETS: config.secrets.current.join(',') })
 }
 
 await test('a discovered token endpoint that responds 404: the log says to restart, and the metadata is asked again once in ten minutes', async (t) => {

@@ -48,7 +48,7 @@ await test('docker-compose.yml names only settings and secrets that exist', (t) 
   }
   const { redisUrl, oauth } = composeConfig(made)
   const password = readFileSync(join(made, 'redis-password'), 'utf8').trim()
-  t.equal(redisUrl, `redis://:${password}@redis:6379`, 'instances have the password that Redis takes')
+  t.equal(redisUrl?.current, `redis://:${password}@redis:6379`, 'instances have the password that Redis takes')
   const { networks, profiles = [] } = services.sandbox
   t.ok(profiles.length > 0, 'the sandbox starts only with a profile')
   const aliases = networks !== undefined && 'edge' in networks ? networks.edge.aliases : []

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
+import { SecretVolume } from '../support/config/secret-volume.ts'
 import { valueOf } from '../support/telemetry/metrics.ts'
 import { METRICS_GUIDE, metricsTable } from '../support/telemetry/metrics-table.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
@@ -17,6 +18,7 @@ const FULL_DISK = '/dev/full'
 
 await test('metrics-and-logs.md lists exactly the metrics of GET /metrics', async (t) => {
   const redis = await testRedis(t)
+  const volume = new SecretVolume(t.testdir({}), { OPS_TOKEN: 'a-token-of-at-least-32-characters' })
   const settings = {
     ...ALONE,
     REDIS_URL: redis.url,
@@ -26,7 +28,7 @@ await test('metrics-and-logs.md lists exactly the metrics of GET /metrics', asyn
     UPSTREAM_BUDGET: '9/20',
     IDENTITY_PATH: '/account/v1/me',
     IDENTITY_POINTER: '/id',
-    OPS_TOKEN: 'a-token-of-at-least-32-characters',
+    ...volume.settings,
   }
   const server = await serverProcess(t, settings)
   t.ok(await ready(server))

@@ -9,6 +9,7 @@ import { freePort } from '../../sandbox/listening.ts'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
+import { Changeable } from '../../src/config/changing.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { fillRedis } from '../support/redis/full-redis.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
@@ -169,7 +170,7 @@ await test('--check and a start warn of commands that a user of Redis may not ru
     info: () => undefined,
     warn: (...line: unknown[]) => void warnings.push(line),
   }
-  const store = RedisStore.connect(url, log)
+  const store = RedisStore.connect(new Changeable(url), log)
   t.teardown(() => store.close())
   await until(() => warnings.length > 0, 'a warning at the start')
   t.match(warnings, [[{ commands: ['TIME', 'GETDEL'], advice: /ACL/ }, 'the session store forbids commands']])

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { sessionsCommand } from '../../src/ops/sessions-command.ts'
 import { identityWorld, operate, OPS_TOKEN, settingsOf, type IdentityWorld } from '../support/login/identity-world.ts'
 import { COMPILED, nodeCommand } from '../support/server/settings.ts'
@@ -97,7 +98,8 @@ await test('GET /sessions and npm run sessions claim no last use where the idle 
   t.notOk('last_used_at' in (sessions[0] ?? {}))
   const listen = { opsHost: '127.0.0.1', opsPort: Number(new URL(world.server.opsUrl).port) }
   const lines: string[] = []
-  await sessionsCommand({ listen, ops: { token: OPS_TOKEN } } as never, ['list', 'CR1'], (line) => lines.push(line))
+  const ops = { token: new Changeable(OPS_TOKEN), hasOperators: true }
+  await sessionsCommand({ listen, ops } as never, ['list', 'CR1'], (line) => lines.push(line))
   t.match(lines[1], / {2}\S+Z {2}unknown {15}127\.0\.0\.1$/)
 })
 

@@ -1,5 +1,6 @@
 import { mock } from 'node:test'
 import { test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { IdempotencyRecords, type Claimed } from '../../src/proxy/idempotency/idempotency-records.ts'
 import { KeyUsage } from '../../src/proxy/idempotency/key-usage.ts'
 import type { HeldClaim } from '../../src/proxy/idempotency/claim.ts'
@@ -18,7 +19,8 @@ async function twoInstances(times = { leaseMs: 30_000, clockSkewMs: 0 }) {
   const session = await sessionIn(store)
   const links = [new SharedStoreLink(store), new SharedStoreLink(store)] as const
   const [here, there] = links.map(
-    (link) => new IdempotencyRecords(link, new Envelope([SECRETS]), LIMITS, { settleMs: 1000, ...times }),
+    (link) =>
+      new IdempotencyRecords(link, new Envelope(new Changeable([SECRETS])), LIMITS, { settleMs: 1000, ...times }),
   )
   if (here === undefined || there === undefined) throw new Error('no instance')
   return { store, session, links, here, there }
@@ -56,7 +58,7 @@ await test('claims that fail, and repetitions, use up none of the keys of a sess
     create: (...record: Parameters<MemoryStore['create']>): Promise<boolean> =>
       isConfirmed ? store.create(...record) : Promise.reject(new StoreUnavailable(new Error('no replica confirms'))),
   }
-  const records = new IdempotencyRecords(store, new Envelope([SECRETS]), LIMITS, undefined, confirmed)
+  const records = new IdempotencyRecords(store, new Envelope(new Changeable([SECRETS])), LIMITS, undefined, confirmed)
   t.teardown(() => records.close())
   const claimKey = async (key: string): Promise<Claimed['is']> => (await records.claim(session, [key], DIGEST)).is
   for (let index = 0; index < 3 * LIMITS.maxRecords; index++) await t.rejects(claimKey('refused'), StoreUnavailable)
@@ -209,7 +211,11 @@ await test('a record that a failover has lost is written again when the call end
 
 await test('a record that this instance cannot read is not taken for a free key', async (t) => {
   const { store, session, here } = await twoInstances()
-  const foreign = new IdempotencyRecords(store, new Envelope(['another secret of thirty-two bytes']), LIMITS)
+  const foreign = new IdempotencyRecords(
+    store,
+    new Envelope(new Changeable(['another secret of thirty-two bytes'])),
+    LIMITS,
+  )
   const held = await claim(foreign, session)
   t.equal(await repeat(here, session), 'unknown')
   await held.keep(ANSWER)

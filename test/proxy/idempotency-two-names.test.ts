@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { IdempotencyRecords } from '../../src/proxy/idempotency/idempotency-records.ts'
 import type { KeyNames } from '../../src/proxy/idempotency/key-header.ts'
 import { Envelope } from '../../src/sessions/index.ts'
@@ -66,7 +67,7 @@ async function race(schedule: fc.Scheduler, callers: readonly Caller[], fates: r
   let executed = 0
   const one = async ({ names, end }: Caller): Promise<void> => {
     // Each is an instance of its own.
-    const records = new IdempotencyRecords(store, new Envelope([SECRETS]), MANY, TIMES)
+    const records = new IdempotencyRecords(store, new Envelope(new Changeable([SECRETS])), MANY, TIMES)
     const result = await records.claim(session, names(key), DIGEST).catch((error: unknown) => {
       if (!(error instanceof StoreUnavailable)) throw error
     })
@@ -83,7 +84,7 @@ async function race(schedule: fc.Scheduler, callers: readonly Caller[], fates: r
   }
   await schedule.waitFor(Promise.all(callers.map(one)))
   store.begin(schedule, [])
-  const later = new IdempotencyRecords(store, new Envelope([SECRETS]), MANY, TIMES)
+  const later = new IdempotencyRecords(store, new Envelope(new Changeable([SECRETS])), MANY, TIMES)
   const last = await schedule.waitFor(later.claim(session, QUOTED(key), DIGEST))
   return { claimed, executed, isFree: last.is === 'claimed' }
 }

@@ -1,11 +1,14 @@
 import * as fc from 'fast-check'
 import { test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 
 const [OLD, NEW] = ['an-old-secret-of-thirty-two-bytes-at-least', 'a-new-secret-of-thirty-two-bytes-at-least']
 
+const envelopeOf = (secrets: readonly string[]): Envelope => new Envelope(new Changeable(secrets))
+
 await test('a sealed text opens for its key and holder only', async (t) => {
-  const envelope = new Envelope([NEW])
+  const envelope = envelopeOf([NEW])
   fc.assert(
     fc.property(fc.string(), fc.string({ minLength: 1 }), fc.string({ unit: 'binary' }), (key, holder, text) => {
       // A lone surrogate has no UTF-8 form. The server seals no such text.
@@ -23,27 +26,27 @@ await test('a sealed text opens for its key and holder only', async (t) => {
 })
 
 await test('the same text is sealed to different bytes each time, none of which show the text', async (t) => {
-  const envelope = new Envelope([NEW])
+  const envelope = envelopeOf([NEW])
   const [one, two] = [envelope.seal('k', 'h', 'secret token'), envelope.seal('k', 'h', 'secret token')]
   t.not(one, two)
   t.notMatch(Buffer.from(one.split('.')[2] ?? '', 'base64url').toString('latin1'), /secret/)
 })
 
 await test('the first secret seals, the others still open, and a removed one does not', async (t) => {
-  const sealedOld = new Envelope([OLD]).seal('k', 'h', 'text')
-  const appended = new Envelope([OLD, NEW])
-  const moved = new Envelope([NEW, OLD])
+  const sealedOld = envelopeOf([OLD]).seal('k', 'h', 'text')
+  const appended = envelopeOf([OLD, NEW])
+  const moved = envelopeOf([NEW, OLD])
   t.equal(moved.open('k', 'h', sealedOld), 'text')
   t.equal(
     appended.open('k', 'h', moved.seal('k', 'h', 'text')),
     'text',
     'between the two rolls both understand each other',
   )
-  t.equal(new Envelope([NEW]).open('k', 'h', sealedOld), undefined)
+  t.equal(envelopeOf([NEW]).open('k', 'h', sealedOld), undefined)
 })
 
 await test('a damaged or foreign value opens to undefined, without an error', async (t) => {
-  const envelope = new Envelope([NEW])
+  const envelope = envelopeOf([NEW])
   const sealed = envelope.seal('k', 'h', 'text')
   // Without the last character, some of whose bits are unused.
   for (const at of [0, 5, 15, 30, sealed.length - 2]) {

@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { NearCache } from '../../src/sessions/near-cache.ts'
 import { SessionRepository } from '../../src/sessions/repository.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
@@ -34,7 +35,7 @@ class SlowStore extends MemoryStore {
 /** @param sessionIdleMs the idle limit that the session was made with, where it differs from that of the cache */
 async function cacheWithSession({ idleMs = 30_000, sessionIdleMs = 30_000 } = {}) {
   const store = new SlowStore()
-  const envelope = new Envelope(['a-secret-of-thirty-two-bytes-or-more'])
+  const envelope = new Envelope(new Changeable(['a-secret-of-thirty-two-bytes-or-more']))
   const repository = (limitMs: number): SessionRepository =>
     new SessionRepository(store, envelope, { idleMs: limitMs, maxMs: 60_000 }, logNames('tags'))
   const sessions = repository(idleMs)

@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { pageTag } from '../../src/sessions/session.ts'
 import { SubjectIndex } from '../../src/sessions/subject-index.ts'
@@ -40,7 +41,11 @@ await test('a session from before version 0.3 is listed and can be ended by its 
   const instance = await subjectInstance(store)
   const { subjects, sessions } = instance
   const endsAt = Date.now() + 60_000
-  const index = new SubjectIndex(await store.openIndex(), new Envelope([SECRETS]), [SECRETS])
+  const index = new SubjectIndex(
+    await store.openIndex(),
+    new Envelope(new Changeable([SECRETS])),
+    new Changeable([SECRETS]),
+  )
   for (const id of ['old', 'current']) {
     const tag = sessions.tag(sessionKey(id))
     const entry = { tag, startedAt: Date.now(), client: REQUESTER.client, key: sessionKey(id) }

@@ -1,4 +1,5 @@
 import { test, type Test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { subjectKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
@@ -112,7 +113,7 @@ await test('while secrets are rolled, as many sessions as the limit allows are l
       [NEW, OLD],
       [OLD, NEW],
     ].map(async (secrets): Promise<SubjectInstance> => {
-      const store = RedisStore.connect(redis.url, quiet)
+      const store = RedisStore.connect(new Changeable(redis.url), quiet)
       t.teardown(() => store.close())
       await store.connected(5000)
       return subjectInstance(store, { secrets, maxSessions: 3 })

@@ -1,4 +1,5 @@
 import { test, type Test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
@@ -16,7 +17,7 @@ const BY = { reason: 'logout', requester: REQUESTER } as const
 const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 
 async function storeOn(t: Test, url: string): Promise<RedisStore> {
-  const store = RedisStore.connect(url, quiet)
+  const store = RedisStore.connect(new Changeable(url), quiet)
   t.teardown(() => store.close())
   await store.connected(5000)
   return store

@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { createClient } from 'redis'
+import { Changeable } from '../../src/config/changing.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
@@ -117,7 +118,7 @@ await test('an unexpected error closes the socket with 1011, causes no call upst
   const store = await createClient({ url: world.redis?.url ?? '' }).connect()
   t.teardown(() => store.close())
   // The record is sealed correctly, but no server would write such a record.
-  const envelope = new Envelope([SECRETS])
+  const envelope = new Envelope(new Changeable([SECRETS]))
   const record = envelope.open(key, id, (await store.get(key)) ?? '') ?? '{}'
   const broken = { ...(JSON.parse(record) as object), tokenExpiresAt: 1, refreshToken: 5 }
   await store.set(key, envelope.seal(key, id, JSON.stringify(broken)), { KEEPTTL: true })

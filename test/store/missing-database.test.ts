@@ -1,5 +1,6 @@
 import { ErrorReply } from 'redis'
 import { test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
 import { probeRedis } from '../../src/store/probe.ts'
 import { mayLackDatabase } from '../../src/store/redis-link.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
@@ -20,7 +21,7 @@ await test('--check and a start name a database of REDIS_URL that Redis has not 
   t.match(await probeRedis(`${redis.url}/15`, { timeoutMs: 5000, replicas: 0 }), [{ is: 'ok' }])
 
   const warnings: object[] = []
-  const store = RedisStore.connect(url, { ...QUIET, warn: (details) => void warnings.push(details) })
+  const store = RedisStore.connect(new Changeable(url), { ...QUIET, warn: (details) => void warnings.push(details) })
   t.teardown(() => store.close())
   await until(() => warnings.length > 0, 'a warning at the start')
   t.same(warnings, [{ reason: 'ERR: the database at the end of REDIS_URL may not exist' }])

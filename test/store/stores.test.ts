@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
+import { Changeable } from '../../src/config/changing.ts'
 import { LEASE_SKEW_MS } from '../../src/store/ledger/ledger.ts'
 import { LinkHealth } from '../../src/store/link-health.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
@@ -145,7 +146,7 @@ await test('a connection that stays silent is replaced by a new one', async (t) 
 await test('a store that is closed while it cannot connect closes at once', async (t) => {
   const redis = await testRedis(t)
   await redis.close()
-  const store = RedisStore.connect(redis.url, QUIET)
+  const store = RedisStore.connect(new Changeable(redis.url), QUIET)
   await store.close()
   t.type(store.unavailableSince(), 'number')
 })
@@ -221,7 +222,7 @@ await test('the store does not use a replica', async (t) => {
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
   const reasons: string[] = []
   const warn = (details: object): unknown => reasons.push((details as { reason: string }).reason)
-  const store = RedisStore.connect(replica.url, { ...QUIET, warn })
+  const store = RedisStore.connect(new Changeable(replica.url), { ...QUIET, warn })
   t.teardown(() => store.close())
   await until(() => reasons.length > 0)
   t.same(reasons, ['it is a slave'])

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import type { Test } from 'tap'
+import { SecretVolume } from '../config/secret-volume.ts'
 import { json, logInThere, loginWorld } from '../login/token-endpoint.ts'
 import { ready, serverProcess } from '../server/server-process.ts'
 import { ALONE } from '../server/settings.ts'
@@ -22,6 +23,18 @@ export async function secretsScenario(t: Test): Promise<Scenario> {
     raises: ['BffOtherSecrets'],
     scrapes: { a: { before: a, after: a }, b: { before: b, after: b } },
   }
+}
+
+/** A file of secrets that has lost the one that signs. */
+export async function refusedFileScenario(t: Test): Promise<Scenario> {
+  const { settings } = await loginWorld(t)
+  const volume = new SecretVolume(t.testdir({}), { SESSION_SECRETS: SECRETS })
+  const server = await testServer(t, { ...settings, ...volume.settings })
+  return around(server, 'a file of secrets cannot be used', ['BffSecretFileRefused'], async () => {
+    volume.change({ SESSION_SECRETS: 'other-secrets-of-thirty-two-bytes-or-more' })
+    const refused = 'bff_secret_file_refused{setting="SESSION_SECRETS"} 1'
+    await until(async () => (await scrape(server)).includes(refused), 'the file is refused')
+  })
 }
 
 /** A new instance whose first refusal comes before its first scrape. */

@@ -1,3 +1,4 @@
+import { Changeable } from '../../../src/config/changing.ts'
 import type { LogNames } from '../../../src/sessions/repository.ts'
 
 /** Settings of a server without a provider and an upstream. */
@@ -24,4 +25,7 @@ export function nodeCommand(options = ''): readonly [string, ...string[]] {
 }
 
 /** How sessions and subjects are named in the log of a repository that a test makes itself. */
-export const logNames = (tagSecret: string): LogNames => ({ tagSecret, logsPlainSubjects: false })
+export const logNames = (tagSecret: string): LogNames => ({
+  secrets: new Changeable([tagSecret]),
+  logsPlainSubjects: false,
+})

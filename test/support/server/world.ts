@@ -7,7 +7,10 @@ import type { ProviderOptions, SandboxProvider } from '../../../sandbox/provider
 import { startRedis, type RedisProcess } from '../../../sandbox/redis-process.ts'
 import type { SandboxUpstream, UpstreamOptions } from '../../../sandbox/upstream.ts'
 import { buildApp, type App } from '../../../src/app.ts'
-import { readConfig } from '../../../src/config/config.ts'
+import type { Changing } from '../../../src/config/changing.ts'
+import { readConfig, type Config } from '../../../src/config/config.ts'
+import { SecretFiles } from '../../../src/config/secret-files.ts'
+import { secretFiles } from '../../../src/config/secrets.ts'
 import { loggerOptions } from '../../../src/telemetry/log.ts'
 import { createOpsListener } from '../../../src/ops/ops-listener.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
@@ -50,20 +53,22 @@ export async function testRedis(t: Test, options: readonly string[] = []): Promi
  */
 export async function testServer(t: Test, settings: Record<string, string>, ownStore?: Store): Promise<TestServer> {
   const port = Number(settings['PORT'] ?? (await freePort()))
-  const config = readConfig({
+  const environment = {
     PUBLIC_URL: `http://localhost:${port}`,
     CLIENT_ID,
-    SESSION_SECRETS: SECRETS,
+    ...(settings['SESSION_SECRETS_FILE'] === undefined && { SESSION_SECRETS: SECRETS }),
     HOST: '127.0.0.1',
     OPS_PORT: '0',
     LOG_LEVEL: 'debug',
     ...settings,
     PORT: String(port),
-  })
+  }
+  const config = readConfig(environment)
   const lines: LogLine[] = []
   const log = pino(loggerOptions(config.logLevel), intoLines(lines))
   const store = ownStore ?? (config.redisUrl === undefined ? new MemoryStore() : await redisStore(config.redisUrl, log))
-  const app = await buildApp(config, { store, log })
+  const files = openSecretFiles(environment, config, log)
+  const app = await buildApp(config, { store, log, secretFiles: files })
   app.server.server.on('request', ({ headers }: IncomingMessage) => keepCookiesOutOfLogs(headers.cookie))
   await app.server.listen({ host: '127.0.0.1', port })
   const ops = createOpsListener(() => app.ops, { token: config.ops.token, log })
@@ -71,6 +76,7 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
   let closed: Promise<void> | undefined
   const close = (): Promise<void> =>
     (closed ??= app.close().then(async () => {
+      files?.close()
       await Promise.all([ops.close(), store.close()])
     }))
   t.teardown(async () => {
@@ -80,7 +86,17 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
   return { url: `http://localhost:${port}`, opsUrl, port, app, log: lines, close }
 }
 
-async function redisStore(url: string, log: Logger): Promise<Store> {
+/** The files that the settings name, which are read much more often than those of a server. */
+function openSecretFiles(environment: Record<string, string>, config: Config, log: Logger): SecretFiles | undefined {
+  const files = secretFiles(environment)
+  const tryRedis = async (url: string, present: string): Promise<string | undefined> => {
+    const { tryCredentials } = await import('../../../src/store/credentials-trial.ts')
+    return tryCredentials(url, present, config.idempotency.replicas)
+  }
+  return files.size === 0 ? undefined : new SecretFiles(files, environment, config, { log, tryRedis, readMs: 20 })
+}
+
+async function redisStore(url: Changing<string>, log: Logger): Promise<Store> {
   const { RedisStore } = await import('../../../src/store/redis-store.ts')
   const store = RedisStore.connect(url, log)
   await store.connected(5000)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Test } from 'tap'
+import { Changeable } from '../../../src/config/changing.ts'
 import { SessionWatcher } from '../../../src/sessions/watcher.ts'
 import { SessionCookie } from '../../../src/sessions/session-cookie.ts'
 import { SessionReader } from '../../../src/sessions/session-reader.ts'
@@ -25,7 +26,7 @@ const quiet = { error: () => undefined, warn: () => undefined, info: () => undef
 
 /** An instance on this Redis, whatever its topology, that ends with the test. */
 export async function sessionInstance(t: Test, url: string): Promise<SessionInstance> {
-  const store = RedisStore.connect(url, quiet)
+  const store = RedisStore.connect(new Changeable(url), quiet)
   t.teardown(() => store.close())
   await store.connected(10_000)
   return instanceOn(store)
@@ -33,13 +34,9 @@ export async function sessionInstance(t: Test, url: string): Promise<SessionInst
 
 /** An instance on a store. */
 export function instanceOn(store: Store, idleMs = 600_000, keepAlive = true): SessionInstance {
-  const cookie = new SessionCookie({ secure: true, prefix: '__Host-' }, [SECRETS])
-  const sessions = new SessionRepository(
-    store,
-    new Envelope([SECRETS]),
-    { idleMs, maxMs: 3_600_000 },
-    logNames(SECRETS),
-  )
+  const secrets = new Changeable([SECRETS])
+  const cookie = new SessionCookie({ secure: true, prefix: '__Host-' }, secrets)
+  const sessions = new SessionRepository(store, new Envelope(secrets), { idleMs, maxMs: 3_600_000 }, logNames(SECRETS))
   const reader = new SessionReader(cookie, sessions, store)
   const endings = new SessionWatcher(sessions, reader, store, { storeGraceMs: 60_000, keepAlive })
   return {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Changeable } from '../../../src/config/changing.ts'
 import type { Identity } from '../../../src/sessions/identity.ts'
 import { Envelope } from '../../../src/sessions/envelope.ts'
 import { SessionRepository } from '../../../src/sessions/repository.ts'
@@ -27,10 +28,11 @@ export async function subjectInstance(
   store: Store,
   { secrets = [SECRETS], maxSessions = Infinity }: { secrets?: readonly string[]; maxSessions?: number } = {},
 ): Promise<SubjectInstance> {
-  const envelope = new Envelope(secrets)
+  const changing = new Changeable(secrets)
+  const envelope = new Envelope(changing)
   const limits = { idleMs: 600_000, maxMs: 3_600_000 }
   const sessions = new SessionRepository(store, envelope, limits, logNames(secrets[0] ?? ''))
-  const index = new SubjectIndex(await store.openIndex(), envelope, secrets)
+  const index = new SubjectIndex(await store.openIndex(), envelope, changing)
   const subjects = new Subjects({} as Identity, index, sessions, store, maxSessions)
   return {
     subjects,

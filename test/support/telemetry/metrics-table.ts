@@ -2,13 +2,16 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import type { Registry } from 'prom-client'
+import { readConfig } from '../../../src/config/config.ts'
 import { createOpsListener } from '../../../src/ops/ops-listener.ts'
 import { createBudgetMetrics } from '../../../src/telemetry/budget-metrics.ts'
 import { createControlsMetrics } from '../../../src/telemetry/controls-metrics.ts'
 import { createFeedMetrics } from '../../../src/telemetry/feed-metrics.ts'
 import { createIdentityMetrics } from '../../../src/telemetry/identity-metrics.ts'
-import { addSecretsInfo, createMetrics, createSupervisorMetrics } from '../../../src/telemetry/metrics.ts'
+import { createMetrics, createSupervisorMetrics } from '../../../src/telemetry/metrics.ts'
+import { addSecretMetrics, addSecretsInfo } from '../../../src/telemetry/secret-metrics.ts'
 import { NO_BUDGET } from '../budget/no-budget.ts'
+import { ALONE } from '../server/settings.ts'
 
 const FILE = fileURLToPath(new URL('../../../docs/operating/metrics-and-logs.md', import.meta.url))
 const HEAD = '| Metric | Labels | What it says |'
@@ -23,7 +26,9 @@ export function allMetrics(): Registry {
   createIdentityMetrics(registry)
   createControlsMetrics(registry, { version: () => 0, paused: () => ({ all: 0, subject: 0 }), notice: () => 0 })
   createBudgetMetrics(registry, NO_BUDGET)
-  addSecretsInfo(registry, [])
+  const config = readConfig(ALONE)
+  addSecretsInfo(registry, config)
+  addSecretMetrics(registry, { config, fingerprintKey: async () => undefined, files: () => [['OPS_TOKEN', false]] })
   return registry
 }
 

@@ -1,0 +1,95 @@
+import type { Changeable } from './changing.ts'
+import { parseClientKeys, serializeClientKeys, type ClientKey } from './client-key.ts'
+import type { Config } from './config.ts'
+import { credentialsOf } from './redis-address.ts'
+import { splitList } from './setting-formats.ts'
+import type { SECRET_SETTINGS } from './settings.ts'
+
+/** The name of a setting that may be in a file. */
+export type SecretSetting = (typeof SECRET_SETTINGS)[number]
+
+/** A setting that may be in a file and change there. Every text has passed the check of the settings. */
+interface Secret {
+  /** The present value as text; empty if there is none. */
+  readonly textOf: (config: Config) => string
+  /** The form that {@link textOf} gives a text. */
+  readonly normalized: (text: string) => string
+  /** The server has this value from now on. */
+  readonly take: (config: Config, text: string) => void
+  /** The single secrets of the present value, in their order. */
+  readonly partsOf: (config: Config) => readonly string[]
+}
+
+function secret<Value>(
+  valueOf: (config: Config) => Changeable<Value> | undefined,
+  parse: (text: string) => Value,
+  print: (value: Value) => string,
+  parts: (value: Value) => readonly string[] = (value) => [print(value)],
+): Secret {
+  return {
+    textOf(config) {
+      const value = valueOf(config)
+      return value === undefined ? '' : print(value.current)
+    },
+    normalized: (text) => print(parse(text)),
+    take: (config, text) => valueOf(config)?.change(parse(text)),
+    partsOf(config) {
+      const value = valueOf(config)
+      return value === undefined ? [] : parts(value.current)
+    },
+  }
+}
+
+const same = (text: string): string => text
+
+/** All settings that may be in a file. */
+export const secretSettings: Readonly<Record<SecretSetting, Secret>> = {
+  SESSION_SECRETS: secret(
+    ({ secrets }) => secrets,
+    splitList,
+    (list) => list.join(','),
+    (list) => list,
+  ),
+  CLIENT_SECRET: secret(({ oauth }) => oauth.clientSecret, same, same),
+  CLIENT_KEY: secret<readonly ClientKey[]>(
+    ({ oauth }) => oauth.clientKeys,
+    (text) => parseClientKeys(text) ?? [],
+    serializeClientKeys,
+    (keys) => keys.map((key) => serializeClientKeys([key])),
+  ),
+  REDIS_URL: secret(
+    ({ redisUrl }) => redisUrl,
+    same,
+    same,
+    (url) => credentialsOf(url),
+  ),
+  OPS_TOKEN: secret(({ ops }) => ops.token, same, same),
+}
+
+/** The names of {@link secretSettings}. */
+export const secretNames = Object.keys(secretSettings) as readonly SecretSetting[]
+
+/** The values of secrets as texts; empty where there is none. */
+export type SecretTexts = Readonly<Record<SecretSetting, string>>
+
+/** The present values. */
+export function secretTexts(config: Config): SecretTexts {
+  return Object.fromEntries(secretNames.map((name) => [name, secretSettings[name].textOf(config)])) as SecretTexts
+}
+
+/** The server has these values from now on. What is set stays set, and what is not set stays so. */
+export function takeSecrets(config: Config, texts: SecretTexts): void {
+  for (const name of secretNames) {
+    const { textOf, take } = secretSettings[name]
+    if (texts[name] !== '' && texts[name] !== textOf(config)) take(config, texts[name])
+  }
+}
+
+/** Variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The files that `NAME_FILE` names, of all secrets that have one. An empty value counts as unset. */
+export function secretFiles(environment: Environment): ReadonlyMap<SecretSetting, string> {
+  const named = secretNames.map((name) => [name, environment[`${name}_FILE`] ?? ''] as const)
+  return new Map(named.filter(([, path]) => path !== ''))
+}

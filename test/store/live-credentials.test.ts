@@ -1,0 +1,109 @@
+import { createClient } from 'redis'
+import { test, type Test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
+import { budgetChannel } from '../../src/store/keys.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { tryCredentials } from '../../src/store/credentials-trial.ts'
+import { testRedis } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
+
+const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
+const RIGHTS = ['on', '~*', '&*', '+@all']
+
+/** A Redis with the users old and new, an administrator, and a store of the user old. */
+async function worldWithUsers(t: Test) {
+  const redis = await testRedis(t)
+  const admin = createClient({ url: redis.url })
+  await admin.connect()
+  t.teardown(() => admin.destroy())
+  const setUser = (...words: string[]): Promise<unknown> => admin.sendCommand(['ACL', 'SETUSER', ...words])
+  await setUser('old', '>old-password', ...RIGHTS)
+  await setUser('new', '>new:password', ...RIGHTS)
+  const as = (credentials: string): string => redis.url.replace('//', `//${credentials}@`)
+  const url = new Changeable(as('old:old-password'))
+  const store = RedisStore.connect(url, quiet)
+  t.teardown(() => store.close())
+  await store.connected(5000)
+  /** The users of all connections but the administrator's. */
+  const users = async (): Promise<string[]> => {
+    const list = (await admin.sendCommand(['CLIENT', 'LIST'])) as unknown as string
+    const names = [...list.matchAll(/ user=(\w+)/g)].map(([, name = '']) => name)
+    return names.filter((name) => name !== 'default').toSorted()
+  }
+  return { redis, admin, setUser, as, url, store, users }
+}
+
+await test('RedisStore goes on over the same connections when its user changes, and outlives the old user', async (t) => {
+  const { admin, as, url, store, users } = await worldWithUsers(t)
+  const confirmed = await store.openConfirmed(0)
+  await confirmed.create('confirmed', 'v', Date.now() + 60_000)
+  const news: (string | undefined)[] = []
+  let documentNews = 0
+  const document = await store.openRefusals('test', () => documentNews++)
+  await until(async () => (await users()).length >= 3, 'the link, a subscriber and the confirmed writes are connected')
+  const before = (await users()).length
+  await store.create('watched', 'one', Date.now() + 60_000)
+  await store.read('watched')
+  store.onChange((key) => void news.push(key))
+
+  let failed = 0
+  const over = new AbortController()
+  const load = (async () => {
+    while (!over.signal.aborted) {
+      await store.read('watched').catch(() => failed++)
+      await confirmed.replace('confirmed', 'v', 'v', Date.now() + 60_000).catch(() => failed++)
+    }
+  })()
+  url.change(as('new:new%3Apassword'))
+  await until(
+    async () => new Set(await users()).size === 1 && (await users())[0] === 'new',
+    'all connections have the new user',
+  )
+  t.equal((await users()).length, before, 'no connection was added')
+  await admin.sendCommand(['ACL', 'DELUSER', 'old'])
+  await admin.set('watched', 'two', { PX: 60_000 })
+  await until(() => news.includes('watched'), 'Redis still reports changes')
+  const heard = documentNews
+  await admin.publish(budgetChannel('test'), 'changed other')
+  await until(() => documentNews > heard, 'the subscription is still in place')
+  over.abort()
+  await load
+  t.equal(failed, 0, 'no command has failed')
+  t.notOk(news.includes(undefined), 'the link was never unhealthy')
+  document?.close()
+})
+
+await test('RedisStore reconnects with the new password after CLIENT KILL, when Redis has forgotten the old one', async (t) => {
+  const redis = await testRedis(t, ['--requirepass', 'old'])
+  const as = (password: string): string => redis.url.replace('//', `//:${password}@`)
+  const url = new Changeable(as('old'))
+  const store = RedisStore.connect(url, quiet)
+  t.teardown(() => store.close())
+  await store.connected(5000)
+  await store.create('key', 'kept', Date.now() + 60_000)
+  const admin = createClient({ url: as('old') })
+  await admin.connect()
+  t.teardown(() => admin.destroy())
+  await admin.sendCommand(['ACL', 'SETUSER', 'default', '>new'])
+  url.change(as('new'))
+  t.equal((await store.read('key'))?.value, 'kept')
+  await admin.sendCommand(['ACL', 'SETUSER', 'default', '<old'])
+  await admin.sendCommand(['CLIENT', 'KILL', 'USER', 'default', 'SKIPME', 'yes'])
+  const read = async (): Promise<unknown> => (await store.read('key').catch(() => undefined))?.value
+  await until(async () => (await read()) === 'kept', 'the store is connected again')
+})
+
+await test('New credentials of Redis are refused if they are wrong, or have fewer rights than the present ones', async (t) => {
+  const { setUser, as } = await worldWithUsers(t)
+  const present = as('old:old-password')
+  const tried = (credentials: string): Promise<string | undefined> => tryCredentials(as(credentials), present, 0)
+  t.equal(await tried('new:new%3Apassword'), undefined)
+  t.match(await tried('new:another'), /WRONGPASS/)
+  await setUser('narrow', '>narrow', ...RIGHTS, '-eval')
+  t.match(await tried('narrow:narrow'), /forbids EVAL/)
+  await setUser('elsewhere', '>elsewhere', ...RIGHTS, 'resetkeys', '~other:*')
+  t.match(await tried('elsewhere:elsewhere'), /NOPERM/)
+  await setUser('old', 'resetpass', '>other')
+  t.equal(await tried('new:new%3Apassword'), undefined, 'although the present ones do not work any more')
+  t.match(await tryCredentials('redis://:a@127.0.0.1:1', 'redis://:b@127.0.0.1:1', 0), /cannot be used/)
+})

@@ -1,0 +1,46 @@
+import { join } from 'node:path'
+import { test } from 'tap'
+import { samplesOf } from '../support/telemetry/metrics.ts'
+import { loginWorld } from '../support/login/token-endpoint.ts'
+import { SecretVolume } from '../support/config/secret-volume.ts'
+import { SECRETS, testRedis, testServer } from '../support/server/world.ts'
+import { secretFingerprint } from '../../src/telemetry/secret-metrics.ts'
+
+const NEW = 'a-new-secret-of-thirty-two-bytes-at-least'
+
+/** The fingerprints without their places. */
+const prints = (list: readonly string[]): string[] => list.map((each) => each.slice(2)).toSorted()
+
+await test('bff_secret_processes has the same fingerprints on two instances of one Redis, and others on another Redis', async (t) => {
+  const { settings } = await loginWorld(t)
+  const [redis, otherRedis] = [await testRedis(t), await testRedis(t)]
+  const dir = t.testdir({ first: {}, second: {}, elsewhere: {} })
+  const fingerprintsOf = async (name: string, redisUrl: string, secrets: string): Promise<string[]> => {
+    const volume = new SecretVolume(join(dir, name), { SESSION_SECRETS: secrets })
+    const { REDIS_URL: _, ...rest } = settings
+    const server = await testServer(t, { ...rest, REDIS_URL: redisUrl, CLIENT_SECRET: NEW, ...volume.settings })
+    const samples = await samplesOf(server.opsUrl, 'bff_secret_processes')
+    return [...samples.keys()].map((labels) => labels.replace(/^.*place="(\d)",fingerprint="(\w+)"$/, '$1 $2'))
+  }
+  const [first, second, elsewhere] = await Promise.all([
+    fingerprintsOf('first', redis.url, `${SECRETS},${NEW}`),
+    fingerprintsOf('second', redis.url, `${NEW},${SECRETS}`),
+    fingerprintsOf('elsewhere', otherRedis.url, `${SECRETS},${NEW}`),
+  ])
+  t.equal(first.length, 3)
+  t.equal(new Set(prints(first)).size, 3, 'the same text has another fingerprint as another setting')
+  t.same(prints(first), prints(second), 'whatever its place')
+  t.not(first[0], second[0])
+  t.same(
+    prints(first).filter((print) => prints(elsewhere).includes(print)),
+    [],
+    'nothing is learned from another store',
+  )
+})
+
+await test('A fingerprint is 32 bits, and another one under each key', (t) => {
+  const prints = Array.from({ length: 100 }, (_, index) => secretFingerprint(`key ${index}`, 'OPS_TOKEN', NEW))
+  t.ok(prints.every((print) => /^[0-9a-f]{8}$/.test(print)))
+  t.equal(new Set(prints).size, 100)
+  t.end()
+})

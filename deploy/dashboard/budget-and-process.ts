@@ -1,4 +1,4 @@
-import { lines, number, type Row } from './panels.ts'
+import { lines, type Row } from './panels.ts'
 
 /** Calls that upstream allows all instances together. */
 export const BUDGET: Row = {
@@ -136,12 +136,11 @@ export const PROCESS: Row = {
         { expr: 'sum(increase(bff_log_lines_dropped_total{$of}[15m]))', legend: 'lines lost' },
       ],
     }),
-    number({
+    lines({
       title: 'Instances by version',
       says: 'Normal: one version, and two during a roll.',
       see: 'rotation-and-upgrades.md#restart-upgrade-go-back',
       unit: 'none',
-      width: 24,
       queries: [{ expr: 'count by (version, node) (bff_build_info{$of})', legend: '{{version}} on Node {{node}}' }],
     }),
   ],

@@ -4,6 +4,8 @@ import { lines, number, type Row, states } from './panels.ts'
 const CLOSE_CODES = {
   '1000': '1000 closed by the page, or by upstream',
   '1001': '1001 page left, or upstream restarts',
+  '1005': '1005 closed without a code',
+  '1009': '1009 message too big',
   '1011': '1011 fault of this server',
   '1012': '1012 drain',
   '1013': '1013 upstream, Redis or the provider',
@@ -43,8 +45,8 @@ const NUMBERS: Row['panels'] = [
     queries: [{ expr: 'count(bff_session_store_up{$of} == 0) or vector(0)', legend: 'without Redis' }],
   }),
   number({
-    title: 'Requests that fail here',
-    says: 'Share of all requests with a 5xx. Normal: below 1 %. The panels below name the causes.',
+    title: 'Requests that get a 5xx',
+    says: "Share of all requests, upstream's own 5xx included. Normal: below 1 %. The panels below name the causes.",
     see: 'runbook.md#bffservererrors',
     unit: 'percentunit',
     width: 4,
@@ -181,10 +183,22 @@ export const FIRST_LOOK: Row = {
       says: 'Normal: ready, and not ready for the seconds of a start or a drain. A gap: it does not respond on its OPS_PORT.',
       see: 'runbook.md#bffinstancedown',
       unit: 'none',
-      width: 24,
+      width: 12,
       green: 1,
       values: { 0: 'not ready', 1: 'ready' },
       queries: [{ expr: 'bff_ready{$of}', legend: '{{instance}}' }],
+    }),
+    states({
+      title: 'Alerts by name',
+      says: 'Normal: none. The first to fire is often the cause of the others. It needs the rules of docs/alerts.yaml in this Prometheus.',
+      see: 'runbook.md#alerts',
+      unit: 'none',
+      width: 12,
+      steps: { red: 1 },
+      values: { 1: 'fires' },
+      queries: [
+        { expr: 'max by (alertname) (ALERTS{alertname=~"Bff.*",alertstate="firing"})', legend: '{{alertname}}' },
+      ],
     }),
   ],
 }

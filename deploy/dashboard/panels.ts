@@ -57,7 +57,15 @@ export const widthOf = ({ text }: Unplaced): number => text.width ?? 8
 
 const SELECTOR = 'job=~"$job",instance=~"$instance"'
 const DATASOURCE = { type: 'prometheus', uid: '${datasource}' }
-const LEGEND = { showLegend: true, displayMode: 'table', placement: 'bottom', calcs: ['lastNotNull', 'max'] }
+const LEGEND = {
+  showLegend: true,
+  displayMode: 'table',
+  placement: 'bottom',
+  calcs: ['lastNotNull', 'max'],
+  // Many series are 0 on a good day.
+  sortBy: 'Max',
+  sortDesc: true,
+}
 const OPTIONS: Readonly<Record<Kind, Record<string, unknown>>> = {
   stat: {
     reduceOptions: { calcs: ['lastNotNull'] },

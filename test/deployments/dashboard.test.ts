@@ -11,7 +11,7 @@ const QUIET: Readonly<Record<string, string>> = {
   'Sessions that begin and end: ended, but no replica knows': 'this Redis has no replica',
   'Bytes that wait for slow readers: {{instance}}': 'every browser reads',
   'Messages that slow browsers missed: {{instance}}': 'every browser reads',
-  'Refreshes withheld: {{instance}}': 'the first pause is a second, which may fall between two scrapes',
+  'Refreshes withheld: {{instance}}': 'the next login that succeeds ends it, before a scrape',
   'Losses of upstream: subscriptions refused': 'upstream refuses none',
   'Users whom upstream limits: held back: {{class}}': 'upstream limits single users',
   'Without the budget in Redis: instances': 'Redis is away for too short a time',

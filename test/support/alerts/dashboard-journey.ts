@@ -62,11 +62,12 @@ export async function dashboardJourney(t: Test): Promise<DashboardJourney> {
       const cookie = await world.user(`${user}-poor`)
       for (let count = 0; count < 12; count++) await world.order(poor, cookie)
       await sockets(t, world, user)
-      loseFeed(world, feeds)
       await refreshes(world)
       await logins(world)
       await pauses(world, user)
       await faultsOfRedis(t, world)
+      // Last, so that Prometheus sees its sockets open before.
+      loseFeed(world, feeds)
       process.kill(workerPids(workers).at(-1) ?? 0, 'SIGKILL')
     },
   }

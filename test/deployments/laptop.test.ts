@@ -40,7 +40,12 @@ await test('deploy/kubernetes/laptop: users log in, call the API and trade, with
   await until(() => sandbox.output.stdout.includes('API_URL') || sandbox.output.stderr !== '')
   t.equal(sandbox.output.stderr, '')
 
-  const settings = here(environmentOf(resources, 'trading-bff'))
+  const inCluster = environmentOf(resources, 'trading-bff')
+  for (const name of ['TOKEN_URL', 'API_URL', 'WS_URL']) {
+    // Here localhost would do as well.
+    t.equal(new URL(inCluster[name] ?? '').hostname, 'sandbox', `${name} leads to the Service`)
+  }
+  const settings = here(inCluster)
   const secrets = t.testdir({})
   const files = ['SESSION_SECRETS_FILE', 'REDIS_URL_FILE'].map((name) => [
     name,

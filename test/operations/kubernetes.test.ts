@@ -63,9 +63,13 @@ await test('the resources of deploy/kubernetes/base agree on ports and labels', 
   const { listen } = configOf(environment, makeSecrets(t.testdir({})))
   const ports = Object.fromEntries(container.ports.map((each) => [each.name, each.containerPort]))
   t.same(ports, { http: listen.port, ops: listen.opsPort })
-  for (const { httpGet } of [container.startupProbe, container.livenessProbe, container.readinessProbe]) {
+  const { startupProbe, livenessProbe, readinessProbe } = container
+  for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) {
     t.equal(ports[httpGet.port], listen.opsPort, `the probe of ${httpGet.path} uses the ops port`)
   }
+  t.equal(startupProbe.httpGet.path, '/livez')
+  t.equal(livenessProbe.httpGet.path, '/livez', 'an outage of Redis restarts nothing')
+  t.equal(readinessProbe.httpGet.path, '/readyz')
   const { selector, template } = deployment
   t.same(template.metadata.labels, selector.matchLabels)
   const spread = template.spec.topologySpreadConstraints

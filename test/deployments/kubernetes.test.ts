@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import { BlockList, isIPv6 } from 'node:net'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
@@ -30,6 +31,11 @@ interface Workload extends Resource {
     readonly selector: { readonly matchLabels: object }
     readonly template: { readonly metadata: { readonly labels: object }; readonly spec: Pod }
   }
+}
+
+/** What the tests read of a peer of a NetworkPolicy. */
+interface Peer {
+  readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] }
 }
 
 const KUBERNETES = fileURLToPath(new URL('../../deploy/kubernetes', import.meta.url))
@@ -104,6 +110,29 @@ await test('deploy/kubernetes/production scales and is watched; its Secret is ma
   const file = join(t.testdir({}), 'rules.json')
   writeFileSync(file, JSON.stringify(rule.spec))
   t.doesNotThrow(() => execFileSync('promtool', ['check', 'rules', file], { stdio: 'pipe' }))
+  t.end()
+})
+
+await test('deploy/kubernetes/production: instances reach DNS, Redis, and the provider and upstream, which are not inside', (t) => {
+  const policy = rendered('production').find(({ kind }) => kind === 'NetworkPolicy') as unknown as {
+    spec: { egress: { to: Peer[]; ports: { port: number; protocol?: string }[] }[] }
+  }
+  const { egress } = policy.spec
+  t.same(
+    egress.map(({ ports }) => ports.map(({ port, protocol = 'TCP' }) => `${protocol} ${port}`)),
+    [['UDP 53', 'TCP 53'], ['TCP 443'], ['TCP 6379']],
+  )
+  const [, outside] = egress
+  const inside = new BlockList()
+  for (const range of outside?.to.flatMap(({ ipBlock }) => ipBlock?.except ?? []) ?? []) {
+    const [network = '', bits] = range.split('/')
+    inside.addSubnet(network, Number(bits), isIPv6(network) ? 'ipv6' : 'ipv4')
+  }
+  for (const address of ['10.1.2.3', '100.64.0.1', '169.254.169.254', '172.20.0.1', '192.168.1.1', '127.0.0.1']) {
+    t.ok(inside.check(address), address)
+  }
+  for (const address of ['fd00:ec2::254', 'fe80::1']) t.ok(inside.check(address, 'ipv6'), address)
+  t.notOk(inside.check('93.184.215.14'))
   t.end()
 })
 

@@ -8,7 +8,7 @@ import { METRICS_GUIDE } from '../support/telemetry/metrics-table.ts'
 
 /** Metrics that have no panel, and why. */
 const WITHOUT_PANEL = new Set([
-  // It is at its limit exactly when bff_near_cache_bytes is.
+  // bff_near_cache_bytes says more.
   'bff_near_cache_sessions',
   // The platform knows how many processes run.
   'bff_workers',

@@ -11,8 +11,10 @@ import { startUpstream } from './upstream.ts'
 
 if (existsSync('.env')) loadEnvFile('.env')
 const environment = process.env
-// The host in their URLs, and the address on which they listen, which may differ in a container.
+// The host in their URLs, and the address on which they listen, which may differ in a container. Only browsers follow the
+// URLs of the provider, and only servers those of the trading service, so these two hosts may differ as well.
 const host = environment['SANDBOX_HOST'] ?? '127.0.0.1'
+const upstreamHost = environment['UPSTREAM_HOST'] ?? host
 const bind = environment['BIND'] ?? host
 const publicUrl = environment['PUBLIC_URL'] ?? 'http://localhost:3000'
 const clientId = environment['CLIENT_ID'] ?? 'demo-client'
@@ -32,7 +34,7 @@ async function run(): Promise<void> {
   for (const [name, port] of Object.entries(ports)) await requireFree(name, port, bind, 'npm run sandbox')
   const redirectUris = [`${publicUrl}/auth/callback`]
   const provider = await startProvider({ port: ports.PROVIDER_PORT, host, bind, clientId, redirectUris })
-  const upstream = await startUpstream({ port: ports.UPSTREAM_PORT, host, bind, provider })
+  const upstream = await startUpstream({ port: ports.UPSTREAM_PORT, host: upstreamHost, bind, provider })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void Promise.all([provider.close(), upstream.close()]).then(() => process.exit(0)))
   }

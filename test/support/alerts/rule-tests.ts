@@ -27,7 +27,7 @@ export function ruleTest(
 
 /** The name of the metric that a series belongs to; the series of a histogram have suffixes. */
 export function baseOf(name: string): string {
-  return name.replace(/_(bucket|count)$/, '')
+  return name.replace(/_(bucket|count|sum)$/, '')
 }
 
 /**

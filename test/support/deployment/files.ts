@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parse, parseAllDocuments } from 'yaml'
+import { parseEnv } from 'node:util'
+import { parse } from 'yaml'
 import { readConfig } from '../../../src/config/config.ts'
 import { SECRET_SETTINGS, settingRules } from '../../../src/config/settings.ts'
+import { resourcesIn } from './manifests.ts'
 
 type Environment = Record<string, string>
 
@@ -32,7 +34,7 @@ interface Probe {
   readonly failureThreshold: number
 }
 
-/** What the tests read of the only container of docs/kubernetes.yaml. */
+/** What the tests read of the only container in deploy/kubernetes/base. */
 interface Container {
   readonly env: readonly { readonly name: string; readonly value: string }[]
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[]
@@ -48,10 +50,9 @@ interface Container {
   }
 }
 
-/** What the tests read of the Deployment of docs/kubernetes.yaml. */
+/** What the tests read of the Deployment in deploy/kubernetes/base. */
 interface Deployment {
   readonly spec: {
-    readonly replicas: number
     readonly strategy: {
       readonly rollingUpdate: { readonly maxUnavailable: number; readonly maxSurge: number }
     }
@@ -62,13 +63,13 @@ interface Deployment {
         readonly containers: readonly [Container]
         readonly terminationGracePeriodSeconds: number
         readonly securityContext: { readonly runAsNonRoot: boolean; readonly runAsUser: number }
-        readonly topologySpreadConstraints: readonly { readonly labelSelector: object }[]
+        readonly topologySpreadConstraints: readonly { readonly labelSelector: object; readonly topologyKey: string }[]
       }
     }
   }
 }
 
-/** What the tests read of a Service of docs/kubernetes.yaml. */
+/** What the tests read of a Service in deploy/kubernetes/base. */
 interface Service {
   readonly kind: string
   readonly metadata: { readonly name: string }
@@ -128,25 +129,22 @@ export function composeConfig(secrets: string) {
   return configOf(Object.fromEntries(entries) as Environment, secrets)
 }
 
-/** docs/kubernetes.yaml, parsed. @throws Error when it is no YAML */
-export function kubernetesFile() {
-  const documents = parseAllDocuments(projectFile('docs/kubernetes.yaml'), { version: '1.1' })
-  const errors = documents.flatMap((document) => document.errors)
-  if (errors.length > 0) throw new Error(String(errors))
-  const byKind = new Map(
-    documents.map((document) => {
-      const resource = document.toJS() as { readonly kind: string }
-      return [resource.kind, resource] as const
-    }),
-  )
+/** The settings in a file of deploy/kubernetes that becomes a ConfigMap. */
+const settingsFile = (path: string): Environment => parseEnv(projectFile(`deploy/kubernetes/${path}`)) as Environment
+
+/** deploy/kubernetes/base with the settings of an overlay, without rendering it. @throws Error when it is no YAML */
+export function kubernetesFile(overlay: 'production' | 'laptop' = 'production') {
+  const files = ['deployment', 'services', 'availability', 'network-policy']
+  const resources = files.flatMap((name) => resourcesIn(projectFile(`deploy/kubernetes/base/${name}.yaml`)))
+  const byKind = new Map(resources.map((resource) => [resource.kind, resource]))
   const services = new Map(
-    documents
-      .map((document) => document.toJS() as Service)
+    resources
       .filter(({ kind }) => kind === 'Service')
-      .map((service) => [service.metadata.name, service] as const),
+      .map((service) => [service.metadata.name, service as unknown as Service]),
   )
   const { spec } = byKind.get('Deployment') as unknown as Deployment
   const [container] = spec.template.spec.containers
-  const environment = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
+  const own = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
+  const environment = { ...settingsFile('base/settings.env'), ...settingsFile(`${overlay}/settings.env`), ...own }
   return { byKind, services, deployment: spec, pod: spec.template.spec, container, environment }
 }

@@ -14,12 +14,13 @@ const PACKAGES = {
   varnishd: 'varnish',
   varnishncsa: 'varnish',
   hitch: 'hitch',
+  prometheus: 'prometheus',
 } as const
 /** A proxy that drains waits for its slowest connection. */
 const STOP_MS = 30_000
 type Program = keyof typeof PACKAGES
 
-/** One of Debian's proxies, which runs until the test ends. */
+/** One of Debian's programs, which runs until the test ends. */
 export interface ProxyProcess {
   /** Its output so far. */
   readonly output: () => Promise<string>
@@ -28,7 +29,7 @@ export interface ProxyProcess {
 }
 
 /**
- * Starts a proxy and waits until it listens.
+ * Starts a proxy or Prometheus, and waits until it listens.
  * @param port where it will listen
  * @param log the file for its output
  * @throws Error when it is not installed, or ends

@@ -46,7 +46,11 @@ if (isSessions) {
   const { sessionsCommand } = await import('./ops/sessions-command.ts')
   process.exit(await sessionsCommand(config, rest, (line) => void process.stdout.write(`${line}\n`)))
 }
-const serverLog = createLog(config.logLevel, { worker: cluster.worker?.id, isShared: config.workers > 1 })
+const serverLog = createLog(config.logLevel, {
+  worker: cluster.worker?.id,
+  isShared: config.workers > 1,
+  isTraced: config.traces !== undefined,
+})
 const { log } = serverLog
 if (cluster.isPrimary) {
   for (const warning of config.warnings) log.warn(warning)

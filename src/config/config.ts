@@ -9,6 +9,7 @@ import type { SettingProblem, SettingRule } from './setting-rule.ts'
 import { parseBudget, parseShares, type BudgetConfig } from './upstream-budget.ts'
 import { readSettings, SECRET_SETTINGS, settingRules, SUPERVISED, type Settings } from './settings.ts'
 import { misspeltSettings, settingsWithoutEffect } from './silent-settings.ts'
+import { tracesConfig, withoutUnusedTraces } from './traces.ts'
 
 /** Every wrong or missing setting. The message has a line for each, then the hints, and no value. */
 export class ConfigError extends Error {
@@ -34,7 +35,7 @@ export function readConfig(
   found: readonly SettingProblem[] = [],
 ): Config {
   const problems = [...found]
-  const raw = withSecretFiles(environment, problems)
+  const raw = withSecretFiles(withoutUnusedTraces(nonEmpty(environment)), problems)
   const settings = readSettings(raw, isProduction(raw['PUBLIC_URL']), problems)
   problems.push(...crossChecks(settings, raw), ...providerChecks(raw))
   const misspelt = misspeltSettings(Object.keys(raw))
@@ -53,13 +54,19 @@ function isAboutFile({ setting, message }: SettingProblem, problems: readonly Se
   return message.startsWith('is required') && problems.some((other) => other.setting === `${setting}_FILE`)
 }
 
-/** Reads the files that `NAME_FILE` names. An empty value counts as unset, since container tools write it that way. */
+/** The variables that are set. An empty value counts as unset, since container tools write it that way. */
+function nonEmpty(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const set: Record<string, string> = {}
+  for (const [name, value] of Object.entries(environment)) if (value) set[name] = value
+  return set
+}
+
+/** Reads the files that `NAME_FILE` names. */
 function withSecretFiles(
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Readonly<Record<string, string>>,
   problems: SettingProblem[],
 ): Record<string, string> {
-  const raw: Record<string, string> = {}
-  for (const [name, value] of Object.entries(environment)) if (value) raw[name] = value
+  const raw = { ...environment }
   for (const name of SECRET_SETTINGS) {
     const file = raw[`${name}_FILE`]
     if (file === undefined) continue
@@ -234,5 +241,7 @@ function parse(settings: Settings, unread: readonly string[], hasOperators: bool
     idempotency: idempotencyConfig(settings),
     relay: relayConfig(settings, wsUrl),
     feed: feedConfig(settings),
+    /** Undefined where there are no traces. */
+    traces: tracesConfig(settings),
   })
 }

@@ -9,13 +9,15 @@ import { SECRET_SETTINGS, SUPERVISED } from './settings.ts'
  * but is told that there is one.
  * An empty value counts as unset.
  */
-export function workerEnvironment({ oauth, ops, secrets, redisUrl }: Config): Record<string, string> {
+export function workerEnvironment({ oauth, ops, secrets, redisUrl, traces }: Config): Record<string, string> {
   const read: Record<(typeof SECRET_SETTINGS)[number], string> = {
     SESSION_SECRETS: secrets.join(','),
     CLIENT_SECRET: oauth.clientSecret ?? '',
     CLIENT_KEY: oauth.clientKeys.length === 0 ? '' : serializeClientKeys(oauth.clientKeys),
     REDIS_URL: redisUrl ?? '',
     OPS_TOKEN: '',
+    OTEL_EXPORTER_OTLP_HEADERS: traces?.headers ?? '',
+    OTEL_EXPORTER_OTLP_TRACES_HEADERS: '',
   }
   return {
     ...read,

@@ -2,11 +2,15 @@ import * as client from 'openid-client'
 import { Agent, fetch as undiciFetch } from 'undici'
 import type { ProviderConfig } from '../config/provider.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
+import { activeSpan, destinationOf } from '../telemetry/traces/span.ts'
 import { clientAuthentication } from './client-authentication.ts'
 import { UnusableResponse, type RawResponse } from './provider-response.ts'
 
 /** Timeout of a request to the provider, including the response body. */
 export const PROVIDER_TIMEOUT_MS = 9_000
+
+/** The attribute of spans that says what was asked of the provider. */
+const KIND = 'oauth.request'
 
 /** The kind of a request to the provider; a metrics label. */
 type ProviderRequest = 'push' | 'exchange' | 'refresh' | 'revoke'
@@ -60,16 +64,23 @@ export class ProviderTraffic {
   #fetchFor(request: ProviderRequest, read: ResponseReader): client.CustomFetch {
     return async (url, options: object) => {
       const sentAt = performance.now()
+      // Without its query, which an endpoint may have.
+      const { pathname, origin } = new URL(url)
+      const call = { method: 'POST', template: pathname, to: destinationOf(origin), attributes: { [KIND]: request } }
+      const span = activeSpan().call(call)
       let outcome: ProviderOutcome = 'failed'
+      let status: number | undefined
       try {
         // Node's own fetch does not accept a dispatcher of another undici version.
         const response = await undiciFetch(url, { ...options, dispatcher: this.#agent })
+        status = response.status
         outcome = outcomeOf(response)
         return await read(response)
       } catch (error) {
         outcome = failureOf(error)
         throw error
       } finally {
+        span.end({ status, error: outcome === 'ok' || outcome === 'refused' ? undefined : outcome })
         this.#observer?.asked(request, outcome, (performance.now() - sentAt) / 1000)
       }
     }

@@ -5,6 +5,7 @@ import { backoffMs } from '../time/backoff.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { activeSpan } from '../telemetry/traces/span.ts'
 import { refreshLockKey } from '../store/keys.ts'
 import { StoreUnavailable, type StoreData } from '../store/store.ts'
 import type { GrantOutcome } from '../oauth/grant-outcome.ts'
@@ -71,8 +72,10 @@ export class TokenRenewal {
     const owner = randomUUID()
     // Longer than a lock can last: if its owner died, this process takes the lock once it has expired.
     const giveUpAt = Date.now() + LOCK_MS + 1000
+    const waited = activeSpan().measure('wait for the refresh lock')
     for (let tries = 0; Date.now() < giveUpAt; tries++) {
       const hasLock = await store.lock(lock, owner, Date.now() + LOCK_MS)
+      if (hasLock) waited()
       try {
         // Read again under the lock: another instance may have renewed the token, or the session may have ended.
         const current = await sessions.load(session.id)

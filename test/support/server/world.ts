@@ -61,7 +61,7 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
     PORT: String(port),
   })
   const lines: LogLine[] = []
-  const log = pino(loggerOptions(config.logLevel), intoLines(lines))
+  const log = pino(loggerOptions(config.logLevel, config.traces !== undefined), intoLines(lines))
   const store = ownStore ?? (config.redisUrl === undefined ? new MemoryStore() : await redisStore(config.redisUrl, log))
   const app = await buildApp(config, { store, log })
   app.server.server.on('request', ({ headers }: IncomingMessage) => keepCookiesOutOfLogs(headers.cookie))

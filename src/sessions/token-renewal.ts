@@ -67,15 +67,24 @@ export class TokenRenewal {
 
   /** Refreshes and saves the token under a lock that all instances share, or waits for the owner of the lock to do so. */
   async renew(session: Session): Promise<TokenLookup> {
+    const waited = activeSpan().measure('wait for the refresh lock')
+    try {
+      return await this.#renewLocked(session, waited)
+    } finally {
+      // Another instance has had the lock all the time.
+      waited()
+    }
+  }
+
+  async #renewLocked(session: Session, onLocked: () => void): Promise<TokenLookup> {
     const { store, sessions } = this.#deps
     const lock = refreshLockKey(session.key)
     const owner = randomUUID()
     // Longer than a lock can last: if its owner died, this process takes the lock once it has expired.
     const giveUpAt = Date.now() + LOCK_MS + 1000
-    const waited = activeSpan().measure('wait for the refresh lock')
     for (let tries = 0; Date.now() < giveUpAt; tries++) {
       const hasLock = await store.lock(lock, owner, Date.now() + LOCK_MS)
-      if (hasLock) waited()
+      if (hasLock) onLocked()
       try {
         // Read again under the lock: another instance may have renewed the token, or the session may have ended.
         const current = await sessions.load(session.id)

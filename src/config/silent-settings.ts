@@ -49,6 +49,8 @@ const NEEDS: Readonly<Record<string, string>> = {
 }
 /** The variables of OpenTelemetry for other signals than traces. They resemble those of traces, and are no mistakes. */
 const OTHER_SIGNALS = /^OTEL_.*(?:METRIC|LOG|BLRP)/
+/** Where traces are sent. It is gone where there are none (`withoutUnusedTraces`). */
+const ENDPOINT = /^OTEL_EXPORTER_OTLP_(?:TRACES_)?ENDPOINT$/
 const PROXY = /^(?:https?|all)_proxy$/i
 
 /**
@@ -63,13 +65,13 @@ export function settingsWithoutEffect(raw: Readonly<Record<string, string>>): st
     return isMet || set.length === 0 ? [] : `${set.join(', ')}: no effect without ${needs}`
   })
   const proxies = Object.keys(raw).filter((name) => PROXY.test(name))
-  // Where there are no traces, the variables of OpenTelemetry are not looked at.
   const unread = Object.keys(raw).filter(
     (name) => name.startsWith('OTEL_') && !READ.includes(name) && !OTHER_SIGNALS.test(name),
   )
+  const hasTraces = unread.length > 0 && Object.keys(raw).some((name) => ENDPOINT.test(name))
   return [
     ...dependent,
     ...proxies.map((name) => `${name} is not obeyed: this server connects directly`),
-    ...unread.map((name) => `${name} is not obeyed (docs/operating/traces.md)`),
+    ...(hasTraces ? unread : []).map((name) => `${name} is not obeyed (docs/operating/traces.md)`),
   ]
 }

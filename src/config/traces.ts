@@ -83,7 +83,9 @@ export function withoutUnusedTraces(raw: Readonly<Record<string, string>>): Read
   const hasEndpoint =
     raw['OTEL_EXPORTER_OTLP_ENDPOINT'] !== undefined || raw['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] !== undefined
   if (hasEndpoint && raw['OTEL_SDK_DISABLED'] !== 'true' && raw['OTEL_TRACES_EXPORTER'] !== 'none') return raw
-  return Object.fromEntries(Object.entries(raw).filter(([name]) => !name.startsWith('OTEL_')))
+  // One that is misspelt may be the endpoint.
+  const isOfTraces = (name: string): boolean => name.startsWith('OTEL_') && name.replace(/_FILE$/, '') in tracesRules
+  return Object.fromEntries(Object.entries(raw).filter(([name]) => !isOfTraces(name)))
 }
 
 /** How traces are recorded and sent; undefined where there are none. */

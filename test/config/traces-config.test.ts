@@ -85,6 +85,7 @@ await test('Variables of OpenTelemetry that are misspelt or not obeyed are warne
     /^OTEL_TRACE_SAMPLER is not obeyed/,
   ])
   t.same(warnings({ OTEL_PROPAGATORS: 'b3' }), [], 'where there are no traces')
+  t.match(warnings({ OTEL_EXPORTER_OTLP_ENDPOIN: 'http://x' }), [/did you mean OTEL_EXPORTER_OTLP_ENDPOINT/])
   t.end()
 })
 

@@ -7,7 +7,7 @@ import { CONNECTIONS, measure, startServers, type Choice } from '../rest-load.ts
 import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
 import { listening } from '../world.ts'
 
-const ROUNDS = 15
+const ROUNDS = 45
 const SECONDS = 1
 const WARM_UP_SECONDS = 4
 const OFF = 'without traces'

@@ -83,9 +83,12 @@ export function withoutUnusedTraces(raw: Readonly<Record<string, string>>): Read
   const hasEndpoint =
     raw['OTEL_EXPORTER_OTLP_ENDPOINT'] !== undefined || raw['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] !== undefined
   if (hasEndpoint && raw['OTEL_SDK_DISABLED'] !== 'true' && raw['OTEL_TRACES_EXPORTER'] !== 'none') return raw
-  // One that is misspelt may be the endpoint.
-  const isOfTraces = (name: string): boolean => name.startsWith('OTEL_') && name.replace(/_FILE$/, '') in tracesRules
   return Object.fromEntries(Object.entries(raw).filter(([name]) => !isOfTraces(name)))
+}
+
+/** Not one that is misspelt: it may be the endpoint. */
+function isOfTraces(name: string): boolean {
+  return name.startsWith('OTEL_') && name.replace(/_FILE$/, '') in tracesRules
 }
 
 /** How traces are recorded and sent; undefined where there are none. */

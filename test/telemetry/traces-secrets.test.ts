@@ -54,6 +54,7 @@ await test('No attribute, event or name of any span of a whole journey has a val
     ...order,
     headers: { ...order.headers, 'idempotency-key': `${PLANTED}-key-of-a-call` },
   })
+  await fetch(`${server.url}/%zz${PLANTED}?${PLANTED}`)
   // Refused: without a session, a permission, a route, a method.
   await call(`${ACCOUNTS}?x=${PLANTED}`, { headers: { 'x-csrf': '0', origin: `http://${PLANTED}.example` } })
   await fetch(`${server.url}${ACCOUNTS}?x=${PLANTED}`, { headers: { 'x-csrf': '1' } })

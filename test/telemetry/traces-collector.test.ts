@@ -25,7 +25,8 @@ await test('A collector that is away or fails costs one line a minute, and no re
       ...ALONE,
       ...failing.settings,
       OTEL_EXPORTER_OTLP_ENDPOINT,
-      OTEL_EXPORTER_OTLP_TIMEOUT: '50',
+      // Too short for a second attempt.
+      OTEL_EXPORTER_OTLP_TIMEOUT: '500',
     })
     const lines = (): Line[] => server.log.filter(({ msg }) => msg === LOST)
     const get = async (): Promise<number> => (await fetch(`${server.url}/auth/session`)).status

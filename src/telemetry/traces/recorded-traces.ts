@@ -1,10 +1,11 @@
 import {
-  type Context,
   createTraceState,
   ROOT_CONTEXT,
   type SpanContext,
+  SamplingDecision,
   SpanKind,
   trace,
+  TraceFlags,
   type Tracer,
 } from '@opentelemetry/api'
 import { parseTraceParent } from '@opentelemetry/core'
@@ -14,6 +15,7 @@ import {
   AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
+  RandomIdGenerator,
   type Sampler,
   TraceIdRatioBasedSampler,
   TracerProvider,
@@ -21,8 +23,6 @@ import {
 import {
   ATTR_HTTP_REQUEST_METHOD,
   ATTR_HTTP_ROUTE,
-  ATTR_SERVER_ADDRESS,
-  ATTR_SERVER_PORT,
   ATTR_SERVICE_INSTANCE_ID,
   ATTR_SERVICE_NAME,
   ATTR_SERVICE_VERSION,
@@ -36,27 +36,42 @@ import type { TracesConfig } from '../../config/traces.ts'
 import { within } from '../../time/within.ts'
 import { createExporter } from './exporter.ts'
 import { RecordedSpan, UnrecordedSpan } from './recorded-span.ts'
-import { type Attributes, destinationOf, type Span } from './span.ts'
+import type { Span } from './span.ts'
 import type { Traces } from './traces.ts'
 
 /** At shutdown, a collector gets this long to take what is waiting. */
 const CLOSE_GRACE_MS = 5000
 
+/** Gives a trace the id that its request has chosen. Spans get random ones. */
+class TraceIdsByRequest extends RandomIdGenerator {
+  traceId = ''
+
+  override generateTraceId(): string {
+    return this.traceId
+  }
+}
+
+interface RequestOptions {
+  readonly scheme: string
+  readonly trustsTraceparent: boolean
+}
+
 /** Traces that are sent to a collector by the SDK of OpenTelemetry, which reads none of its variables itself. */
 export class RecordedTraces implements Traces {
   readonly #provider: TracerProvider
   readonly #tracer: Tracer
+  readonly #sampler: Sampler
+  readonly #ids: TraceIdsByRequest
+  readonly #scheme: string
   readonly #trustsTraceparent: boolean
-  /** What all requests have in common. */
-  readonly #server: Attributes
 
-  private constructor(provider: TracerProvider, publicUrl: string, trustsTraceparent: boolean) {
+  private constructor(provider: TracerProvider, sampler: Sampler, ids: TraceIdsByRequest, options: RequestOptions) {
     this.#provider = provider
     this.#tracer = provider.getTracer(program.name, program.version)
-    this.#trustsTraceparent = trustsTraceparent
-    const { address, port } = destinationOf(publicUrl)
-    const scheme = new URL(publicUrl).protocol.slice(0, -1)
-    this.#server = { [ATTR_URL_SCHEME]: scheme, [ATTR_SERVER_ADDRESS]: address, [ATTR_SERVER_PORT]: port }
+    this.#sampler = sampler
+    this.#ids = ids
+    this.#scheme = options.scheme
+    this.#trustsTraceparent = options.trustsTraceparent
   }
 
   static async open(config: TracesConfig, publicUrl: string, log: FastifyBaseLogger): Promise<RecordedTraces> {
@@ -68,8 +83,11 @@ export class RecordedTraces implements Traces {
       maxQueueSize: batch.maxQueued,
       maxExportBatchSize: batch.maxSpans,
     })
+    const sampler = samplerOf(config)
+    const ids = new TraceIdsByRequest()
     const provider = new TracerProvider({
-      sampler: samplerOf(config),
+      sampler,
+      idGenerator: ids,
       spanProcessors: [processor],
       resource: resourceFromAttributes({
         [ATTR_SERVICE_NAME]: program.name,
@@ -80,23 +98,36 @@ export class RecordedTraces implements Traces {
         ...(serviceName !== undefined && { [ATTR_SERVICE_NAME]: serviceName }),
       }),
     })
-    return new RecordedTraces(provider, publicUrl, config.trustsTraceparent)
+    const scheme = new URL(publicUrl).protocol.slice(0, -1)
+    return new RecordedTraces(provider, sampler, ids, { scheme, trustsTraceparent: config.trustsTraceparent })
   }
 
-  request({ method, routeOptions, raw: { headers } }: FastifyRequest): Span {
+  request({ id, method, routeOptions, raw: { headers } }: FastifyRequest): Span {
     const { url: route } = routeOptions
+    const name = route === undefined ? method : `${method} ${route}`
     const caller = headers['traceparent'] === undefined ? undefined : callerOf(headers)
-    const isParent = this.#trustsTraceparent && caller !== undefined
-    const span = this.#tracer.startSpan(
-      route === undefined ? method : `${method} ${route}`,
-      { kind: SpanKind.SERVER, ...(!isParent && caller !== undefined && { links: [{ context: caller }] }) },
-      isParent ? withParent(caller, headers['tracestate']) : ROOT_CONTEXT,
-    )
+    const parent =
+      this.#trustsTraceparent && caller !== undefined ? withState(caller, headers['tracestate']) : undefined
     if (headers['traceparent'] !== undefined) delete headers['traceparent']
     if (headers['tracestate'] !== undefined) delete headers['tracestate']
-    if (!span.isRecording()) return new UnrecordedSpan(span.spanContext())
+    const context = parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent)
+    // The digits of X-Request-Id.
+    const traceId = parent?.traceId ?? id.replaceAll('-', '')
+    // The tracer asks the sampler too, but at several times the cost for a request that is left out.
+    const { decision } = this.#sampler.shouldSample(context, traceId, name, SpanKind.SERVER, {}, [])
+    if (decision !== SamplingDecision.RECORD_AND_SAMPLED) {
+      const spanId = this.#ids.generateSpanId()
+      return new UnrecordedSpan({ ...parent, traceId, spanId, traceFlags: TraceFlags.NONE, isRemote: false })
+    }
+    this.#ids.traceId = traceId
+    const links = parent === undefined && caller !== undefined ? [{ context: caller }] : []
+    const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, links }, context)
     // The path and the query of the request have values in them.
-    span.setAttributes({ [ATTR_HTTP_REQUEST_METHOD]: method, [ATTR_URL_PATH]: route ?? '/*', ...this.#server })
+    span.setAttributes({
+      [ATTR_HTTP_REQUEST_METHOD]: method,
+      [ATTR_URL_PATH]: route ?? '/*',
+      [ATTR_URL_SCHEME]: this.#scheme,
+    })
     if (route !== undefined) span.setAttribute(ATTR_HTTP_ROUTE, route)
     return new RecordedSpan(this.#tracer, span, SpanKind.SERVER)
   }
@@ -117,10 +148,9 @@ function callerOf(headers: FastifyRequest['raw']['headers']): SpanContext | unde
   return caller === null ? undefined : { ...caller, isRemote: true }
 }
 
-function withParent(parent: SpanContext, tracestate: string | string[] | undefined): Context {
+function withState(parent: SpanContext, tracestate: string | string[] | undefined): SpanContext {
   const text = Array.isArray(tracestate) ? tracestate.join(',') : tracestate
-  const state = text === undefined ? {} : { traceState: createTraceState(text) }
-  return trace.setSpanContext(ROOT_CONTEXT, { ...parent, ...state })
+  return text === undefined ? parent : { ...parent, traceState: createTraceState(text) }
 }
 
 function samplerOf({ sampler, ratio }: TracesConfig): Sampler {

@@ -11,6 +11,7 @@ import { rest } from './cases/rest.ts'
 import { sessions } from './cases/sessions.ts'
 import { start } from './cases/start.ts'
 import { tls } from './cases/tls.ts'
+import { traces } from './cases/traces.ts'
 import { workers } from './cases/workers.ts'
 import { endAll, killAll } from './program.ts'
 import { publish, writeDocument, type Report } from './report.ts'
@@ -35,6 +36,7 @@ const all: Readonly<Record<string, Case>> = {
   connections,
   workers,
   tls,
+  traces,
   start,
 }
 const cases: typeof all = { ...all, profile }

@@ -6,6 +6,7 @@ import { flushBoundedLines } from './telemetry/bounded-lines.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretMetrics, addSecretsInfo } from './telemetry/secret-metrics.ts'
 import { FingerprintKey } from './store/fingerprint-key.ts'
+import { openTraces } from './telemetry/traces/traces.ts'
 import type { Store } from './store/store.ts'
 import { CallLimit } from './limits/call-limit.ts'
 import { clientScriptRoutes } from './http/client-script.ts'
@@ -76,7 +77,8 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   store.observe(metrics.sessionStore.observer)
 
   const guard = new Guard(config.http, log)
-  const server = createServer(config.http, log, metrics, guard)
+  const traces = await openTraces(config, log)
+  const server = createServer(config.http, log, metrics, guard, traces)
   const paths = new KnownPaths(server)
   const budget = await openBudget(config, store, metrics)
   // A budget whose ledger is new grants nothing at first, and browsers need not come before.
@@ -147,7 +149,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       opening.abort()
       await closeServer(server, waitMs)
       await Promise.all([provider.close(), clients.close(), subjects?.identity.close(), controls?.shared.close()])
-      await budget?.close()
+      await Promise.all([budget?.close(), traces.close()])
       flushBoundedLines(log)
     },
   }

@@ -48,7 +48,11 @@ if (isSessions) {
   const { sessionsCommand } = await import('./ops/sessions-command.ts')
   process.exit(await sessionsCommand(config, rest, (line) => void process.stdout.write(`${line}\n`)))
 }
-const serverLog = createLog(config.logLevel, { worker: cluster.worker?.id, isShared: config.workers > 1 })
+const serverLog = createLog(config.logLevel, {
+  worker: cluster.worker?.id,
+  isShared: config.workers > 1,
+  isTraced: config.traces !== undefined,
+})
 const { log } = serverLog
 if (cluster.isPrimary) {
   for (const warning of config.warnings) log.warn(warning)
@@ -82,7 +86,7 @@ async function discovered(ops: OpsPort): Promise<Config> {
 
 /** Nothing is read, and nothing loaded, where no secret is in a file. */
 async function openSecretFiles(complete: Config): Promise<SecretFiles | undefined> {
-  const files = secretFiles(process.env)
+  const files = secretFiles(process.env, complete)
   if (files.size === 0) return undefined
   const { SecretFiles } = await import('./config/secret-files.ts')
   const tryRedis = async (url: string, present: string): Promise<string | undefined> => {

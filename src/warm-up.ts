@@ -15,6 +15,8 @@ const NOWHERE = {
   API_URL: 'http://localhost',
   WS_URL: 'ws://localhost',
   CLIENT_ID: 'none',
+  // What a server with traces needs is loaded, too.
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost',
 }
 
 /**

@@ -10,6 +10,7 @@ import type { SettingProblem, SettingRule } from './setting-rule.ts'
 import { parseBudget, parseShares, type BudgetConfig } from './upstream-budget.ts'
 import { readSettings, FILED, SECRET_SETTINGS, settingRules, SUPERVISED, type Settings } from './settings.ts'
 import { misspeltSettings, settingsWithoutEffect } from './silent-settings.ts'
+import { tracesConfig, withoutUnusedTraces } from './traces.ts'
 
 /** Every wrong or missing setting. The message has a line for each, then the hints, and no value. */
 export class ConfigError extends Error {
@@ -38,7 +39,7 @@ export function readConfig(
   found: readonly SettingProblem[] = [],
 ): Config {
   const problems = [...found]
-  const raw = withSecretFiles(environment, problems)
+  const raw = withSecretFiles(given(environment), problems)
   const settings = checkedSettings(raw, problems)
   const misspelt = misspeltSettings(Object.keys(raw))
   if (problems.length > 0) {
@@ -69,15 +70,15 @@ export function problemsOf(
   environment: Readonly<Record<string, string | undefined>>,
 ): string[] {
   const problems: SettingProblem[] = []
-  checkedSettings({ ...nonEmpty(environment), [setting]: value }, problems)
+  checkedSettings({ ...given(environment), [setting]: value }, problems)
   return problems.flatMap((problem) => (problem.setting === setting ? problem.message : []))
 }
 
-/** An empty value counts as unset, since container tools write it that way. */
-function nonEmpty(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const raw: Record<string, string> = {}
-  for (const [name, value] of Object.entries(environment)) if (value) raw[name] = value
-  return raw
+/** The variables that count. An empty one counts as unset, since container tools write it that way. */
+function given(environment: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
+  const set: Record<string, string> = {}
+  for (const [name, value] of Object.entries(environment)) if (value) set[name] = value
+  return withoutUnusedTraces(set)
 }
 
 /** Whether a secret is missing only because its file cannot be read, which is a problem of its own. */
@@ -87,10 +88,10 @@ function isAboutFile({ setting, message }: SettingProblem, problems: readonly Se
 
 /** Reads the files that `NAME_FILE` names. */
 function withSecretFiles(
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Readonly<Record<string, string>>,
   problems: SettingProblem[],
 ): Record<string, string> {
-  const raw = nonEmpty(environment)
+  const raw = { ...environment }
   for (const name of SECRET_SETTINGS) {
     const file = raw[`${name}_FILE`]
     if (file === undefined) continue
@@ -280,5 +281,7 @@ function parse(settings: Settings, { unread, hasOperators, discovered, hasSecret
     idempotency: idempotencyConfig(settings),
     relay: relayConfig(settings, wsUrl),
     feed: feedConfig(settings),
+    /** Undefined where there are no traces. */
+    traces: tracesConfig(settings),
   })
 }

@@ -64,6 +64,8 @@ export const secretSettings: Readonly<Record<SecretSetting, Secret>> = {
     (url) => credentialsOf(url),
   ),
   OPS_TOKEN: secret(({ ops }) => ops.token, same, same),
+  OTEL_EXPORTER_OTLP_HEADERS: secret(({ traces }) => traces?.headers, same, same),
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: secret(({ traces }) => traces?.ownHeaders, same, same),
 }
 
 /** The names of {@link secretSettings}. */
@@ -88,8 +90,11 @@ export function takeSecrets(config: Config, texts: SecretTexts): void {
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The files that `NAME_FILE` names, of all secrets that have one. An empty value counts as unset. */
-export function secretFiles(environment: Environment): ReadonlyMap<SecretSetting, string> {
+/**
+ * The files that `NAME_FILE` names, of all secrets that have one and are used: headers for a collector are not where there are no
+ * traces. An empty value counts as unset.
+ */
+export function secretFiles(environment: Environment, config: Config): ReadonlyMap<SecretSetting, string> {
   const named = secretNames.map((name) => [name, environment[`${name}_FILE`] ?? ''] as const)
-  return new Map(named.filter(([, path]) => path !== ''))
+  return new Map(named.filter(([name, path]) => path !== '' && secretSettings[name].textOf(config) !== ''))
 }

@@ -4,6 +4,7 @@ import { feedChecks } from './feed.ts'
 import { providerWarnings } from './provider.ts'
 import { problemsWhere, type SettingProblem } from './setting-rule.ts'
 import { settingRules, type Settings } from './settings.ts'
+import { tracesChecks } from './traces.ts'
 import { callsShared, parseBudget, parseShares, windowsWithoutEffect } from './upstream-budget.ts'
 
 /** Finds contradictions between settings. `settings` lacks those that are wrong by themselves; `raw` has those that are set. */
@@ -36,7 +37,13 @@ export function crossChecks(settings: Partial<Settings>, raw: Readonly<Record<st
       'must not be more than SESSION_MAX_SECONDS, at which a session ends in any case',
     ],
   ])
-  return [...general, ...identityChecks(settings, raw), ...feedChecks(settings, raw), ...budgetChecks(settings)]
+  return [
+    ...general,
+    ...identityChecks(settings, raw),
+    ...feedChecks(settings, raw),
+    ...budgetChecks(settings),
+    ...tracesChecks(settings, raw),
+  ]
 }
 
 /** Without a subject, these settings would silently do nothing. One that is wrong by itself is not missing, too. */

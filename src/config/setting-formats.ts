@@ -1,8 +1,9 @@
-import { statSync } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { isEndpointQuery, parseAuthorizationParams } from './authorization-params.ts'
 import { parseClientKeys } from './client-key.ts'
 import { isBindable } from './hostname.ts'
+import { areHeaders, keyValues } from './key-values.ts'
 import { parseRedisUrl } from './redis-address.ts'
 import { parseBudget, parseShares } from './upstream-budget.ts'
 
@@ -108,6 +109,19 @@ export const settingFormats = {
     must: 'scopes separated by single spaces (RFC 6749 §3.3)',
   },
   folder: { test: isFolder, must: 'an existing folder' },
+  file: { test: isReadableFile, must: 'a file that can be read' },
+  headers: {
+    test: areHeaders,
+    must: 'comma-separated headers such as name=value, with %20 for a space and %2C for a comma',
+  },
+  attributes: {
+    test: (value) => keyValues(value) !== undefined,
+    must: 'comma-separated attributes such as name=value, with %20 for a space and %2C for a comma',
+  },
+  ratio: {
+    test: (value) => /^(?:0?\.\d+|[01](?:\.0*)?|0\.\d+)$/.test(value),
+    must: 'a decimal from 0 to 1, such as 0.01',
+  },
   workers: {
     test: (value) => value === 'auto' || /^[1-9]\d{0,2}$/.test(value),
     must: 'a number of processes from 1 to 999, or auto',
@@ -142,6 +156,15 @@ const isLong = (secret: string) => Buffer.byteLength(secret) >= 32
 function isFolder(value: string): boolean {
   try {
     return statSync(value).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+function isReadableFile(value: string): boolean {
+  try {
+    accessSync(value, constants.R_OK)
+    return statSync(value).isFile()
   } catch {
     return false
   }

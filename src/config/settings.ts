@@ -13,9 +13,18 @@ import {
   type SettingRule,
   type ValuesOf,
 } from './setting-rule.ts'
+import { tracesRules } from './traces.ts'
 
 /** Settings whose values must never be printed. `NAME_FILE` may name a file that holds the value instead. */
-export const SECRET_SETTINGS = ['SESSION_SECRETS', 'CLIENT_SECRET', 'CLIENT_KEY', 'REDIS_URL', 'OPS_TOKEN'] as const
+export const SECRET_SETTINGS = [
+  'SESSION_SECRETS',
+  'CLIENT_SECRET',
+  'CLIENT_KEY',
+  'REDIS_URL',
+  'OPS_TOKEN',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+  'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
+] as const
 
 /** Tells a worker that its supervisor has operators with a token. It is set by no operator. */
 export const SUPERVISED = 'SUPERVISOR_HAS_OPERATORS'
@@ -172,6 +181,8 @@ export const settingRules = {
     ...flag(false, 'Cookies without __Host- and Secure, for browsers that refuse them; development only'),
     production: 'off',
   },
+
+  ...tracesRules,
 } as const satisfies Record<string, SettingRule>
 
 /** The settings as text and numbers. Each is valid by itself. */

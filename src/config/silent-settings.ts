@@ -12,7 +12,7 @@ const MIN_LENGTH = 6
  */
 export function misspeltSettings(names: readonly string[]): string[] {
   return names.flatMap((name) => {
-    if (READ.includes(name)) return []
+    if (READ.includes(name) || OTHER_SIGNALS.test(name)) return []
     if (name.endsWith('_FILE') && SETTINGS.includes(name.slice(0, -'_FILE'.length))) {
       return `${name} is not read: only ${SECRET_SETTINGS.join(', ')} can be in a file`
     }
@@ -47,6 +47,10 @@ const NEEDS: Readonly<Record<string, string>> = {
   UPSTREAM_BUDGET_: 'UPSTREAM_BUDGET',
   STATIC_CSP: 'STATIC_DIR',
 }
+/** The variables of OpenTelemetry for other signals than traces. They resemble those of traces, and are no mistakes. */
+const OTHER_SIGNALS = /^OTEL_.*(?:METRIC|LOG|BLRP)/
+/** Where traces are sent. It is gone where there are none (`withoutUnusedTraces`). */
+const ENDPOINT = /^OTEL_EXPORTER_OTLP_(?:TRACES_)?ENDPOINT$/
 const PROXY = /^(?:https?|all)_proxy$/i
 
 /**
@@ -61,5 +65,13 @@ export function settingsWithoutEffect(raw: Readonly<Record<string, string>>): st
     return isMet || set.length === 0 ? [] : `${set.join(', ')}: no effect without ${needs}`
   })
   const proxies = Object.keys(raw).filter((name) => PROXY.test(name))
-  return [...dependent, ...proxies.map((name) => `${name} is not obeyed: this server connects directly`)]
+  const unread = Object.keys(raw).filter(
+    (name) => name.startsWith('OTEL_') && !READ.includes(name) && !OTHER_SIGNALS.test(name),
+  )
+  const hasTraces = unread.length > 0 && Object.keys(raw).some((name) => ENDPOINT.test(name))
+  return [
+    ...dependent,
+    ...proxies.map((name) => `${name} is not obeyed: this server connects directly`),
+    ...(hasTraces ? unread : []).map((name) => `${name} is not obeyed (docs/operating/traces.md)`),
+  ]
 }

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { auditBounded, type AuditFields } from '../telemetry/audit/audit.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
+import { activeSpan } from '../telemetry/traces/span.ts'
 import { Problem } from '../problem.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { callerOnAccount, methodLabel, sourceOf } from './requester.ts'
@@ -21,6 +22,7 @@ const REFUSALS = new Set<string>([
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = toProblem(error)
   const { code, status } = problem
+  if (status >= 500) activeSpan().fail(code)
   if (code === 'internal_error' && !isOutOfDescriptors(error)) {
     request.log.error({ err: error, code }, 'request failed')
   } else if (status >= 500) logFailure(request.log, 'request failed', { code, status }, problem.cause)

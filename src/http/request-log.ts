@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { stdTimeFunctions, symbols } from 'pino'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { Span, TraceIds } from '../telemetry/traces/span.ts'
 import { methodLabel } from './requester.ts'
 
 /** Internals of a pino logger: the destination of its lines, and the fields that all lines share, as JSON. */
@@ -19,16 +20,17 @@ const CLIENT_CLOSED = 499
 export function requestRecorder(
   logger: FastifyBaseLogger,
   metrics: Metrics,
-): (request: FastifyRequest, reply: FastifyReply) => void {
+): (request: FastifyRequest, reply: FastifyReply, span: Span) => void {
   const log = logger as Log
   const isLogged = log.isLevelEnabled('info')
-  return (request, reply) => {
+  return (request, reply, span) => {
     const { raw } = reply
     const method = methodLabel(request.method)
     const route = request.routeOptions.url ?? 'unmatched'
     const status = raw.headersSent ? raw.statusCode : CLIENT_CLOSED
     metrics.requests.add(route, { method, status }, reply.elapsedTime / 1000)
-    if (isLogged) log[symbols.streamSym].write(requestLine(log, request, reply, { route, status }))
+    if (isLogged) log[symbols.streamSym].write(requestLine(log, request, reply, { route, status, span }))
+    span.end(raw.headersSent ? { status } : { error: 'client_closed' })
   }
 }
 
@@ -40,19 +42,24 @@ function requestLine(
   log: Log,
   request: FastifyRequest,
   reply: FastifyReply,
-  { route, status }: { readonly route: string; readonly status: number },
+  { route, status, span }: { readonly route: string; readonly status: number; readonly span: Span },
 ): string {
   const { id, method, ip, sessionTag, headers } = request
-  const trace = traceIdOf(headers['traceparent'])
+  const trace = span.ids === undefined ? traceIdOf(headers['traceparent']) : idsOf(span.ids)
   const start = `{"level":30${stdTimeFunctions.isoTime()}${log[symbols.chindingsSym]}`
   const outcome = `"reqId":"${id}","method":"${method}","route":"${route}","status":${status}`
   const ms = Math.round(reply.elapsedTime * 10) / 10
   // A client that disconnected before its request was handled has no address.
   const caller = `"session":"${sessionTag}","client":${JSON.stringify(ip ?? null)}`
-  return `${start},${outcome},"ms":${ms},${caller}${trace === undefined ? '' : `,"trace_id":"${trace}"`},"msg":"request"}\n`
+  return `${start},${outcome},"ms":${ms},${caller}${trace},"msg":"request"}\n`
 }
 
-/** Returns the trace id of a `traceparent` header, for the log, or undefined if there is no valid one. */
-function traceIdOf(traceparent: string | string[] | undefined): string | undefined {
-  return typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined
+function idsOf({ trace_id: trace, span_id: span }: TraceIds): string {
+  return `,"trace_id":"${trace}","span_id":"${span}"`
+}
+
+/** The trace id of a `traceparent` header, for the line of a request without a span of its own; empty if there is no valid one. */
+function traceIdOf(traceparent: string | string[] | undefined): string {
+  const id = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined
+  return id === undefined ? '' : `,"trace_id":"${id}"`
 }

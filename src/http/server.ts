@@ -10,6 +10,8 @@ import Fastify, {
 } from 'fastify'
 import type { Config } from '../config/config.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { Span } from '../telemetry/traces/span.ts'
+import { NO_TRACES, type Traces } from '../telemetry/traces/traces.ts'
 import { Problem } from '../problem.ts'
 import { baseHeaders } from './base-headers.ts'
 import { closeUnusedConnections } from './closing.ts'
@@ -56,19 +58,22 @@ export function createServer(
   logger: FastifyBaseLogger,
   metrics: Metrics,
   guard: Guard,
+  traces: Traces = NO_TRACES,
 ): FastifyInstance {
   const record = requestRecorder(logger, metrics)
   const pending = new PendingResponses()
   const addBaseHeaders = baseHeaders(config, guard)
-  const begin = (request: FastifyRequest, reply: FastifyReply): void => {
+  const begin = (request: FastifyRequest, reply: FastifyReply): Span => {
     const { socket } = request.raw
+    const span = traces.request(request)
     // The hook onResponse would miss a response whose connection closes before it is finished.
     reply.raw.on('close', () => {
       pending.end(socket)
-      record(request, reply)
+      record(request, reply, span)
     })
     closeAfterResponse(request, reply)
     addBaseHeaders(request, reply)
+    return span
   }
   const server = Fastify({
     ...fastifyOptions(config),
@@ -85,15 +90,16 @@ export function createServer(
   const hasProxy = config.trustProxy !== false
   server.addHook('onRequest', (request, reply, done) => {
     if (hasProxy) stripForwardedPorts(request)
-    begin(request, reply)
-    const { socket } = request.raw
-    if (!pending.begin(socket)) {
-      reply.hijack()
-      return void socket.destroy()
-    }
-    requireWellFormed(request, reply)
-    dropUnwantedBody(request)
-    done()
+    begin(request, reply).run(() => {
+      const { socket } = request.raw
+      if (!pending.begin(socket)) {
+        reply.hijack()
+        return void socket.destroy()
+      }
+      requireWellFormed(request, reply)
+      dropUnwantedBody(request)
+      done()
+    })
   })
   // Reading the address makes Node cache it. Otherwise it would be unknown once the connection has closed.
   server.server.on('connection', (socket) => void socket.remoteAddress)

@@ -2,6 +2,7 @@ import * as client from 'openid-client'
 import { Agent, fetch as undiciFetch } from 'undici'
 import type { ProviderConfig } from '../config/provider.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
+import { activeSpan, destinationOf } from '../telemetry/traces/span.ts'
 import { clientAuthentication } from './client-authentication.ts'
 import { UnusableResponse, type RawResponse } from './provider-response.ts'
 
@@ -11,6 +12,8 @@ export const PROVIDER_TIMEOUT_MS = 9_000
 /** The parameters of a request that are secret, or become so. */
 const SECRET_PARAMETERS = ['code', 'code_verifier', 'state', 'refresh_token', 'token', 'client_assertion'] as const
 const MIN_SECRET = 8
+/** The attribute of spans that says what was asked of the provider. */
+const KIND = 'oauth.request'
 
 /** The kind of a request to the provider; a metrics label. */
 type ProviderRequest = 'push' | 'exchange' | 'refresh' | 'revoke'
@@ -73,18 +76,25 @@ export class ProviderTraffic {
   #fetchFor(request: ProviderRequest, read: ResponseReader): client.CustomFetch {
     return async (url, options: object) => {
       const sentAt = performance.now()
+      // Without its query, which an endpoint may have.
+      const { pathname, origin } = new URL(url)
+      const call = { method: 'POST', template: pathname, to: destinationOf(origin), attributes: { [KIND]: request } }
+      const span = activeSpan().call(call)
       let outcome: ProviderOutcome = 'failed'
+      let status: number | undefined
       try {
         // Node's own fetch does not accept a dispatcher of another undici version.
         const response = await undiciFetch(url, { ...options, dispatcher: this.#agent })
         outcome = outcomeOf(response)
-        const { status, headers, body } = response
+        const { headers, body } = response
+        status = response.status
         if (status === 404) this.#observer?.missing?.(url)
         return await read({ status, headers, body, secrets: this.#secretsOf(options) })
       } catch (error) {
         outcome = failureOf(error)
         throw error
       } finally {
+        span.end({ status, error: outcome === 'ok' || outcome === 'refused' ? undefined : outcome })
         this.#observer?.asked(request, outcome, (performance.now() - sentAt) / 1000)
       }
     }

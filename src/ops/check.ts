@@ -3,6 +3,7 @@ import type { CheckResult } from '../config/setting-rule.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../sockets/upstream-socket.ts'
 import { probeRedis } from '../store/probe.ts'
 import { checkApi } from './check-api.ts'
+import { checkCollector } from './check-collector.ts'
 import { checkProvider } from './check-provider.ts'
 import { descriptorWarning } from './descriptor-limit.ts'
 import { EXIT } from './exit.ts'
@@ -17,7 +18,7 @@ const NO_BUDGET =
  * @returns the exit code
  */
 export async function check(config: Config, print: (line: string) => void): Promise<number> {
-  const { oauth, upstream, relay, redisUrl, idempotency } = config
+  const { oauth, upstream, relay, redisUrl, idempotency, traces } = config
   const results = await Promise.all([
     redisUrl === undefined
       ? []
@@ -25,6 +26,7 @@ export async function check(config: Config, print: (line: string) => void): Prom
     checkProvider(oauth),
     checkApi(config),
     checkSockets(relay),
+    traces === undefined ? [] : checkCollector(traces),
   ])
   // The limit of this process. The server may have another one.
   const limit = descriptorWarning(relay.maxRelays)

@@ -19,6 +19,7 @@ export function summary(config: Config): object {
     sessions: sessionStore(config.redisUrl?.current),
     trustProxy: config.trustProxy,
     secrets: config.secrets.current.length,
+    traces: traces(config),
     changedLimits: config.changedLimits,
   }
 }
@@ -29,6 +30,10 @@ function budget({ upstream }: Config): object | string {
   const { windows, name, shares, alone, instances } = upstream.budget
   const calls = windows.map(({ calls, windowMs }) => `${calls}/${windowMs / 1000}`).join(',')
   return { calls, name, shares, alone, instances }
+}
+
+function traces({ traces }: Config): object | string {
+  return traces === undefined ? 'none' : { collector: new URL(traces.url).origin, sampler: traces.sampler }
 }
 
 /** How this client presents itself to the provider. */

@@ -6,6 +6,7 @@ import { Permits } from '../limits/permits.ts'
 import { Problem } from '../problem.ts'
 import type { Authorization, Session } from '../sessions/index.ts'
 import type { ConfirmableWrites } from '../store/store.ts'
+import { waiting } from '../telemetry/traces/span.ts'
 import { authorizedSession } from './authorized-session.ts'
 import type { CallDependencies } from './call.ts'
 import { changesSomething, CREDENTIALS, pathBuilder, type Endpoint } from './endpoint.ts'
@@ -73,7 +74,7 @@ function handlerOf(endpoint: Endpoint, deps: CatalogDependencies & ProxyDependen
     reply: FastifyReply,
     found: Authorization | Promise<Authorization>,
   ): Promise<void> {
-    const session = authorizedSession(await found, request, http)
+    const session = authorizedSession(await waiting('read the session', found), request, http)
     const verdict = await callLimit?.count(session.key)
     if (verdict?.is === 'refused') throw new Problem('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
     return respond(request, reply, session)

@@ -1,6 +1,7 @@
 import type { Permits } from '../limits/permits.ts'
 import { Problem } from '../problem.ts'
 import { sharerOf, type Session } from '../sessions/index.ts'
+import { waiting } from '../telemetry/traces/span.ts'
 import { discard, NO_BODY, receiveBody, type OutgoingBody } from '../upstream/request-body.ts'
 import { liveSession, renewedSession } from './authorized-session.ts'
 import type { Call } from './call.ts'
@@ -39,7 +40,7 @@ async function sendWithBody(deps: ProxyDependencies, call: Call): Promise<void> 
   const { endpoint, request, idempotencyKey } = call
   const { maxBodyBytes } = deps.http
   const limit = idempotencyKey === undefined ? maxBodyBytes : Math.min(maxBodyBytes, deps.records.limits.maxBodyBytes)
-  const body = await receiveBody(request.raw, limit)
+  const body = await waiting('receive the body', receiveBody(request.raw, limit))
   if (body === undefined) return conclude({ is: 'browserGone', sent: 'nothing', status: 0 }, call)
   try {
     // The body may have taken a while, and its user may have logged out since: nothing may be sent for them then.

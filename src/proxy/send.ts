@@ -88,6 +88,7 @@ function sendOnce(
     {
       method,
       path,
+      template: route,
       headers,
       body: body.content,
       ...(session !== undefined && {

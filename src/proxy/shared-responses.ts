@@ -157,7 +157,7 @@ export class SharedResponse {
     const { method, path } = endpoint
     const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId]
     const sentAt = performance.now()
-    const outcome = await clients.reads.exchange({ method, path, headers, body: null })
+    const outcome = await clients.reads.exchange({ method, path, template: path, headers, body: null })
     metrics.upstreamRequests.count(endpoint, upstreamOutcome(outcome))
     metrics.upstreamLatency.add(path, { method }, (performance.now() - sentAt) / 1000)
     if (outcome.is === 'overBudget') return outcome

@@ -1,4 +1,5 @@
 import type { Requester } from '../http/requester.ts'
+import { waiting } from '../telemetry/traces/span.ts'
 import { within } from '../time/within.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { SessionRepository } from './repository.ts'
@@ -78,7 +79,8 @@ export class AccessTokens {
     const paused = running === undefined ? this.#renewal.paused(session.key) : undefined
     if (paused !== undefined) return paused
     const { startedAt, result } = running ?? this.#start(session)
-    const inTime = await within(Math.max(0, startedAt + patienceMs - Date.now()), result)
+    const patience = Math.max(0, startedAt + patienceMs - Date.now())
+    const inTime = await waiting('wait for a token renewal', within(patience, result))
     if (inTime !== undefined) return inTime
     const cause = new Error('the token renewal is taking too long')
     return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }

@@ -64,6 +64,7 @@ export class Identity {
     const call = {
       method: 'GET',
       path: identity.path,
+      template: identity.path,
       headers,
       body: null,
       timeoutMs: IDENTITY_TIMEOUT_MS,

@@ -5,6 +5,7 @@ import { backoffMs } from '../time/backoff.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { activeSpan } from '../telemetry/traces/span.ts'
 import { refreshLockKey } from '../store/keys.ts'
 import { StoreUnavailable, type StoreData } from '../store/store.ts'
 import type { GrantOutcome } from '../oauth/grant-outcome.ts'
@@ -66,6 +67,16 @@ export class TokenRenewal {
 
   /** Refreshes and saves the token under a lock that all instances share, or waits for the owner of the lock to do so. */
   async renew(session: Session): Promise<TokenLookup> {
+    const waited = activeSpan().measure('wait for the refresh lock')
+    try {
+      return await this.#renewLocked(session, waited)
+    } finally {
+      // Another instance has had the lock all the time.
+      waited()
+    }
+  }
+
+  async #renewLocked(session: Session, onLocked: () => void): Promise<TokenLookup> {
     const { store, sessions } = this.#deps
     const lock = refreshLockKey(session.key)
     const owner = randomUUID()
@@ -73,6 +84,7 @@ export class TokenRenewal {
     const giveUpAt = Date.now() + LOCK_MS + 1000
     for (let tries = 0; Date.now() < giveUpAt; tries++) {
       const hasLock = await store.lock(lock, owner, Date.now() + LOCK_MS)
+      if (hasLock) onLocked()
       try {
         // Read again under the lock: another instance may have renewed the token, or the session may have ended.
         const current = await sessions.load(session.id)

@@ -3,6 +3,7 @@ import { retryAfterMs } from '../http/retry-after.ts'
 import type { ProblemCode } from '../problem.ts'
 import type { Authorization } from '../sessions/index.ts'
 import { MAX_QUEUE_MS } from '../store/shared-limits.ts'
+import type { Attributes } from '../telemetry/traces/span.ts'
 
 /** The status code and the reason of a close frame (RFC 6455 §5.5.1). To browsers, the reason is a problem code. */
 export interface CloseStatus {
@@ -132,12 +133,22 @@ function wireReason({ reason, retryAfterSeconds }: CloseStatus): string {
 }
 
 const OWN_CODES: ReadonlySet<number> = new Set(Object.values(CLOSE).map(({ code }) => code))
+const OWN_REASONS: ReadonlySet<string> = new Set(Object.values(CLOSE).map(({ reason }) => reason))
 
 /** A close code as a metric label. Peers may choose among thousands, so only codes with a meaning here have their own label. */
 export function codeLabel(close: CloseStatus | undefined): string {
   const code = close?.code ?? NO_STATUS
   if (code < 3000 || OWN_CODES.has(code)) return String(code)
   return code < 4000 ? '3xxx' : '4xxx'
+}
+
+/**
+ * A close as an event of a trace says it. The reasons of this server are words; those of peers are their own texts, so they are
+ * left out.
+ */
+export function attributesOf(close: CloseStatus | undefined): Attributes {
+  const { code = NO_STATUS, reason = '' } = close ?? {}
+  return { 'websocket.close_code': code, ...(OWN_REASONS.has(reason) && { 'websocket.close_reason': reason }) }
 }
 
 function isReserved(code: number): boolean {

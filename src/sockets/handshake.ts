@@ -2,8 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import type { Session } from '../sessions/index.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { activeSpan, untraced } from '../telemetry/traces/span.ts'
 import type { Release } from '../limits/permits.ts'
-import { after, CLOSE, closeOf, closeSocket, type CloseStatus } from './close-codes.ts'
+import { after, attributesOf, CLOSE, closeOf, closeSocket, type CloseStatus } from './close-codes.ts'
 import type { PeerConnection } from './peer.ts'
 import type { Registered } from './registry.ts'
 import { SocketSlot } from './slot.ts'
@@ -29,6 +30,7 @@ export class Handshake implements Registered {
   readonly #deps: SocketDependencies
   readonly #reply: FastifyReply
   readonly #slot: SocketSlot
+  readonly #span = activeSpan()
   /** Aborted when the handshake is over without a join: it was refused, or the browser left. */
   readonly #over = new AbortController()
   readonly #onBrowserLeft = (): void => this.#browserLeft()
@@ -134,6 +136,8 @@ export class Handshake implements Registered {
     if (this.isOver || opened === undefined) {
       const close = this.#refusal ?? CLOSE.ourFault
       recordRefusal(this.#deps, this.request, this.purpose, close)
+      this.#span.event({ name: 'socket refused', attributes: attributesOf(close) })
+      this.#span.end({ status: 101 })
       return closeSocket(browser, close)
     }
     const { socket: wire } = this.request.raw
@@ -142,7 +146,10 @@ export class Handshake implements Registered {
     browser.removeAllListeners('error')
     this.#reply.raw.detachSocket(wire)
     const identity = recordOpening(this.#deps, this.request, this.#reply, this.purpose)
-    opened.join({ socket: browser, wire }, this.#slot, identity)
+    this.#slot.measured = this.#span.measure(`socket ${this.purpose.kind}`)
+    this.#span.end({ status: 101 })
+    // Otherwise the timers of the open socket would keep the span.
+    untraced(() => opened.join({ socket: browser, wire }, this.#slot, identity))
   }
 
   #onRelease(release: () => void): void {

@@ -1,5 +1,6 @@
 import { audit } from '../telemetry/audit/audit.ts'
-import { codeLabel, type CloseStatus } from './close-codes.ts'
+import { NO_SPAN } from '../telemetry/traces/span.ts'
+import { attributesOf, codeLabel, type CloseStatus } from './close-codes.ts'
 import type { Registered } from './registry.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
 import { endedKind, type SocketIdentity } from './socket-log.ts'
@@ -14,6 +15,8 @@ type SlotDependencies = Pick<SocketDependencies, 'registry' | 'metrics' | 'log'>
 export class SocketSlot implements Registered {
   /** The handshake first, the open socket later. */
   owner: Registered
+  /** Records that the open socket has ended. */
+  measured = NO_SPAN.measure('')
   readonly #deps: SlotDependencies
   readonly #releases: (() => void)[] = []
 
@@ -54,6 +57,7 @@ export class SocketSlot implements Registered {
       this.release()
       metrics.relays.dec({ kind })
       metrics.relayCloses.inc({ kind: endedKind(kind), code: codeLabel(close) })
+      this.measured({ name: 'socket closed', attributes: attributesOf(close) })
       const seconds = Math.round((performance.now() - openedAt) / 1000)
       audit(log, 'relay_ended', { ...identity, code: close?.code, seconds })
     }

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { callerOf, sourceOf } from '../http/requester.ts'
 import { audit, auditBounded } from '../telemetry/audit/audit.ts'
+import { activeSpan } from '../telemetry/traces/span.ts'
 import { codeLabel, type CloseStatus } from './close-codes.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
 
@@ -26,6 +27,8 @@ export interface SocketIdentity extends SocketPurpose {
   /** The log tag of its subject, where that is known. */
   readonly subject: string | undefined
   readonly client: string
+  readonly trace_id?: string
+  readonly span_id?: string
 }
 
 type LogDependencies = Pick<SocketDependencies, 'metrics' | 'log'>
@@ -37,7 +40,8 @@ export function recordOpening(
   { elapsedTime }: FastifyReply,
   { kind, account }: SocketPurpose,
 ): SocketIdentity {
-  const identity = { kind, reqId: request.id, ...callerOf(request), ...(account !== undefined && { account }) }
+  const { ids } = activeSpan()
+  const identity = { kind, reqId: request.id, ...callerOf(request), ...(account !== undefined && { account }), ...ids }
   metrics.requests.add(request.routeOptions.url ?? '', { method: 'GET', status: 101 }, elapsedTime / 1000)
   audit(log, 'relay_opened', { ...identity, ms: Math.round(elapsedTime * 10) / 10 })
   return identity

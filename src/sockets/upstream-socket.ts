@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws'
+import { activeSpan, destinationOf, type Span } from '../telemetry/traces/span.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { CLOSE, fromStatus, type CloseStatus } from './close-codes.ts'
 import type { PeerConnection } from './peer.ts'
@@ -12,6 +13,8 @@ export type OpenOutcome =
 
 /** The path of the market data socket below WS_URL. */
 export const PUBLIC_SOCKET_PATH = '/trading/v1/options/ws/public'
+/** What traces have instead of the path of a one-time URL. */
+const ONE_TIME = '/:one_time_url'
 /** For everything: DNS, connection, TLS and the handshake. */
 const OPEN_MS = 10_000
 /** Defined here, so that an open socket does not keep the closure of its opening alive. */
@@ -20,6 +23,7 @@ const ignore = (): void => undefined
 /**
  * Opens a socket to upstream, without cookie, Origin, bearer, compression or redirects. The socket is paused, so that no early
  * message is lost before the relay is joined.
+ * @param url a text is the address of market data, and a URL a one-time URL, which is a credential
  * @param signal aborts the attempt
  */
 export function openUpstreamSocket(
@@ -27,12 +31,13 @@ export function openUpstreamSocket(
   maxMessageBytes: number,
   signal: AbortSignal,
 ): Promise<OpenOutcome> {
+  const span = beginSpan(url)
   return new Promise((resolve) => {
     const socket = new WebSocket(url, {
       ...SOCKET_OPTIONS,
       ...messageLimits(maxMessageBytes),
       followRedirects: false,
-      headers: { 'user-agent': USER_AGENT },
+      headers: asObject(span.carry(['user-agent', USER_AGENT])),
     })
     const abort = (): void => refuse(CLOSE.ourFault, 'aborted')
     const deadline = setTimeout(() => refuse(CLOSE.upstreamTimeout, 'timeout'), OPEN_MS)
@@ -42,6 +47,7 @@ export function openUpstreamSocket(
       socket.removeAllListeners()
       // An error before the relay listens must not crash the process.
       socket.on('error', ignore)
+      span.end(outcome.is === 'open' ? { status: 101 } : { error: outcome.why })
       resolve(outcome)
     }
     const refuse = (close: CloseStatus, why: string, cause?: Error): void => {
@@ -62,8 +68,22 @@ export function openUpstreamSocket(
     socket.once('unexpected-response', (_request, response) => {
       response.destroy()
       const { statusCode = 0, headers } = response
+      span.end({ status: statusCode })
       refuse(fromStatus(statusCode, headers['retry-after']), `status ${statusCode}`)
     })
     if (signal.aborted) abort()
   })
+}
+
+function beginSpan(url: URL | string): Span {
+  const { origin, pathname } = new URL(url)
+  const template = typeof url === 'string' ? pathname : ONE_TIME
+  return activeSpan().call({ method: 'GET', template, to: destinationOf(origin) })
+}
+
+/** A flat list of names and values, as ws wants it. */
+function asObject(headers: readonly string[]): Record<string, string> {
+  const found: Record<string, string> = {}
+  for (let at = 0; at < headers.length; at += 2) found[headers[at] ?? ''] = headers[at + 1] ?? ''
+  return found
 }

@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { symbols } from 'pino'
+import { untraced } from './traces/span.ts'
 
 /** Kinds of lines that are counted separately. Any others are counted together. */
 const MAX_KINDS = 100
@@ -70,18 +71,21 @@ export class BoundedLines {
       left: this.#atOnce,
       newest: line,
       unwritten: 0,
-      timer: setInterval(() => {
-        if (kind.unwritten > 0) {
-          kind.newest.write(kind.unwritten)
-          kind.unwritten = 0
-        } else {
-          clearInterval(kind.timer)
-          kinds.delete(line.id)
-        }
-      }, this.#everyMs).unref(),
+      // A line that stands for several events belongs to none of their traces.
+      timer: untraced(() => setInterval(() => this.#due(kinds, line.id, kind), this.#everyMs).unref()),
     }
     kinds.set(line.id, kind)
     return kind
+  }
+
+  #due(kinds: Map<string, Kind>, id: string, kind: Kind): void {
+    if (kind.unwritten > 0) {
+      kind.newest.write(kind.unwritten)
+      kind.unwritten = 0
+    } else {
+      clearInterval(kind.timer)
+      kinds.delete(id)
+    }
   }
 
   #kindsOf(log: FastifyBaseLogger & { readonly [symbols.streamSym]?: object }): Map<string, Kind> {

@@ -1,5 +1,6 @@
 import { pino, stdTimeFunctions, type Logger, type LoggerOptions } from 'pino'
 import { LogWriter } from './log-writer.ts'
+import { activeSpan } from './traces/span.ts'
 
 const MAX_CAUSES = 4
 /** An external service may send an error text of any length. */
@@ -16,27 +17,35 @@ export interface ServerLog {
   readonly droppedLines: () => number
 }
 
-/**
- * Creates a log that writes JSON lines to stdout, several at a time. `worker` is the id of a worker process, and
- * `isShared` tells whether other processes write to the same stdout.
- */
-export function createLog(
-  level: string,
-  { worker, isShared }: { readonly worker: number | undefined; readonly isShared: boolean },
-): ServerLog {
+/** What a log needs to know of its process. */
+interface LogProcess {
+  /** The id of a worker process. */
+  readonly worker: number | undefined
+  /** Whether other processes write to the same stdout. */
+  readonly isShared: boolean
+  /** Adds the ids of the active span to each line. */
+  readonly isTraced?: boolean
+}
+
+/** Creates a log that writes JSON lines to stdout, several at a time. */
+export function createLog(level: string, { worker, isShared, isTraced = false }: LogProcess): ServerLog {
   const stdout = new LogWriter(1, isShared ? PIPE_BUF : CHUNK_BYTES, (lines) =>
     log.warn({ lines }, 'lines of the log were dropped'),
   )
   const base = worker === undefined ? null : { worker }
-  const log: Logger = pino({ ...loggerOptions(level), base }, stdout)
+  const log: Logger = pino({ ...loggerOptions(level, isTraced), base }, stdout)
   return { log, droppedLines: () => stdout.droppedLines }
 }
 
-/** Pino's options. Requests and responses are not logged at all, and errors only with known fields. */
-export function loggerOptions(level: string): LoggerOptions {
+/**
+ * Pino's options. Requests and responses are not logged at all, and errors only with known fields.
+ * @param isTraced adds the ids of the active span to each line
+ */
+export function loggerOptions(level: string, isTraced = false): LoggerOptions {
   return {
     level,
     base: null,
+    ...(isTraced && { mixin: () => activeSpan().ids ?? {} }),
     timestamp: stdTimeFunctions.isoTime,
     serializers: {
       /** A fault of this server, with its stack. */

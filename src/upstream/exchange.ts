@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici'
 import type { OverBudget, Reservation } from './budget/admission.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import type { Sent } from './no-response.ts'
+import type { Span } from '../telemetry/traces/span.ts'
 import { discard } from './request-body.ts'
 
 /** Nothing was sent: when a connection became free, the request was no longer wanted ({@link RestRequest.isCurrent}). */
@@ -21,18 +22,32 @@ export class NotStarted extends Error {
   }
 }
 
+/** The outcomes in which upstream, or a browser, has left a request without its end. */
+const FAILURES: ReadonlySet<string> = new Set([
+  'unreachable',
+  'lost',
+  'timeout',
+  'cut',
+  'browserGone',
+  'overBudget',
+  'stale',
+  'bodyRefused',
+])
+
 /** What decides at the last moment whether a request is written, and whether its response is whole. */
 export interface Conditions {
   /** The token of the request, where there is a budget. */
   readonly reservation?: Reservation | undefined
   /** See {@link RestRequest.isCurrent}. */
   readonly isCurrent?: (() => boolean) | undefined
+  /** The span of the request. */
+  readonly span: Span
   /** Whether a connection is failing now, so that the apparent end of a response is false. */
   readonly isConnectionFailing: () => boolean
 }
 
 /** One request to upstream and its response: the part that does not depend on what happens to the response. */
-export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
+export abstract class Exchange<Outcome extends { readonly is: string }> implements Dispatcher.DispatchHandler {
   readonly #settlement = Promise.withResolvers<Outcome>()
   /** Never rejects. */
   readonly outcome = this.#settlement.promise
@@ -42,6 +57,8 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
   readonly #conditions: Conditions
   #abortReason: Error | undefined
   #queueTimer: NodeJS.Timeout | undefined
+  /** Undefined until upstream responds. */
+  #status: number | undefined
 
   constructor(conditions: Conditions) {
     this.#conditions = conditions
@@ -75,6 +92,7 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
 
   /** Upstream's status and headers have arrived. */
   protected noteStatus(status: number, headers: UpstreamHeaders): void {
+    this.#status = status
     this.#conditions.reservation?.answered(status, headers['retry-after'])
   }
 
@@ -103,7 +121,9 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
 
   protected settle(outcome: Outcome): void {
     clearTimeout(this.#queueTimer)
-    this.#conditions.reservation?.end()
+    const { reservation, span } = this.#conditions
+    reservation?.end()
+    span.end({ status: this.#status, error: FAILURES.has(outcome.is) ? outcome.is : undefined })
     this.#settlement.resolve(outcome)
   }
 }

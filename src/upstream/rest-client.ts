@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import { buildConnector, Pool, type Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
 import type { BudgetClass } from '../config/upstream-budget.ts'
+import { activeSpan, destinationOf, waiting, type Destination, type Span } from '../telemetry/traces/span.ts'
 import { within } from '../time/within.ts'
 import type { Budget, OverBudget, Reservation } from './budget/admission.ts'
 import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
@@ -13,6 +14,8 @@ export interface RestRequest {
   readonly method: Dispatcher.HttpMethod
   /** Path below API_URL, with the query, already built from the catalog. */
   readonly path: string
+  /** The same with the names of its parameters, which is all that traces may have of it. */
+  readonly template: string
   /** Flat list of names and values. */
   readonly headers: readonly string[]
   readonly body: Readable | Buffer | null
@@ -57,6 +60,8 @@ export class RestClient {
   /** Replaced pools with unfinished requests. */
   readonly #retired = new Set<Pool>()
   readonly #origin: string
+  /** For traces. */
+  readonly #to: Destination
   readonly #idleMs: number | undefined
   readonly #basePath: string
   readonly #connections: number
@@ -86,6 +91,7 @@ export class RestClient {
     this.#basePath = pathname === '/' ? '' : pathname
     this.#forwardingOptions = { stallMs: config.bodyMs, onSettled: () => void this.#running-- }
     this.#origin = origin
+    this.#to = destinationOf(config.apiUrl)
     this.#idleMs = idleMs
     this.#pool = this.#createPool()
   }
@@ -118,7 +124,7 @@ export class RestClient {
     { subject = '', source }: RestRequest,
     send: (reservation: Reservation) => Promise<Outcome>,
   ): Promise<Outcome | OverBudget> {
-    const admission = await budget.admit(this.#budgetClass, subject, source)
+    const admission = await waiting('wait for the budget', budget.admit(this.#budgetClass, subject, source))
     return admission.is === 'granted' ? send(admission.reservation) : { ...admission, is: 'overBudget' }
   }
 
@@ -128,10 +134,12 @@ export class RestClient {
       reservation?.end()
       return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
     }
-    const conditions = { reservation, isCurrent: request.isCurrent, isConnectionFailing: this.#isConnectionFailing }
+    const span = this.#begin(request)
+    const { isCurrent } = request
+    const conditions = { reservation, span, isCurrent, isConnectionFailing: this.#isConnectionFailing }
     const forwarding = new Forwarding(forwardRequest, this.#forwardingOptions, conditions)
     this.#running++
-    this.#dispatch(request, forwarding)
+    this.#dispatch(request, forwarding, span)
     return forwarding.outcome
   }
 
@@ -141,10 +149,15 @@ export class RestClient {
       return Promise.resolve({ is: 'unreachable', cause: signal.reason as Error })
     }
     const { timeoutMs = this.#config.headersMs, isCurrent } = request
-    const conditions = { reservation, isCurrent, isConnectionFailing: this.#isConnectionFailing }
+    const span = this.#begin(request)
+    const conditions = { reservation, span, isCurrent, isConnectionFailing: this.#isConnectionFailing }
     const exchange = new BufferedExchange(timeoutMs, conditions, signal)
-    this.#dispatch(request, exchange)
+    this.#dispatch(request, exchange, span)
     return exchange.outcome
+  }
+
+  #begin({ method, template }: RestRequest): Span {
+    return activeSpan().call({ method, template, to: this.#to })
   }
 
   #createPool(): Pool {
@@ -197,7 +210,11 @@ export class RestClient {
       })
   }
 
-  #dispatch({ method, path, headers, body, timeoutMs }: RestRequest, exchange: Forwarding | BufferedExchange): void {
+  #dispatch(
+    { method, path, headers, body, timeoutMs }: RestRequest,
+    exchange: Forwarding | BufferedExchange,
+    span: Span,
+  ): void {
     try {
       if (this.#running > this.#connections + MAX_WAITING) {
         throw new Error('too many requests are waiting for upstream')
@@ -208,7 +225,7 @@ export class RestClient {
         {
           path: this.#basePath + path,
           method,
-          headers: headers as string[],
+          headers: span.carry(headers) as string[],
           body,
           headersTimeout: timeoutMs ?? this.#config.headersMs,
         },

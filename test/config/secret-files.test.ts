@@ -31,7 +31,7 @@ async function filesOf(
   const environment = { ...ALONE, ...settings, ...named }
   const config = readConfig(environment)
   const lines: { is: 'info' | 'warn'; details: Line }[] = []
-  const files = new SecretFiles(secretFiles(environment), environment, config, {
+  const files = new SecretFiles(secretFiles(environment, config), environment, config, {
     log: {
       info: (details) => void lines.push({ is: 'info', details: details as Line }),
       warn: (details) => void lines.push({ is: 'warn', details: details as Line }),
@@ -114,7 +114,7 @@ await test('A file that is replaced as in a Kubernetes volume is taken, and one 
   const environment = { ...ALONE, SESSION_SECRETS_FILE: join(dir, 'secrets') }
   const config = readConfig(environment)
   const log = { info: () => undefined, warn: () => undefined }
-  const files = new SecretFiles(secretFiles(environment), environment, config, {
+  const files = new SecretFiles(secretFiles(environment, config), environment, config, {
     log,
     tryRedis: async () => undefined,
     readMs: READ_MS,

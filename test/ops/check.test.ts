@@ -15,6 +15,7 @@ import { fillRedis } from '../support/redis/full-redis.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { testRedis } from '../support/server/world.ts'
+import { Collector } from '../support/telemetry/collector.ts'
 import { ALONE, COMPILED, nodeCommand } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
 
@@ -81,6 +82,25 @@ await test('--check: exit code 0 and ok for every setting when everything is rea
   t.match(resultsOf(check, 'API_URL'), [/^ok: http:\S+ is healthy \(200\)$/])
   t.match(resultsOf(check, 'WS_URL'), [/^ok: ws:\S+ accepts sockets$/])
   t.match(resultsOf(check, 'REVOCATION_URL'), [/^ok: .* accepts connections$/])
+})
+
+await test('--check sends the collector of traces a request without spans; one that fails is a warning', async (t) => {
+  const collector = await Collector.start(t)
+  const settings = { ...(await reachableSettings(t)), OTEL_EXPORTER_OTLP_HEADERS: 'x-key=not-to-print' }
+  const check = (OTEL_EXPORTER_OTLP_ENDPOINT: string): Promise<CheckRun> =>
+    run({ ...settings, OTEL_EXPORTER_OTLP_ENDPOINT })
+  const good = await check(collector.url)
+  t.match(resultsOf(good, 'OTEL_EXPORTER_OTLP_ENDPOINT'), [/^ok: http:\S+ takes traces \(200\)$/])
+  t.match(collector.requests, [{ url: '/v1/traces', headers: { 'x-key': 'not-to-print' } }])
+  collector.respond = (response) => void response.writeHead(401).end()
+  const refused = await check(collector.url)
+  t.match(resultsOf(refused, 'OTEL_EXPORTER_OTLP_ENDPOINT'), [/^warning: .* does not take traces \(401\)$/])
+  const away = await check('http://127.0.0.1:9')
+  t.match(resultsOf(away, 'OTEL_EXPORTER_OTLP_ENDPOINT'), [/^warning: .* cannot be reached/])
+  for (const { exitCode, stdout } of [good, refused, away]) {
+    t.equal(exitCode, 0)
+    t.notMatch(stdout, /not-to-print/)
+  }
 })
 
 await test('--check: exit code 69 names every unreachable address and a remedy', async (t) => {

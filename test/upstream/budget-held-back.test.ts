@@ -21,7 +21,7 @@ await test('a request that waits for a connection is not sent when upstream refu
   let held: Socket | undefined
   upstream.answer = (_request, socket) => void (held = socket)
   const send = (path: string, subject = 'a') =>
-    rest.exchange({ method: 'GET', path, headers: [], body: null, subject, source: () => subject })
+    rest.exchange({ method: 'GET', path, template: path, headers: [], body: null, subject, source: () => subject })
   const arrived = upstream.next()
   const first = send('/first')
   const waiting = send('/waiting')

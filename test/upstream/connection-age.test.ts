@@ -26,7 +26,7 @@ for (const [what, connections, loops] of [
     }
     const outcomes = new Map<string, number>()
     const post = async (path: string): Promise<void> => {
-      const { is } = await rest.exchange({ method: 'POST', path, headers: [], body: null })
+      const { is } = await rest.exchange({ method: 'POST', path, template: path, headers: [], body: null })
       outcomes.set(is, (outcomes.get(is) ?? 0) + 1)
     }
     const until = performance.now() + LOAD_MS
@@ -52,7 +52,7 @@ await test('an idle connection is reused within maxConnectionMs and not after it
   const rest = restClient(t, upstream, 8, { UPSTREAM_MAX_CONNECTION_SECONDS: '2' })
   upstream.answer = (_request, socket) => void socket.write(ok('{}', 'Keep-Alive: timeout=60\r\n'))
   const connectionOfNext = async (): Promise<number | undefined> => {
-    await rest.exchange({ method: 'POST', path: '/', headers: [], body: null })
+    await rest.exchange({ method: 'POST', path: '/', template: '/', headers: [], body: null })
     // A connection is free once undici has read the end of the response.
     await delay(20)
     return upstream.requests.at(-1)?.connection

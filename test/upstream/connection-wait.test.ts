@@ -6,7 +6,7 @@ import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 await test('a call waits for a free connection for UPSTREAM_CONNECT_SECONDS at most', async (t) => {
   const upstream = await rawUpstream(t)
   const rest = restClient(t, upstream, 2, { UPSTREAM_CONNECT_SECONDS: '1', UPSTREAM_HEADERS_SECONDS: '600' })
-  const ask = (path: string) => rest.exchange({ method: 'POST', path, headers: [], body: null })
+  const ask = (path: string) => rest.exchange({ method: 'POST', path, template: path, headers: [], body: null })
   const answers: (() => void)[] = []
   upstream.answer = (_request, socket) => void answers.push(() => void socket.write(ok()))
   const taken = [upstream.next(), upstream.next()]

@@ -28,7 +28,7 @@ async function client(t: Test, budget?: Budget) {
   const patient = { UPSTREAM_CONNECT_SECONDS: '600', UPSTREAM_HEADERS_SECONDS: '600' }
   const rest = restClient(t, upstream, 1, patient, budget)
   const send = (path: string, isCurrent = () => true) =>
-    rest.exchange({ method: 'POST', path, headers: [], body: Buffer.from('{}'), isCurrent })
+    rest.exchange({ method: 'POST', path, template: path, headers: [], body: Buffer.from('{}'), isCurrent })
   return { upstream, send }
 }
 

@@ -1,5 +1,6 @@
 import { Problem } from '../../problem.ts'
 import type { Session } from '../../sessions/index.ts'
+import { waiting } from '../../telemetry/traces/span.ts'
 import type { Stale } from '../../upstream/exchange.ts'
 import type { ForwardOutcome } from '../../upstream/forwarding.ts'
 import { JoinedPieces } from '../../upstream/request-body.ts'
@@ -47,7 +48,7 @@ export async function sendKeyed(deps: KeyedDependencies, call: KeyedCall, body: 
   const { session, content } = received
   const current = { ...call, session }
   const digest = digestOf(endpoint.method, path, content)
-  const claimed = await deps.records.claim(session, idempotencyKey, digest)
+  const claimed = await waiting('claim the Idempotency-Key', deps.records.claim(session, idempotencyKey, digest))
   if (claimed.is !== 'claimed') return repeatCall(claimed, current, deps)
   return deps.records.track(sendClaimed(deps, current, claimed.claim, content))
 }
@@ -97,7 +98,7 @@ async function sendClaimed(
   if ('is' in sent) return repeatCall(sent, original, deps)
   const { call, outcome } = sent
   deps.metrics.upstreamRequests.count(endpoint, upstreamOutcome(outcome))
-  const ending = await (large ?? settle(claim, outcome, sink))
+  const ending = await waiting('record the response', large ?? settle(claim, outcome, sink))
   auditKeyed(deps.metrics, call, ending)
   if (sink.isStreaming) return outcome.is === 'answered' ? undefined : conclude(outcome, call)
   if (reply.raw.destroyed) return conclude(left(outcome), call)

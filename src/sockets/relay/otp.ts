@@ -19,6 +19,8 @@ export type OtpOutcome =
   | { readonly is: 'stale' }
   | OverBudget
 
+/** The path of the request, for one account. */
+const TEMPLATE = '/trading/v1/options/accounts/:account_id/otp'
 const MAX_DEPTH = 8
 
 /** Requests one-time WebSocket URLs of upstream (docs/upstream.md, One-time URLs). */
@@ -60,10 +62,20 @@ export class OtpClient {
     const { appIdHeader, appId, headersMs } = this.#upstream
     const headers = ['user-agent', USER_AGENT, 'x-request-id', request.id, 'accept', 'application/json']
     headers.push('authorization', `Bearer ${accessToken}`, appIdHeader, appId)
-    const path = `/trading/v1/options/accounts/${accountId}/otp`
+    const path = TEMPLATE.replace(':account_id', accountId)
     const timeoutMs = headersMs
     const { subject, source, isCurrent } = request
-    const call = { method: 'POST', path, headers, body: null, timeoutMs, subject, source, isCurrent } as const
+    const call = {
+      method: 'POST',
+      path,
+      template: TEMPLATE,
+      headers,
+      body: null,
+      timeoutMs,
+      subject,
+      source,
+      isCurrent,
+    } as const
     const outcome = await this.#rest.exchange(call, request.signal)
     switch (outcome.is) {
       case 'answered':

@@ -65,7 +65,7 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
   }
   const config = readConfig(environment)
   const lines: LogLine[] = []
-  const log = pino(loggerOptions(config.logLevel), intoLines(lines))
+  const log = pino(loggerOptions(config.logLevel, config.traces !== undefined), intoLines(lines))
   const store = ownStore ?? (config.redisUrl === undefined ? new MemoryStore() : await redisStore(config.redisUrl, log))
   const files = openSecretFiles(environment, config, log)
   const app = await buildApp(config, { store, log, secretFiles: files })
@@ -88,7 +88,7 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
 
 /** The files that the settings name, which are read much more often than those of a server. */
 function openSecretFiles(environment: Record<string, string>, config: Config, log: Logger): SecretFiles | undefined {
-  const files = secretFiles(environment)
+  const files = secretFiles(environment, config)
   const tryRedis = async (url: string, present: string): Promise<string | undefined> => {
     const { tryCredentials } = await import('../../../src/store/credentials-trial.ts')
     return tryCredentials(url, present, config.idempotency.replicas)

@@ -42,6 +42,12 @@ const COMMON = {
   },
   msg: { description: 'The same in words', type: 'string', maxLength: 200 },
   worker: { description: 'The number of the worker, with WORKERS above 1', type: 'integer', minimum: 0 },
+  trace_id: {
+    description: 'The trace of the request that caused the event, where there are traces',
+    type: 'string',
+    pattern: '^[0-9a-f]{32}$',
+  },
+  span_id: { description: 'The span of that request', type: 'string', pattern: '^[0-9a-f]{16}$' },
 } as const
 
 const ERROR: ObjectSchema = {
@@ -88,7 +94,7 @@ export function committedSchema(): AuditSchema {
 }
 
 function kindSchema(name: string, { description, inRequest, required, optional }: AuditRule): ObjectSchema {
-  const { level, time, msg, worker } = COMMON
+  const { level, time, msg, worker, trace_id, span_id } = COMMON
   const request = AUDIT_EVENTS.relay_opened.required.reqId
   return {
     title: name,
@@ -102,6 +108,8 @@ function kindSchema(name: string, { description, inRequest, required, optional }
       audit: { const: name },
       ...required,
       ...optional,
+      trace_id,
+      span_id,
       msg,
     },
     required: ['level', 'time', 'audit', 'msg', ...(inRequest ? ['reqId'] : []), ...Object.keys(required)],

@@ -24,10 +24,15 @@ export function keepCookiesOutOfLogs(header: string | undefined): void {
 /** Fails the test when the log of a server has a secret of this test file, or an audit line that is not documented. */
 export function scanLog(t: Pick<Test, 'fail'>, text: string): void {
   scanAudit(t, text)
+  scanForSecrets(t, 'log', text)
+}
+
+/** Fails the test when what a server has said somewhere has a secret of this test file. */
+export function scanForSecrets(t: Pick<Test, 'fail'>, where: string, text: string): void {
   const secrets = new Set<string>()
   for (const source of sources) for (const secret of source) if (secret.length >= SHORTEST) secrets.add(secret)
-  if (huntTokens([{ where: 'log', text }], secrets).length === 0) return
+  if (huntTokens([{ where, text }], secrets).length === 0) return
   const lines = text.split('\n').map((line) => ({ where: line, text: line }))
   // This runs in a teardown, where an exception would skip the other teardowns.
-  t.fail('a secret is in the log', { finds: huntTokens(lines, secrets) })
+  t.fail(`a secret is in the ${where}`, { finds: huntTokens(lines, secrets) })
 }

@@ -1,0 +1,56 @@
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../../sandbox/listening.ts'
+import { thisServer } from '../contenders.ts'
+import { Program } from '../program.ts'
+import { atMost, shown, shownMedian, tableOf, type Goal, type Report } from '../report.ts'
+import { CONNECTIONS, measure, startServers, type Choice } from '../rest-load.ts'
+import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
+import { listening } from '../world.ts'
+
+const ROUNDS = 45
+const SECONDS = 1
+const WARM_UP_SECONDS = 4
+const OFF = 'without traces'
+const BEFORE = 'before'
+/** The most that a GET may cost with traces, as a multiple of one without. */
+const LIMITS = { 'all requests': 1.35, '1 % of the requests': 1.05 }
+
+/** Measures a GET with and without traces. The collector is a process of its own, and not on the measured processor. */
+export async function traces({ before }: Choice): Promise<Report> {
+  const port = await freePort()
+  const file = fileURLToPath(new URL('../bare/collector.ts', import.meta.url))
+  const collector = new Program('collector', process.execPath, [file], { env: { PORT: String(port) }, on: 'others' })
+  await listening(collector, port)
+  const on = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` }
+  const sampled = { ...on, OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.01' }
+  const { world, contenders } = await startServers([
+    thisServer(OFF),
+    ...(before === undefined ? [] : [thisServer(BEFORE, { root: before })]),
+    thisServer('all requests', { settings: { ...on, OTEL_BSP_MAX_QUEUE_SIZE: '20000' } }),
+    thisServer('1 % of the requests', { settings: sampled }),
+  ])
+  for (const contender of contenders) await measure(world, contender, WARM_UP_SECONDS)
+  const results = await rounds(contenders, ROUNDS, (contender) => measure(world, contender, SECONDS))
+  const of = figuresOf(results)
+  const cpu = (name: string): number[] => of(name, 'cpuMicrosPerRequest')
+  const names = [...results.keys()]
+  return {
+    name: 'traces',
+    title: 'A GET with traces',
+    tables: [
+      tableOf('An authenticated GET of 1.1 KB, proxied: two spans', names, {
+        'CPU µs per request': (name) => shown(spread(cpu(name)), 1),
+        [`${OFF} = 1`]: (name) => shown(ratio(cpu(name), cpu(OFF))),
+        'p99 ms': (name) => shownMedian(of(name, 'p99Ms'), 2),
+        'RSS MiB': (name) => shownMedian(of(name, 'rssMib'), 0),
+      }),
+    ],
+    goals: Object.entries(LIMITS).map(([name, most]): Goal =>
+      atMost(most, `a GET with traces of ${name} costs at most ${most} × one without`, ratio(cpu(name), cpu(OFF))),
+    ),
+    notes: [
+      `${ROUNDS} rounds of ${SECONDS} s each after a warm-up of ${WARM_UP_SECONDS} s; wrk with ${CONNECTIONS} connections. Each round starts with another kind.`,
+    ],
+    raw: results,
+  }
+}

@@ -1,0 +1,62 @@
+import { test } from 'tap'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { gatedWorld } from '../support/login/gated-provider.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { Collector, type ReceivedSpan } from '../support/telemetry/collector.ts'
+import { logIn, testServer } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+const LOCK = 'wait for the refresh lock'
+/** A token lifetime that is over at once. */
+const OVER = 0.001
+
+/** A store that two instances share. */
+class SharedStore extends MemoryStore {
+  locks = 0
+
+  override lock(...lock: Parameters<MemoryStore['lock']>): Promise<boolean> {
+    this.locks++
+    return super.lock(...lock)
+  }
+}
+
+await test('A login, and a refresh: the call that refreshes has the call of the provider, and one on another instance the wait for it', async (t) => {
+  const collector = await Collector.start(t)
+  const { gate, port, publicUrl, settings } = await gatedWorld(t)
+  const store = new SharedStore()
+  const traced = { ...settings, REDIS_URL: '', ...collector.settings }
+  const first = await testServer(t, { ...traced, PORT: String(port) }, store)
+  const second = await testServer(t, traced, store)
+  const browser = new JarBrowser()
+  gate.expiresIn = OVER
+  await logIn(browser, publicUrl)
+  const login = await collector.span('GET /auth/callback')
+  const namesIn = (span: ReceivedSpan): string[] => collector.trace(span).map(({ name }) => name)
+  t.same(namesIn(login), ['GET /auth/callback', 'POST /oauth2/token'])
+  t.match(collector.trace(login)[1], { parent: login.spanId, attributes: { 'oauth.request': 'exchange' } })
+
+  gate.expiresIn = 3600
+  const { promise: released, resolve: release } = Promise.withResolvers<boolean>()
+  gate.before = () => released
+  const call = (server: { readonly url: string }): Promise<Response> => {
+    const tab = browser.clone()
+    tab.page = new URL(server.url)
+    return tab.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })
+  }
+  const one = call(first)
+  await until(() => gate.refreshes.length === 1)
+  const other = call(second)
+  await until(() => store.locks === 2)
+  release(true)
+  t.same([(await one).status, (await other).status], [200, 200])
+  await until(() => collector.spans.filter(({ name }) => name === `GET ${ACCOUNTS}`).length === 2)
+  const refresh = collector.spans.find(({ attributes }) => attributes['oauth.request'] === 'refresh')
+  t.ok(refresh)
+  const [owner, waiter] = collector.spans
+    .filter(({ name }) => name === `GET ${ACCOUNTS}`)
+    .toSorted(({ traceId }) => (traceId === refresh?.traceId ? -1 : 1))
+  for (const span of [owner, waiter]) if (span) t.ok(namesIn(span).includes(LOCK), namesIn(span).join(', '))
+  t.ok(owner && namesIn(owner).includes('POST /oauth2/token'))
+  t.notOk(waiter && namesIn(waiter).includes('POST /oauth2/token'))
+})

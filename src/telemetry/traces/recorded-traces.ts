@@ -2,7 +2,6 @@ import {
   createTraceState,
   ROOT_CONTEXT,
   type SpanContext,
-  SamplingDecision,
   SpanKind,
   trace,
   TraceFlags,
@@ -17,6 +16,7 @@ import {
   ParentBasedSampler,
   RandomIdGenerator,
   type Sampler,
+  SamplingDecision,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'

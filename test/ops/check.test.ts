@@ -1,8 +1,6 @@
 import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
-import { spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
@@ -16,36 +14,9 @@ import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { testRedis } from '../support/server/world.ts'
 import { Collector } from '../support/telemetry/collector.ts'
-import { ALONE, COMPILED, nodeCommand } from '../support/server/settings.ts'
+import { runProgram as run, type CheckRun } from '../support/server/check-run.ts'
+import { ALONE } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
-
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const TEST_DIR = fileURLToPath(new URL('.', import.meta.url))
-
-interface CheckRun {
-  readonly exitCode: number | null
-  readonly stdout: string
-  readonly stderr: string
-  /** The printed check results. */
-  readonly lines: readonly (readonly [result: string, setting: string, detail: string])[]
-}
-
-/** Runs the server's program with these arguments until it exits. */
-async function run(settings: Record<string, string>, args: readonly string[] = ['--check']): Promise<CheckRun> {
-  const [command, ...words] = nodeCommand()
-  const child = spawn(command, [...words, MAIN, ...args], {
-    env: { ...COMPILED, ...settings },
-    cwd: TEST_DIR,
-  })
-  let [stdout, stderr] = ['', '']
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-  const [exitCode] = (await once(child, 'close')) as [number | null]
-  const lines = [...stdout.matchAll(/^(ok|warning|failed) +(\S+) +(.*)$/gm)].map(
-    ([, result = '', setting = '', detail = '']) => [result, setting, detail] as const,
-  )
-  return { exitCode, stdout, stderr, lines }
-}
 
 /** Settings with a sandbox provider and a sandbox upstream, which run until the test ends. */
 async function reachableSettings(t: Test): Promise<Record<string, string>> {

@@ -1,0 +1,37 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { COMPILED, nodeCommand } from './settings.ts'
+
+const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+/** A folder without `.env`. */
+const HERE = fileURLToPath(new URL('.', import.meta.url))
+
+/** What a run of the program has printed. */
+export interface CheckRun {
+  readonly exitCode: number | null
+  readonly stdout: string
+  readonly stderr: string
+  /** The printed check results. */
+  readonly lines: readonly (readonly [result: string, setting: string, detail: string])[]
+}
+
+/** Runs the server's program with these arguments until it exits. */
+export async function runProgram(
+  settings: Record<string, string>,
+  args: readonly string[] = ['--check'],
+): Promise<CheckRun> {
+  const [command, ...words] = nodeCommand()
+  const child = spawn(command, [...words, MAIN, ...args], {
+    env: { ...COMPILED, ...settings },
+    cwd: HERE,
+  })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  const [exitCode] = (await once(child, 'close')) as [number | null]
+  const lines = [...stdout.matchAll(/^(ok|warning|failed) +(\S+) +(.*)$/gm)].map(
+    ([, result = '', setting = '', detail = '']) => [result, setting, detail] as const,
+  )
+  return { exitCode, stdout, stderr, lines }
+}

@@ -1,5 +1,6 @@
 import fastifyCookie from '@fastify/cookie'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { Registry } from 'prom-client'
 import type { Config } from './config/config.ts'
 import { flushBoundedLines } from './telemetry/bounded-lines.ts'
 import { addSecretsInfo, createMetrics } from './telemetry/metrics.ts'
@@ -14,7 +15,7 @@ import { createServer } from './http/server.ts'
 import { registerStaticPages } from './http/static-pages.ts'
 import { openBudget } from './upstream/open-budget.ts'
 import { createRestClients } from './upstream/rest-clients.ts'
-import { Provider } from './oauth/provider.ts'
+import { Provider, type OpenIdOf } from './oauth/provider.ts'
 import { Envelope, Sessions } from './sessions/index.ts'
 import type { Controls } from './controls/controls.ts'
 import { callbackRoute } from './login/callback-route.ts'
@@ -72,7 +73,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const opening = new AbortController()
   if (budget !== undefined) server.addHook('onReady', () => budget.opened(opening.signal))
   const clients = createRestClients(config.upstream, budget)
-  const provider = new Provider(config.oauth, metrics.provider)
+  const provider = new Provider(config.oauth, metrics.provider, await openIdOf(config.oauth, metrics.registry))
   metrics.provider.isCircuitOpen = () => provider.circuit.isOpen
   const envelope = new Envelope(config.secrets)
   // Sessions renew access tokens shortly before they expire: once for all instances, under a lock in the store.
@@ -92,6 +93,11 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     await scope.register(loginRoutes, login)
     await scope.register(sessionRoutes, login)
     await scope.register(callbackRoute, login)
+    const { openId } = provider
+    if (openId !== undefined && subjects?.logouts !== undefined) {
+      const { providerLogoutRoutes } = await import('./login/provider-logout-routes.ts')
+      await scope.register(providerLogoutRoutes, { ...login, openId, logouts: subjects.logouts, store })
+    }
   })
 
   const { http, upstream, idempotency, secrets } = config
@@ -134,11 +140,19 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       drain()
       opening.abort()
       await closeServer(server, waitMs)
-      await Promise.all([provider.close(), clients.close(), subjects?.identity.close(), controls?.shared.close()])
+      await Promise.all([provider.close(), clients.close(), subjects?.identity?.close(), controls?.shared.close()])
       await budget?.close()
       flushBoundedLines(log)
     },
   }
+}
+
+/** Nothing of OpenID Connect is loaded where it is off. */
+async function openIdOf(config: Config['oauth'], registry: Registry): Promise<OpenIdOf | undefined> {
+  const { oidc } = config
+  if (oidc === undefined) return undefined
+  const { OpenId } = await import('./oauth/open-id.ts')
+  return (traffic) => new OpenId(config, oidc, traffic, registry)
 }
 
 /** Nothing of the controls is loaded where operators have no token to change them. */

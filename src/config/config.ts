@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { feedConfig } from './feed.ts'
 import { idempotencyConfig } from './idempotency.ts'
+import { oidcChecks } from './oidc.ts'
 import { providerChecks, providerConfig } from './provider.ts'
 import { crossChecks, isProduction, settingWarnings, workerCount } from './setting-checks.ts'
 import { isOn, seconds, splitList } from './setting-formats.ts'
@@ -36,7 +37,7 @@ export function readConfig(
   const problems = [...found]
   const raw = withSecretFiles(environment, problems)
   const settings = readSettings(raw, isProduction(raw['PUBLIC_URL']), problems)
-  problems.push(...crossChecks(settings, raw), ...providerChecks(raw))
+  problems.push(...crossChecks(settings, raw), ...providerChecks(raw), ...oidcChecks(raw))
   const misspelt = misspeltSettings(Object.keys(raw))
   if (problems.length > 0) {
     throw new ConfigError(

@@ -1,5 +1,6 @@
 import { isInQuery, parseAuthorizationParams } from './authorization-params.ts'
 import { parseClientKeys } from './client-key.ts'
+import { oidcConfig, type oidcRules } from './oidc.ts'
 import { isOn } from './setting-formats.ts'
 import {
   flag,
@@ -52,7 +53,12 @@ export const providerRules = {
   ),
 } as const satisfies Record<string, SettingRule>
 
-type ProviderSettings = ValuesOf<typeof providerRules> & { readonly AUTH_URL: string; readonly CLIENT_ID: string }
+type ProviderSettings = ValuesOf<typeof providerRules> &
+  ValuesOf<typeof oidcRules> & {
+    readonly AUTH_URL: string
+    readonly CLIENT_ID: string
+    readonly MAX_SESSIONS_PER_SUBJECT: number
+  }
 
 /** How this client authenticates with the provider. */
 type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
@@ -87,6 +93,8 @@ export function providerConfig(settings: ProviderSettings) {
     clientKeys: parseClientKeys(settings.CLIENT_KEY ?? '') ?? [],
     /** The endpoints that have a setting, if the others must be discovered before the server starts. */
     discovery: isOn(settings.DISCOVERY) ? named : undefined,
+    /** Undefined unless logins are OpenID Connect. */
+    oidc: oidcConfig(settings),
   }
 }
 

@@ -1,5 +1,6 @@
 import { serializeClientKeys } from './client-key.ts'
 import type { Config } from './config.ts'
+import { DISCOVERED } from './oidc.ts'
 import { SECRET_SETTINGS, SUPERVISED } from './settings.ts'
 
 /**
@@ -22,6 +23,9 @@ export function workerEnvironment({ oauth, ops, secrets, redisUrl }: Config): Re
     ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])),
     [SUPERVISED]: ops.token === undefined ? '' : 'true',
     DISCOVERY: '',
+    [DISCOVERED]: 'true',
+    JWKS_URL: oauth.oidc?.jwksUrl ?? '',
+    END_SESSION_URL: oauth.oidc?.endSessionUrl ?? '',
     AUTHORIZATION_URL: oauth.authorizationUrl,
     TOKEN_URL: oauth.tokenUrl,
     PAR_URL: oauth.parUrl ?? '',

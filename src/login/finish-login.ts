@@ -10,6 +10,7 @@ import type { LoginCookie } from './login-cookies.ts'
 import type { LoginOutcome } from './login-record.ts'
 import type { LoginTicket } from './login-transactions.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
+import { nameOf } from '../oauth/login-identity.ts'
 
 /** This browser's sessions that a new one replaces: their ids by their store keys, undefined where not known. */
 export type ReplacedSessions = ReadonlyMap<string, string | undefined>
@@ -32,7 +33,11 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   const { metrics } = deps
   const { flow, returnTo, attributed } = ticket.transaction
   if (grant.lifetimeGuessed) logFailure(request.log, 'the provider named no usable expires_in')
-  const subject = await deps.subjects?.identity.ask(grant.accessToken, request)
+  const { identity } = grant
+  const subject =
+    identity === undefined
+      ? await deps.subjects?.identity?.ask(grant.accessToken, request)
+      : nameOf(identity.iss, identity.sub)
   const finished = await makeSession(login, subject).catch((error: unknown) => {
     deps.sessions.revoke(grant)
     throw error
@@ -86,12 +91,15 @@ async function makeSession(
     scope: deps.config.scope,
     loginKey: ticket.key,
     ...(subject !== undefined && { subject }),
+    ...(grant.identity !== undefined && { oidc: grant.identity }),
   })
   const { endsAt } = record
   const session = sessionKey(newSessionId(request))
   const requester = requesterOf(request)
   const { client } = requester
-  const enlisted = subject === undefined ? undefined : await subjects?.enlist({ subject, key: session, endsAt, client })
+  const { identity } = grant
+  const enlisted =
+    subject === undefined ? undefined : await subjects?.enlist({ subject, key: session, endsAt, client, identity })
   const by = { requester, subjectTag: subject === undefined ? undefined : sessions.subjectTag(subject) }
   let cookieValue: string
   try {

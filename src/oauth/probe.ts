@@ -113,7 +113,7 @@ async function probeAuthentication(config: OAuth): Promise<ProbeResult> {
 
 function exchangeNothing(config: OAuth): Promise<GrantOutcome> {
   return withProvider({ ...config, issuerRequired: false }, (provider) =>
-    provider.exchange(`code=${PROBE}&state=${PROBE}`, PROBE, PROBE_VERIFIER),
+    provider.exchange(`code=${PROBE}&state=${PROBE}`, { state: PROBE, verifier: PROBE_VERIFIER, nonce: undefined }),
   )
 }
 

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { networks } from '../limits/networks.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
+import type { Claim, LoginIdentity } from '../oauth/login-identity.ts'
 
 /** A token is renewed this long before it expires at most. */
 const MAX_MARGIN_MS = 60_000
@@ -10,8 +11,8 @@ const PAGE_TAG_LENGTH = 16
 const SECOND = 1000
 /** Time limit of the request for the subject; a login waits for it. */
 export const IDENTITY_TIMEOUT_MS = 3000
-/** The longest subject. */
-export const MAX_CHARACTERS = 256
+/** The longest subject: an issuer and a `sub` of 255 characters (OpenID Connect Core §2). */
+const MAX_CHARACTERS = 512
 
 /** The stored content of a session. It never leaves the server. Times are epoch ms. */
 export interface SessionRecord {
@@ -24,8 +25,10 @@ export interface SessionRecord {
   readonly endsAt: number
   /** Store key of the login transaction that created the session; a logout removes it too. */
   readonly loginKey: string
-  /** Whose session it is, as IDENTITY_POINTER found it; absent where that is not known. */
+  /** Whose session it is, as IDENTITY_POINTER or the ID token says; absent where that is not known. */
   readonly subject?: string
+  /** What the ID token of the login said; absent without OIDC. */
+  readonly oidc?: LoginIdentity
 }
 
 /** A session as it was read from the store. */
@@ -58,6 +61,8 @@ interface SessionLimitsState {
   readonly scope: string
   /** Whose session it is; absent where that is not known. */
   readonly subject?: string
+  /** What the ID token of the login says of the user; only with IDENTITY_CLAIMS. */
+  readonly claims?: Readonly<Record<string, Claim>>
 }
 
 const SHAPE = {
@@ -88,7 +93,7 @@ export function renewAt(record: SessionRecord): number {
 /** The record of a session, new or refreshed, with the tokens of a grant. */
 export function recordOf(
   grant: TokenGrant,
-  session: Pick<SessionRecord, 'endsAt' | 'loginKey' | 'scope' | 'subject'>,
+  session: Pick<SessionRecord, 'endsAt' | 'loginKey' | 'scope' | 'subject' | 'oidc'>,
 ): SessionRecord {
   const { accessToken, expiresAt, refreshToken, scope = session.scope } = grant
   return {
@@ -101,6 +106,7 @@ export function recordOf(
     endsAt: refreshToken === undefined ? Math.min(session.endsAt, expiresAt) : session.endsAt,
     loginKey: session.loginKey,
     ...(session.subject !== undefined && { subject: session.subject }),
+    ...(session.oidc !== undefined && { oidc: session.oidc }),
   }
 }
 
@@ -117,7 +123,7 @@ export function expiryOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | 
   return now >= idleEndsAt ? 'idle' : undefined
 }
 
-/** Whether a text can be the subject of a session: 1 to 256 characters of any kind. */
+/** Whether a text can be the subject of a session: 1 to 512 characters of any kind. */
 export function isSubject(text: string): boolean {
   // A lone surrogate has no form in UTF-8, so that different subjects would have the same hash.
   if (text === '' || text.length > 2 * MAX_CHARACTERS || !text.isWellFormed()) return false
@@ -158,6 +164,7 @@ export function sessionState(session: Session | undefined, idleMs: number, stepM
     idle_expires_at: Math.floor(shownIdleEnd / SECOND),
     scope: record.scope,
     ...(record.subject !== undefined && { subject: record.subject }),
+    ...(record.oidc?.claims !== undefined && { claims: record.oidc.claims }),
   }
 }
 

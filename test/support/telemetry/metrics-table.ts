@@ -7,6 +7,7 @@ import { createBudgetMetrics } from '../../../src/telemetry/budget-metrics.ts'
 import { createControlsMetrics } from '../../../src/telemetry/controls-metrics.ts'
 import { createFeedMetrics } from '../../../src/telemetry/feed-metrics.ts'
 import { createIdentityMetrics } from '../../../src/telemetry/identity-metrics.ts'
+import { createOidcMetrics } from '../../../src/telemetry/oidc-metrics.ts'
 import { addSecretsInfo, createMetrics, createSupervisorMetrics } from '../../../src/telemetry/metrics.ts'
 import { NO_BUDGET } from '../budget/no-budget.ts'
 
@@ -21,6 +22,7 @@ export function allMetrics(): Registry {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
   createIdentityMetrics(registry)
+  createOidcMetrics(registry)
   createControlsMetrics(registry, { version: () => 0, paused: () => ({ all: 0, subject: 0 }), notice: () => 0 })
   createBudgetMetrics(registry, NO_BUDGET)
   addSecretsInfo(registry, [])

@@ -1,0 +1,121 @@
+import { test } from 'tap'
+import { epoch, issuerKey, oidcWorld, sign } from '../support/login/oidc-world.ts'
+import { isLoggedIn, storeClient } from '../support/login/token-endpoint.ts'
+import { testServer } from '../support/server/world.ts'
+import { samplesOf } from '../support/telemetry/metrics.ts'
+import { until } from '../support/time/until.ts'
+
+await test('POST /auth/backchannel-logout: 503 without keys, and a rotated key is fetched once a minute, apart from logins', async (t) => {
+  const world = await oidcWorld(t)
+  const { keys, server } = world
+  const published = keys.responses['/jwks']
+  keys.responses['/jwks'] = (_request, response) => response.writeHead(503).end()
+  const away = await world.postLogout(await world.logoutToken({ sub: 'ada' }))
+  t.match([away.status, away.headers.get('retry-after')], [503, /^\d+$/])
+  t.match(await away.json(), { code: 'provider_unavailable' })
+  await world.postLogout(await world.logoutToken({ sub: 'ada' }))
+  t.equal(keys.requests.length, 1, 'strangers cause one request a second at most')
+  keys.responses['/jwks'] = published ?? (() => undefined)
+  const { browser } = await world.logIn('ada', { sid: 's1', iat: epoch(-5) })
+  t.equal(keys.requests.length, 2, 'a login asks at once')
+
+  const second = issuerKey('second')
+  const token = (key: typeof second) => sign(key, world.logoutClaims({ sid: 's1' }))
+  t.equal((await world.postLogout(await token(issuerKey('made-up')))).status, 400)
+  t.equal(keys.requests.length, 3, 'a stranger has spent the request of this minute')
+  world.publish(second)
+  const spent = await world.postLogout(await token(second))
+  t.match([spent.status, spent.headers.get('retry-after')], [503, /^\d+$/], 'never a false 200')
+  t.equal(keys.requests.length, 3)
+  t.ok(await isLoggedIn(browser, server.url))
+  world.key = second
+  await world.logIn('bob')
+  t.equal(keys.requests.length, 4, 'logins have an allowance of their own')
+  t.equal((await world.postLogout(await token(second))).status, 200)
+  t.notOk(await isLoggedIn(browser, server.url))
+  t.match(
+    await samplesOf(server.opsUrl, 'bff_backchannel_logouts_total'),
+    new Map([
+      ['outcome="ended"', 1],
+      ['outcome="false"', 1],
+      ['outcome="keys_away"', 3],
+    ]),
+  )
+})
+
+await test('POST /auth/backchannel-logout: an address with ten false tokens in a second gets 429, unless it has sent a valid one', async (t) => {
+  const world = await oidcWorld(t, { redis: true, settings: { TRUST_PROXY: '1' } })
+  const post = async (from: string, token: string, server = world.server): Promise<Response> =>
+    fetch(`${server.url}/auth/backchannel-logout`, {
+      method: 'POST',
+      headers: { 'x-forwarded-for': from },
+      body: new URLSearchParams({ logout_token: token }),
+    })
+  const valid = await world.logoutToken({ sub: 'ada' })
+  // Two bursts, since one may meet the end of a second.
+  const burst = async (from: string, server = world.server): Promise<number[]> => {
+    const responses = await Promise.all(Array.from({ length: 60 }, () => post(from, 'false', server)))
+    const limited = responses.find(({ status }) => status === 429)
+    if (limited !== undefined) t.match(limited.headers.get('retry-after'), /^\d+$/)
+    return responses.map(({ status }) => status)
+  }
+  const strangers = [...(await burst('192.0.2.1')), ...(await burst('192.0.2.1'))]
+  t.ok(strangers.includes(429))
+  t.ok(strangers.filter((status) => status === 400).length >= 10)
+  t.equal((await post('192.0.2.2', valid)).status, 200, 'others are not concerned')
+  t.notOk([...(await burst('192.0.2.2'))].includes(429), 'an address of the provider may err more often')
+  const late = await testServer(t, {
+    ...world.settings,
+    TRUST_PROXY: '1',
+    REDIS_URL: world.redis?.url ?? '',
+  })
+  await until(
+    async () => (await burst('192.0.2.2', late)).every((status) => status === 400),
+    'an instance that starts later knows it',
+  )
+  t.match(
+    world.server.log.find(({ audit }) => audit === 'refused'),
+    { code: 'rate_limited', route: '/auth/backchannel-logout' },
+  )
+})
+
+await test('POST /auth/backchannel-logout: ten thousand false tokens cost no command of Redis and no request for keys', async (t) => {
+  const world = await oidcWorld(t, { redis: true, settings: { TRUST_PROXY: '1' } })
+  const redis = await storeClient(t, world)
+  t.equal((await world.postLogout(await world.logoutToken({ sub: 'ada' }))).status, 200)
+  const stranger = issuerKey('first')
+  const forged = [
+    await sign(stranger, world.logoutClaims({ sub: 'ada' })),
+    await world.logoutToken({ sub: 'ada', nonce: 'n' }),
+    await world.logoutToken({ sub: 'ada', iss: 'https://other.example' }),
+    'a.b.c',
+  ]
+  const count = Number(process.env['FALSE_TOKENS'] ?? 400)
+  const commands = async (): Promise<number> =>
+    Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1])
+  const before = await commands()
+  const requests = world.keys.requests.length
+  const cpu = process.cpuUsage()
+  const tokens = Array.from({ length: count }, (_each, at) => [at, forged[at % forged.length] ?? ''] as const).values()
+  const work = async (): Promise<void> => {
+    for (const [at, token] of tokens) {
+      const response = await fetch(`${world.server.url}/auth/backchannel-logout`, {
+        method: 'POST',
+        headers: { 'x-forwarded-for': `2001:db8:${(at >> 3).toString(16)}::1` },
+        body: new URLSearchParams({ logout_token: token }),
+      })
+      await response.text()
+      if (response.status !== 400) t.equal(response.status, 400)
+    }
+  }
+  await Promise.all(Array.from({ length: 16 }, work))
+  const used = process.cpuUsage(cpu)
+  t.comment(
+    `${count} false tokens: ${Math.round((used.user + used.system) / count)} µs of CPU each, the client's part included`,
+  )
+  t.equal(world.keys.requests.length, requests)
+  // A poll and this reading: nothing that grows with the tokens.
+  t.ok((await commands()) - before < 20)
+  const lines = world.server.log.filter(({ audit }) => audit === 'provider_logout_refused')
+  t.ok(lines.length < 500, 'nor do the lines of the log')
+})

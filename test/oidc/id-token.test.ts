@@ -1,7 +1,8 @@
 import { test } from 'tap'
 import { epoch, issuerKey, oidcWorld, sign, signShared, unsigned, type Claims } from '../support/login/oidc-world.ts'
-import { isLoggedIn, sessionState, startLogin } from '../support/login/token-endpoint.ts'
+import { isLoggedIn, sessionState, startLogin, tokens } from '../support/login/token-endpoint.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { until } from '../support/time/until.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 
 await test('GET /auth/callback: the ID token says whose session it is, and which claims the page sees', async (t) => {
@@ -120,4 +121,46 @@ await test('GET /auth/callback: provider_unavailable without the keys, one reque
   world.publish(world.key)
   t.match((await world.logIn('ada')).arrival.url.search, /auth_error=login_failed/)
   t.equal(keys.requests.length, before + 2, 'an unknown key is looked for once a minute')
+})
+
+await test('A refresh whose ID token names another user, or another issuer, is not used: the session ends, or waits', async (t) => {
+  const world = await oidcWorld(t)
+  const { server, issuer, endpoint } = world
+  const revoked = (): string[] => endpoint.revoked
+  const login = endpoint.behaviour
+  const usual = { iss: issuer, aud: 'test-client', iat: epoch(), exp: epoch(300) }
+  let refreshed: Claims = {}
+  const issue = async (claims: Claims, token: string): Promise<Record<string, unknown>> => ({
+    access_token: token,
+    refresh_token: `refresh of ${token}`,
+    expires_in: 0.001,
+    id_token: await sign(world.key, claims),
+  })
+  endpoint.behaviour = async (request, response, form) => {
+    if (form.get('grant_type') === 'refresh_token') {
+      return tokens(await issue({ ...usual, ...refreshed }, 'a-new-token'))(request, response, form)
+    }
+    world.idToken = async (claims) => sign(world.key, claims)
+    return login(request, response, form)
+  }
+  const call = async (browser: JarBrowser): Promise<number> => {
+    browser.page = new URL(server.url)
+    return (await browser.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })).status
+  }
+  world.tokens = { refresh_token: 'the-first-refresh-token', expires_in: 0.001 }
+  for (const [claims, status, lives] of [
+    [{ sub: 'ada' }, 502, true],
+    [{ sub: 'ada', iss: 'http://127.0.0.1:1' }, 503, true],
+    [{ sub: 'eve' }, 401, false],
+  ] as const) {
+    refreshed = claims
+    const { browser } = await world.logIn('ada')
+    t.equal(await call(browser), status, JSON.stringify(claims))
+    t.equal(await isLoggedIn(browser, server.url), lives, JSON.stringify(claims))
+  }
+  t.match(
+    server.log.find(({ audit }) => audit === 'refresh_refused'),
+    { cause: { message: /another user/ } },
+  )
+  await until(() => revoked().includes('a-new-token'), 'the tokens of the other user are revoked')
 })

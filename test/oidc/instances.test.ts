@@ -74,3 +74,22 @@ await test('Sessions from before OIDC end when it is switched on, and those from
   t.notOk(await isLoggedIn(early, on.url), 'nobody knows whose it is')
   t.ok(await isLoggedIn(early, before.url), 'instances without the setting still know it')
 })
+
+await test('The time from the post of the provider to the last closed socket at another instance, for docs/performance.md', async (t) => {
+  const [rounds, sockets] = [Number(process.env['ROUNDS'] ?? 3), 10]
+  const world = await oidcWorld(t, { redis: true, settings: { PUBLIC_HANDSHAKES_PER_MINUTE: '0' } })
+  const other = await another(t, world)
+  const took: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const { browser } = await world.logIn('ada', { sid: `s${round}` })
+    const watches = await Promise.all(Array.from({ length: sockets }, () => watch(browser, world, other)))
+    const token = await world.logoutToken({ sid: `s${round}` })
+    const startedAt = performance.now()
+    const [response] = await Promise.all([world.postLogout(token), ...watches.map(({ closed }) => closed)])
+    took.push(performance.now() - startedAt)
+    t.equal(response.status, 200)
+  }
+  const sorted = took.toSorted((one, another) => one - another)
+  const at = (part: number): string => (sorted[Math.ceil(part * rounds) - 1] ?? NaN).toFixed(1)
+  t.comment(`${rounds} logouts, ${sockets} sockets each: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`)
+})

@@ -58,6 +58,8 @@ export interface OidcWorld extends LoginWorld {
   publish(...keys: readonly IssuerKey[]): void
   /** Makes the ID token of the next token response; undefined leaves it out. By default it is signed with {@link key}. */
   idToken: (claims: JWTPayload) => Promise<string | undefined>
+  /** Members of the next token responses. */
+  tokens: Record<string, unknown>
   /** The claims of a logout token. */
   logoutClaims(other?: Claims): JWTPayload
   logoutToken(other?: Claims, header?: Record<string, unknown>): Promise<string>
@@ -94,7 +96,7 @@ export async function oidcWorld(
   base.endpoint.behaviour = async (request, response, form) => {
     const claims = nonces.get(form.get('code') ?? '') ?? { iss: issuer, aud: CLIENT_ID, iat: epoch(), exp: epoch(300) }
     const idToken = await world.idToken(claims)
-    await tokens({ access_token: `at-${randomUUID()}`, id_token: idToken })(request, response, form)
+    await tokens({ access_token: `at-${randomUUID()}`, id_token: idToken, ...world.tokens })(request, response, form)
   }
   const world: OidcWorld = {
     ...base,
@@ -105,6 +107,7 @@ export async function oidcWorld(
       keys.responses['/jwks'] = document({ keys: published.map(({ jwk }) => jwk) })
     },
     idToken: (claims) => sign(world.key, claims),
+    tokens: {},
     logoutClaims: (other = {}) =>
       defined({ iss: issuer, aud: CLIENT_ID, iat: epoch(), jti: randomUUID(), events: EVENTS, ...other }),
     logoutToken: (other, header) => sign(world.key, world.logoutClaims(other), { typ: 'logout+jwt', ...header }),

@@ -116,7 +116,8 @@ const REMOVE = `return redis.call('HDEL', KEYS[1], unpack(ARGV))`
 
 /** Returns the time, an entry, when all were ended, and until when those were issued that are ended. */
 const LOOK = `${NOW}
-return {now, unpack(redis.call('HMGET', KEYS[1], ARGV[1], 'ended', 'issued', 'sidless'))}`
+local function field(name) return redis.call('HGET', KEYS[1], name) end
+return {now, field(ARGV[1]), field('ended'), field('issued'), field('sidless')}`
 
 /** A time, and a hash as a flat list of fields and values. */
 type ListReply = [now: number, fields: string[]]

@@ -94,8 +94,8 @@ function endpointOf(endpoint: Endpoint, metadata: ServerMetadata, config: Provid
 function oidcOf(metadata: ServerMetadata, config: ProviderConfig): ProviderConfig['oidc'] {
   const { oidc, issuer } = config
   if (oidc === undefined) return undefined
-  // With a `sub` of 255 characters it is a subject.
-  if (metadata.issuer.length > 256) throw new DocumentFault('must have at most 256 characters with OIDC=true')
+  // It is the beginning of every subject, which has a limit.
+  if (metadata.issuer.length > 200) throw new DocumentFault('must have at most 200 characters with OIDC=true')
   const jwksUrl = oidc.jwksUrl ?? metadata.jwks_uri
   if (jwksUrl === undefined) throw new DocumentFault('has metadata without jwks_uri: name it in JWKS_URL')
   // Keys are public, so they may be on any host, of a content network for instance. Who could change them on the way could log

@@ -1,3 +1,7 @@
+import { createHash } from 'node:crypto'
+
+/** The longest subject. */
+const MAX_NAME_LENGTH = 256
 /** The longest `sub` and `sid` (OpenID Connect Core §2). */
 const MAX_ID_LENGTH = 255
 
@@ -20,9 +24,13 @@ export interface LoginIdentity {
   readonly idToken?: string
 }
 
-/** The name of a user, or of a session at the provider. Only both parts together are unique, and no issuer has a `#`. */
+/**
+ * The name of a user, which is the subject of sessions, or of a session at the provider. Only both parts together are unique.
+ * No issuer has a `#`, or a `?`, which a name has that would be longer than a subject may be.
+ */
 export function nameOf(issuer: string, id: string): string {
-  return `${issuer}#${id}`
+  const name = `${issuer}#${id}`
+  return name.length <= MAX_NAME_LENGTH ? name : `${issuer}?${createHash('sha256').update(id).digest('base64url')}`
 }
 
 /** Whether a value can be a `sub` or a `sid`. */

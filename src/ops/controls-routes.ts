@@ -24,7 +24,7 @@ type Rule = readonly [must: string, isValid: (value: unknown) => boolean]
 
 const RULES = {
   paused: ['true; DELETE lifts the pause', (value) => value === true],
-  subject: ['a string of 1 to 512 characters', (value) => typeof value === 'string' && isSubject(value)],
+  subject: ['a string of 1 to 256 characters', (value) => typeof value === 'string' && isSubject(value)],
   message: [
     `a string of 1 to ${MAX_CHARACTERS} characters, with no control characters and none that change the direction of writing`,
     isMessage,

@@ -7,10 +7,8 @@ import { USER_AGENT } from '../upstream/headers.ts'
 import { valueAt } from '../upstream/json-pointer.ts'
 import { codeOf } from '../upstream/no-response.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
-import { IDENTITY_TIMEOUT_MS, isSubject } from './session.ts'
+import { IDENTITY_TIMEOUT_MS, isSubject, MAX_CHARACTERS } from './session.ts'
 
-/** The longest subject that upstream may name. */
-const MAX_CHARACTERS = 256
 /** Strict: a replacement character could stand for the names of different users. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -109,5 +107,5 @@ function exactNumbers(this: unknown, _key: string, value: unknown, { source }: {
 
 function subjectOf(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value)
-  return typeof value === 'string' && isSubject(value) && Array.from(value).length <= MAX_CHARACTERS ? value : undefined
+  return typeof value === 'string' && isSubject(value) ? value : undefined
 }

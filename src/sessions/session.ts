@@ -11,8 +11,8 @@ const PAGE_TAG_LENGTH = 16
 const SECOND = 1000
 /** Time limit of the request for the subject; a login waits for it. */
 export const IDENTITY_TIMEOUT_MS = 3000
-/** The longest subject: an issuer and a `sub` of 255 characters (OpenID Connect Core §2). */
-const MAX_CHARACTERS = 512
+/** The longest subject. */
+export const MAX_CHARACTERS = 256
 
 /** The stored content of a session. It never leaves the server. Times are epoch ms. */
 export interface SessionRecord {
@@ -123,7 +123,7 @@ export function expiryOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | 
   return now >= idleEndsAt ? 'idle' : undefined
 }
 
-/** Whether a text can be the subject of a session: 1 to 512 characters of any kind. */
+/** Whether a text can be the subject of a session: 1 to 256 characters of any kind. */
 export function isSubject(text: string): boolean {
   // A lone surrogate has no form in UTF-8, so that different subjects would have the same hash.
   if (text === '' || text.length > 2 * MAX_CHARACTERS || !text.isWellFormed()) return false

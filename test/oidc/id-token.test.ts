@@ -90,12 +90,16 @@ await test('GET /auth/callback: an ID token that is not valid fails the login', 
   }
   t.notMatch(JSON.stringify(world.server.log), /secret\.example/)
   world.idToken = idToken
-  const { arrival } = await world.logIn('x'.repeat(255), {
+  const { arrival, browser } = await world.logIn('x'.repeat(255), {
     aud: ['test-client', 'other'],
     azp: 'test-client',
     exp: epoch(-20),
   })
   t.equal(arrival.url.search, '', 'the clocks may differ by half a minute')
+  const { subject } = await sessionState(browser, world.server.url)
+  t.match(subject, /^http:\/\/127\.0\.0\.1:\d+\?[\w-]{43}$/, 'no subject is longer than others may be')
+  t.equal((await world.postLogout(await world.logoutToken({ sub: 'x'.repeat(255) }))).status, 200)
+  t.notOk(await isLoggedIn(browser, world.server.url))
 })
 
 await test('GET /auth/callback: provider_unavailable without the keys, one request for them at a time, and a new key works', async (t) => {

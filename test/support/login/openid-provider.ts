@@ -95,7 +95,10 @@ const LIBRARY = {
     claims: () => ({ sub: accountId, name: `Name of ${accountId}`, email_verified: true }),
   }),
   // Its own would refuse loopback addresses.
-  fetch: (url: string, { dispatcher: _, ...options }: RequestInit & { dispatcher: unknown }) => fetch(url, options),
+  fetch: (url: string, options: RequestInit) => {
+    delete options.dispatcher
+    return fetch(url, options)
+  },
   features: {
     revocation: ON,
     devInteractions: OFF,

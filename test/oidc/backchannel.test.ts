@@ -69,14 +69,16 @@ await test('POST /auth/backchannel-logout: a replay after a new login leaves the
 await test('POST /auth/backchannel-logout: a login that is being made at that moment does not survive', async (t) => {
   const world = await oidcWorld(t)
   const { idToken } = world
-  for (const named of [{ sub: 'ada' }, { sid: 's1' }, { sub: 'ada', sid: 's1' }]) {
+  // Each with another user, so that no note of an earlier one counts.
+  const cases = [{ sub: 'ada' }, { sid: 's2' }, { sub: 'cleo', sid: 's3' }]
+  for (const [at, named] of cases.entries()) {
     // Its token is issued, and the logout comes before the login has read it.
     world.idToken = async (claims) => {
       const text = await idToken(claims)
       t.equal((await world.postLogout(await world.logoutToken(named))).status, 200)
       return text
     }
-    const { browser, arrival } = await world.logIn('ada', { sid: 's1' })
+    const { browser, arrival } = await world.logIn(['ada', 'bob', 'cleo'][at] ?? '', { sid: `s${at + 1}` })
     t.match(arrival.url.search, /auth_error=login_failed/, JSON.stringify(named))
     t.notOk(await isLoggedIn(browser, world.server.url))
   }

@@ -1,6 +1,8 @@
 import { test } from 'tap'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { another, watch } from '../support/login/oidc-sockets.ts'
 import { epoch, oidcWorld, type Claims } from '../support/login/oidc-world.ts'
-import { isLoggedIn } from '../support/login/token-endpoint.ts'
+import { isLoggedIn, startLogin, tokens } from '../support/login/token-endpoint.ts'
 import { testServer } from '../support/server/world.ts'
 
 await test('POST /auth/backchannel-logout ends the sessions that the token names, by sid, by sub, or by both', async (t) => {
@@ -95,4 +97,50 @@ await test('Without BACKCHANNEL_LOGOUT, or without OIDC, /auth/backchannel-logou
   const plain = await testServer(t, { ...world.settings, OIDC: '' })
   t.equal((await world.postLogout(await world.logoutToken({ sub: 'ada' }), plain)).status, 404)
   t.equal((await fetch(`${plain.url}/auth/logged-out`, { redirect: 'manual' })).status, 404)
+})
+
+await test('A logout at one instance closes the sockets of the session at another', async (t) => {
+  const world = await oidcWorld(t, { redis: true })
+  const other = await another(t, world)
+  for (const [sid, named] of [
+    ['s1', { sid: 's1' }],
+    ['s2', { sub: 'ada' }],
+  ] as const) {
+    const { browser } = await world.logIn('ada', { sid, iat: epoch(-5) })
+    const { closed } = await watch(browser, world, other)
+    t.equal((await world.postLogout(await world.logoutToken({ ...named, iat: epoch(-5) }))).status, 200)
+    t.match(await closed, [4401, { event: 'ended', reason: 'revoked' }])
+  }
+})
+
+await test('POST /auth/backchannel-logout: 503 while the store does not answer, and the same token ends the session later', async (t) => {
+  const world = await oidcWorld(t, { redis: true })
+  const other = await another(t, world)
+  const { browser } = await world.logIn('ada', { sid: 's1' })
+  const token = await world.logoutToken({ sid: 's1' })
+  world.redis?.process.kill('SIGSTOP')
+  const stopped = await world.postLogout(token)
+  t.match([stopped.status, stopped.headers.get('retry-after')], [503, /^\d+$/])
+  t.match(await stopped.json(), { code: 'session_store_unavailable' })
+  world.redis?.process.kill('SIGCONT')
+  const again = await world.postLogout(token, other)
+  t.equal(again.status, 200)
+  t.notOk(await isLoggedIn(browser, other.url))
+})
+
+await test('Sessions from before OIDC end when it is switched on, and those from before BACKCHANNEL_LOGOUT obey it', async (t) => {
+  const world = await oidcWorld(t, { redis: true, settings: { BACKCHANNEL_LOGOUT: '' } })
+  const { browser } = await world.logIn('ada', { sid: 's1' })
+  const on = await another(t, world, { BACKCHANNEL_LOGOUT: 'true' })
+  t.ok(await isLoggedIn(browser, on.url))
+  t.equal((await world.postLogout(await world.logoutToken({ sid: 's1' }), on)).status, 200)
+  t.notOk(await isLoggedIn(browser, world.server.url))
+
+  const before = await another(t, world, { OIDC: '', BACKCHANNEL_LOGOUT: '' })
+  world.endpoint.behaviour = tokens()
+  const early = new JarBrowser()
+  await (await startLogin({ browser: early, server: before })).finish()
+  t.ok(await isLoggedIn(early, before.url))
+  t.notOk(await isLoggedIn(early, on.url), 'nobody knows whose it is')
+  t.ok(await isLoggedIn(early, before.url), 'instances without the setting still know it')
 })

@@ -9,6 +9,8 @@ import { LogoutTokens } from './logout-tokens.ts'
 import { ProviderKeys } from './provider-keys.ts'
 import type { ProviderTraffic } from './provider-traffic.ts'
 
+/** A login waits for the keys, instead of for upstream's answer to whose it is. */
+const KEYS_TIMEOUT_MS = 3000
 /** Where browsers come back to from a logout at the provider. */
 export const LOGGED_OUT_PATH = '/auth/logged-out'
 
@@ -23,7 +25,7 @@ export class OpenId {
 
   constructor(config: Config['oauth'], oidc: OidcConfig, traffic: ProviderTraffic, registry: Registry) {
     const { jwksUrl = '', endSessionUrl } = oidc
-    const keys = new ProviderKeys(() => traffic.document('keys', jwksUrl))
+    const keys = new ProviderKeys(() => traffic.document('keys', jwksUrl, KEYS_TIMEOUT_MS))
     this.metrics = createOidcMetrics(registry)
     this.idTokens = new IdTokens(config.clientId, oidc, keys, this.metrics)
     this.logoutTokens = new LogoutTokens(config, keys)

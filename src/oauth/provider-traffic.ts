@@ -58,8 +58,8 @@ export class ProviderTraffic {
   }
 
   /** Fetches a public JSON object of the provider. It follows no redirect. @throws UnusableResponse; what undici throws */
-  document(request: ProviderRequest, url: string): Promise<Record<string, unknown>> {
-    const signal = AbortSignal.timeout(PROVIDER_TIMEOUT_MS)
+  document(request: ProviderRequest, url: string, timeoutMs: number): Promise<Record<string, unknown>> {
+    const signal = AbortSignal.timeout(timeoutMs)
     const options = { headers: { accept: 'application/json' }, redirect: 'manual', signal } as const
     return this.#ask(request, url, options, async (response) => {
       const { status } = response

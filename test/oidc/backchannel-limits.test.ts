@@ -63,6 +63,9 @@ await test('POST /auth/backchannel-logout: an address with ten false tokens in a
   t.ok(strangers.includes(429))
   t.ok(strangers.filter((status) => status === 400).length >= 10)
   t.equal((await post('192.0.2.2', valid)).status, 200, 'others are not concerned')
+  for (const odd of ['unknown', 'fe80::1%eth0', '::ffff:192.0.2.7', '_hidden']) {
+    t.equal((await post(odd, valid)).status, 200, odd)
+  }
   t.notOk([...(await burst('192.0.2.2'))].includes(429), 'an address of the provider may err more often')
   const late = await testServer(t, {
     ...world.settings,

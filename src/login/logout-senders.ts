@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { BlockList, isIPv6 } from 'node:net'
 import { MinuteCounts } from '../limits/minute-counts.ts'
 import { network } from '../limits/networks.ts'
 import { LOGOUT_SENDERS_KEY } from '../store/keys.ts'
@@ -73,9 +73,8 @@ export class LogoutSenders {
   }
 
   #isKnown(address: string): boolean {
-    // Behind a proxy it may be any text, or an address with a zone.
-    const [bare = ''] = address.split('%', 1)
-    if (isIP(bare) !== 0 && this.#listed.check(bare, isIPv6(bare) ? 'ipv6' : 'ipv4')) return true
+    // Any other text than an address, such as a proxy may send, is not listed.
+    if (this.#listed.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return true
     return (this.#known.get(idOf(address)) ?? 0) > Date.now()
   }
 

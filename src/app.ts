@@ -1,5 +1,6 @@
 import fastifyCookie from '@fastify/cookie'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { Registry } from 'prom-client'
 import type { Config } from './config/config.ts'
 import type { SecretFiles } from './config/secret-files.ts'
 import { flushBoundedLines } from './telemetry/bounded-lines.ts'
@@ -18,7 +19,7 @@ import { createServer } from './http/server.ts'
 import { registerStaticPages } from './http/static-pages.ts'
 import { openBudget } from './upstream/open-budget.ts'
 import { createRestClients } from './upstream/rest-clients.ts'
-import { Provider } from './oauth/provider.ts'
+import { Provider, type OpenIdOf } from './oauth/provider.ts'
 import type { ProviderObserver } from './oauth/provider-traffic.ts'
 import { Envelope, Sessions } from './sessions/index.ts'
 import type { Controls } from './controls/controls.ts'
@@ -85,7 +86,11 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const opening = new AbortController()
   if (budget !== undefined) server.addHook('onReady', () => budget.opened(opening.signal))
   const clients = createRestClients(config.upstream, budget)
-  const provider = new Provider(config.oauth, await providerObserver(config, metrics.provider, log))
+  const provider = new Provider(
+    config.oauth,
+    await providerObserver(config, metrics.provider, log),
+    await openIdOf(config.oauth, metrics.registry),
+  )
   metrics.provider.isCircuitOpen = () => provider.circuit.isOpen
   const envelope = new Envelope(config.secrets)
   // Sessions renew access tokens shortly before they expire: once for all instances, under a lock in the store.
@@ -105,6 +110,11 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     await scope.register(loginRoutes, login)
     await scope.register(sessionRoutes, login)
     await scope.register(callbackRoute, login)
+    const { openId } = provider
+    if (openId !== undefined && subjects?.logouts !== undefined) {
+      const { providerLogoutRoutes } = await import('./login/provider-logout-routes.ts')
+      await scope.register(providerLogoutRoutes, { ...login, openId, logouts: subjects.logouts, store })
+    }
   })
 
   const { http, upstream, idempotency, secrets } = config
@@ -148,7 +158,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       drain()
       opening.abort()
       await closeServer(server, waitMs)
-      await Promise.all([provider.close(), clients.close(), subjects?.identity.close(), controls?.shared.close()])
+      await Promise.all([provider.close(), clients.close(), subjects?.identity?.close(), controls?.shared.close()])
       await Promise.all([budget?.close(), traces.close()])
       flushBoundedLines(log)
     },
@@ -164,6 +174,14 @@ async function providerObserver(
   if (oauth.discovered.length === 0) return metrics
   const { watchForMoves } = await import('./oauth/moved-endpoints.ts')
   return { asked: (...asked) => metrics.asked(...asked), missing: watchForMoves(oauth, log) }
+}
+
+/** Nothing of OpenID Connect is loaded where it is off. */
+async function openIdOf(config: Config['oauth'], registry: Registry): Promise<OpenIdOf | undefined> {
+  const { oidc } = config
+  if (oidc === undefined) return undefined
+  const { OpenId } = await import('./oauth/open-id.ts')
+  return (traffic) => new OpenId(config, oidc, traffic, registry)
 }
 
 /** Nothing of the controls is loaded where operators have no token to change them. */

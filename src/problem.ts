@@ -106,6 +106,8 @@ export interface ProblemDetails {
   /** The request may have been executed, so the client must check before it repeats it. */
   readonly outcome?: 'unknown'
   readonly loginUrl?: string
+  /** The `error` of a protocol of OAuth (RFC 6749 §5.2), for a client that expects it. */
+  readonly oauthError?: string
   readonly retryAfterSeconds?: number
   /** Other response headers of this problem, by lower-case name. */
   readonly headers?: Readonly<Record<string, string>>
@@ -145,7 +147,7 @@ export class Problem extends Error {
 
   /** The `application/problem+json` body (RFC 9457 §3). */
   body(requestId: string): string {
-    const { errors, outcome, loginUrl } = this.details
+    const { errors, outcome, loginUrl, oauthError } = this.details
     return JSON.stringify({
       type: `/problems/${this.code}`,
       title: this.title,
@@ -156,6 +158,7 @@ export class Problem extends Error {
       errors,
       outcome,
       login_url: loginUrl,
+      error: oauthError,
     })
   }
 }

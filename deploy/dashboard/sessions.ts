@@ -113,6 +113,16 @@ export const SESSIONS: Row = {
       steps: { red: 2 },
       queries: [{ expr: 'count(count by (fingerprint) (bff_session_secrets_info{$of}))', legend: 'sets' }],
     }),
+    lines({
+      title: 'Secrets in files',
+      says: 'Settings whose file has a value that cannot be used: normally 0. In use: one each, and one more while a rotation is under way.',
+      see: 'runbook.md#bffsecretfilerefused',
+      unit: 'none',
+      queries: [
+        { expr: 'sum(bff_secret_file_refused{$of}) or vector(0)', legend: 'refused' },
+        { expr: 'count(count by (setting, fingerprint) (bff_secret_processes{$of})) or vector(0)', legend: 'in use' },
+      ],
+    }),
   ],
 }
 
@@ -170,6 +180,22 @@ export const LOGINS: Row = {
         {
           expr: '60 * sum by (by) (rate(bff_token_refreshes_held_back_total{$of}[$__rate_interval]))',
           legend: 'not tried, it has just failed: {{by}}',
+        },
+      ],
+    }),
+    lines({
+      title: 'OpenID Connect',
+      says: 'A minute, only with OIDC. Normal: ended. keys_away, store_away: users stay logged in here; false: a stranger, or clocks that differ.',
+      see: 'runbook.md#the-providers-logouts-fail',
+      unit: 'opm',
+      queries: [
+        {
+          expr: '60 * sum by (outcome) (rate(bff_backchannel_logouts_total{$of}[$__rate_interval])) or vector(0)',
+          legend: 'logout by the provider: {{outcome}}',
+        },
+        {
+          expr: '60 * sum by (why) (rate(bff_identity_claims_left_out_total{$of}[$__rate_interval])) or vector(0)',
+          legend: 'claim left out: {{why}}',
         },
       ],
     }),

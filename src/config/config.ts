@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Changeable } from './changing.ts'
 import { feedConfig } from './feed.ts'
 import { idempotencyConfig } from './idempotency.ts'
+import { oidcChecks } from './oidc.ts'
 import { DISCOVERED_ENDPOINTS, providerChecks, providerConfig } from './provider.ts'
 import { crossChecks, isProduction, settingWarnings, workerCount } from './setting-checks.ts'
 import { isOn, seconds, splitList } from './setting-formats.ts'
@@ -59,7 +60,7 @@ export function readConfig(
 /** Returns the settings that are valid, and adds to `problems` what is wrong by itself or together. */
 function checkedSettings(raw: Readonly<Record<string, string>>, problems: SettingProblem[]): Partial<Settings> {
   const settings = readSettings(raw, isProduction(raw['PUBLIC_URL']), problems)
-  problems.push(...crossChecks(settings, raw), ...providerChecks(raw))
+  problems.push(...crossChecks(settings, raw), ...providerChecks(raw), ...oidcChecks(raw))
   return settings
 }
 

@@ -1,6 +1,7 @@
 import { isInQuery, parseAuthorizationParams } from './authorization-params.ts'
 import { Changeable } from './changing.ts'
 import { parseClientKeys, type ClientKey } from './client-key.ts'
+import { oidcConfig, type oidcRules } from './oidc.ts'
 import { isOn } from './setting-formats.ts'
 import {
   flag,
@@ -56,7 +57,12 @@ export const providerRules = {
   ),
 } as const satisfies Record<string, SettingRule>
 
-type ProviderSettings = ValuesOf<typeof providerRules> & { readonly AUTH_URL: string; readonly CLIENT_ID: string }
+type ProviderSettings = ValuesOf<typeof providerRules> &
+  ValuesOf<typeof oidcRules> & {
+    readonly AUTH_URL: string
+    readonly CLIENT_ID: string
+    readonly MAX_SESSIONS_PER_SUBJECT: number
+  }
 
 /** How this client authenticates with the provider. */
 type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
@@ -94,6 +100,8 @@ export function providerConfig(settings: ProviderSettings, discovered = '') {
     discovery: isOn(settings.DISCOVERY) ? named : undefined,
     /** The endpoints that were discovered, in this process or in its supervisor. */
     discovered: discovered.split(',').filter((name): name is keyof NamedEndpoints => name in named),
+    /** Undefined unless logins are OpenID Connect. */
+    oidc: oidcConfig(settings),
   }
 }
 

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { isLoopbackHost, isPublicHost } from './hostname.ts'
 import { feedChecks } from './feed.ts'
 import { providerWarnings } from './provider.ts'
+import { isOn } from './setting-formats.ts'
 import { problemsWhere, type SettingProblem } from './setting-rule.ts'
 import { settingRules, type Settings } from './settings.ts'
 import { tracesChecks } from './traces.ts'
@@ -50,6 +51,7 @@ export function crossChecks(settings: Partial<Settings>, raw: Readonly<Record<st
 function identityChecks(settings: Partial<Settings>, raw: Readonly<Record<string, string>>): SettingProblem[] {
   const { MAX_SESSIONS_PER_SUBJECT: maxSessions = 0, LOG_SUBJECT } = settings
   const hasPointer = raw['IDENTITY_POINTER'] !== undefined
+  const hasOidc = isOn(raw['OIDC'] ?? '')
   if (raw['IDENTITY_PATH'] !== undefined) {
     return problemsWhere([['IDENTITY_POINTER', !hasPointer, 'is required with IDENTITY_PATH']])
   }
@@ -57,10 +59,14 @@ function identityChecks(settings: Partial<Settings>, raw: Readonly<Record<string
     ['IDENTITY_PATH', hasPointer, 'is required with IDENTITY_POINTER'],
     [
       'MAX_SESSIONS_PER_SUBJECT',
-      raw['MAX_SESSIONS_PER_SUBJECT'] !== undefined && maxSessions > 0,
-      'needs IDENTITY_PATH',
+      raw['MAX_SESSIONS_PER_SUBJECT'] !== undefined && maxSessions > 0 && !hasOidc,
+      'needs IDENTITY_PATH or OIDC',
     ],
-    ['LOG_SUBJECT', LOG_SUBJECT === 'plain', 'needs IDENTITY_PATH: without it no line has a subject'],
+    [
+      'LOG_SUBJECT',
+      LOG_SUBJECT === 'plain' && !hasOidc,
+      'needs IDENTITY_PATH or OIDC: without them no line has a subject',
+    ],
   ])
 }
 

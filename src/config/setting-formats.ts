@@ -72,6 +72,14 @@ export const settingFormats = {
     test: (value) => /^[\x21-\x7e]{32,1024}$/.test(value),
     must: '32 to 1024 printable ASCII characters without spaces',
   },
+  claims: {
+    test: areClaims,
+    must: 'up to 32 different names of claims, separated by commas, such as name,email',
+  },
+  addresses: {
+    test: (value) => everyPart(value, isAddressRange),
+    must: 'comma-separated addresses and CIDRs, of which none has all addresses (/0)',
+  },
   trustProxy: {
     test: (value) => value === 'none' || /^\d{1,2}$/.test(value) || everyPart(value, isAddressRange),
     must: 'none, a number of hops, or comma-separated addresses and CIDRs, of which none has all addresses (/0)',
@@ -149,6 +157,14 @@ function isUrl(value: string, schemes: readonly string[], test: (url: URL) => bo
 function areSecrets(value: string): boolean {
   const secrets = splitList(value)
   return new Set(secrets).size === secrets.length && secrets.every((part) => /^\S+$/.test(part) && isLong(part))
+}
+
+/** Some claims have URLs as names (OpenID Connect Core §5.1.2). */
+const CLAIM = /^[\w:/.~#@-]{1,128}$/
+
+function areClaims(value: string): boolean {
+  const names = splitList(value)
+  return names.length <= 32 && new Set(names).size === names.length && names.every((name) => CLAIM.test(name))
 }
 
 const isLong = (secret: string) => Buffer.byteLength(secret) >= 32

@@ -1,5 +1,6 @@
 import { feedRules } from './feed.ts'
 import { idempotencyRules } from './idempotency.ts'
+import { oidcRules } from './oidc.ts'
 import { providerRules } from './provider.ts'
 import { isOn, settingFormats } from './setting-formats.ts'
 import {
@@ -60,6 +61,7 @@ export const settingRules = {
   SERVICE_APP_ID: text('Application id sent upstream in APP_ID_HEADER (default: CLIENT_ID)', 'printable'),
   APP_ID_HEADER: textOr('Service-App-ID', 'headerName', 'Header that carries the application id upstream'),
   ...providerRules,
+  ...oidcRules,
   FRONTEND_URL: text('Origin the browser returns to after a login (default: PUBLIC_URL)', 'origin', 'https'),
   FRONTEND_ORIGINS: text(
     'Comma-separated origins that may call /api, /auth and /ws (default: FRONTEND_URL and PUBLIC_URL)',

@@ -1,3 +1,4 @@
+import { isOn } from './setting-formats.ts'
 import { SECRET_SETTINGS, settingRules } from './settings.ts'
 
 const SETTINGS: readonly string[] = Object.keys(settingRules)
@@ -46,6 +47,12 @@ const NEEDS: Readonly<Record<string, string>> = {
   FEED_: 'PUBLIC_FEED=shared',
   UPSTREAM_BUDGET_: 'UPSTREAM_BUDGET',
   STATIC_CSP: 'STATIC_DIR',
+  JWKS_URL: 'OIDC=true',
+  IDENTITY_CLAIMS: 'OIDC=true',
+  END_SESSION_URL: 'OIDC=true',
+  ID_TOKEN_HINT: 'OIDC=true',
+  BACKCHANNEL_FROM: 'BACKCHANNEL_LOGOUT=true',
+  BACKCHANNEL_WITHOUT_SID: 'BACKCHANNEL_LOGOUT=true',
 }
 /** The variables of OpenTelemetry for other signals than traces. They resemble those of traces, and are no mistakes. */
 const OTHER_SIGNALS = /^OTEL_.*(?:METRIC|LOG|BLRP)/
@@ -61,7 +68,8 @@ export function settingsWithoutEffect(raw: Readonly<Record<string, string>>): st
   const dependent = Object.entries(NEEDS).flatMap(([start, needs]) => {
     const [name = '', value] = needs.split('=')
     const set = SETTINGS.filter((setting) => setting.startsWith(start) && raw[setting] !== undefined)
-    const isMet = value === undefined ? raw[name] !== undefined : raw[name] === value
+    const isMet =
+      value === undefined ? raw[name] !== undefined : raw[name] === value || (value === 'true' && isOn(raw[name] ?? ''))
     return isMet || set.length === 0 ? [] : `${set.join(', ')}: no effect without ${needs}`
   })
   const proxies = Object.keys(raw).filter((name) => PROXY.test(name))

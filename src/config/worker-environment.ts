@@ -1,4 +1,5 @@
 import type { Config } from './config.ts'
+import { DISCOVERED } from './oidc.ts'
 import { DISCOVERED_ENDPOINTS } from './provider.ts'
 import { secretTexts, type SecretTexts } from './secrets.ts'
 import { FILED, SECRET_SETTINGS, SUPERVISED } from './settings.ts'
@@ -19,6 +20,9 @@ export function workerEnvironment(config: Config): Record<string, string> {
     [FILED]: config.hasSecretFiles ? 'true' : '',
     DISCOVERY: '',
     [DISCOVERED_ENDPOINTS]: oauth.discovered.join(','),
+    [DISCOVERED]: 'true',
+    JWKS_URL: oauth.oidc?.jwksUrl ?? '',
+    END_SESSION_URL: oauth.oidc?.endSessionUrl ?? '',
     AUTHORIZATION_URL: oauth.authorizationUrl,
     TOKEN_URL: oauth.tokenUrl,
     PAR_URL: oauth.parUrl ?? '',

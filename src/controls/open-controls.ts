@@ -28,7 +28,7 @@ export async function createControls({ sessions, subjects, ...deps }: OpenDepend
       if (found.is !== 'authorized') return undefined
       const { subject, accessToken } = found.session.record
       const asker = { id: randomUUID(), log: deps.log, consequence: 'the orders of a session stay paused' }
-      return subject ?? (await subjects.identity.ask(accessToken, asker))
+      return subject ?? (await subjects.identity?.ask(accessToken, asker))
     } catch (error) {
       deps.log.error({ err: error }, 'a session could not be identified')
       return undefined

@@ -82,7 +82,8 @@ async function exchange(callback: Callback, ticket: LoginTicket, replaced: Repla
   const { provider } = callback.deps
   const { transaction, cookie } = ticket
   try {
-    const outcome = await provider.exchange(callback.request.query.text, cookie.state, transaction.verifier)
+    const { verifier, nonce } = transaction
+    const outcome = await provider.exchange(callback.request.query.text, { state: cookie.state, verifier, nonce })
     switch (outcome.is) {
       case 'unavailable':
       case 'refused':

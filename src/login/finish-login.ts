@@ -11,6 +11,7 @@ import type { LoginCookie } from './login-cookies.ts'
 import type { LoginOutcome } from './login-record.ts'
 import type { LoginTicket } from './login-transactions.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
+import { nameOf } from '../oauth/login-identity.ts'
 
 /** This browser's sessions that a new one replaces: their ids by their store keys, undefined where not known. */
 export type ReplacedSessions = ReadonlyMap<string, string | undefined>
@@ -34,7 +35,11 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   const { flow, returnTo, attributed } = ticket.transaction
   if (grant.lifetimeGuessed) logFailure(request.log, 'the provider named no usable expires_in')
   warnOfNarrowScope(request.log, deps.config.scope, grant)
-  const subject = await deps.subjects?.identity.ask(grant.accessToken, request)
+  const { identity } = grant
+  const subject =
+    identity === undefined
+      ? await deps.subjects?.identity?.ask(grant.accessToken, request)
+      : nameOf(identity.iss, identity.sub)
   const finished = await makeSession(login, subject).catch((error: unknown) => {
     deps.sessions.revoke(grant)
     throw error
@@ -88,15 +93,17 @@ async function makeSession(
     scope: deps.config.scope,
     loginKey: ticket.key,
     ...(subject !== undefined && { subject }),
+    ...(grant.identity !== undefined && { oidc: grant.identity }),
   })
   const { endsAt } = record
   const id = newSessionId(request)
   const session = sessionKey(id)
   const requester = requesterOf(request)
   const { client } = requester
+  const { identity } = grant
   const userAgent = request.headers['user-agent']
   const enlisted =
-    subject === undefined ? undefined : await subjects?.enlist({ subject, id, endsAt, client, userAgent })
+    subject === undefined ? undefined : await subjects?.enlist({ subject, id, endsAt, client, userAgent, identity })
   const by = { requester, subjectTag: subject === undefined ? undefined : sessions.subjectTag(subject) }
   let cookieValue: string
   try {

@@ -20,6 +20,8 @@ export interface LoginTransaction {
   readonly attributed: boolean
   /** PKCE (RFC 7636 §4.1). */
   readonly verifier: string
+  /** Binds the ID token to this login (OpenID Connect Core §3.1.2.1); absent without OIDC. */
+  readonly nonce?: string
   /** Store keys of the sessions that this login replaces: they end when it succeeds. */
   readonly previous: readonly string[]
 }
@@ -58,15 +60,18 @@ export function keyOf({ state, secret }: LoginCookie): string {
 
 /** Encrypts a record, so that only the browser with the cookie can read it. */
 export function sealLogin(envelope: Envelope, cookie: LoginCookie, loginState: LoginState): string {
-  return envelope.seal(keyOf(cookie), secretOf(cookie), JSON.stringify(loginState))
+  // An instance of version 2 would exchange the code without a look at the nonce.
+  const hasNonce = loginState.is === 'pending' && loginState.nonce !== undefined
+  return envelope.seal(keyOf(cookie), secretOf(cookie, hasNonce), JSON.stringify(loginState))
 }
 
 /** Decrypts a record; undefined if that is not possible here, for example because another instance has newer secrets. */
 export function openLogin(envelope: Envelope, cookie: LoginCookie, text: string): LoginState | undefined {
-  const opened = envelope.open(keyOf(cookie), secretOf(cookie), text)
+  const key = keyOf(cookie)
+  const opened = envelope.open(key, secretOf(cookie), text) ?? envelope.open(key, secretOf(cookie, true), text)
   return opened === undefined ? undefined : (JSON.parse(opened) as LoginState)
 }
 
-function secretOf({ state, secret }: LoginCookie): string {
-  return `${state}.${secret}`
+function secretOf({ state, secret }: LoginCookie, hasNonce = false): string {
+  return `${state}.${secret}${hasNonce ? '.nonce' : ''}`
 }

@@ -27,6 +27,16 @@ export interface LoginTicket {
   readonly sealed: string
 }
 
+/** How a login starts. */
+interface StartOptions {
+  readonly flow: Flow
+  readonly returnTo: string
+  readonly attributed: boolean
+  /** Store key of the session of the request, if any. */
+  readonly sessionKey: string | undefined
+  readonly hasNonce: boolean
+}
+
 /** The result of {@link LoginTransactions.consume}. */
 export type Consumption =
   | { readonly is: 'fresh'; readonly ticket: LoginTicket }
@@ -61,20 +71,20 @@ export class LoginTransactions {
 
   /**
    * Starts a login. `stale` are the names of cookies to delete, so that a browser has ten at most.
-   * @param options `sessionKey`: store key of the session of the request, if any
    * @throws StoreUnavailable
    */
   async start(
     cookieHeader: string | undefined,
-    options: { flow: Flow; returnTo: string; attributed: boolean; sessionKey: string | undefined },
+    options: StartOptions,
   ): Promise<{ ticket: LoginTicket; stale: string[] }> {
-    const { flow, returnTo, attributed, sessionKey } = options
+    const { flow, returnTo, attributed, sessionKey, hasNonce } = options
     const earlier = await browserLogins(this.#cookies.read(cookieHeader), this.#store, this.#envelope)
     const transaction: LoginTransaction = {
       flow,
       returnTo,
       attributed,
       verifier: randomBytes(32).toString('base64url'),
+      ...(hasNonce && { nonce: randomBytes(32).toString('base64url') }),
       previous: previousSessions(sessionKey, earlier),
     }
     const cookie = this.#cookies.create()

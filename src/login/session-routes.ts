@@ -12,7 +12,7 @@ import { START_WINDOW_SECONDS } from '../limits/start-limit.ts'
 
 /** `GET` and `POST /auth/session`, `POST /auth/logout` and `/auth/sessions`: what pages ask about their session and do with it. */
 export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
-  const { guard, sessions, controls, publicUrl } = deps
+  const { guard, sessions, controls, provider, publicUrl } = deps
   guard.addPreflight(fastify, '/auth/session', ['GET', 'POST'])
   guard.addPreflight(fastify, '/auth/logout', ['POST'])
   // A logout needs no body. Without this, a body that cannot be parsed would keep the user logged in.
@@ -43,11 +43,13 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
   fastify.post<{ Querystring: RawQuery }>('/auth/logout', async (request, reply) => {
     guard.requireScript(request)
     const isEverywhere = asks(request, 'everywhere')
+    const atProvider = asks(request, 'provider')
     // The other sessions first: after a failure this one is left, with which the page can try again.
     const knowsSubject = isEverywhere && (await endOthers(deps, request))
-    await logOut(deps, request, reply)
+    const idToken = await logOut(deps, request, reply)
     if (isEverywhere && !knowsSubject) throw new Problem('subject_unknown')
-    return reply.code(204).send()
+    const logoutUrl = atProvider ? provider.openId?.endSessionUrl(idToken) : undefined
+    return logoutUrl === undefined ? reply.code(204).send() : { logout_url: logoutUrl.href }
   })
 
   ownSessionRoutes(fastify, deps)
@@ -103,10 +105,15 @@ async function endOthers({ sessions, subjects }: LoginDependencies, request: Fas
 /**
  * Ends every session of this browser, including sessions whose cookie a later login has overwritten, and removes its
  * finished logins and the cookies of its failed ones.
+ * @returns the ID token of the session, for a logout at the provider
  * @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited, after the sessions of
  * this browser's logins have ended
  */
-async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function logOut(
+  deps: LoginDependencies,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<string | undefined> {
   const { transactions, sessions } = deps
   const { cookie } = sessions
   const { cookie: cookies } = request.headers
@@ -129,13 +136,17 @@ async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: F
     // The cookie was signed with a secret that has been removed since; the session ends all the same.
     else await sessions.end(session, 'logout', { requester })
   }
+  let idToken: string | undefined
   for (const { id, isAuthentic } of toEnd.values()) {
     const record = await sessions.endById(id, 'logout', isAuthentic, requester)
     // Without a record, the session was gone already or could not be decrypted; it has ended in either case.
+    // The first is that of the session cookie.
+    idToken ??= record?.oidc?.idToken
     if (record !== undefined) await transactions.forget([record.loginKey])
   }
   await transactions.forget(logins.flatMap(({ key }) => key ?? []))
   for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
   if (meant.length > 0) reply.setCookie(cookie.name, '', cookie.attributes(0))
   if (isOverLimit) throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })
+  return idToken
 }

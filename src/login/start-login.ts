@@ -42,6 +42,7 @@ export async function startLogin(start: LoginStart): Promise<FastifyReply> {
     returnTo,
     attributed: signup?.isComplete ?? false,
     sessionKey: sessions.cookie.key(cookies),
+    hasNonce: provider.openId !== undefined,
   }
   const started = await transactions.start(cookies, options).catch((error: unknown) => {
     if (!(error instanceof StoreUnavailable)) throw error
@@ -53,8 +54,8 @@ export async function startLogin(start: LoginStart): Promise<FastifyReply> {
 
   const { ticket, stale } = started
   const { name, value, state } = ticket.cookie
-  const { verifier } = ticket.transaction
-  const authorization = await provider.authorizationUrl({ state, verifier, signup: signup?.values })
+  const { verifier, nonce } = ticket.transaction
+  const authorization = await provider.authorizationUrl({ state, verifier, nonce, signup: signup?.values })
   if (authorization.is !== 'ready') {
     // Best effort: the record expires in any case.
     await transactions.forget([ticket.key]).catch(() => undefined)

@@ -18,6 +18,8 @@ const ANY_LIFETIME_SECONDS = 60
 export interface AuthorizationRequest {
   readonly state: string
   readonly verifier: string
+  /** Binds the ID token to this login, with OpenID Connect. */
+  readonly nonce?: string | undefined
   /** The partner's parameters; undefined unless this is a sign-up, empty if it has no partner. */
   readonly signup: Readonly<Record<string, string>> | undefined
 }
@@ -56,7 +58,7 @@ export class AuthorizationRequests {
     }
   }
 
-  async #parameters({ state, verifier, signup }: AuthorizationRequest): Promise<URLSearchParams> {
+  async #parameters({ state, verifier, nonce, signup }: AuthorizationRequest): Promise<URLSearchParams> {
     const { clientId, redirectUri, scope, legacyAppId, authorizationParams } = this.#config
     const parameters = new URLSearchParams({
       response_type: 'code',
@@ -66,6 +68,7 @@ export class AuthorizationRequests {
       state,
       code_challenge: await client.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
+      ...(nonce === undefined ? {} : { nonce }),
       ...(legacyAppId === undefined ? {} : { app_id: legacyAppId }),
       ...(signup === undefined ? {} : { prompt: 'registration', ...signup }),
     })

@@ -9,7 +9,9 @@ const SETTINGS = {
   token_endpoint: ['TOKEN_URL', 'tokenUrl'],
   pushed_authorization_request_endpoint: ['PAR_URL', 'parUrl'],
   revocation_endpoint: ['REVOCATION_URL', 'revocationUrl'],
-} as const satisfies Record<string, readonly [setting: string, name: keyof NamedEndpoints]>
+  // Its setting is looked at where OpenID Connect is on.
+  end_session_endpoint: ['END_SESSION_URL'],
+} as const satisfies Record<string, readonly [setting: string, name?: keyof NamedEndpoints]>
 
 /** A complete configuration of the provider. `warnings` are for the operator. */
 export interface DiscoveredProvider {
@@ -65,6 +67,7 @@ export function endpointsOf(metadata: ServerMetadata, config: ProviderConfig): D
     revocationUrl: read('revocation_endpoint'),
     discovery: undefined,
     discovered: [],
+    oidc: oidcOf(metadata, config),
   }
   const names = ['authorizationUrl', 'tokenUrl', 'parUrl', 'revocationUrl'] as const
   const discovered = names.filter((name) => config.discovery?.[name] === undefined && provider[name] !== undefined)
@@ -78,8 +81,8 @@ export function endpointsOf(metadata: ServerMetadata, config: ProviderConfig): D
 
 /** An endpoint as the settings or else the metadata name it. */
 function endpointOf(endpoint: Endpoint, metadata: ServerMetadata, config: ProviderConfig): string | undefined {
-  const [setting, name] = SETTINGS[endpoint]
-  const named = config.discovery?.[name]
+  const [setting, name]: readonly [string, (keyof NamedEndpoints)?] = SETTINGS[endpoint]
+  const named = name === undefined ? undefined : config.discovery?.[name]
   if (named !== undefined) return named
   const url: unknown = metadata[endpoint]
   if (url === undefined || url === null) return undefined
@@ -93,6 +96,24 @@ function endpointOf(endpoint: Endpoint, metadata: ServerMetadata, config: Provid
   throw new DocumentFault(
     `has metadata whose ${endpoint} is on another host (${origin}): if it is right, name it in ${setting}`,
   )
+}
+
+/** What the metadata add to the settings of OpenID Connect (Discovery §3, RP-Initiated Logout §2.1). */
+function oidcOf(metadata: ServerMetadata, config: ProviderConfig): ProviderConfig['oidc'] {
+  const { oidc, issuer } = config
+  if (oidc === undefined) return undefined
+  // It is the beginning of every subject, which has a limit.
+  if (metadata.issuer.length > 200) throw new DocumentFault('must have at most 200 characters with OIDC=true')
+  const jwksUrl = oidc.jwksUrl ?? metadata.jwks_uri
+  if (jwksUrl === undefined) throw new DocumentFault('has metadata without jwks_uri: name it in JWKS_URL')
+  // Keys are public, so they may be on any host, of a content network for instance. Who could change them on the way could log
+  // in as anybody.
+  const isSafe = typeof jwksUrl === 'string' && settingFormats.endpoint.test(jwksUrl)
+  if (!isSafe || (!/^https:/i.test(jwksUrl) && /^https:/i.test(issuer))) {
+    throw new DocumentFault('has metadata whose jwks_uri is not an https address: name it in JWKS_URL')
+  }
+  const endSessionUrl = oidc.endSessionUrl ?? endpointOf('end_session_endpoint', metadata, config)
+  return { ...oidc, jwksUrl, endSessionUrl }
 }
 
 function authenticationWarnings(metadata: ServerMetadata, { clientAuth, clientKeys }: ProviderConfig): string[] {

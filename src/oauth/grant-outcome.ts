@@ -1,4 +1,5 @@
 import * as client from 'openid-client'
+import type { LoginIdentity } from './login-identity.ts'
 import { UnusableResponse } from './provider-response.ts'
 
 /** Characters that fit into a header. A token with any other could never be used. */
@@ -13,6 +14,8 @@ export interface TokenGrant {
   readonly scope?: string
   /** The provider named no usable lifetime, so `expiresAt` is based on TOKEN_FALLBACK_SECONDS. */
   readonly lifetimeGuessed: boolean
+  /** Whose tokens they are; only at a login with OpenID Connect. */
+  readonly identity?: LoginIdentity
 }
 
 /** The outcome of a request to the token endpoint. */
@@ -119,6 +122,8 @@ export function translate(error: unknown): FailedOutcome {
       if (busyForMs !== undefined) return { is: 'unavailable', code: 'try_later', cause: error, busyForMs }
       return failed('provider_unavailable', error)
     }
+    // Its cause may quote the ID token.
+    if (code === 'OAUTH_PARSE_ERROR') return failed('login_failed', new Error(error.message))
     const isTimeout = code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT'
     return failed(isTimeout ? 'provider_unavailable' : 'login_failed', error)
   }

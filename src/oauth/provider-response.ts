@@ -53,14 +53,15 @@ export async function readProviderResponse(response: RawResponse): Promise<Provi
 /**
  * Reads a token endpoint's response (docs/upstream.md, Token endpoint) and normalizes it for openid-client: only the
  * members that the server uses, with a lifetime that is a number or missing.
+ * @param withIdToken whether the ID token is one of them; openid-client validates whatever ID token it gets
  * @throws UnusableResponse as {@link readProviderResponse}, and on any body that is not a JSON object
  */
-export async function readTokenResponse(response: RawResponse): Promise<Response> {
+export async function readTokenResponse(response: RawResponse, withIdToken = false): Promise<Response> {
   const read = await readProviderResponse(response)
   if (read.is === 'refusal') return read.refusal
   const { status, body } = read
   if (body === undefined) throw new UnusableResponse(`status ${status}, not a JSON object`, status)
-  const { access_token, token_type, scope, expires_in, refresh_token } = body
+  const { access_token, token_type, scope, expires_in, refresh_token, id_token } = body
   return Response.json(
     {
       access_token,
@@ -69,6 +70,7 @@ export async function readTokenResponse(response: RawResponse): Promise<Response
       // Some providers print an empty one for none.
       refresh_token: refresh_token === null || refresh_token === '' ? undefined : refresh_token,
       scope: readScope(scope),
+      id_token: withIdToken ? id_token : undefined,
     },
     { status },
   )

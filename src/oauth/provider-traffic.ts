@@ -1,10 +1,11 @@
 import * as client from 'openid-client'
-import { Agent, fetch as undiciFetch } from 'undici'
+import { Agent, fetch as undiciFetch, type RequestInit } from 'undici'
 import type { ProviderConfig } from '../config/provider.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { activeSpan, destinationOf } from '../telemetry/traces/span.ts'
 import { clientAuthentication } from './client-authentication.ts'
-import { UnusableResponse, type RawResponse } from './provider-response.ts'
+import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
+import { boundedText, parsedObject, UnusableResponse, type RawResponse } from './provider-response.ts'
 
 /** Timeout of a request to the provider, including the response body. */
 export const PROVIDER_TIMEOUT_MS = 9_000
@@ -16,7 +17,7 @@ const MIN_SECRET = 8
 const KIND = 'oauth.request'
 
 /** The kind of a request to the provider; a metrics label. */
-type ProviderRequest = 'push' | 'exchange' | 'refresh' | 'revoke'
+type ProviderRequest = 'push' | 'exchange' | 'refresh' | 'revoke' | 'keys'
 
 /** A metrics label. `busy`: a 429; `refused`: any other 4xx; `failed`: a 5xx, a redirect or an unusable body. */
 type ProviderOutcome = 'ok' | 'refused' | 'busy' | 'failed' | 'timeout' | 'unreachable' | 'no_descriptor'
@@ -50,15 +51,31 @@ export class ProviderTraffic {
 
   /** The client for one kind of request, which is counted under this name. It follows no redirect. */
   clientFor(request: ProviderRequest, read: ResponseReader, timeoutMs = PROVIDER_TIMEOUT_MS): client.Configuration {
-    const { clientId, authorizationUrl, tokenUrl, parUrl, revocationUrl } = this.#config
+    const { clientId, authorizationUrl, tokenUrl, parUrl, revocationUrl, oidc } = this.#config
     const configuration = new client.Configuration(metadataOf(this.#config), clientId, undefined, this.#authentication)
     configuration.timeout = timeoutMs / 1000
-    if ([authorizationUrl, tokenUrl, parUrl, revocationUrl].some((url) => url !== undefined && isInsecure(url))) {
+    if (
+      [authorizationUrl, tokenUrl, parUrl, revocationUrl, oidc?.endSessionUrl].some(
+        (url) => url !== undefined && isInsecure(url),
+      )
+    ) {
       // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out; settings allow http outside production
       client.allowInsecureRequests(configuration)
     }
     configuration[client.customFetch] = this.#fetchFor(request, read)
     return configuration
+  }
+
+  /** Fetches a public JSON object of the provider. It follows no redirect. @throws UnusableResponse; what undici throws */
+  document(request: ProviderRequest, url: string, timeoutMs: number): Promise<Record<string, unknown>> {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const options = { headers: { accept: 'application/json' }, redirect: 'manual', signal } as const
+    return this.#ask(request, url, options, async (response) => {
+      const { status } = response
+      const document = parsedObject(await boundedText(response))
+      if (status === 200 && document !== undefined) return document
+      throw new UnusableResponse(`status ${status}, ${document === undefined ? 'not ' : ''}a JSON object`, status)
+    })
   }
 
   /** Closes all connections, including those in use. */
@@ -74,29 +91,41 @@ export class ProviderTraffic {
   }
 
   #fetchFor(request: ProviderRequest, read: ResponseReader): client.CustomFetch {
-    return async (url, options: object) => {
-      const sentAt = performance.now()
-      // Without its query, which an endpoint may have.
-      const { pathname, origin } = new URL(url)
-      const call = { method: 'POST', template: pathname, to: destinationOf(origin), attributes: { [KIND]: request } }
-      const span = activeSpan().call(call)
-      let outcome: ProviderOutcome = 'failed'
-      let status: number | undefined
-      try {
-        // Node's own fetch does not accept a dispatcher of another undici version.
-        const response = await undiciFetch(url, { ...options, dispatcher: this.#agent })
-        outcome = outcomeOf(response)
-        const { headers, body } = response
-        status = response.status
-        if (status === 404) this.#observer?.missing?.(url)
-        return await read({ status, headers, body, secrets: this.#secretsOf(options) })
-      } catch (error) {
-        outcome = failureOf(error)
-        throw error
-      } finally {
-        span.end({ status, error: outcome === 'ok' || outcome === 'refused' ? undefined : outcome })
-        this.#observer?.asked(request, outcome, (performance.now() - sentAt) / 1000)
-      }
+    return (url, options: object) => this.#ask(request, url, options, read)
+  }
+
+  async #ask<Result>(
+    request: ProviderRequest,
+    url: string,
+    options: RequestInit,
+    read: (response: RawResponse) => Promise<Result>,
+  ): Promise<Result> {
+    const sentAt = performance.now()
+    // Without its query, which an endpoint may have.
+    const { pathname, origin } = new URL(url)
+    const { method = 'GET' } = options
+    const span = activeSpan().call({
+      method,
+      template: pathname,
+      to: destinationOf(origin),
+      attributes: { [KIND]: request },
+    })
+    let outcome: ProviderOutcome = 'failed'
+    let status: number | undefined
+    try {
+      // Node's own fetch does not accept a dispatcher of another undici version.
+      const response = await undiciFetch(url, { ...options, dispatcher: this.#agent })
+      outcome = outcomeOf(response)
+      const { headers, body } = response
+      status = response.status
+      if (status === 404) this.#observer?.missing?.(url)
+      return await read({ status, headers, body, secrets: this.#secretsOf(options) })
+    } catch (error) {
+      outcome = failureOf(error)
+      throw error
+    } finally {
+      span.end({ status, error: outcome === 'ok' || outcome === 'refused' ? undefined : outcome })
+      this.#observer?.asked(request, outcome, (performance.now() - sentAt) / 1000)
     }
   }
 }
@@ -107,7 +136,7 @@ export function isInsecure(url: string): boolean {
 }
 
 function metadataOf(config: ProviderConfig): client.ServerMetadata {
-  const { issuer, issuerRequired, authorizationUrl, tokenUrl, parUrl, revocationUrl } = config
+  const { issuer, issuerRequired, authorizationUrl, tokenUrl, parUrl, revocationUrl, oidc } = config
   return {
     issuer,
     authorization_endpoint: authorizationUrl,
@@ -115,6 +144,9 @@ function metadataOf(config: ProviderConfig): client.ServerMetadata {
     authorization_response_iss_parameter_supported: issuerRequired,
     ...(parUrl === undefined ? {} : { pushed_authorization_request_endpoint: parUrl }),
     ...(revocationUrl === undefined ? {} : { revocation_endpoint: revocationUrl }),
+    ...(oidc?.endSessionUrl === undefined ? {} : { end_session_endpoint: oidc.endSessionUrl }),
+    // The provider may use any of them, whatever its metadata say: openid-client would expect RS256 alone.
+    ...(oidc === undefined ? {} : { id_token_signing_alg_values_supported: SIGNATURE_ALGORITHMS }),
   }
 }
 

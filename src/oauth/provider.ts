@@ -8,7 +8,9 @@ import {
 } from './authorization-requests.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { granted, type GrantOutcome, translate } from './grant-outcome.ts'
-import { readTokenResponse } from './provider-response.ts'
+import type { AcceptedTokens } from './id-tokens.ts'
+import type { OpenId } from './open-id.ts'
+import { readTokenResponse, type RawResponse } from './provider-response.ts'
 import { ProviderTraffic, type ProviderObserver } from './provider-traffic.ts'
 import { Revocations, type RevocationFailure, type RevokedTokens } from './revocations.ts'
 
@@ -17,6 +19,17 @@ const MAX_REFRESHES = 64
 
 /** The outcome of a refresh. `skipped`: nothing was sent, because the provider has failed recently or is busy. */
 export type RefreshOutcome = GrantOutcome | { readonly is: 'skipped'; readonly retryAfterMs: number }
+
+/** What a code is exchanged with, beside the callback. */
+export interface ExchangeProofs {
+  readonly state: string
+  readonly verifier: string
+  /** That of the authorization request, with OpenID Connect. */
+  readonly nonce: string | undefined
+}
+
+/** Makes the part of a provider that only OpenID Connect needs. */
+export type OpenIdOf = (traffic: ProviderTraffic) => OpenId
 
 /** Client of the OAuth 2.0 provider (docs/upstream.md, The provider), built on openid-client. */
 export class Provider {
@@ -29,12 +42,17 @@ export class Provider {
   readonly #authorizations: AuthorizationRequests
   readonly #revocations: Revocations
 
-  constructor(config: Config['oauth'], observer?: ProviderObserver) {
+  /** Undefined unless logins are OpenID Connect. */
+  readonly openId: OpenId | undefined
+
+  constructor(config: Config['oauth'], observer?: ProviderObserver, openIdOf?: OpenIdOf) {
     const traffic = new ProviderTraffic(config, observer)
     this.#config = config
     this.#traffic = traffic
-    this.#exchanger = traffic.clientFor('exchange', readTokenResponse)
-    this.#refresher = traffic.clientFor('refresh', readTokenResponse)
+    this.openId = openIdOf?.(traffic)
+    const read = (response: RawResponse) => readTokenResponse(response, openIdOf !== undefined)
+    this.#exchanger = traffic.clientFor('exchange', read)
+    this.#refresher = traffic.clientFor('refresh', read)
     this.#authorizations = new AuthorizationRequests(config, traffic)
     this.#revocations = new Revocations(config, traffic)
   }
@@ -45,30 +63,43 @@ export class Provider {
   }
 
   /** Exchanges the code of a callback for tokens (RFC 6749 §4.1.3). Never retried: a code can be used only once. */
-  async exchange(callbackQuery: string, state: string, verifier: string): Promise<GrantOutcome> {
+  async exchange(callbackQuery: string, { state, verifier, nonce }: ExchangeProofs): Promise<GrantOutcome> {
+    if (this.openId !== undefined && nonce === undefined) {
+      // It was started before OIDC was switched on.
+      return { is: 'refused', code: 'login_failed', cause: new Error('the login was started without a nonce') }
+    }
     const callback = new URL(`${this.#config.redirectUri}?${callbackQuery}`)
     // openid-client takes an empty iss for a missing one.
     if (callback.searchParams.get('iss') === '') {
       return { is: 'refused', code: 'login_failed', cause: new Error('the iss of the callback is empty') }
     }
     this.#normalizeIssuer(callback.searchParams)
-    const outcome = await this.#grant(() =>
-      client.authorizationCodeGrant(this.#exchanger, callback, {
+    const expectedNonce = this.openId === undefined ? undefined : nonce
+    let tokens: AcceptedTokens | undefined
+    const outcome = await this.#grant(async () => {
+      return (tokens = await client.authorizationCodeGrant(this.#exchanger, callback, {
         pkceCodeVerifier: verifier,
         expectedState: state,
-      }),
-    )
+        ...(expectedNonce !== undefined && { expectedNonce }),
+      }))
+    })
     if (outcome.is === 'granted') this.circuit.succeed()
-    return outcome
+    if (outcome.is !== 'granted' || this.openId === undefined || tokens === undefined) return outcome
+    const identified = await this.openId.idTokens.identify(tokens)
+    if (identified.is === 'known') return { ...outcome, grant: { ...outcome.grant, identity: identified.identity } }
+    // Nobody will use them.
+    void this.revoke(outcome.grant)
+    return identified
   }
 
   /**
    * Exchanges a refresh token for new tokens (RFC 6749 §6). While the provider is failing, refreshes are blocked; code
    * exchanges are not, because a code that is not exchanged now is lost.
+   * @param sub the user of the session, with OpenID Connect: an ID token that comes with the new tokens must name the same
    */
-  async refresh(refreshToken: string): Promise<RefreshOutcome> {
+  async refresh(refreshToken: string, sub?: string): Promise<RefreshOutcome> {
     const outcome = await this.circuit.run(
-      () => this.#grant(() => client.refreshTokenGrant(this.#refresher, refreshToken)),
+      () => this.#refreshed(refreshToken, sub),
       // `invalid_grant` concerns only this token and shows that the provider works. Other failures would hit any token.
       (outcome) => outcome.is !== 'granted' && outcome.code !== 'invalid_grant',
     )
@@ -87,6 +118,19 @@ export class Provider {
   async close(): Promise<void> {
     await this.#revocations.finished()
     await this.#traffic.close()
+  }
+
+  async #refreshed(refreshToken: string, sub: string | undefined): Promise<GrantOutcome> {
+    let tokens: AcceptedTokens | undefined
+    const outcome = await this.#grant(
+      async () => (tokens = await client.refreshTokenGrant(this.#refresher, refreshToken)),
+    )
+    // openid-client has checked its issuer. Its signature is that of the connection (OpenID Connect Core §3.1.3.7, item 6).
+    const claims = this.openId === undefined ? undefined : tokens?.claims()
+    if (outcome.is !== 'granted' || claims === undefined || claims.sub === sub) return outcome
+    // The session cannot go on with the tokens of another user, and its own are used up.
+    void this.revoke(outcome.grant)
+    return { is: 'refused', code: 'invalid_grant', cause: new Error('the ID token of a refresh names another user') }
   }
 
   /** openid-client compares exactly, so an `iss` that differs from AUTH_URL by a final slash takes its form. */

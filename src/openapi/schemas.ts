@@ -24,6 +24,7 @@ const OWN: Readonly<Record<string, Json>> = {
       },
       outcome: { const: 'unknown', description: 'The call may have been executed: look before you repeat it' },
       login_url: { type: 'string', format: 'uri', description: 'With login_required and session_expired' },
+      error: { const: 'invalid_request', description: 'On /auth/backchannel-logout: the error of OAuth' },
     },
   },
   Session: { oneOf: [ref('NoSession'), ref('ActiveSession')] },
@@ -43,6 +44,11 @@ const OWN: Readonly<Record<string, Json>> = {
       idle_expires_at: { type: 'integer', description: 'When it ends unless it is used' },
       scope: TEXT,
       subject: { ...TEXT, description: 'Whose session it is, where this server has learned it' },
+      claims: {
+        type: 'object',
+        description: 'What the ID token says of the user, with IDENTITY_CLAIMS',
+        additionalProperties: { type: ['string', 'number', 'boolean'] },
+      },
       notice: ref('Notice'),
       other_sessions: {
         type: 'integer',
@@ -67,6 +73,11 @@ const OWN: Readonly<Record<string, Json>> = {
       current: { type: 'boolean', description: 'It is the session of this request' },
       device: { ...TEXT, maxLength: 64, description: 'The browser and the system, as the browser named them' },
     },
+  },
+  ProviderLogout: {
+    type: 'object',
+    required: ['logout_url'],
+    properties: { logout_url: { type: 'string', format: 'uri', description: 'The page goes there' } },
   },
   Notice: {
     type: 'object',

@@ -29,8 +29,10 @@ export async function discoverOrExit(config: Config, log: Logger, ops: OpsPort):
       case 'found': {
         const { provider, warnings } = discovery
         for (const warning of warnings) log.warn(warning)
-        const { authorizationUrl, tokenUrl, parUrl, revocationUrl, issuerRequired } = provider
-        log.info({ issuer, authorizationUrl, tokenUrl, parUrl, revocationUrl, issuerRequired }, 'provider discovered')
+        const { authorizationUrl, tokenUrl, parUrl, revocationUrl, issuerRequired, oidc } = provider
+        const { jwksUrl, endSessionUrl } = oidc ?? {}
+        const endpoints = { authorizationUrl, tokenUrl, parUrl, revocationUrl, jwksUrl, endSessionUrl }
+        log.info({ issuer, ...endpoints, issuerRequired }, 'provider discovered')
         for (const signal of SIGNALS) process.off(signal, stop)
         return { ...config, oauth: { ...config.oauth, ...provider } }
       }

@@ -22,6 +22,7 @@ export type { CausedEnd } from './repository.ts'
 export { IDENTITY_TIMEOUT_MS, isSubject, recordOf, refusalSource, sharerOf } from './session.ts'
 export type { Session, SessionRecord, SessionState } from './session.ts'
 export { createSigner, type CookieSigner, type SessionCookie } from './session-cookie.ts'
+export type { ProviderLogouts } from './provider-logouts.ts'
 export type { SessionLookup } from './session-reader.ts'
 export { newSessionId, saveNewSession } from './session-writer.ts'
 export type { SubjectsOwn } from './own-sessions.ts'
@@ -62,7 +63,7 @@ export class Sessions {
   readonly #tokens: AccessTokens
 
   constructor(
-    config: Pick<Config, 'cookies' | 'secrets' | 'session' | 'logsPlainSubjects'>,
+    config: Pick<Config, 'cookies' | 'secrets' | 'session' | 'logsPlainSubjects' | 'oauth'>,
     deps: SessionDependencies,
   ) {
     const { store, metrics, log } = deps
@@ -70,6 +71,7 @@ export class Sessions {
     this.#repository = new SessionRepository(store, deps.envelope, config.session, {
       secrets: config.secrets,
       logsPlainSubjects: config.logsPlainSubjects,
+      needsIdentity: config.oauth.oidc !== undefined,
     })
     this.#reader = new SessionReader(this.cookie, this.#repository, store)
     this.#watcher = new SessionWatcher(this.#repository, this.#reader, store, {
@@ -182,14 +184,14 @@ export class Sessions {
     return this.#repository.subjectTag(subject)
   }
 
-  /** Creates the parts that only sessions with a subject need. Without IDENTITY_PATH, none of them is loaded. */
+  /** Creates the parts that only sessions with a subject need. Without IDENTITY_PATH and OIDC, none of them is loaded. */
   async createSubjects(
-    config: Pick<Config, 'identity' | 'secrets' | 'upstream'>,
+    config: Pick<Config, 'identity' | 'oauth' | 'secrets' | 'upstream'>,
     deps: Omit<SubjectDependencies, 'sessions'>,
   ): Promise<Subjects | undefined> {
-    if (config.identity === undefined) return undefined
+    if (config.identity === undefined && config.oauth.oidc === undefined) return undefined
     const { createSubjects } = await import('./subjects.ts')
-    return createSubjects(config, config.identity, { ...deps, sessions: this.#repository })
+    return createSubjects(config, { ...deps, sessions: this.#repository })
   }
 
   /** Enables {@link saveNewSession} for routes in the scope of `fastify`. */

@@ -54,6 +54,12 @@ export interface LogNames {
   readonly logsPlainSubjects: boolean
 }
 
+/** How sessions are stored, and named in the log. */
+export interface RepositoryOptions extends LogNames {
+  /** Whether a session needs an identity: those from before OIDC count as unreadable. */
+  readonly needsIdentity?: boolean
+}
+
 /** Stores sessions sealed, under the hash of their id. A session that has ended cannot be brought back. */
 export class SessionRepository {
   readonly limits: SessionLimits
@@ -63,11 +69,14 @@ export class SessionRepository {
   readonly #envelope: Envelope
   readonly #secrets: Changing<readonly string[]>
   readonly #logsPlainSubjects: boolean
+  readonly #needsIdentity: boolean
   readonly #endListeners: ((ending: Ending) => void)[] = []
   readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
-  constructor(store: StoreData, envelope: Envelope, limits: SessionLimits, { secrets, logsPlainSubjects }: LogNames) {
+  constructor(store: StoreData, envelope: Envelope, limits: SessionLimits, options: RepositoryOptions) {
+    const { secrets, logsPlainSubjects, needsIdentity = false } = options
     this.#logsPlainSubjects = logsPlainSubjects
+    this.#needsIdentity = needsIdentity
     this.#store = store
     this.#envelope = envelope
     this.limits = limits
@@ -218,6 +227,7 @@ export class SessionRepository {
   #open(id: string, key: string, stored: StoredValue | undefined): Session | undefined {
     const record = stored && this.#record(id, key, stored.value)
     if (stored === undefined || record === undefined) return undefined
+    if (this.#needsIdentity && record.oidc === undefined) return undefined
     const subjectTag = this.#subjectTagOf(record)
     const named = { id, key, tag: this.tag(key), ...(subjectTag !== undefined && { subjectTag }) }
     return { ...named, record, idleEndsAt: stored.expiresAt, sealed: stored.value }

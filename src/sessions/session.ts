@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { networks } from '../limits/networks.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
+import type { Claim, LoginIdentity } from '../oauth/login-identity.ts'
 
 /** A token is renewed this long before it expires at most. */
 const MAX_MARGIN_MS = 60_000
@@ -24,8 +25,10 @@ export interface SessionRecord {
   readonly endsAt: number
   /** Store key of the login transaction that created the session; a logout removes it too. */
   readonly loginKey: string
-  /** Whose session it is, as IDENTITY_POINTER found it; absent where that is not known. */
+  /** Whose session it is, as IDENTITY_POINTER or the ID token says; absent where that is not known. */
   readonly subject?: string
+  /** What the ID token of the login said; absent without OIDC. */
+  readonly oidc?: LoginIdentity
 }
 
 /** A session as it was read from the store. */
@@ -58,6 +61,8 @@ interface SessionLimitsState {
   readonly scope: string
   /** Whose session it is; absent where that is not known. */
   readonly subject?: string
+  /** What the ID token of the login says of the user; only with IDENTITY_CLAIMS. */
+  readonly claims?: Readonly<Record<string, Claim>>
 }
 
 const SHAPE = {
@@ -88,7 +93,7 @@ export function renewAt(record: SessionRecord): number {
 /** The record of a session, new or refreshed, with the tokens of a grant. */
 export function recordOf(
   grant: TokenGrant,
-  session: Pick<SessionRecord, 'endsAt' | 'loginKey' | 'scope' | 'subject'>,
+  session: Pick<SessionRecord, 'endsAt' | 'loginKey' | 'scope' | 'subject' | 'oidc'>,
 ): SessionRecord {
   const { accessToken, expiresAt, refreshToken, scope = session.scope } = grant
   return {
@@ -101,6 +106,7 @@ export function recordOf(
     endsAt: refreshToken === undefined ? Math.min(session.endsAt, expiresAt) : session.endsAt,
     loginKey: session.loginKey,
     ...(session.subject !== undefined && { subject: session.subject }),
+    ...(session.oidc !== undefined && { oidc: session.oidc }),
   }
 }
 
@@ -158,6 +164,7 @@ export function sessionState(session: Session | undefined, idleMs: number, stepM
     idle_expires_at: Math.floor(shownIdleEnd / SECOND),
     scope: record.scope,
     ...(record.subject !== undefined && { subject: record.subject }),
+    ...(record.oidc?.claims !== undefined && { claims: record.oidc.claims }),
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Changing } from '../config/changing.ts'
 import { subjectKey } from '../store/keys.ts'
-import type { EntryState, IndexEntry, SessionIndex } from '../store/session-index.ts'
+import type { EntryState, IndexEntry, IssueMark, SessionIndex } from '../store/session-index.ts'
 import type { Envelope } from './envelope.ts'
 
 /** The entry of a session. */
@@ -18,6 +18,12 @@ export interface IndexedSession {
   readonly page?: string
   /** The browser and the system of the login, as far as it said. */
   readonly device?: string | undefined
+  /** When the ID token of its login was issued (epoch s); absent without OIDC. */
+  readonly issuedAt?: number
+  /** Whether it knows its session at the provider. */
+  readonly hasSid?: boolean
+  /** Its subject, where the index is not that of the subject. */
+  readonly subject?: string
 }
 
 /** Where the index has a session. */
@@ -38,15 +44,23 @@ export interface ListedSession extends IndexedSession {
 const PURPOSE = 'index of sessions by subject'
 
 /**
- * The sessions of each subject. Names of keys and entries are made with the first secret and found with all of them, so that
+ * The sessions of each subject, or of each session at the provider. Names of keys and entries are made with the first secret and found with all of them, so that
  * an instance sees what instances before and after it in a roll of secrets have written.
  */
 export class SubjectIndex {
   readonly #index: SessionIndex
   readonly #envelope: Envelope
   readonly #secrets: Changing<readonly string[]>
+  readonly #keyOf: (subject: string, secret: string) => string
 
-  constructor(index: SessionIndex, envelope: Envelope, secrets: Changing<readonly string[]>) {
+  /** @param keyOf makes the store key of a subject with a secret */
+  constructor(
+    index: SessionIndex,
+    envelope: Envelope,
+    secrets: Changing<readonly string[]>,
+    keyOf: (subject: string, secret: string) => string = subjectKey,
+  ) {
+    this.#keyOf = keyOf
     this.#index = index
     this.#envelope = envelope
     this.#secrets = secrets
@@ -54,7 +68,7 @@ export class SubjectIndex {
 
   /** Store keys of a subject: the one to which this instance adds, then those to which others may add. */
   keysOf(subject: string): string[] {
-    return [...new Set(this.#secrets.current)].map((secret) => subjectKey(subject, secret))
+    return [...new Set(this.#secrets.current)].map((secret) => this.#keyOf(subject, secret))
   }
 
   /** @returns where the session is, and how many entries there are now @throws StoreUnavailable */
@@ -78,6 +92,11 @@ export class SubjectIndex {
   /** Notes that all sessions of a subject end, including sessions whose login is under way, and returns them. @throws StoreUnavailable */
   endAll(subject: string): Promise<ListedSession[]> {
     return this.#read(subject, (key) => this.#index.endAll(key))
+  }
+
+  /** Notes that the sessions of a subject end whose ID token was issued until a time (epoch s), and returns all. @throws StoreUnavailable */
+  endIssued(subject: string, mark: IssueMark, until: number): Promise<ListedSession[]> {
+    return this.#read(subject, (key) => this.#index.endIssued(key, mark, until))
   }
 
   /** Notes that these sessions end. @throws StoreUnavailable */

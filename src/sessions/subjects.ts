@@ -1,7 +1,8 @@
 import type { Registry } from 'prom-client'
 import type { Config } from '../config/config.ts'
 import type { Requester } from '../http/requester.ts'
-import { sessionKey } from '../store/keys.ts'
+import type { LoginIdentity } from '../oauth/login-identity.ts'
+import { providerSessionKey, sessionKey } from '../store/keys.ts'
 import { ENDED_MS } from '../store/session-index.ts'
 import type { SharedState, StoreData } from '../store/store.ts'
 import { createIdentityMetrics } from '../telemetry/identity-metrics.ts'
@@ -10,10 +11,12 @@ import { createIdentityClient } from '../upstream/rest-clients.ts'
 import type { Envelope } from './envelope.ts'
 import { deviceOf } from './device.ts'
 import { eachOf } from './each-of.ts'
+import { endListed, type Cause } from './end-listed.ts'
 import { Identity } from './identity.ts'
 import { LiveSessions } from './live-sessions.ts'
 import { OwnSessions, type LiveSession, type OwnEnding, type OwnListing, type SubjectsOwn } from './own-sessions.ts'
-import type { CausedEnd, SessionRepository } from './repository.ts'
+import { ProviderLogouts, type EnlistedIdentity } from './provider-logouts.ts'
+import type { SessionRepository } from './repository.ts'
 import { pageTag } from './session.ts'
 import { SubjectIndex, type ListedSession, type Place } from './subject-index.ts'
 
@@ -33,6 +36,8 @@ export interface NewSession {
   readonly client: string
   /** That of the login. */
   readonly userAgent?: string | undefined
+  /** With OpenID Connect. */
+  readonly identity?: LoginIdentity | undefined
 }
 
 /** A session in the index. */
@@ -41,12 +46,7 @@ export interface Enlisted {
   readonly place: Place
   /** The number of entries at that moment, this one included. */
   readonly count: number
-}
-
-/** The reason why sessions end, and the request that ends them. */
-interface Cause {
-  readonly reason: CausedEnd
-  readonly requester: Requester
+  readonly ofProvider?: EnlistedIdentity | undefined
 }
 
 /** The part of a session that an operator may know. Times are epoch ms. */
@@ -69,7 +69,10 @@ export interface SubjectDependencies {
 
 /** Learns the subjects of new sessions, and finds and ends the sessions of a subject. */
 export class Subjects {
-  readonly identity: Identity
+  /** Undefined where the ID token tells the subject. */
+  readonly identity: Identity | undefined
+  /** Undefined without OpenID Connect. */
+  readonly logouts: ProviderLogouts | undefined
   readonly #index: SubjectIndex
   readonly #sessions: SessionRepository
   readonly #store: StoreData
@@ -79,13 +82,15 @@ export class Subjects {
 
   /** @param maxSessions of one subject; Infinity for no limit */
   constructor(
-    identity: Identity,
+    identity: Identity | undefined,
     index: SubjectIndex,
     sessions: SessionRepository,
     store: StoreData,
     maxSessions: number,
+    logouts?: ProviderLogouts,
   ) {
     this.identity = identity
+    this.logouts = logouts
     this.#index = index
     this.#sessions = sessions
     this.#store = store
@@ -95,26 +100,41 @@ export class Subjects {
   }
 
   /** Enters a session before it is created, so that a logout of all sessions finds it. @throws StoreUnavailable */
-  async enlist({ subject, id, endsAt, client, userAgent }: NewSession): Promise<Enlisted> {
+  async enlist({ subject, id, endsAt, client, userAgent, identity }: NewSession): Promise<Enlisted> {
     const key = sessionKey(id)
-    const names = { tag: this.#sessions.tag(key), page: pageTag(id), device: deviceOf(userAgent) }
-    const session = { ...names, startedAt: Date.now(), client, key }
-    return { subject, ...(await this.#index.add(subject, session, endsAt)) }
+    const { sid, issuedAt } = identity ?? {}
+    const session = {
+      tag: this.#sessions.tag(key),
+      page: pageTag(id),
+      device: deviceOf(userAgent),
+      startedAt: Date.now(),
+      client,
+      key,
+      ...(issuedAt !== undefined && { issuedAt, hasSid: sid !== undefined }),
+    }
+    const [added, ofProvider] = await Promise.all([
+      this.#index.add(subject, session, endsAt),
+      identity && this.logouts?.enlist(identity, { ...session, subject }, endsAt),
+    ])
+    return { subject, ...added, ofProvider }
   }
 
   /** Takes back {@link enlist}, since the session was not created. @throws StoreUnavailable */
   async withdraw(enlisted: Enlisted): Promise<void> {
-    await this.#index.remove([enlisted])
+    const { ofProvider } = enlisted
+    await Promise.all([this.#index.remove([enlisted]), ofProvider && this.logouts?.withdraw(ofProvider)])
   }
 
   /**
    * Whether a session may live. Ask this after it was created: from then on, a logout of all sessions of the subject finds it.
-   * False if they have been ended since its login began.
+   * False if they have been ended since its login began, or if the provider has logged it out.
    * @param loginAgeMs tells how long ago its login began, by the clock of this process that says more
    * @throws StoreUnavailable
    */
-  async mayLive({ place }: Enlisted, loginAgeMs: () => number): Promise<boolean> {
-    const { isListed, endedAgoMs = Infinity } = await this.#index.look(place)
+  async mayLive({ place, ofProvider }: Enlisted, loginAgeMs: () => number): Promise<boolean> {
+    const state = await this.#index.look(place)
+    const { isListed, endedAgoMs = Infinity } = state
+    if (ofProvider !== undefined && (await this.logouts?.mayLive(ofProvider, state)) !== true) return false
     // The ages of two events are compared, and not their times, which different clocks would have measured.
     const ageMs = loginAgeMs() * DRIFT.factor + DRIFT.ms
     return isListed && ageMs < endedAgoMs && ageMs < ENDED_MS
@@ -171,7 +191,7 @@ export class Subjects {
     const others = listed.filter(({ key }) => key !== exceptKey)
     // The ends of the sessions wait for a replica too, but there may be none, or none on this server of a Cluster.
     const noted = this.#index.keysOf(subject).map((key) => this.#sessions.replicate(key))
-    const [ended] = await Promise.all([this.#endNoted(subject, others, by), ...noted])
+    const [ended] = await Promise.all([endListed(this.#sessions, this.#index, others, { ...by, subject }), ...noted])
     return ended
   }
 
@@ -212,30 +232,24 @@ export class Subjects {
   async #endSome(subject: string, sessions: readonly ListedSession[], by: Cause): Promise<number> {
     // Noted first: a login among them that has yet to create its session then sees that it must not live.
     await this.#index.end(sessions)
-    return this.#endNoted(subject, sessions, by)
-  }
-
-  /** Ends sessions of which the index knows already that they end. */
-  async #endNoted(subject: string, sessions: readonly ListedSession[], { reason, requester }: Cause): Promise<number> {
-    const subjectTag = this.#sessions.subjectTag(subject)
-    let ended = 0
-    await eachOf(sessions, async ({ key }) => {
-      if (await this.#sessions.end(key, reason, { requester, subjectTag })) ended++
-    })
-    // Removed last: if this process dies before, the next attempt finds the sessions that are left.
-    await this.#index.remove(sessions)
-    return ended
+    return endListed(this.#sessions, this.#index, sessions, { ...by, subject })
   }
 }
 
 /** Creates the parts that only sessions with a subject need. */
 export async function createSubjects(
-  { secrets, upstream }: Pick<Config, 'secrets' | 'upstream'>,
-  identity: NonNullable<Config['identity']>,
+  { identity, oauth: { oidc }, secrets, upstream }: Pick<Config, 'identity' | 'oauth' | 'secrets' | 'upstream'>,
   { store, envelope, sessions, budget, registry }: SubjectDependencies,
 ): Promise<Subjects> {
-  const client = createIdentityClient(upstream, budget)
-  const index = new SubjectIndex(await store.openIndex(), envelope, secrets)
-  const asks = new Identity(client, { upstream, identity }, createIdentityMetrics(registry))
-  return new Subjects(asks, index, sessions, store, identity.maxSessions)
+  const stored = await store.openIndex()
+  const index = new SubjectIndex(stored, envelope, secrets)
+  if (identity !== undefined) {
+    const client = createIdentityClient(upstream, budget)
+    const asks = new Identity(client, { upstream, identity }, createIdentityMetrics(registry))
+    return new Subjects(asks, index, sessions, store, identity.maxSessions)
+  }
+  const { maxSessions = Infinity, endsWithoutSid = false } = oidc ?? {}
+  const bySid = new SubjectIndex(stored, envelope, secrets, providerSessionKey)
+  const logouts = new ProviderLogouts({ sessions, bySubject: index, bySid, endsWithoutSid })
+  return new Subjects(undefined, index, sessions, store, maxSessions, logouts)
 }

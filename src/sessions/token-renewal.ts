@@ -116,7 +116,7 @@ export class TokenRenewal {
     const { provider, metrics, log } = this.#deps
     const { record, key } = session
     if (record.refreshToken === undefined) return { is: 'good', session }
-    const outcome = await provider.refresh(record.refreshToken)
+    const outcome = await provider.refresh(record.refreshToken, record.oidc?.sub)
     if (outcome.is === 'skipped') {
       metrics.provider.refreshSkipped('provider')
       return this.#skipped(outcome.retryAfterMs)

@@ -68,6 +68,14 @@ export function endedElsewhereKey(index: string): string {
   return `${index}:ended`
 }
 
+/** Key of the index of the sessions here that belong to a session at the provider, which has a name of its own there. */
+export function providerSessionKey(name: string, secret: string): string {
+  return `${PREFIX}provider-session:${createHmac('sha256', secret).update(`sessions of sid ${name}`).digest('base64url')}`
+}
+
+/** Key of the index of the addresses that sent valid logouts of the provider. */
+export const LOGOUT_SENDERS_KEY = `${PREFIX}logout-senders`
+
 /** Key of the counter of logins started from a client's network. */
 export function startsKey(network: string): string {
   return `${PREFIX}starts:${network}`

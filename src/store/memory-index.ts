@@ -1,5 +1,12 @@
 import { LRUCache } from 'lru-cache'
-import { ENDED_MS, type EntryState, type IndexEntry, type NewEntry, type SessionIndex } from './session-index.ts'
+import {
+  ENDED_MS,
+  type EntryState,
+  type IndexEntry,
+  type IssueMark,
+  type NewEntry,
+  type SessionIndex,
+} from './session-index.ts'
 
 /** More subjects than one development process ever has; the oldest are evicted first. */
 const MAX_KEYS = 10_000
@@ -9,6 +16,7 @@ interface Indexed {
   readonly ended: Set<string>
   /** When all were ended (epoch ms). */
   allEndedAt?: number
+  readonly endedUntil: Record<IssueMark, number>
 }
 
 /** {@link SessionIndex} inside this process. */
@@ -38,6 +46,12 @@ export class MemoryIndex implements SessionIndex {
     return this.list(key)
   }
 
+  endIssued(key: string, mark: IssueMark, until: number): Promise<readonly IndexEntry[]> {
+    const { endedUntil } = this.#open(key)
+    endedUntil[mark] = Math.max(endedUntil[mark], until)
+    return this.list(key)
+  }
+
   async end(key: string, ids: readonly string[]): Promise<void> {
     for (const id of ids) this.#byKey.get(key)?.ended.add(id)
   }
@@ -51,13 +65,18 @@ export class MemoryIndex implements SessionIndex {
   }
 
   async look(key: string, id: string): Promise<EntryState> {
-    const { entries, ended, allEndedAt = -Infinity } = this.#open(key)
+    const { entries, ended, endedUntil, allEndedAt = -Infinity } = this.#open(key)
     const agoMs = Date.now() - allEndedAt
-    return { isListed: entries.has(id) && !ended.has(id), endedAgoMs: agoMs < ENDED_MS ? agoMs : undefined }
+    const isListed = entries.has(id) && !ended.has(id)
+    return { isListed, endedAgoMs: agoMs < ENDED_MS ? agoMs : undefined, endedUntil: { ...endedUntil } }
   }
 
   #open(key: string): Indexed {
-    const indexed = this.#byKey.get(key) ?? { entries: new Map(), ended: new Set() }
+    const indexed = this.#byKey.get(key) ?? {
+      entries: new Map(),
+      ended: new Set(),
+      endedUntil: { issued: -Infinity, sidless: -Infinity },
+    }
     this.#byKey.set(key, indexed)
     return indexed
   }

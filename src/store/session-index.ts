@@ -23,7 +23,12 @@ export interface EntryState {
   readonly isListed: boolean
   /** How long ago {@link SessionIndex.endAll} was called for the key (ms); undefined if not within {@link ENDED_MS}. */
   readonly endedAgoMs: number | undefined
+  /** By {@link SessionIndex.endIssued}; -Infinity where it was not called. */
+  readonly endedUntil: Readonly<Record<IssueMark, number>>
 }
+
+/** Which entries {@link SessionIndex.endIssued} concerns: all, or only those of sessions that know no `sid`. */
+export type IssueMark = 'issued' | 'sidless'
 
 /**
  * Entries by key, such as the sessions of a subject. The operations are atomic for a key, measure time by the store's clock,
@@ -39,6 +44,12 @@ export interface SessionIndex {
   list(key: string): Promise<readonly IndexEntry[]>
   /** Notes for {@link ENDED_MS} that all entries so far are ended, and returns them. It removes none. */
   endAll(key: string): Promise<readonly IndexEntry[]>
+  /**
+   * Notes that the entries of sessions are ended whose ID token was issued until a time, and returns all. It removes none. The
+   * note lasts for {@link ENDED_MS} at least. One of an earlier time does not replace one of a later.
+   * @param until epoch s by the clock of the provider
+   */
+  endIssued(key: string, mark: IssueMark, until: number): Promise<readonly IndexEntry[]>
   /** Notes that these entries are ended. It removes none. */
   end(key: string, ids: readonly string[]): Promise<void>
   remove(key: string, ids: readonly string[]): Promise<void>
@@ -50,7 +61,8 @@ export const ENDED_MS = 600_000
 
 /*
  * An index is a hash. The value of an entry is `addedAt expiresAt value`, followed by ` ended` once the entry is ended; the
- * field `ended` has the time at which all were ended. No id has that name.
+ * field `ended` has the time at which all were ended, and those of each `IssueMark` until when the ID tokens were issued of
+ * the sessions that were. No id has such a name.
  */
 
 /** Lets the key live at least until a time. */
@@ -85,6 +97,13 @@ redis.call('HSET', KEYS[1], 'ended', now)
 live(now + ${ENDED_MS})
 return {now, redis.call('HGETALL', KEYS[1])}`)
 
+/** Notes until when those were issued that are ended, and returns the time and the whole hash. */
+const END_ISSUED = evenWhenFull(`${NOW}${LIVE_UNTIL}
+local before = redis.call('HGET', KEYS[1], ARGV[1])
+if not before or tonumber(before) < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
+live(now + ${ENDED_MS})
+return {now, redis.call('HGETALL', KEYS[1])}`)
+
 /** Notes that some are ended. */
 const END = evenWhenFull(`
 for _, id in ipairs(ARGV) do
@@ -95,13 +114,15 @@ end`)
 /** Removes some. */
 const REMOVE = `return redis.call('HDEL', KEYS[1], unpack(ARGV))`
 
-/** Returns the time, an entry, and when all were ended. */
+/** Returns the time, an entry, when all were ended, and until when those were issued that are ended. */
 const LOOK = `${NOW}
-return {now, redis.call('HGET', KEYS[1], ARGV[1]), redis.call('HGET', KEYS[1], 'ended')}`
+local function field(name) return redis.call('HGET', KEYS[1], name) end
+return {now, field(ARGV[1]), field('ended'), field('issued'), field('sidless')}`
 
 /** A time, and a hash as a flat list of fields and values. */
 type ListReply = [now: number, fields: string[]]
-type LookReply = [now: number, entry: string | null, endedAt: string | null]
+type LookReply = [now: number, entry: Field, endedAt: Field, issued: Field, sidless: Field]
+type Field = string | null
 
 /**
  * {@link SessionIndex} in Redis.
@@ -120,6 +141,9 @@ export function redisIndex(ask: Ask<RedisCommands>): SessionIndex {
     async endAll(key) {
       return entriesOf((await run(END_ALL, key)) as ListReply)
     },
+    async endIssued(key, mark, until) {
+      return entriesOf((await run(END_ISSUED, key, [mark, until])) as ListReply)
+    },
     async end(key, ids) {
       if (ids.length > 0) await run(END, key, ids)
     },
@@ -127,11 +151,12 @@ export function redisIndex(ask: Ask<RedisCommands>): SessionIndex {
       if (ids.length > 0) await run(REMOVE, key, ids)
     },
     async look(key, id) {
-      const [now, entry, endedAt] = (await run(LOOK, key, [id])) as LookReply
+      const [now, entry, endedAt, issued, sidless] = (await run(LOOK, key, [id])) as LookReply
       const agoMs = endedAt === null ? Infinity : now - Number(endedAt)
       return {
         isListed: entry !== null && !entry.endsWith(' ended'),
         endedAgoMs: agoMs < ENDED_MS ? agoMs : undefined,
+        endedUntil: { issued: Number(issued ?? -Infinity), sidless: Number(sidless ?? -Infinity) },
       }
     },
   }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
+import { collectorHeaders } from '../../src/config/traces.ts'
 import { workerEnvironment } from '../../src/config/worker-environment.ts'
 import { errorOf, wrongOnes } from '../support/config/wrong-settings.ts'
 import { ALONE } from '../support/server/settings.ts'
@@ -98,8 +99,9 @@ await test('A worker has the headers that its supervisor has read, although thei
     OTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE: join(folder, 'headers'),
   }
   const config = readConfig(settings)
-  t.equal(config.traces?.headers, 'c=d,a=x,a=b')
+  const headers = { c: 'd', a: 'b' }
+  t.same(config.traces && collectorHeaders(config.traces), headers, 'those for traces alone take precedence')
   const worker = readConfig({ ...settings, ...workerEnvironment(config) })
-  t.same(worker.traces, config.traces)
+  t.same(worker.traces && collectorHeaders(worker.traces), headers)
   t.end()
 })

@@ -22,7 +22,13 @@ async function startSignup(
   const secrets = ['a secret']
   const cookies = new LoginCookies({ prefix: '__Host-', secure: true }, new Changeable(secrets))
   const transactions = new LoginTransactions(store, new Envelope(new Changeable(secrets)), cookies, 60_000)
-  const signup = { flow: 'signup', returnTo: '/chart', attributed: false, sessionKey: undefined } as const
+  const signup = {
+    flow: 'signup',
+    returnTo: '/chart',
+    attributed: false,
+    sessionKey: undefined,
+    hasNonce: false,
+  } as const
   const { ticket } = await transactions.start(undefined, signup)
   const { name, value, state } = ticket.cookie
   return { transactions, header: `${name}=${value}`, state }

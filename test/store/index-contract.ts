@@ -51,7 +51,8 @@ export async function indexContract(t: Test, store: Store): Promise<void> {
     const entry = { value: 'v', expiresAt: soon() }
     await index.add(key, { id: 'a', ...entry }, 0)
     await index.add(key, { id: 'b', ...entry }, 0)
-    t.same(await index.look(key, 'a'), { isListed: true, endedAgoMs: undefined })
+    const none = { issued: -Infinity, sidless: -Infinity }
+    t.same(await index.look(key, 'a'), { isListed: true, endedAgoMs: undefined, endedUntil: none })
     await index.end(key, ['a', 'missing'])
     await index.end(key, ['a'])
     t.match(await index.look(key, 'a'), { isListed: false })
@@ -65,5 +66,20 @@ export async function indexContract(t: Test, store: Store): Promise<void> {
     const unknown = fresh()
     t.same(await index.endAll(unknown), [])
     t.match((await index.look(unknown, 'a')).endedAgoMs, Number, 'also where there was no entry yet')
+  })
+
+  await t.test('an index remembers until when those were issued that are ended, and never less', async (t) => {
+    const [index, key] = [await store.openIndex(), fresh()]
+    await index.add(key, { id: 'a', value: 'v', expiresAt: soon() }, 0)
+    t.match(await index.endIssued(key, 'issued', 1_700_000_000.5), [{ id: 'a' }])
+    await index.endIssued(key, 'issued', 1_600_000_000)
+    await index.endIssued(key, 'sidless', 5)
+    await index.endIssued(key, 'sidless', 10)
+    const { isListed, endedAgoMs, endedUntil } = await index.look(key, 'a')
+    t.same([isListed, endedAgoMs, endedUntil], [true, undefined, { issued: 1_700_000_000.5, sidless: 10 }])
+    t.match(await index.list(key), [{ id: 'a' }], 'none is removed')
+    const unknown = fresh()
+    t.same(await index.endIssued(unknown, 'issued', 7), [])
+    t.match(await index.look(unknown, 'a'), { isListed: false, endedUntil: { issued: 7 } })
   })
 }

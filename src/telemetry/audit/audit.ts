@@ -25,7 +25,13 @@ export type AuditFields<Name extends AuditName> = Fields<(typeof AUDIT_EVENTS)[N
   OptionalFields<(typeof AUDIT_EVENTS)[Name]['optional']>
 
 /** The kinds of lines that a stranger can cause at will. */
-type BoundedName = 'refused' | 'relay_refused' | 'login_failed' | 'login_not_started' | 'ops_refused'
+type BoundedName =
+  | 'refused'
+  | 'relay_refused'
+  | 'login_failed'
+  | 'login_not_started'
+  | 'provider_logout_refused'
+  | 'ops_refused'
 
 /** How a line differs from the usual ones of its kind. */
 interface Emphasis {

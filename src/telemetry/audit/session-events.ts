@@ -135,6 +135,47 @@ export const SESSION_EVENTS = {
       cause: CAUSE,
     },
   },
+  provider_logout: {
+    level: 'info',
+    message: 'logged out by the provider',
+    description:
+      'The provider has logged out a user, or one of their sessions there. Each session here that has ended has a line session_ended.',
+    inRequest: true,
+    required: {
+      client: CLIENT,
+      ended: count('How many sessions have ended; 0 for one that was repeated, for instance'),
+    },
+    optional: OF_USER,
+  },
+  provider_logout_refused: {
+    level: 'warn',
+    message: 'a logout of the provider was refused',
+    description: 'Somebody, perhaps the provider, has sent a logout token that is not valid.',
+    inRequest: true,
+    required: {
+      client: CLIENT,
+      fault: oneOf(
+        'The first check that failed',
+        'form',
+        'shape',
+        'algorithm',
+        'issuer',
+        'audience',
+        'type',
+        'age',
+        'expired',
+        'events',
+        'subject',
+        'nonce',
+        'signature',
+      ),
+    },
+    optional: {
+      age: count('How many seconds ago it was issued, by the clock of this server, where its age is the fault'),
+      ahead: count('How many seconds ahead of the clock of this server it was issued, where its age is the fault'),
+      ...BOUNDED,
+    },
+  },
   sessions_listed: {
     level: 'info',
     message: 'sessions listed',

@@ -10,6 +10,7 @@ import { createFeedMetrics } from '../../../src/telemetry/feed-metrics.ts'
 import { createIdentityMetrics } from '../../../src/telemetry/identity-metrics.ts'
 import { createMetrics, createSupervisorMetrics } from '../../../src/telemetry/metrics.ts'
 import { addSecretMetrics, addSecretsInfo } from '../../../src/telemetry/secret-metrics.ts'
+import { createOidcMetrics } from '../../../src/telemetry/oidc-metrics.ts'
 import { NO_BUDGET } from '../budget/no-budget.ts'
 import { ALONE } from '../server/settings.ts'
 
@@ -24,6 +25,7 @@ export function allMetrics(): Registry {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
   createIdentityMetrics(registry)
+  createOidcMetrics(registry)
   createControlsMetrics(registry, { version: () => 0, paused: () => ({ all: 0, subject: 0 }), notice: () => 0 })
   createBudgetMetrics(registry, NO_BUDGET)
   const config = readConfig(ALONE)

@@ -5,7 +5,7 @@
  * - `expired`: it reached its absolute limit.
  * - `idle`: it was unused for too long.
  * - `refused`: the trading service or the provider no longer accepts it.
- * - `revoked`: the operator ended it.
+ * - `revoked`: the operator ended it, or the login provider.
  * - `gone`: the reason is unknown.
  */
 export type EndReason = 'logout' | 'replaced' | 'expired' | 'idle' | 'refused' | 'revoked' | 'gone';

@@ -1,0 +1,91 @@
+import type { IDToken, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
+import type { OidcConfig } from '../config/oidc.ts'
+import type { OidcMetrics } from '../telemetry/oidc-metrics.ts'
+import type { FailedOutcome } from './grant-outcome.ts'
+import { isId, type Claim, type LoginIdentity } from './login-identity.ts'
+import type { ProviderKeys } from './provider-keys.ts'
+
+/** A claim that is larger, as JSON, is not shown to pages; neither are those that are too much together. */
+const MAX_CLAIM_BYTES = 1024
+const MAX_CLAIMS_BYTES = 4096
+
+/** The identity in an ID token, or why the login fails. */
+export type IdentityOutcome = { readonly is: 'known'; readonly identity: LoginIdentity } | FailedOutcome
+
+/** A response of the token endpoint that openid-client has accepted. */
+export type AcceptedTokens = TokenEndpointResponse & Pick<TokenEndpointResponseHelpers, 'claims'>
+
+/** Reads the ID tokens of logins. openid-client has checked their claims (OpenID Connect Core §3.1.3.7). */
+export class IdTokens {
+  readonly #clientId: string
+  readonly #oidc: OidcConfig
+  readonly #keys: ProviderKeys
+  readonly #metrics: OidcMetrics
+
+  constructor(clientId: string, oidc: OidcConfig, keys: ProviderKeys, metrics: OidcMetrics) {
+    this.#clientId = clientId
+    this.#oidc = oidc
+    this.#keys = keys
+    this.#metrics = metrics
+  }
+
+  /** Checks the signature of a login's ID token, and reads it. Never rejects. */
+  async identify(tokens: AcceptedTokens): Promise<IdentityOutcome> {
+    const { id_token: idToken } = tokens
+    const claims = tokens.claims()
+    if (idToken === undefined || claims === undefined) return refused('there is no ID token')
+    const signature = await this.#keys.check(idToken, 'login')
+    switch (signature.is) {
+      case 'away':
+        return { is: 'unavailable', code: 'provider_unavailable', cause: signature.cause }
+      case 'invalid':
+        return refused('the signature of the ID token is not valid', signature.cause)
+      case 'valid':
+        return this.#read(claims, idToken)
+    }
+  }
+
+  #read(claims: IDToken, idToken: string): IdentityOutcome {
+    const { iss, sub, sid, azp, iat: issuedAt, auth_time: authTime } = claims
+    // openid-client looks at it only if there are several audiences.
+    if (azp !== undefined && azp !== this.#clientId) return refused('the ID token is for another party (azp)')
+    if (!isId(sub)) return refused('the sub of the ID token is empty or too long')
+    if (sid !== undefined && !isId(sid)) return refused('the sid of the ID token is no text, empty or too long')
+    const identity: LoginIdentity = {
+      iss,
+      sub,
+      ...(sid !== undefined && { sid }),
+      ...(authTime !== undefined && { authTime }),
+      issuedAt,
+      ...(this.#oidc.claims.length > 0 && { claims: this.#shown(claims) }),
+      ...(this.#oidc.keepsIdToken && { idToken }),
+    }
+    return { is: 'known', identity }
+  }
+
+  /** The claims that a page may see, in the order of the setting. */
+  #shown(claims: IDToken): Record<string, Claim> {
+    const shown: [string, Claim][] = []
+    let total = 0
+    for (const name of this.#oidc.claims) {
+      const value: unknown = Object.hasOwn(claims, name) ? claims[name] : undefined
+      if (value === undefined || value === null) continue
+      if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
+        this.#metrics.claimsLeftOut.inc({ why: 'type' })
+        continue
+      }
+      const bytes = Buffer.byteLength(JSON.stringify(value))
+      if (bytes > MAX_CLAIM_BYTES || total + bytes > MAX_CLAIMS_BYTES) {
+        this.#metrics.claimsLeftOut.inc({ why: 'size' })
+        continue
+      }
+      total += bytes
+      shown.push([name, value])
+    }
+    return Object.fromEntries(shown)
+  }
+}
+
+function refused(why: string, cause?: unknown): FailedOutcome {
+  return { is: 'refused', code: 'login_failed', cause: new Error(why, { cause }) }
+}

@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto'
+import * as client from 'openid-client'
+import type { Registry } from 'prom-client'
+import type { Config } from '../config/config.ts'
+import type { OidcConfig } from '../config/oidc.ts'
+import { createOidcMetrics, type OidcMetrics } from '../telemetry/oidc-metrics.ts'
+import { IdTokens } from './id-tokens.ts'
+import { LogoutTokens } from './logout-tokens.ts'
+import { ProviderKeys } from './provider-keys.ts'
+import type { ProviderTraffic } from './provider-traffic.ts'
+
+/** A login waits for the keys, instead of for upstream's answer to whose it is. */
+const KEYS_TIMEOUT_MS = 3000
+/** Where browsers come back to from a logout at the provider. */
+export const LOGGED_OUT_PATH = '/auth/logged-out'
+
+/** What OpenID Connect adds to the client of a provider. */
+export class OpenId {
+  readonly idTokens: IdTokens
+  readonly logoutTokens: LogoutTokens
+  readonly metrics: OidcMetrics
+  readonly #client: client.Configuration
+  readonly #hasEndSession: boolean
+  readonly #loggedOutUri: string
+
+  constructor(config: Config['oauth'], oidc: OidcConfig, traffic: ProviderTraffic, registry: Registry) {
+    const { jwksUrl = '', endSessionUrl } = oidc
+    const keys = new ProviderKeys(() => traffic.document('keys', jwksUrl, KEYS_TIMEOUT_MS))
+    this.metrics = createOidcMetrics(registry)
+    this.idTokens = new IdTokens(config.clientId, oidc, keys, this.metrics)
+    this.logoutTokens = new LogoutTokens(config, keys)
+    this.#client = traffic.clientFor('keys', async () => Response.error())
+    this.#hasEndSession = endSessionUrl !== undefined
+    this.#loggedOutUri = new URL(LOGGED_OUT_PATH, config.redirectUri).href
+  }
+
+  /**
+   * The address at which a browser logs out at the provider (RP-Initiated Logout §2). Undefined where it has none.
+   * @param idToken tells the provider who logs out, with ID_TOKEN_HINT
+   */
+  endSessionUrl(idToken: string | undefined): URL | undefined {
+    if (!this.#hasEndSession) return undefined
+    return client.buildEndSessionUrl(this.#client, {
+      post_logout_redirect_uri: this.#loggedOutUri,
+      state: randomBytes(16).toString('base64url'),
+      ...(idToken !== undefined && { id_token_hint: idToken }),
+    })
+  }
+}

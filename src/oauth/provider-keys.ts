@@ -1,0 +1,99 @@
+import { compactVerify, createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet } from 'jose'
+import { Window } from '../time/window.ts'
+import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
+
+/** Keys that are older are fetched again before they are used: the provider may have withdrawn one. */
+const MAX_AGE_MS = 600_000
+/** A key that is not known is looked for this often at most. */
+const UNKNOWN_KEY_MS = 60_000
+/** Strangers can cause tries while there are no keys. */
+const RETRY_MS = 1000
+/** Keys that may have made a signature that does not name its key. A stranger may send many of these. */
+const MAX_TRIED = 4
+
+/** Whose signature is checked: that of a login's ID token, or that of a logout token, which a stranger may have made up. */
+type Purpose = 'login' | 'logout'
+
+/** Whether the provider has signed a token. `away`: its keys cannot be had at the moment. */
+export type SignatureCheck =
+  | { readonly is: 'valid' }
+  | { readonly is: 'invalid'; readonly cause: unknown }
+  | { readonly is: 'away'; readonly cause: unknown }
+
+/**
+ * The public keys of the provider (RFC 7517), with which it signs tokens. One request for them is under way at a time. Logins and
+ * logouts cause requests on allowances of their own: false logout tokens must not keep a login from a new key.
+ */
+export class ProviderKeys {
+  readonly #fetch: () => Promise<Record<string, unknown>>
+  readonly #unknown = { login: new Window(UNKNOWN_KEY_MS), logout: new Window(UNKNOWN_KEY_MS) }
+  readonly #retries = new Window(RETRY_MS)
+  #keys = createLocalJWKSet({ keys: [] })
+  /** By the monotonic clock. */
+  #fetchedAt = -Infinity
+  #fetching: Promise<void> | undefined
+
+  /** @param fetch gets the JSON object at the address of the keys */
+  constructor(fetch: () => Promise<Record<string, unknown>>) {
+    this.#fetch = fetch
+  }
+
+  /** Checks the signature of a token (RFC 7515 §5.2), and nothing else of it. Never rejects. */
+  async check(token: string, purpose: Purpose): Promise<SignatureCheck> {
+    try {
+      if (performance.now() - this.#fetchedAt > MAX_AGE_MS) {
+        if (this.#fetching === undefined && purpose === 'logout' && !this.#retries.allows(1)) {
+          return { is: 'away', cause: new Error('the keys of the provider were asked for a moment ago') }
+        }
+        await this.#refetch()
+      }
+      const first = await this.#checkNow(token)
+      if (first.is !== 'unknown') return first
+      if (this.#fetching === undefined && !this.#unknown[purpose].allows(1)) {
+        return { is: purpose === 'logout' ? 'away' : 'invalid', cause: first.cause }
+      }
+      await this.#refetch()
+    } catch (cause) {
+      return { is: 'away', cause }
+    }
+    const second = await this.#checkNow(token)
+    return second.is === 'unknown' ? { is: 'invalid', cause: second.cause } : second
+  }
+
+  #refetch(): Promise<void> {
+    return (this.#fetching ??= this.#load().finally(() => (this.#fetching = undefined)))
+  }
+
+  async #load(): Promise<void> {
+    // It rejects a document that is no set of keys.
+    this.#keys = createLocalJWKSet((await this.#fetch()) as unknown as JSONWebKeySet)
+    this.#fetchedAt = performance.now()
+  }
+
+  async #checkNow(token: string): Promise<SignatureCheck | { readonly is: 'unknown'; readonly cause: unknown }> {
+    try {
+      await compactVerify(token, this.#keys, { algorithms: SIGNATURE_ALGORITHMS })
+      return { is: 'valid' }
+    } catch (cause) {
+      if (cause instanceof errors.JWKSNoMatchingKey) return { is: 'unknown', cause }
+      if (cause instanceof errors.JWKSMultipleMatchingKeys) return checkEach(token, cause)
+      return { is: 'invalid', cause }
+    }
+  }
+}
+
+/** Tries one key after the other, since the token does not name its own. */
+async function checkEach(token: string, keys: AsyncIterable<CryptoKey>): Promise<SignatureCheck> {
+  let cause: unknown
+  let tried = 0
+  for await (const key of keys) {
+    if (tried++ === MAX_TRIED) break
+    try {
+      await compactVerify(token, key, { algorithms: SIGNATURE_ALGORITHMS })
+      return { is: 'valid' }
+    } catch (error) {
+      cause = error
+    }
+  }
+  return { is: 'invalid', cause }
+}

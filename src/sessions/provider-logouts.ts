@@ -1,0 +1,106 @@
+import { nameOf, type LoginIdentity } from '../oauth/login-identity.ts'
+import type { LogoutToken } from '../oauth/logout-tokens.ts'
+import type { EntryState, IssueMark } from '../store/session-index.ts'
+import { endListed, type Cause } from './end-listed.ts'
+import type { SessionRepository } from './repository.ts'
+import type { IndexedSession, ListedSession, Place, SubjectIndex } from './subject-index.ts'
+
+/** What {@link ProviderLogouts} works with. */
+interface Parts {
+  readonly sessions: SessionRepository
+  readonly bySubject: SubjectIndex
+  /** The same sessions by their sessions at the provider. */
+  readonly bySid: SubjectIndex
+  /** Whether a logout of one session at the provider ends those of the subject that know no sid. */
+  readonly endsWithoutSid: boolean
+}
+
+/** A session that has begun with OpenID Connect, in the index. */
+export interface EnlistedIdentity {
+  readonly issuedAt: number
+  /** Where the index by sid has it; undefined for a session that knows no sid. */
+  readonly sid: Place | undefined
+}
+
+/**
+ * Ends the sessions that the provider has logged out (OpenID Connect Back-Channel Logout §2.7): those of one of its own sessions
+ * (sid), or those of a user (sub) that are older than the logout. As in a logout everywhere a note is left first, so that
+ * a login which is finishing at that moment either is found or sees the note.
+ */
+export class ProviderLogouts {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Enters a session before it is created. @throws StoreUnavailable */
+  async enlist(
+    { iss, sid, issuedAt }: LoginIdentity,
+    session: IndexedSession,
+    endsAt: number,
+  ): Promise<EnlistedIdentity> {
+    if (sid === undefined) return { issuedAt, sid: undefined }
+    const { place } = await this.#parts.bySid.add(nameOf(iss, sid), session, endsAt)
+    return { issuedAt, sid: place }
+  }
+
+  /** Takes back {@link enlist}. @throws StoreUnavailable */
+  async withdraw({ sid }: EnlistedIdentity): Promise<void> {
+    if (sid !== undefined) await this.#parts.bySid.remove([{ place: sid }])
+  }
+
+  /**
+   * Whether the provider has not logged a new session out.
+   * @param ofSubject what the index by subject says of it
+   * @throws StoreUnavailable
+   */
+  async mayLive({ issuedAt, sid }: EnlistedIdentity, { endedUntil }: EntryState): Promise<boolean> {
+    if (issuedAt <= endedUntil.issued) return false
+    if (sid === undefined) return issuedAt > endedUntil.sidless
+    const { isListed, endedAgoMs } = await this.#parts.bySid.look(sid)
+    // Whenever that was: a session at the provider that has ended has no later logins.
+    return isListed && endedAgoMs === undefined
+  }
+
+  /** @returns how many sessions have ended @throws StoreUnavailable when some may be left; the same logout then ends them */
+  async end({ subject, sid, issuedAt }: LogoutToken, requester: Cause['requester']): Promise<number> {
+    const { endsWithoutSid } = this.#parts
+    const by = { reason: 'revoked', requester } as const
+    const ends: Promise<number>[] = []
+    if (sid !== undefined) ends.push(this.#endSid(sid, by))
+    if (subject !== undefined && sid === undefined) ends.push(this.#endIssued(subject, 'issued', issuedAt, by))
+    if (subject !== undefined && sid !== undefined && endsWithoutSid) {
+      ends.push(this.#endIssued(subject, 'sidless', issuedAt, by))
+    }
+    return (await Promise.all(ends)).reduce((sum, ended) => sum + ended, 0)
+  }
+
+  async #endSid(sid: string, by: Cause): Promise<number> {
+    const { bySid } = this.#parts
+    const listed = await bySid.endAll(sid)
+    return this.#endNoted(bySid, sid, listed, by)
+  }
+
+  async #endIssued(subject: string, mark: IssueMark, until: number, by: Cause): Promise<number> {
+    const { bySubject } = this.#parts
+    const listed = await bySubject.endIssued(subject, mark, until)
+    const meant = listed.filter(({ issuedAt = 0, hasSid = false }) => {
+      return issuedAt <= until && (mark === 'issued' || !hasSid)
+    })
+    return this.#endNoted(bySubject, subject, meant, { ...by, subject })
+  }
+
+  /** Ends sessions, while the note waits for a replica: there may be none of them on this server of a Cluster. */
+  async #endNoted(
+    index: SubjectIndex,
+    name: string,
+    listed: readonly ListedSession[],
+    by: Cause & { readonly subject?: string },
+  ): Promise<number> {
+    const { sessions } = this.#parts
+    const noted = index.keysOf(name).map((key) => sessions.replicate(key))
+    const [ended] = await Promise.all([endListed(sessions, index, listed, by), ...noted])
+    return ended
+  }
+}

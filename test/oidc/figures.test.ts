@@ -1,0 +1,68 @@
+import { test } from 'tap'
+import { another, watch } from '../support/login/oidc-sockets.ts'
+import { issuerKey, oidcWorld, sign } from '../support/login/oidc-world.ts'
+import { storeClient } from '../support/login/token-endpoint.ts'
+
+await test('POST /auth/backchannel-logout: ten thousand false tokens cost no command of Redis and no request for keys', async (t) => {
+  const world = await oidcWorld(t, { redis: true, settings: { TRUST_PROXY: '1' } })
+  const redis = await storeClient(t, world)
+  t.equal((await world.postLogout(await world.logoutToken({ sub: 'ada' }))).status, 200)
+  const stranger = issuerKey('first')
+  const forged = [
+    await sign(stranger, world.logoutClaims({ sub: 'ada' })),
+    await world.logoutToken({ sub: 'ada', nonce: 'n' }),
+    await world.logoutToken({ sub: 'ada', iss: 'https://other.example' }),
+    'a.b.c',
+  ]
+  const count = Number(process.env['FALSE_TOKENS'] ?? 2000)
+  /** Commands besides those that keep connections alive. */
+  const commands = async (): Promise<number> => {
+    const calls = [...(await redis.info('commandstats')).matchAll(/^cmdstat_(\w+).*?:calls=(\d+)/gm)]
+    const counted = calls.filter(([, name = '']) => !['ping', 'info', 'client', 'hello'].includes(name))
+    return counted.reduce((sum, [, , count]) => sum + Number(count), 0)
+  }
+  const before = await commands()
+  const requests = world.keys.requests.length
+  const cpu = process.cpuUsage()
+  const tokens = Array.from({ length: count }, (_each, at) => [at, forged[at % forged.length] ?? ''] as const).values()
+  const work = async (): Promise<void> => {
+    for (const [at, token] of tokens) {
+      const response = await fetch(`${world.server.url}/auth/backchannel-logout`, {
+        method: 'POST',
+        headers: { 'x-forwarded-for': `2001:db8:${(at >> 3).toString(16)}::1` },
+        body: new URLSearchParams({ logout_token: token }),
+      })
+      await response.text()
+      if (response.status !== 400) t.equal(response.status, 400)
+    }
+  }
+  await Promise.all(Array.from({ length: 16 }, work))
+  const used = process.cpuUsage(cpu)
+  t.comment(
+    `${count} false tokens: ${Math.round((used.user + used.system) / count)} µs of CPU each, the client's part included`,
+  )
+  t.equal(world.keys.requests.length, requests)
+  // The known addresses are read once a minute: a script of two commands.
+  t.ok((await commands()) - before <= 3)
+  const lines = world.server.log.filter(({ audit }) => audit === 'provider_logout_refused')
+  t.ok(lines.length < 500, 'nor do the lines of the log')
+})
+
+await test('The time from the post of the provider to the last closed socket at another instance, for docs/performance.md', async (t) => {
+  const [rounds, sockets] = [Number(process.env['ROUNDS'] ?? 3), 10]
+  const world = await oidcWorld(t, { redis: true, settings: { PUBLIC_HANDSHAKES_PER_MINUTE: '0' } })
+  const other = await another(t, world)
+  const took: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const { browser } = await world.logIn('ada', { sid: `s${round}` })
+    const watches = await Promise.all(Array.from({ length: sockets }, () => watch(browser, world, other)))
+    const token = await world.logoutToken({ sid: `s${round}` })
+    const startedAt = performance.now()
+    const [response] = await Promise.all([world.postLogout(token), ...watches.map(({ closed }) => closed)])
+    took.push(performance.now() - startedAt)
+    t.equal(response.status, 200)
+  }
+  const sorted = took.toSorted((one, another) => one - another)
+  const at = (part: number): string => (sorted[Math.ceil(part * rounds) - 1] ?? NaN).toFixed(1)
+  t.comment(`${rounds} logouts, ${sockets} sockets each: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`)
+})

@@ -1,0 +1,127 @@
+import type { Test } from 'tap'
+import { freePort } from '../../../sandbox/listening.ts'
+import { startProvider, type SandboxProvider } from '../../../sandbox/provider.ts'
+import type { RedisProcess } from '../../../sandbox/redis-process.ts'
+import { startUpstream } from '../../../sandbox/upstream.ts'
+import { readConfig } from '../../../src/config/config.ts'
+import { discover } from '../../../src/oauth/discovery.ts'
+import type { Arrival, JarBrowser } from '../browser/jar-browser.ts'
+import { CLIENT_ID, testRedis, testServer, type TestServer } from '../server/world.ts'
+import { keepOutOfLogs } from '../telemetry/log-scan.ts'
+import { ALONE } from '../server/settings.ts'
+import { OIDC } from './oidc-world.ts'
+
+/** A real provider with OpenID Connect and both logouts, and a server. */
+export interface OpenIdWorld {
+  readonly provider: SandboxProvider
+  readonly server: TestServer
+  readonly redis: RedisProcess | undefined
+  /** For another instance. */
+  readonly settings: Record<string, string>
+}
+
+/**
+ * Starts a world that ends with the test.
+ * @param client what the provider knows of the client beside what every world has
+ */
+export async function openIdWorld(
+  t: Test,
+  {
+    client = {},
+    settings: own = {},
+    redis: hasRedis = false,
+    accessTokenSeconds = 3600,
+  }: {
+    client?: Record<string, unknown>
+    settings?: Record<string, string>
+    redis?: boolean
+    accessTokenSeconds?: number
+  } = {},
+): Promise<OpenIdWorld> {
+  const port = await freePort()
+  const publicUrl = `http://localhost:${port}`
+  const provider = await startProvider({
+    clientId: CLIENT_ID,
+    redirectUris: [`${publicUrl}/auth/callback`],
+    refreshTokens: true,
+    accessTokenSeconds,
+    client: { ...registration(publicUrl), ...client },
+    library: LIBRARY,
+  })
+  t.teardown(() => provider.close())
+  const upstream = await startUpstream({ provider })
+  t.teardown(() => upstream.close())
+  for (const secrets of [provider.issued, provider.verifiers, upstream.issued]) keepOutOfLogs(secrets)
+  const redis = hasRedis ? await testRedis(t) : undefined
+  const scope = 'openid profile trade offline_access'
+  const discovered = await discover(readConfig({ ...ALONE, ...OIDC, AUTH_URL: provider.url }).oauth)
+  if (discovered.is !== 'found') throw new Error(`no metadata: ${JSON.stringify(discovered)}`)
+  const { jwksUrl = '', endSessionUrl = '' } = discovered.provider.oidc ?? {}
+  const settings = {
+    ...OIDC,
+    OAUTH_SCOPE: scope,
+    JWKS_URL: jwksUrl,
+    END_SESSION_URL: endSessionUrl,
+    PUBLIC_URL: publicUrl,
+    AUTH_URL: provider.url,
+    API_URL: upstream.url,
+    WS_URL: upstream.wsUrl,
+    AUTHORIZATION_PARAMS: 'prompt=consent',
+    ...(redis && { REDIS_URL: redis.url }),
+    ...own,
+  }
+  const server = await testServer(t, { ...settings, PORT: String(port) })
+  return { provider, server, redis, settings }
+}
+
+function registration(publicUrl: string) {
+  return {
+    token_endpoint_auth_method: 'none' as const,
+    backchannel_logout_uri: `${publicUrl}/auth/backchannel-logout`,
+    backchannel_logout_session_required: true,
+    post_logout_redirect_uris: [`${publicUrl}/auth/logged-out`],
+  }
+}
+
+const [ON, OFF] = [{ enabled: true }, { enabled: false }]
+
+/** The settings of oidc-provider that replace those of the sandbox. */
+const LIBRARY = {
+  scopes: ['openid', 'profile', 'trade', 'account_manage', 'offline_access'],
+  claims: { openid: ['sub', 'sid'], profile: ['name', 'email_verified'] },
+  conformIdTokenClaims: false,
+  findAccount: (_context: unknown, accountId: string) => ({
+    accountId,
+    claims: () => ({ sub: accountId, name: `Name of ${accountId}`, email_verified: true }),
+  }),
+  // Its own would refuse loopback addresses.
+  fetch: (url: string, options: RequestInit) => {
+    delete options.dispatcher
+    return fetch(url, options)
+  },
+  features: {
+    revocation: ON,
+    devInteractions: OFF,
+    dPoP: OFF,
+    pushedAuthorizationRequests: OFF,
+    resourceIndicators: OFF,
+    userinfo: OFF,
+    backchannelLogout: ON,
+    rpInitiatedLogout: {
+      ...ON,
+      logoutSource: (context: { body: unknown }, form: string) =>
+        void (context.body = `Do you want to log out? ${form}`),
+      postLogoutSuccessSource: (context: { body: unknown }) => void (context.body = 'You are logged out.'),
+    },
+  },
+}
+
+/**
+ * Answers the provider's question whether to log out there, too.
+ * @param choice `yes` ends its session; `no` only that of this client
+ */
+export function confirmLogout(browser: JarBrowser, page: Arrival, choice: 'yes' | 'no' = 'yes'): Promise<Arrival> {
+  const action = /action="([^"]+)"/.exec(page.body)?.[1]
+  if (action === undefined) throw new Error(`no question, but ${page.url.href}`)
+  return browser.submit({ ...page, url: new URL(action) }, choice === 'yes' ? { logout: 'yes' } : {})
+}

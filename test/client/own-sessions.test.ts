@@ -1,6 +1,6 @@
 import { test, type Test } from 'tap'
 import { ApiError, createClient, type Client } from '../../client/dist/client.js'
-import { endSession, listSessions } from '../../client/dist/client/sessions.js'
+import { endSession, listSessions, logOutAtProvider } from '../../client/dist/client/sessions.js'
 import { createFakeClient } from '../../client/dist/testing.js'
 import { failure, pageOptions } from '../support/client/page-client.ts'
 import { identityWorld } from '../support/login/identity-world.ts'
@@ -82,6 +82,20 @@ for (const [kind, start] of [
     await client.logout({ everywhere: true })
     await logIn('CR1')
     t.match(await listSessions(client), [{ isCurrent: true }])
+  })
+
+  await test(`${kind}: logOutAtProvider() ends the session also where the provider has no address for it`, async (t) => {
+    const { client, logIn, logInElsewhere } = await start(t)
+    await logIn('CR1')
+    await logInElsewhere()
+    t.equal(await logOutAtProvider(client, { everywhere: true }), undefined)
+    t.match(client.session.get(), { status: 'anonymous', reason: 'logout' })
+    await logIn('CR1')
+    t.match(await listSessions(client), [{ isCurrent: true }])
+    await client.logout()
+    await logIn()
+    t.match(await failure(logOutAtProvider(client, { everywhere: true })), { code: 'subject_unknown' })
+    t.match(client.session.get(), { status: 'anonymous' })
   })
 
   await test(`${kind}: listSessions() and endSession() without a subject reject with subject_unknown, without a session with 401`, async (t) => {

@@ -80,7 +80,7 @@ await test('the whole core has at most 9 KiB and the session part at most 2,250 
   t.comment(
     `the core ${whole} bytes, the session part ${session}, series ${series}, orders ${orders}, sessions ${sessions}`,
   )
-  t.ok(sessions <= KIB / 2, `${sessions} bytes`)
+  t.ok(sessions <= 600, `${sessions} bytes`)
   t.ok(orders <= 4 * KIB, `${orders} bytes`)
   t.ok(series <= 2 * KIB, `${series} bytes`)
   t.ok(whole <= 9 * KIB, `${whole} bytes`)

@@ -1,5 +1,8 @@
 import { test } from 'tap'
+import { createClient } from '../../client/dist/client.js'
+import { logOutAtProvider } from '../../client/dist/client/sessions.js'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { pageOptions } from '../support/client/page-client.ts'
 import { oidcWorld } from '../support/login/oidc-world.ts'
 import { confirmLogout, openIdWorld, type OpenIdWorld } from '../support/login/openid-provider.ts'
 import { isLoggedIn, sessionState } from '../support/login/token-endpoint.ts'
@@ -33,10 +36,13 @@ for (const hint of ['', 'true']) {
       subject: `${provider.url}#user-demo`,
       claims: { name: 'Name of user-demo', email_verified: true },
     })
-    const response = await logOut(browser, server.url)
-    t.equal(response.status, 200)
+    const client = createClient({ baseUrl: server.url, ...pageOptions(browser, server.url, server.url) })
+    t.teardown(() => client.close())
+    await client.session.check()
+    t.match(client.session.get(), { status: 'active', claims: { name: 'Name of user-demo', email_verified: true } })
+    const address = new URL((await logOutAtProvider(client)) ?? '')
+    t.match(client.session.get(), { status: 'anonymous', reason: 'logout' })
     t.notOk(await isLoggedIn(browser, server.url), 'the session has ended before the page goes anywhere')
-    const address = await addressOf(response)
     t.match(Object.fromEntries(address.searchParams), {
       client_id: 'test-client',
       post_logout_redirect_uri: `${server.url}/auth/logged-out`,

@@ -1,5 +1,5 @@
 import type { ApiError, Client } from '../core/client.ts'
-import type { SessionOfServer } from '../core/session/session.ts'
+import type { LogoutOptions, SessionOfServer } from '../core/session/session.ts'
 import { SKEW_MS } from '../core/session/session-times.ts'
 
 /** A session of the user. All times are in milliseconds since 1970 by the clock of the user, comparable with `Date.now()`. */
@@ -74,6 +74,30 @@ export async function endSession(
     await ask(client, `/auth/sessions/${encodeURIComponent(tag)}`, { method: 'DELETE', signal: signal ?? null })
   } catch (error) {
     if ((error as Partial<ApiError>).problem?.code !== 'not_found') throw error
+  }
+}
+
+/**
+ * Logs out as `client.logout()` does, and tells where the user logs out at the provider, too, on servers with OpenID Connect.
+ * ```ts
+ * location.assign((await logOutAtProvider(client)) ?? '/')
+ * ```
+ * @returns the address to which the page must go; undefined where the provider has none
+ * @throws ApiError as `client.logout()` does
+ */
+export async function logOutAtProvider(
+  client: Pick<Client, 'session'>,
+  options?: LogoutOptions,
+): Promise<string | undefined> {
+  const { ask: post, end } = client.session as SessionOfServer
+  try {
+    const response = await post(`/auth/logout?provider=true${options?.everywhere ? '&everywhere=true' : ''}`)
+    end('logout')
+    // A server whose provider has no such address responds 204.
+    return response.status === 200 ? ((await response.json()) as { logout_url: string }).logout_url : undefined
+  } catch (error) {
+    if ((error as Partial<ApiError>).problem?.code === 'subject_unknown') end('logout')
+    throw error
   }
 }
 

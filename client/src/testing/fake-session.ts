@@ -80,7 +80,7 @@ export class FakeSessions {
   /** The server's own response to a request, which is its method and path; undefined if it passes the request on. */
   respond(request: string, query: string): Response | undefined {
     if (request === 'GET /auth/session') return Response.json(this.#body())
-    if (request === 'POST /auth/logout') return this.#logOut(query === 'everywhere=true')
+    if (request === 'POST /auth/logout') return this.#logOut(new URLSearchParams(query).get('everywhere') === 'true')
     if (request === 'GET /v1/health') return undefined
     if (!this.#body().authenticated) return problem(401, 'login_required', { login_url: '/auth/login' })
     if (/ \/auth\/sessions(?:\/|$)/.test(request)) return this.#ownSessions(request)

@@ -1,4 +1,5 @@
 import type { Client } from '../core/client.ts';
+import type { LogoutOptions } from '../core/session/session.ts';
 /** A session of the user. All times are in milliseconds since 1970 by the clock of the user, comparable with `Date.now()`. */
 export interface OwnSession {
     /** Tells this session from every other: that of the browser which has it is the `session` of `client.session.get()`. */
@@ -34,3 +35,12 @@ export declare function listSessions(client: Pick<Client, 'session'>, { signal }
  * page, which `client.logout()` ends
  */
 export declare function endSession(client: Pick<Client, 'session'>, tag: string, { signal }?: OwnSessionsOptions): Promise<void>;
+/**
+ * Logs out as `client.logout()` does, and tells where the user logs out at the provider, too, on servers with OpenID Connect.
+ * ```ts
+ * location.assign((await logOutAtProvider(client)) ?? '/')
+ * ```
+ * @returns the address to which the page must go; undefined where the provider has none
+ * @throws ApiError as `client.logout()` does
+ */
+export declare function logOutAtProvider(client: Pick<Client, 'session'>, options?: LogoutOptions): Promise<string | undefined>;

@@ -113,7 +113,7 @@ export class SessionFollower implements SessionStore {
   #apply(body?: SessionBody): SessionBody | undefined {
     if (body) this.#notice = body.notice
     if (!body?.authenticated) return void this.#set({ status: 'anonymous', reason: this.#endedBy })
-    const { now, expires_at, idle_expires_at, scope, subject, session } = body
+    const { now, expires_at, idle_expires_at, session, scope, subject, claims } = body
     const skewMs = now * 1000 - Date.now()
     if (!(Math.abs(skewMs - this.#skewMs) < SKEW_MS)) this.#skewMs = skewMs
     this.#endedBy = undefined
@@ -131,6 +131,7 @@ export class SessionFollower implements SessionStore {
       idleExpiresAt,
       scope,
       subject,
+      claims,
       expiring:
         Math.min(expiresAt, idleExpiresAt) - Date.now() > EXPIRING_MS
           ? undefined
@@ -155,10 +156,10 @@ export class SessionFollower implements SessionStore {
   #show(state: SessionState): void {
     const before = this.#state
     const next = { ...state, notice: this.#notice }
-    const isNew = JSON.stringify(next) !== JSON.stringify(before)
-    if (isNew) this.#state = next
+    if (JSON.stringify(next) === JSON.stringify(before)) return this.#schedule()
+    this.#state = next
     this.#schedule()
-    if (isNew) notify(this.#listeners, (listener) => listener(sessionKey(next) !== sessionKey(before)))
+    notify(this.#listeners, (listener) => listener(sessionKey(next) !== sessionKey(before)))
   }
 
   /** Opens or closes the socket to match the state, and schedules the next check. */

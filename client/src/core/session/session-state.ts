@@ -23,9 +23,14 @@ export interface ActiveSession {
   readonly scope: string
   /** The id of the user, on servers that know it. */
   readonly subject?: string | undefined
+  /** What the provider says of the user, on servers with OpenID Connect: those that the operator shows to pages. */
+  readonly claims?: Claims | undefined
   /** Set when the session ends within a minute, with the limit that ends it. `extend()` helps against `idle` only. */
   readonly expiring?: 'idle' | 'absolute' | undefined
 }
+
+/** Claims of an ID token, by name. */
+export type Claims = Readonly<Record<string, string | number | boolean>>
 
 /** What the operator tells all users. Show it as text. */
 export interface Notice {
@@ -57,6 +62,7 @@ export type SessionBody = (
       readonly idle_expires_at: number
       readonly scope: string
       readonly subject?: string
+      readonly claims?: Claims
     }
 ) & { readonly notice?: Notice }
 

@@ -37,7 +37,7 @@ export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
 }
 
 /** What other entries of the package find in a {@link Session}. No page needs it. */
-export interface SessionOfServer extends Session {
+export interface SessionOfServer extends Session, Pick<SessionStore, 'end'> {
   /** Calls a route of the server itself; with POST by default. @throws ApiError unless the status is 2xx */
   ask(path: string, init?: CallInit): Promise<Response>
 }

@@ -124,7 +124,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const catalogParts = { endpoints, http, upstream, idempotency, secrets, callLimit, confirmed }
   await server.register(catalogRoutes, { ...catalogParts, ...shared })
   const { publicUrl, maxBodyBytes } = http
-  const facts = { publicUrl, maxBodyBytes, idempotency, sessionCookie: sessions.cookie.name }
+  const facts = { publicUrl, maxBodyBytes, idempotency, sessionCookie: sessions.cookie.name, oidc: config.oauth.oidc }
   await server.register(openApiRoute, { endpoints, facts })
   await server.register(asyncApiRoute, facts)
   await server.register(async function sockets(scope) {

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify'
+import type { ProviderConfig } from '../config/provider.ts'
 import type { Endpoint } from '../proxy/endpoint.ts'
 import { openApiOperation, type OperationFacts } from './operation.ts'
 import type { Json } from '../proxy/document-parts.ts'
 import { OTHER_PATHS } from './paths.ts'
+import { providerLogoutPaths } from './provider-logout-paths.ts'
 import { problemSamples, responseComponents } from './problems.ts'
 import { schemaComponents } from './schemas.ts'
 
@@ -10,6 +12,7 @@ import { schemaComponents } from './schemas.ts'
 export interface OpenApiFacts extends OperationFacts {
   readonly publicUrl: string
   readonly sessionCookie: string
+  readonly oidc: ProviderConfig['oidc']
 }
 
 /** Version of this server's own interface: its routes and errors, not upstream's responses. */
@@ -41,7 +44,7 @@ export async function openApiRoute(
 /** The OpenAPI 3.1 document of all routes. */
 export function openApiDocument(endpoints: readonly Endpoint[], facts: OpenApiFacts): Json {
   const { publicUrl } = facts
-  const paths: Record<string, Json> = { ...OTHER_PATHS }
+  const paths: Record<string, Json> = { ...OTHER_PATHS, ...providerLogoutPaths(facts.oidc) }
   for (const endpoint of endpoints) {
     const path = `/api${endpoint.path.replaceAll(/:(\w+)/g, '{$1}')}`
     paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: openApiOperation(endpoint, facts) }

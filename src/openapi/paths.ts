@@ -181,35 +181,6 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
       },
     }),
   },
-  '/auth/logged-out': get(
-    'login',
-    'loggedOut',
-    'Return from a logout at the provider',
-    'With OIDC. The provider sends browsers here. Changes nothing.',
-    { responses: { '303': { description: 'To the frontend, with logged_out=provider' }, ...problems() } },
-  ),
-  '/auth/backchannel-logout': {
-    post: operation(
-      'login',
-      'backchannelLogout',
-      'Log out by the provider',
-      'With BACKCHANNEL_LOGOUT. The provider ends sessions (OpenID Connect Back-Channel Logout). The token is the credential.',
-      {
-        requestBody: {
-          required: true,
-          content: content('application/x-www-form-urlencoded', {
-            type: 'object',
-            required: ['logout_token'],
-            properties: { logout_token: { ...TEXT, description: 'A signed JWT' } },
-          }),
-        },
-        responses: {
-          '200': { description: 'The sessions that it names have ended, whether or not there were any' },
-          ...problems('rate_limited', 'provider_unavailable', 'session_store_unavailable'),
-        },
-      },
-    ),
-  },
   '/ws/public': socket('publicRelay', 'Market data', 'A WebSocket that needs no login.', {}),
   '/ws/trading/{accountId}': socket('tradingRelay', 'Trading', 'A WebSocket for an account of the user.', {
     ...withSession,

@@ -36,6 +36,9 @@ for (const hint of ['', 'true']) {
       subject: `${provider.url}#user-demo`,
       claims: { name: 'Name of user-demo', email_verified: true },
     })
+    const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: object }
+    t.match(Object.keys(paths).join(), '/auth/logged-out')
+    t.notMatch(Object.keys(paths).join(), '/auth/backchannel-logout', 'it describes what there is')
     const client = createClient({ baseUrl: server.url, ...pageOptions(browser, server.url, server.url) })
     t.teardown(() => client.close())
     await client.session.check()

@@ -85,6 +85,7 @@ await test('the schemas of upstream say no more than what is publicly documented
     'PartnerLink',
     'PartnerLinkParameter',
     'Problem',
+    'ProviderLogout',
     'Session',
   ])
   t.end()

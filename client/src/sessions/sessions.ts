@@ -89,14 +89,14 @@ export async function logOutAtProvider(
   client: Pick<Client, 'session'>,
   options?: LogoutOptions,
 ): Promise<string | undefined> {
-  const { ask: post, end } = client.session as SessionOfServer
+  const session = client.session as SessionOfServer
   try {
-    const response = await post(`/auth/logout?provider=true${options?.everywhere ? '&everywhere=true' : ''}`)
-    end('logout')
+    const response = await session.ask(`/auth/logout?provider=true${options?.everywhere ? '&everywhere=true' : ''}`)
+    session.end('logout')
     // A server whose provider has no such address responds 204.
     return response.status === 200 ? ((await response.json()) as { logout_url: string }).logout_url : undefined
   } catch (error) {
-    if ((error as Partial<ApiError>).problem?.code === 'subject_unknown') end('logout')
+    if ((error as Partial<ApiError>).problem?.code === 'subject_unknown') session.end('logout')
     throw error
   }
 }

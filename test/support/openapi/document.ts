@@ -40,6 +40,7 @@ export function fullDocument(): OpenApi {
   const facts = {
     publicUrl: 'https://trading.test',
     sessionCookie: '__Host-session',
+    oidc: undefined,
     maxBodyBytes: 1_048_576,
     idempotency: { requiredFor: new Set<string>(), maxBodyBytes: 262_144 },
   }

@@ -2,7 +2,8 @@ import type { ProviderConfig } from '../config/provider.ts'
 import { content, TEXT, type Json } from '../proxy/document-parts.ts'
 import { get, operation, problems } from './own-operation.ts'
 
-const LOGGED_OUT: Record<string, Json> = {
+/** With OIDC. */
+export const LOGGED_OUT: Record<string, Json> = {
   '/auth/logged-out': get(
     'login',
     'loggedOut',
@@ -12,7 +13,8 @@ const LOGGED_OUT: Record<string, Json> = {
   ),
 }
 
-const BACKCHANNEL: Record<string, Json> = {
+/** With BACKCHANNEL_LOGOUT. */
+export const BACKCHANNEL: Record<string, Json> = {
   '/auth/backchannel-logout': {
     post: operation(
       'login',

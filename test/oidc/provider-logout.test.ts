@@ -38,7 +38,7 @@ for (const hint of ['', 'true']) {
     })
     const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: object }
     t.match(Object.keys(paths).join(), '/auth/logged-out')
-    t.notMatch(Object.keys(paths).join(), '/auth/backchannel-logout', 'it describes what there is')
+    t.match(Object.keys(paths).join(), '/auth/backchannel-logout')
     const client = createClient({ baseUrl: server.url, ...pageOptions(browser, server.url, server.url) })
     t.teardown(() => client.close())
     await client.session.check()

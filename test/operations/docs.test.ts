@@ -2,6 +2,7 @@ import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { OTHER_PATHS } from '../../src/openapi/paths.ts'
+import { BACKCHANNEL, LOGGED_OUT } from '../../src/openapi/provider-logout-paths.ts'
 import { SECRET_SETTINGS, settingRules } from '../../src/config/settings.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 import { metricsTable } from '../support/telemetry/metrics-table.ts'
@@ -130,7 +131,7 @@ await test('Every file that the map of a decision names exists', (t) => {
 await test('reference.md lists exactly the routes of the server', (t) => {
   const rows = [...read('reference.md').matchAll(/^\| (`[A-Z]+ \/[^|]*) \|/gm)].map(([, routes = '']) => routes)
   const listed = rows.flatMap((row) => [...row.matchAll(/`([A-Z]+ [^`]+)`/g)].map(([, route = '']) => route))
-  const described = Object.entries(OTHER_PATHS).flatMap(([path, methods]) =>
+  const described = Object.entries({ ...OTHER_PATHS, ...LOGGED_OUT, ...BACKCHANNEL }).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   )
   const aliases = ['GET /auth/signup/', 'HEAD /auth/signup/']

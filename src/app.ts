@@ -158,8 +158,14 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       drain()
       opening.abort()
       await closeServer(server, waitMs)
-      await Promise.all([provider.close(), clients.close(), subjects?.identity?.close(), controls?.shared.close()])
-      await Promise.all([budget?.close(), traces.close()])
+      await Promise.all([
+        provider.close(),
+        clients.close(),
+        subjects?.identity?.close(),
+        controls?.shared.close(),
+        traces.close(),
+      ])
+      await budget?.close()
       flushBoundedLines(log)
     },
   }

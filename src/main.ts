@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { TRACE_HEADERS } from './config/traces.ts'
 import { existsSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config/config.ts'
@@ -39,6 +40,8 @@ if (isWarmUp) {
 // A worker inherits the settings that its supervisor has read.
 if (cluster.isPrimary && existsSync('.env')) loadSettings('.env')
 const config = configOrExit()
+// What sends traces would read these itself, and go on sending them after they have changed.
+for (const name of TRACE_HEADERS) delete process.env[name]
 // The modules below are imported dynamically, so that each process loads only what it needs.
 if (isCheck) {
   const { check } = await import('./ops/check.ts')

@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { polls } from '../time/polls.ts'
+import { within } from '../time/within.ts'
 import { problemsOf, type Config } from './config.ts'
 import { withoutCredentials } from './redis-address.ts'
 import { secretSettings, secretTexts, type Environment, type SecretSetting } from './secrets.ts'
 
 /** How often the files are read. A text counts once it was read twice alike, so that a file that is being written does not. */
 const READ_INTERVAL_MS = 1000
+const READ_TIMEOUT_MS = 5000
 /** At every so many looks, credentials that Redis refuses are tried again: it may learn of them after the file. */
 const LOOKS_PER_TRY = 5
 
@@ -137,7 +139,8 @@ export class SecretFiles {
 /** Undefined if the file cannot be read. White space around the text does not count. */
 async function readText(path: string): Promise<string | undefined> {
   try {
-    return (await readFile(path, 'utf8')).trim()
+    // A file system that hangs must not end the looks at the other files.
+    return (await within(READ_TIMEOUT_MS, readFile(path, 'utf8')))?.trim()
   } catch {
     return undefined
   }

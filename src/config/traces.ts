@@ -73,6 +73,9 @@ export const tracesRules = {
 
 type TracesSettings = ValuesOf<typeof tracesRules>
 
+/** The settings with headers for the collector. */
+export const TRACE_HEADERS = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'] as const
+
 /** How traces are recorded and sent. */
 export type TracesConfig = NonNullable<ReturnType<typeof tracesConfig>>
 

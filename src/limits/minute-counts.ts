@@ -10,7 +10,7 @@ export class MinuteCounts {
   /** By the monotonic clock: a time of day that is set back would not let the minute end. */
   #endsAt = 0
 
-  /** @param maxKeys once this many keys are counted, the next count resets them all */
+  /** @param maxKeys once this many keys are counted, the next count of another key resets them all */
   constructor(maxKeys = MAX_KEYS, windowMs = WINDOW_MS) {
     this.#maxKeys = maxKeys
     this.#windowMs = windowMs
@@ -31,7 +31,7 @@ export class MinuteCounts {
     if (limit === 0) return true
     const now = performance.now()
     // Too many keys also reset the counts. Without this, made-up keys could fill the memory.
-    if (now >= this.#endsAt || this.#counts.size >= this.#maxKeys) {
+    if (now >= this.#endsAt || (this.#counts.size >= this.#maxKeys && !this.#counts.has(key))) {
       this.#counts.clear()
       this.#endsAt = now + this.#windowMs
     }

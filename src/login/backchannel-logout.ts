@@ -41,7 +41,7 @@ export class BackchannelLogout {
   /** Refuses a request before its body is read. @throws Problem rate_limited, bad_request */
   admit(request: FastifyRequest): void {
     if (this.#parts.senders.isOver(request.ip)) throw this.#limited()
-    if (!FORM.test(request.headers['content-type'] ?? '')) throw this.#refusal(request, 'form')
+    if (!FORM.test(request.headers['content-type'] ?? '')) throw this.#uncheckedRefusal(request, 'form')
   }
 
   /** @throws Problem, StoreUnavailable: the provider may send the token again */
@@ -65,20 +65,20 @@ export class BackchannelLogout {
   fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const problem = toProblem(error)
     const isForeign = !(error instanceof Problem) && problem.status < 500
-    return handleError(isForeign ? this.#refusal(request, 'form') : error, request, reply)
+    return handleError(isForeign ? this.#uncheckedRefusal(request, 'form') : error, request, reply)
   }
 
   async #validToken(request: FastifyRequest, body: Buffer | undefined): Promise<LogoutToken> {
     const { openId, senders } = this.#parts
     const [text, ...more] = new URLSearchParams(body?.toString()).getAll('logout_token')
-    if (text === undefined || more.length > 0) throw this.#refusal(request, 'form')
+    if (text === undefined || more.length > 0) throw this.#uncheckedRefusal(request, 'form')
     const reading = openId.logoutTokens.read(text)
-    if (reading.is === 'false') throw this.#refusal(request, reading.fault, reading.ageSeconds)
-    // Again: others of the same sender may have come meanwhile.
-    if (senders.isOver(request.ip) || !senders.beginCheck(request.ip)) throw this.#limited()
+    if (reading.is === 'false') throw this.#uncheckedRefusal(request, reading.fault, reading.ageSeconds)
+    if (!senders.beginCheck(request.ip)) throw this.#limited()
     const signature = await openId.logoutTokens.checkSignature(text)
     switch (signature.is) {
       case 'valid':
+        senders.takeBack(request.ip)
         return reading.token
       case 'invalid':
         throw this.#refusal(request, 'signature')
@@ -94,8 +94,13 @@ export class BackchannelLogout {
     return new Problem('rate_limited', { retryAfterSeconds: RETRY_SECONDS })
   }
 
-  #refusal(request: FastifyRequest, fault: Fault, ageSeconds = 0): Problem {
+  /** Refuses a token before its signature is checked. */
+  #uncheckedRefusal(request: FastifyRequest, fault: Fault, ageSeconds?: number): Problem {
     this.#parts.senders.countFalse(request.ip)
+    return this.#refusal(request, fault, ageSeconds)
+  }
+
+  #refusal(request: FastifyRequest, fault: Fault, ageSeconds = 0): Problem {
     this.#count('false')
     const details = {
       fault,

@@ -49,14 +49,25 @@ export class LogoutSenders {
     this.#false.allows(network(address), Infinity)
   }
 
-  /** Begins to check a signature. Returns false when strangers have had too many checked in this second. */
+  /**
+   * Begins to check a signature. The token counts as false until {@link takeBack}: others may come at the same moment. Returns
+   * false when the address, or strangers together, have had too many checked in this second.
+   */
   beginCheck(address: string): boolean {
-    return this.#checks.allows(CHECKS, this.#isKnown(address) ? Infinity : MAX_CHECKS)
+    if (this.isOver(address)) return false
+    if (!this.#checks.allows(CHECKS, this.#isKnown(address) ? Infinity : MAX_CHECKS)) return false
+    this.countFalse(address)
+    return true
+  }
+
+  /** A token that is checked turned out to be valid. */
+  takeBack(address: string): void {
+    this.#checks.allows(CHECKS, Infinity, -1)
+    this.#false.allows(network(address), Infinity, -1)
   }
 
   /** Notes that an address has sent a valid token. @throws StoreUnavailable */
   async noteValid(address: string): Promise<void> {
-    this.#checks.allows(CHECKS, Infinity, -1)
     const id = idOf(address)
     const expiresAt = Date.now() + KNOWN_MS
     if ((this.#known.get(id) ?? 0) > expiresAt - NOTE_MS) return

@@ -32,6 +32,9 @@ export class ProviderKeys {
   /** By the monotonic clock. */
   #fetchedAt = -Infinity
   #fetching: Promise<void> | undefined
+  #hasFailed = false
+  /** A key has no name, so that a token cannot tell that it was signed with another one. */
+  #isNameless = false
 
   /** @param fetch gets the JSON object at the address of the keys */
   constructor(fetch: () => Promise<Record<string, unknown>>) {
@@ -50,7 +53,7 @@ export class ProviderKeys {
       const first = await this.#checkNow(token)
       if (first.is !== 'unknown') return first
       if (this.#fetching === undefined && !this.#unknown[purpose].allows(1)) {
-        return { is: purpose === 'logout' ? 'away' : 'invalid', cause: first.cause }
+        return { is: purpose === 'logout' || this.#hasFailed ? 'away' : 'invalid', cause: first.cause }
       }
       await this.#refetch()
     } catch (cause) {
@@ -65,8 +68,12 @@ export class ProviderKeys {
   }
 
   async #load(): Promise<void> {
+    this.#hasFailed = true
+    const set = (await this.#fetch()) as unknown as JSONWebKeySet
     // It rejects a document that is no set of keys.
-    this.#keys = createLocalJWKSet((await this.#fetch()) as unknown as JSONWebKeySet)
+    this.#keys = createLocalJWKSet(set)
+    this.#isNameless = set.keys.some(({ kid }) => kid === undefined)
+    this.#hasFailed = false
     this.#fetchedAt = performance.now()
   }
 
@@ -77,7 +84,8 @@ export class ProviderKeys {
     } catch (cause) {
       if (cause instanceof errors.JWKSNoMatchingKey) return { is: 'unknown', cause }
       if (cause instanceof errors.JWKSMultipleMatchingKeys) return checkEach(token, cause)
-      return { is: 'invalid', cause }
+      const isOfOther = this.#isNameless && cause instanceof errors.JWSSignatureVerificationFailed
+      return { is: isOfOther ? 'unknown' : 'invalid', cause }
     }
   }
 }

@@ -161,7 +161,7 @@ export class NearCache {
 
 /** Approximate, as measured by bench/cases/sessions.ts. All texts are ASCII, so a character takes one byte. */
 function bytesOf({ id, key, sealed, record }: Session): number {
-  const { accessToken, refreshToken = '', scope, loginKey, subject = '' } = record
-  const texts = [id, key, sealed, accessToken, refreshToken, scope, loginKey, subject]
+  const { accessToken, refreshToken = '', scope, loginKey, subject = '', oidc } = record
+  const texts = [id, key, sealed, accessToken, refreshToken, scope, loginKey, subject, oidc ? JSON.stringify(oidc) : '']
   return OVERHEAD_BYTES + texts.reduce((sum, text) => sum + text.length, 0)
 }

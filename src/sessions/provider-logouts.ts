@@ -34,20 +34,20 @@ export class ProviderLogouts {
     this.#parts = parts
   }
 
+  /** A place for a new session in the index by sid; undefined for a session that knows no sid. */
+  newPlace({ iss, sid }: LoginIdentity): Place | undefined {
+    return sid === undefined ? undefined : this.#parts.bySid.newPlace(nameOf(iss, sid))
+  }
+
   /** Enters a session before it is created. @throws StoreUnavailable */
   async enlist(
     { iss, sid, issuedAt }: LoginIdentity,
+    place: Place | undefined,
     session: IndexedSession,
     endsAt: number,
   ): Promise<EnlistedIdentity> {
-    if (sid === undefined) return { issuedAt, sid: undefined }
-    const { place } = await this.#parts.bySid.add(nameOf(iss, sid), session, endsAt)
+    if (sid !== undefined && place !== undefined) await this.#parts.bySid.add(nameOf(iss, sid), place, session, endsAt)
     return { issuedAt, sid: place }
-  }
-
-  /** Takes back {@link enlist}. @throws StoreUnavailable */
-  async withdraw({ sid }: EnlistedIdentity): Promise<void> {
-    if (sid !== undefined) await this.#parts.bySid.remove([{ place: sid }])
   }
 
   /**

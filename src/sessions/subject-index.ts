@@ -24,6 +24,8 @@ export interface IndexedSession {
   readonly hasSid?: boolean
   /** Its subject, where the index is not that of the subject. */
   readonly subject?: string
+  /** Where the index of the subject, or that of the session at the provider, has the same session. */
+  readonly twin?: Place
 }
 
 /** Where the index has a session. */
@@ -44,8 +46,8 @@ export interface ListedSession extends IndexedSession {
 const PURPOSE = 'index of sessions by subject'
 
 /**
- * The sessions of each subject, or of each session at the provider. Names of keys and entries are made with the first secret and found with all of them, so that
- * an instance sees what instances before and after it in a roll of secrets have written.
+ * The sessions of each subject, or of each session at the provider. Names of keys and entries are made with the first secret and
+ * found with all of them, so that an instance sees what instances before and after it in a roll of secrets have written.
  */
 export class SubjectIndex {
   readonly #index: SessionIndex
@@ -71,17 +73,23 @@ export class SubjectIndex {
     return [...new Set(this.#secrets.current)].map((secret) => this.#keyOf(subject, secret))
   }
 
-  /** @returns where the session is, and how many entries there are now @throws StoreUnavailable */
-  async add(subject: string, session: IndexedSession, expiresAt: number): Promise<{ place: Place; count: number }> {
-    const [index = '', ...others] = this.keysOf(subject)
-    const place = { index, id: randomBytes(9).toString('base64url') }
+  /** A place for another session of a subject. */
+  newPlace(subject: string): Place {
+    const [index = ''] = this.keysOf(subject)
+    return { index, id: randomBytes(9).toString('base64url') }
+  }
+
+  /** @returns how many entries there are now @throws StoreUnavailable */
+  async add(subject: string, place: Place, session: IndexedSession, expiresAt: number): Promise<number> {
+    const { index } = place
+    const others = this.keysOf(subject).filter((key) => key !== index)
     const value = this.#envelope.seal(nameOf(place), PURPOSE, JSON.stringify(session))
     // Instances in a roll of secrets add to different keys. Whatever is there already is older, by any clock.
     const older = await this.#entriesOf(others)
     const after = Math.max(0, ...older.map(({ addedAt }) => addedAt))
     const count = await this.#index.add(index, { id: place.id, value, expiresAt }, after)
     // Not before: of two logins that add to different keys at the same moment, the later one has to see the other.
-    return { place, count: count + (await this.#entriesOf(others)).length }
+    return count + (await this.#entriesOf(others)).length
   }
 
   /** The sessions of a subject, the oldest first, for all instances alike. Some may have ended, or not begun. @throws StoreUnavailable */
@@ -104,9 +112,12 @@ export class SubjectIndex {
     await this.#change(sessions, (key, ids) => this.#index.end(key, ids))
   }
 
-  /** @throws StoreUnavailable */
-  async remove(sessions: readonly Pick<ListedSession, 'place'>[]): Promise<void> {
-    await this.#change(sessions, (key, ids) => this.#index.remove(key, ids))
+  /** Removes sessions, from the other index as well. @throws StoreUnavailable */
+  async remove(sessions: readonly { readonly place: Place; readonly twin?: Place | undefined }[]): Promise<void> {
+    const places = sessions.flatMap(({ place, twin }) =>
+      twin === undefined ? { place } : [{ place }, { place: twin }],
+    )
+    await this.#change(places, (key, ids) => this.#index.remove(key, ids))
   }
 
   /** @throws StoreUnavailable */

@@ -44,6 +44,8 @@ export interface NewSession {
 export interface Enlisted {
   readonly subject: string
   readonly place: Place
+  /** Where the index by sid has it. */
+  readonly twin?: Place | undefined
   /** The number of entries at that moment, this one included. */
   readonly count: number
   readonly ofProvider?: EnlistedIdentity | undefined
@@ -112,17 +114,24 @@ export class Subjects {
       key,
       ...(issuedAt !== undefined && { issuedAt, hasSid: sid !== undefined }),
     }
-    const [added, ofProvider] = await Promise.all([
-      this.#index.add(subject, session, endsAt),
-      identity && this.logouts?.enlist(identity, { ...session, subject }, endsAt),
-    ])
-    return { subject, ...added, ofProvider }
+    const place = this.#index.newPlace(subject)
+    const twin = identity && this.logouts?.newPlace(identity)
+    try {
+      const [count, ofProvider] = await Promise.all([
+        this.#index.add(subject, place, { ...session, ...(twin && { twin }) }, endsAt),
+        identity && this.logouts?.enlist(identity, twin, { ...session, subject, twin: place }, endsAt),
+      ])
+      return { subject, place, twin, count, ofProvider }
+    } catch (error) {
+      // One of them may have been written.
+      void this.withdraw({ place, twin }).catch(() => undefined)
+      throw error
+    }
   }
 
   /** Takes back {@link enlist}, since the session was not created. @throws StoreUnavailable */
-  async withdraw(enlisted: Enlisted): Promise<void> {
-    const { ofProvider } = enlisted
-    await Promise.all([this.#index.remove([enlisted]), ofProvider && this.logouts?.withdraw(ofProvider)])
+  async withdraw(enlisted: Pick<Enlisted, 'place' | 'twin'>): Promise<void> {
+    await this.#index.remove([enlisted])
   }
 
   /**

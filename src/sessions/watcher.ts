@@ -3,6 +3,7 @@ import { MAX_UNREAD_MS } from './near-cache.ts'
 import type { SessionLookup, SessionReader } from './session-reader.ts'
 import type { EndReason, SessionRepository } from './repository.ts'
 import type { Session } from './session.ts'
+import { untraced } from '../telemetry/traces/span.ts'
 
 /** Why a watch fired. `storeLost`: for too long, the store could not be asked whether the session is still live. */
 export type WatchEnd = EndReason | 'storeLost'
@@ -177,8 +178,9 @@ export class SessionWatcher {
 
   #checkIn(watched: Watched, ms: number): void {
     clearTimeout(watched.timer)
-    watched.timer = setTimeout(() => void this.#check(watched.session.key), Math.min(ms, MAX_TIMER_MS))
-    watched.timer.unref()
+    const check = (): void => void this.#check(watched.session.key)
+    // The timer outlives the request that begins to watch.
+    watched.timer = untraced(() => setTimeout(check, Math.min(ms, MAX_TIMER_MS)).unref())
   }
 
   #end(key: string, reason: WatchEnd): void {

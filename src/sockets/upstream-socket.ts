@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws'
-import { activeSpan, destinationOf, type Span } from '../telemetry/traces/span.ts'
+import { activeSpan, destinationOf, untraced, type Span } from '../telemetry/traces/span.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { CLOSE, fromStatus, type CloseStatus } from './close-codes.ts'
 import type { PeerConnection } from './peer.ts'
@@ -33,12 +33,12 @@ export function openUpstreamSocket(
 ): Promise<OpenOutcome> {
   const span = beginSpan(url)
   return new Promise((resolve) => {
-    const socket = new WebSocket(url, {
-      ...SOCKET_OPTIONS,
-      ...messageLimits(maxMessageBytes),
-      followRedirects: false,
-      headers: asObject(span.carry(['user-agent', USER_AGENT])),
-    })
+    const headers = asObject(span.carry(['user-agent', USER_AGENT]))
+    // The socket outlives the request that opens it, and would keep its span.
+    const socket = untraced(
+      () =>
+        new WebSocket(url, { ...SOCKET_OPTIONS, ...messageLimits(maxMessageBytes), followRedirects: false, headers }),
+    )
     const abort = (): void => refuse(CLOSE.ourFault, 'aborted')
     const deadline = setTimeout(() => refuse(CLOSE.upstreamTimeout, 'timeout'), OPEN_MS)
     const settle = (outcome: OpenOutcome): void => {

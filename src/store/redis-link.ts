@@ -81,10 +81,14 @@ export function newConnection(options: RedisClientOptions): Connection {
   const { credentialsProvider } = options
   if (credentialsProvider instanceof LiveCredentials) {
     let endFollowing: (() => void) | undefined
+    let access = credentialsProvider.access
     const end = (): void => endFollowing?.()
+    connection.on('connect', () => (access = credentialsProvider.access))
     connection.on('ready', () => {
       end()
       endFollowing = credentialsProvider.follow(connection)
+      // They changed while the connection was opening.
+      if (credentialsProvider.access !== access) credentialsProvider.authenticate(connection)
     })
     // Most connections are not opened again. One that is will be ready again.
     connection.on('error', end).on('end', end)

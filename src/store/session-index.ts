@@ -112,7 +112,8 @@ for _, id in ipairs(ARGV) do
 end`)
 
 /** Removes some. */
-const REMOVE = `return redis.call('HDEL', KEYS[1], unpack(ARGV))`
+const REMOVE = `
+for _, id in ipairs(ARGV) do redis.call('HDEL', KEYS[1], id) end`
 
 /** Returns the time, an entry, when all were ended, and until when those were issued that are ended. */
 const LOOK = `${NOW}

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { buildConnector, Pool, type Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
 import type { BudgetClass } from '../config/upstream-budget.ts'
-import { activeSpan, destinationOf, waiting, type Destination, type Span } from '../telemetry/traces/span.ts'
+import { activeSpan, destinationOf, untraced, waiting, type Destination, type Span } from '../telemetry/traces/span.ts'
 import { within } from '../time/within.ts'
 import type { Budget, OverBudget, Reservation } from './budget/admission.ts'
 import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
@@ -196,7 +196,7 @@ export class RestClient {
   /** Connects like undici, but learns of a connection's failure before undici does. */
   #connector(): buildConnector.connector {
     const connect = buildConnector({ timeout: this.#config.connectMs, allowH2: false })
-    return (options, callback) =>
+    const open: buildConnector.connector = (options, callback) =>
       connect(options, (...result) => {
         const [, socket] = result
         socket?.on('error', (error) => {
@@ -208,6 +208,8 @@ export class RestClient {
         })
         callback(...result)
       })
+    // The connection outlives the request for which it is opened, and serves others.
+    return (...connection) => untraced(() => open(...connection))
   }
 
   #dispatch(

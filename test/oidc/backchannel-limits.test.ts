@@ -53,8 +53,8 @@ await test('POST /auth/backchannel-logout: an address with ten false tokens in a
     })
   const valid = await world.logoutToken({ sub: 'ada' })
   // Two bursts, since one may meet the end of a second.
-  const burst = async (from: string, server = world.server): Promise<number[]> => {
-    const responses = await Promise.all(Array.from({ length: 60 }, () => post(from, 'false', server)))
+  const burst = async (from: string, server = world.server, token = 'false'): Promise<number[]> => {
+    const responses = await Promise.all(Array.from({ length: 60 }, () => post(from, token, server)))
     const limited = responses.find(({ status }) => status === 429)
     if (limited !== undefined) t.match(limited.headers.get('retry-after'), /^\d+$/)
     return responses.map(({ status }) => status)
@@ -62,6 +62,15 @@ await test('POST /auth/backchannel-logout: an address with ten false tokens in a
   const strangers = [...(await burst('192.0.2.1')), ...(await burst('192.0.2.1'))]
   t.ok(strangers.includes(429))
   t.ok(strangers.filter((status) => status === 400).length >= 10)
+  const forged = `${valid.slice(0, valid.lastIndexOf('.') + 1)}${'A'.repeat(342)}`
+  const foreign = await sign(issuerKey('made-up'), world.logoutClaims({ sub: 'ada' }))
+  for (const [from, token] of [
+    ['192.0.2.3', forged],
+    ['192.0.2.4', foreign],
+  ] as const) {
+    const statuses = [...(await burst(from, world.server, token)), ...(await burst(from, world.server, token))]
+    t.ok(statuses.filter((status) => status !== 429).length <= 40, `at the same moment, too: ${statuses.join()}`)
+  }
   t.equal((await post('192.0.2.2', valid)).status, 200, 'others are not concerned')
   for (const odd of ['unknown', 'fe80::1%eth0', '::ffff:192.0.2.7', '_hidden']) {
     t.equal((await post(odd, valid)).status, 200, odd)

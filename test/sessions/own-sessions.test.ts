@@ -49,7 +49,7 @@ await test('a session from before version 0.3 is listed and can be ended by its 
   for (const id of ['old', 'current']) {
     const tag = sessions.tag(sessionKey(id))
     const entry = { tag, startedAt: Date.now(), client: REQUESTER.client, key: sessionKey(id) }
-    await index.add('CR1', entry, endsAt)
+    await index.add('CR1', index.newPlace('CR1'), entry, endsAt)
     await sessions.create(id, sessionRecord({ subject: 'CR1', endsAt }))
   }
   const listing = await subjects.listOwn(own('current'))

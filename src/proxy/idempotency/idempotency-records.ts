@@ -137,7 +137,7 @@ export class IdempotencyRecords {
       const [isCreated, used] = await Promise.all([confirmed.create(recordKey, text, expiresAt), counting])
       if (isCreated && !usage.isExhausted(used)) return { is: 'claimed', claim: new Claim(this.#deps, own, used) }
       if (isCreated) await store.removeIf(recordKey, text)
-      await uncount()
+      void uncount()
       return isCreated ? { is: 'tooMany' } : undefined
     } catch (error) {
       if (error instanceof StoreUnavailable) {

@@ -56,7 +56,7 @@ interface RequestOptions {
   readonly trustsTraceparent: boolean
 }
 
-/** Traces that are sent to a collector by the SDK of OpenTelemetry, which reads none of its variables itself. */
+/** Traces that are sent to a collector by the SDK of OpenTelemetry, which is told all that its variables say. */
 export class RecordedTraces implements Traces {
   readonly #provider: TracerProvider
   readonly #tracer: Tracer

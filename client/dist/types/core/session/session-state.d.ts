@@ -28,7 +28,7 @@ export interface ActiveSession {
     readonly expiring?: 'idle' | 'absolute' | undefined;
 }
 /** Claims of an ID token, by name. */
-export type Claims = Readonly<Record<string, string | number | boolean>>;
+type Claims = Readonly<Record<string, string | number | boolean>>;
 /** What the operator tells all users. Show it as text. */
 export interface Notice {
     readonly message: string;

@@ -139,9 +139,9 @@ async function logOut(
   let idToken: string | undefined
   for (const { id, isAuthentic } of toEnd.values()) {
     const record = await sessions.endById(id, 'logout', isAuthentic, requester)
-    // Without a record, the session was gone already or could not be decrypted; it has ended in either case.
     // The first is that of the session cookie.
     idToken ??= record?.oidc?.idToken
+    // Without a record, the session was gone already or could not be decrypted; it has ended in either case.
     if (record !== undefined) await transactions.forget([record.loginKey])
   }
   await transactions.forget(logins.flatMap(({ key }) => key ?? []))

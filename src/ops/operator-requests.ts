@@ -48,7 +48,7 @@ export function requesterOf({ ip }: FastifyRequest, reply: FastifyReply): Reques
 }
 
 /** Why an operator cannot name a subject. */
-export const NO_SUBJECTS = { error: 'Sessions have no subject here: that needs IDENTITY_PATH' }
+export const NO_SUBJECTS = { error: 'Sessions have no subject here: that needs IDENTITY_PATH or OIDC' }
 
 /** Sends why a command was not run: no worker could, or it failed. */
 export function notRun(reply: FastifyReply, { is }: OperatorOutcome): FastifyReply {

@@ -1,0 +1,43 @@
+import { exportJWK, SignJWT } from 'jose'
+import { generateKeyPairSync } from 'node:crypto'
+import { test } from 'tap'
+import { ProviderKeys } from '../../src/oauth/provider-keys.ts'
+
+/** A key of a provider that does not name its keys. */
+async function namelessKey() {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = await exportJWK(publicKey)
+  return { jwk, sign: () => new SignJWT({}).setProtectedHeader({ alg: 'ES256' }).sign(privateKey) }
+}
+
+await test('A provider that does not name its keys may change them: a signature that does not fit causes one request for them', async (t) => {
+  const [first, second, foreign] = [await namelessKey(), await namelessKey(), await namelessKey()]
+  let published = first.jwk
+  let requests = 0
+  const keys = new ProviderKeys(async () => {
+    requests++
+    return { keys: [published] }
+  })
+  t.match(await keys.check(await first.sign(), 'logout'), { is: 'valid' })
+  published = second.jwk
+  t.match(await keys.check(await second.sign(), 'logout'), { is: 'valid' })
+  t.equal(requests, 2)
+  t.match(await keys.check(await foreign.sign(), 'logout'), { is: 'away' }, 'the request of this minute is spent')
+  t.match(await keys.check(await foreign.sign(), 'login'), { is: 'invalid' }, 'a login has one of its own')
+  t.equal(requests, 3)
+})
+
+await test('A login with a new key waits for the keys while the provider cannot be reached, and does not fail for good', async (t) => {
+  const [first, second] = [await namelessKey(), await namelessKey()]
+  let isUp = true
+  const keys = new ProviderKeys(async () => {
+    if (!isUp) throw new Error('not reachable')
+    return { keys: [first.jwk] }
+  })
+  t.match(await keys.check(await first.sign(), 'login'), { is: 'valid' })
+  isUp = false
+  for (let login = 0; login < 3; login++) {
+    t.match(await keys.check(await second.sign(), 'login'), { is: 'away' }, 'provider_unavailable')
+  }
+  t.match(await keys.check(await first.sign(), 'login'), { is: 'valid' })
+})

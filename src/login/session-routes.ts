@@ -10,7 +10,9 @@ import { ownSessionRoutes } from './own-session-routes.ts'
 import { sessionOf } from './session-of.ts'
 import { START_WINDOW_SECONDS } from '../limits/start-limit.ts'
 
-/** `GET` and `POST /auth/session`, `POST /auth/logout` and `/auth/sessions`: what pages ask about their session and do with it. */
+/**
+ * `GET` and `POST /auth/session`, `POST /auth/logout` and `/auth/sessions`: what pages ask about their session and do with it.
+ */
 export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
   const { guard, sessions, controls, provider, publicUrl } = deps
   guard.addPreflight(fastify, '/auth/session', ['GET', 'POST'])

@@ -102,7 +102,10 @@ export class SubjectIndex {
     return this.#read(subject, (key) => this.#index.endAll(key))
   }
 
-  /** Notes that the sessions of a subject end whose ID token was issued until a time (epoch s), and returns all. @throws StoreUnavailable */
+  /**
+   * Notes that the sessions of a subject end whose ID token was issued until a time (epoch s), and returns all.
+   * @throws StoreUnavailable
+   */
   endIssued(subject: string, mark: IssueMark, until: number): Promise<ListedSession[]> {
     return this.#read(subject, (key) => this.#index.endIssued(key, mark, until))
   }

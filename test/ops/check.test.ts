@@ -1,41 +1,13 @@
 import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
-import { createClient } from 'redis'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { startProvider } from '../../sandbox/provider.ts'
-import { startRedis } from '../../sandbox/redis-process.ts'
-import { startUpstream } from '../../sandbox/upstream.ts'
-import { Changeable } from '../../src/config/changing.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
-import { fillRedis } from '../support/redis/full-redis.ts'
-import { rawUpstream } from '../support/upstream/raw-upstream.ts'
-import { askRedis } from '../support/redis/topologies.ts'
+import { reachableSettings, resultsOf, runProgram as run, type CheckRun } from '../support/server/check-run.ts'
+import { ALONE } from '../support/server/settings.ts'
 import { testRedis } from '../support/server/world.ts'
 import { Collector } from '../support/telemetry/collector.ts'
-import { runProgram as run, type CheckRun } from '../support/server/check-run.ts'
-import { ALONE } from '../support/server/settings.ts'
-import { until } from '../support/time/until.ts'
-
-/** Settings with a sandbox provider and a sandbox upstream, which run until the test ends. */
-async function reachableSettings(t: Test): Promise<Record<string, string>> {
-  const { CLIENT_ID, PUBLIC_URL } = ALONE
-  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${PUBLIC_URL}/auth/callback`] })
-  t.teardown(() => provider.close())
-  const upstream = await startUpstream({ provider })
-  t.teardown(() => upstream.close())
-  return {
-    ...ALONE,
-    AUTH_URL: provider.url,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
-    REVOCATION_URL: `${provider.url}/oauth2/revoke`,
-  }
-}
-
-const resultsOf = ({ lines }: CheckRun, setting: string): string[] =>
-  lines.filter(([, name]) => name === setting).map(([result, , detail]) => `${result}: ${detail}`)
+import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 
 await test('--check: exit code 0 and ok for every setting when everything is reachable', async (t) => {
   const redis = await testRedis(t)
@@ -123,88 +95,6 @@ await test('--check: exit code 69 for an address where another service listens',
     /^failed: http:\S+ refuses this client \(invalid_client: client authentication failed\)$/,
     /^failed: http:\S+ refuses the authorization requests of this client, .* \(status 400\)$/,
   ])
-})
-
-await test('--check: a warning for a Redis that evicts, exit code 69 for a replica', async (t) => {
-  const settings = await reachableSettings(t)
-  for (const [policy, maxmemory] of [
-    ['allkeys-lru', '100mb'],
-    ['volatile-ttl', '100mb'],
-    ['volatile-ttl', '0'],
-  ] as const) {
-    const redis = await testRedis(t, ['--maxmemory', maxmemory, '--maxmemory-policy', policy])
-    const warned = await run({ ...settings, REDIS_URL: redis.url })
-    t.equal(warned.exitCode, 0)
-    t.match(resultsOf(warned, 'REDIS_URL'), [new RegExp(`^warning: .*may drop sessions \\(${policy}\\)$`)])
-  }
-
-  const { port } = new URL((await testRedis(t)).url)
-  const replica = await startRedis(['--replicaof', `127.0.0.1 ${port}`])
-  t.teardown(() => replica.close())
-  const refused = await run({ ...settings, REDIS_URL: replica.url })
-  t.equal(refused.exitCode, 69)
-  t.match(resultsOf(refused, 'REDIS_URL'), [/^failed: .*a replica, which takes no writes$/])
-})
-
-await test('--check and a start warn of commands that a user of Redis may not run', async (t) => {
-  const redis = await testRedis(t)
-  await askRedis(redis, ['ACL', 'SETUSER', 'poor', 'on', '>secret', '~*', '&*', '+@all', '-getdel', '-time'])
-  const url = redis.url.replace('redis://', 'redis://poor:secret@')
-  const check = await run({ ...(await reachableSettings(t)), REDIS_URL: url })
-  t.equal(check.exitCode, 0)
-  t.match(resultsOf(check, 'REDIS_URL'), [/^ok: /, /^warning: \S+ forbids TIME, GETDEL to this user$/])
-  t.match(check.stdout, /^ +Allow the user of REDIS_URL to run them \(ACL\)/m)
-
-  const warnings: unknown[] = []
-  const log = {
-    error: () => undefined,
-    info: () => undefined,
-    warn: (...line: unknown[]) => void warnings.push(line),
-  }
-  const store = RedisStore.connect(new Changeable(url), log)
-  t.teardown(() => store.close())
-  await until(() => warnings.length > 0, 'a warning at the start')
-  t.match(warnings, [[{ commands: ['TIME', 'GETDEL'], advice: /ACL/ }, 'the session store forbids commands']])
-})
-
-await test('--check: exit code 0 with a warning and a remedy for a Redis that is full or almost full', async (t) => {
-  const settings = await reachableSettings(t)
-  const redis = await testRedis(t)
-  const full = await fillRedis(t, redis.url)
-  let check = await run({ ...settings, REDIS_URL: redis.url })
-  // The buffers of Redis's connections grow and shrink, so it may have room for a moment.
-  await until(async () => {
-    await full.fillUp()
-    check = await run({ ...settings, REDIS_URL: redis.url })
-    return resultsOf(check, 'REDIS_URL').some((line) => line.includes('(OOM)'))
-  }, '--check is refused its write')
-  t.equal(check.exitCode, 0, 'users who are logged in are not affected')
-  const [refused, nearly, ...more] = resultsOf(check, 'REDIS_URL')
-  t.match(refused, /^warning: .* refuses writes \(OOM\)$/)
-  t.match(nearly, /^warning: .* \d{2,3} % of its maxmemory$/)
-  t.same(more, [])
-  t.match(check.stdout, /^ +Redis is full, so nobody can log in.*Raise maxmemory/m)
-  t.notMatch(check.stdout, /TLS \(rediss/)
-
-  const client = await createClient({ url: redis.url }).connect()
-  t.teardown(() => client.close())
-  const used = Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1])
-  for (const [share, expected] of [
-    [0.94, /^warning: .* uses 9\d % of its maxmemory$/],
-    [0.5, /^ok: .* a master that takes writes$/],
-  ] as const) {
-    await client.configSet('maxmemory', String(Math.round(used / share)))
-    t.match(resultsOf(await run({ ...settings, REDIS_URL: redis.url }), 'REDIS_URL'), [expected])
-  }
-})
-
-await test('--check: exit code 69 and a remedy for a Redis that refuses all writes', async (t) => {
-  const settings = await reachableSettings(t)
-  const redis = await testRedis(t, ['--min-replicas-to-write', '1'])
-  const check = await run({ ...settings, REDIS_URL: redis.url })
-  t.equal(check.exitCode, 69)
-  t.match(resultsOf(check, 'REDIS_URL'), [/^failed: .* refuses writes \(NOREPLICAS\)$/])
-  t.match(check.stdout, /^ +Too few replicas/m)
 })
 
 await test('--check prints no secret, whether it is right or wrong', async (t) => {

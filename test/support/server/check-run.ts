@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { COMPILED, nodeCommand } from './settings.ts'
+import type { Test } from 'tap'
+import { startProvider } from '../../../sandbox/provider.ts'
+import { startUpstream } from '../../../sandbox/upstream.ts'
+import { ALONE, COMPILED, nodeCommand } from './settings.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 /** A folder without `.env`. */
@@ -35,3 +38,23 @@ export async function runProgram(
   )
   return { exitCode, stdout, stderr, lines }
 }
+
+/** Settings with a sandbox provider and a sandbox upstream, which run until the test ends. */
+export async function reachableSettings(t: Test): Promise<Record<string, string>> {
+  const { CLIENT_ID, PUBLIC_URL } = ALONE
+  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${PUBLIC_URL}/auth/callback`] })
+  t.teardown(() => provider.close())
+  const upstream = await startUpstream({ provider })
+  t.teardown(() => upstream.close())
+  return {
+    ...ALONE,
+    AUTH_URL: provider.url,
+    API_URL: upstream.url,
+    WS_URL: upstream.wsUrl,
+    REVOCATION_URL: `${provider.url}/oauth2/revoke`,
+  }
+}
+
+/** Results of the lines about this setting. */
+export const resultsOf = ({ lines }: CheckRun, setting: string): string[] =>
+  lines.filter(([, name]) => name === setting).map(([result, , detail]) => `${result}: ${detail}`)

@@ -28,16 +28,18 @@ export async function closeNow(server: Server): Promise<void> {
  * ephemeral ports, where an outgoing connection could take a free port.
  */
 const FIRST_PORT = 10_100
-const PORTS = 12_000
 
-/** Tests that run at the same time have different job numbers, so two of them never choose the same free port. */
+/**
+ * Tests that run at the same time have different job numbers, so two of them never choose the same free port. A program
+ * that a test starts has no number, and a range of its own: it must not take a port that its test has chosen for it.
+ */
 const JOBS = 8
-const PORTS_PER_JOB = PORTS / JOBS
+const PORTS_PER_JOB = 1500
 // oxlint-disable-next-line node/no-process-env -- this is no setting; the test runner sets it
-const job = Number(process.env['TAP_JOB_ID'] ?? 0)
-if (job > JOBS)
-  throw new Error(`Tests have ports for ${JOBS} jobs (sandbox/listening.ts), and this is another one: ${job}`)
-const firstPort = FIRST_PORT + PORTS_PER_JOB * (job % JOBS)
+const { TAP_JOB_ID } = process.env
+if (Number(TAP_JOB_ID ?? 0) > JOBS)
+  throw new Error(`Tests have ports for ${JOBS} jobs (sandbox/listening.ts), and this is another one: ${TAP_JOB_ID}`)
+const firstPort = FIRST_PORT + PORTS_PER_JOB * (TAP_JOB_ID === undefined ? JOBS : Number(TAP_JOB_ID) % JOBS)
 
 /** The processes of one test start at different offsets, and only move forward. */
 const PORTS_PER_PROCESS = 50

@@ -15,12 +15,18 @@ const ADMIN = { username: 'admin', password: 'password' }
 const SCOPES = ['trade', 'account_manage']
 const SECRET = 'glewlwyd-secret'
 
+/** What makes it tell clients of logouts, beside what every test needs. */
+interface Logouts {
+  readonly client: Readonly<Record<string, unknown>>
+  readonly plugin: Readonly<Record<string, unknown>>
+}
+
 /** Its OpenID Connect plugin, which pushes and discovers, with HTTP Basic. Its pages are scripts, and cannot deny. */
 export const GLEWLWYD: Product = {
   name: 'Glewlwyd',
   isPersistent: true,
   revocation: 'works',
-  start,
+  start: startGlewlwyd,
   settings: (provider, gate) => ({
     DISCOVERY: 'true',
     ISSUER: `${provider}/api/oidc`,
@@ -31,28 +37,33 @@ export const GLEWLWYD: Product = {
     CLIENT_SECRET: SECRET,
   }),
   wrongClient: { CLIENT_SECRET: 'wrong' },
-  logIn: (browser, first) => consent(browser, first),
+  logIn: consentAtGlewlwyd,
 }
 
 /** What its login page does: authenticates the user, stores the granted scopes, and goes back to the address it got. */
-async function consent(browser: JarBrowser, first: Arrival): Promise<Arrival> {
+export async function consentAtGlewlwyd(browser: JarBrowser, first: Arrival): Promise<Arrival> {
   const json = { 'content-type': 'application/json' }
   await browser.fetch('/api/auth/', { method: 'POST', headers: json, body: JSON.stringify(ADMIN) })
-  const grant = { method: 'PUT', headers: json, body: JSON.stringify({ scope: SCOPES.join(' ') }) }
+  const grant = { method: 'PUT', headers: json, body: JSON.stringify({ scope: ['openid', ...SCOPES].join(' ') }) }
   await browser.fetch('/api/auth/grant/test-client', grant)
   const back = first.url.searchParams.get('callback_url')
   if (back === null) throw new Error(`no login page, but ${first.url.href}`)
   return browser.navigate(`${back}&g_continue`)
 }
 
-async function start(t: Test, address: ProductAddress): Promise<RunningProduct> {
+/** Starts it with one client and one user. */
+export async function startGlewlwyd(
+  t: Test,
+  address: ProductAddress,
+  logouts: Logouts = { client: {}, plugin: {} },
+): Promise<RunningProduct> {
   const database = join(address.folder, 'database')
   if (!existsSync(database)) {
     createDatabase(database)
     // At another port, so that nobody sees it before it is complete.
     const port = await freePort()
     const incomplete = await run(t, { ...address, port }, database)
-    await setUp(address, `http://127.0.0.1:${port}/api`)
+    await setUp(address, `http://127.0.0.1:${port}/api`, logouts)
     await incomplete.stop()
   }
   return run(t, address, database)
@@ -67,6 +78,8 @@ function run(t: Test, address: ProductAddress, database: string): Promise<Runnin
 function createDatabase(path: string): void {
   const database = new DatabaseSync(path)
   database.exec(readFileSync(SCHEMA, 'utf8'))
+  database.exec(`UPDATE g_client_module_instance SET gcmi_parameters = json_set(gcmi_parameters,
+    '$.data-format.post_logout_redirect_uris', json('{"multiple":true,"read":true,"write":true}'))`)
   database.close()
 }
 
@@ -80,7 +93,7 @@ function configurationOf({ port }: ProductAddress, database: string): string {
 }
 
 /** Makes the scopes, the plugin and the client, as its administration page would. */
-async function setUp({ port, redirectUri }: ProductAddress, api: string): Promise<void> {
+async function setUp({ port, redirectUri }: ProductAddress, api: string, logouts: Logouts): Promise<void> {
   let cookie = ''
   const send = async (method: string, path: string, body: object): Promise<void> => {
     const headers = { 'content-type': 'application/json', cookie }
@@ -107,7 +120,7 @@ async function setUp({ port, redirectUri }: ProductAddress, api: string): Promis
     module: 'oidc',
     name: 'oidc',
     display_name: 'OIDC',
-    parameters: plugin(`http://127.0.0.1:${port}/api/oidc`),
+    parameters: { ...plugin(`http://127.0.0.1:${port}/api/oidc`), ...logouts.plugin },
   })
   await send('POST', '/client/', {
     client_id: 'test-client',
@@ -120,6 +133,7 @@ async function setUp({ port, redirectUri }: ProductAddress, api: string): Promis
     authorization_type: ['code', 'refresh_token'],
     token_endpoint_auth_method: ['client_secret_basic'],
     scope: [],
+    ...logouts.client,
   })
 }
 

@@ -73,6 +73,9 @@ export type ProviderConfig = ReturnType<typeof providerConfig>
 /** The endpoints that the settings name. They take precedence over discovered ones. */
 export type NamedEndpoints = ReturnType<typeof namedEndpoints>
 
+/** An address that the provider's metadata may name, and that this server asks. */
+export type DiscoveredEndpoint = keyof NamedEndpoints | 'jwksUrl'
+
 /** Reads the settings of the provider. @param discovered the value of {@link DISCOVERED_ENDPOINTS} */
 export function providerConfig(settings: ProviderSettings, discovered = '') {
   const { ISSUER, CLIENT_SECRET } = settings
@@ -99,7 +102,7 @@ export function providerConfig(settings: ProviderSettings, discovered = '') {
     /** The endpoints that have a setting, if the others must be discovered before the server starts. */
     discovery: isOn(settings.DISCOVERY) ? named : undefined,
     /** The endpoints that were discovered, in this process or in its supervisor. */
-    discovered: discovered.split(',').filter((name): name is keyof NamedEndpoints => name in named),
+    discovered: discovered.split(',').filter((name): name is DiscoveredEndpoint => name in named || name === 'jwksUrl'),
     /** Undefined unless logins are OpenID Connect. */
     oidc: oidcConfig(settings),
   }

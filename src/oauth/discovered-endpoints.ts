@@ -1,6 +1,6 @@
 import type { ServerMetadata } from 'openid-client'
 import { isInQuery } from '../config/authorization-params.ts'
-import type { NamedEndpoints, ProviderConfig } from '../config/provider.ts'
+import type { DiscoveredEndpoint, NamedEndpoints, ProviderConfig } from '../config/provider.ts'
 import { settingFormats } from '../config/setting-formats.ts'
 
 /** The setting that takes precedence over each endpoint of the metadata. */
@@ -70,7 +70,10 @@ export function endpointsOf(metadata: ServerMetadata, config: ProviderConfig): D
     oidc: oidcOf(metadata, config),
   }
   const names = ['authorizationUrl', 'tokenUrl', 'parUrl', 'revocationUrl'] as const
-  const discovered = names.filter((name) => config.discovery?.[name] === undefined && provider[name] !== undefined)
+  const discovered: DiscoveredEndpoint[] = names.filter(
+    (name) => config.discovery?.[name] === undefined && provider[name] !== undefined,
+  )
+  if (config.oidc !== undefined && config.oidc.jwksUrl === undefined) discovered.push('jwksUrl')
   if (isInQuery(provider.authorizationUrl, config.authorizationParams)) {
     throw new DocumentFault(
       'has metadata whose authorization_endpoint has a parameter of AUTHORIZATION_PARAMS in its query',

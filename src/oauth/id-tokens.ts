@@ -1,5 +1,7 @@
+import { decodeJwt } from 'jose'
 import type { IDToken, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
 import type { OidcConfig } from '../config/oidc.ts'
+import type { ProviderConfig } from '../config/provider.ts'
 import type { OidcMetrics } from '../telemetry/oidc-metrics.ts'
 import type { FailedOutcome } from './grant-outcome.ts'
 import { isId, type Claim, type LoginIdentity } from './login-identity.ts'
@@ -15,15 +17,15 @@ export type IdentityOutcome = { readonly is: 'known'; readonly identity: LoginId
 /** A response of the token endpoint that openid-client has accepted. */
 export type AcceptedTokens = TokenEndpointResponse & Pick<TokenEndpointResponseHelpers, 'claims'>
 
-/** Reads the ID tokens of logins. openid-client has checked their claims (OpenID Connect Core §3.1.3.7). */
+/** Reads ID tokens. openid-client has checked the claims of those of logins (OpenID Connect Core §3.1.3.7). */
 export class IdTokens {
-  readonly #clientId: string
+  readonly #config: ProviderConfig
   readonly #oidc: OidcConfig
   readonly #keys: ProviderKeys
   readonly #metrics: OidcMetrics
 
-  constructor(clientId: string, oidc: OidcConfig, keys: ProviderKeys, metrics: OidcMetrics) {
-    this.#clientId = clientId
+  constructor(config: ProviderConfig, oidc: OidcConfig, keys: ProviderKeys, metrics: OidcMetrics) {
+    this.#config = config
     this.#oidc = oidc
     this.#keys = keys
     this.#metrics = metrics
@@ -45,10 +47,23 @@ export class IdTokens {
     }
   }
 
+  /**
+   * Whether the ID token of a refresh names the provider and the user of the session (OpenID Connect Core §12.2). Nothing else
+   * of it is used, so it may be one that has expired. Its signature is that of the connection.
+   */
+  names(idToken: unknown, sub: string | undefined): boolean {
+    try {
+      const claims = decodeJwt(String(idToken))
+      return claims.iss === this.#config.issuer && claims.sub !== undefined && claims.sub === sub
+    } catch {
+      return false
+    }
+  }
+
   #read(claims: IDToken, idToken: string): IdentityOutcome {
     const { iss, sub, sid, azp, iat: issuedAt, auth_time: authTime } = claims
     // openid-client looks at it only if there are several audiences.
-    if (azp !== undefined && azp !== this.#clientId) return refused('the ID token is for another party (azp)')
+    if (azp !== undefined && azp !== this.#config.clientId) return refused('the ID token is for another party (azp)')
     if (!isId(sub)) return refused('the sub of the ID token is empty or too long')
     if (sid !== undefined && !isId(sid)) return refused('the sid of the ID token is no text, empty or too long')
     const identity: LoginIdentity = {

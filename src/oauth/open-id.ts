@@ -27,7 +27,7 @@ export class OpenId {
     const { jwksUrl = '', endSessionUrl } = oidc
     const keys = new ProviderKeys(() => traffic.document('keys', jwksUrl, KEYS_TIMEOUT_MS))
     this.metrics = createOidcMetrics(registry)
-    this.idTokens = new IdTokens(config.clientId, oidc, keys, this.metrics)
+    this.idTokens = new IdTokens(config, oidc, keys, this.metrics)
     this.logoutTokens = new LogoutTokens(config, keys)
     this.#client = traffic.clientFor('keys', async () => Response.error())
     this.#hasEndSession = endSessionUrl !== undefined

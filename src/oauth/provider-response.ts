@@ -53,10 +53,10 @@ export async function readProviderResponse(response: RawResponse): Promise<Provi
 /**
  * Reads a token endpoint's response (docs/upstream.md, Token endpoint) and normalizes it for openid-client: only the
  * members that the server uses, with a lifetime that is a number or missing.
- * @param withIdToken whether the ID token is one of them; openid-client validates whatever ID token it gets
+ * @param idTokenName what an ID token is called then, if it is one of them; openid-client validates an `id_token`
  * @throws UnusableResponse as {@link readProviderResponse}, and on any body that is not a JSON object
  */
-export async function readTokenResponse(response: RawResponse, withIdToken = false): Promise<Response> {
+export async function readTokenResponse(response: RawResponse, idTokenName?: string): Promise<Response> {
   const read = await readProviderResponse(response)
   if (read.is === 'refusal') return read.refusal
   const { status, body } = read
@@ -70,7 +70,7 @@ export async function readTokenResponse(response: RawResponse, withIdToken = fal
       // Some providers print an empty one for none.
       refresh_token: refresh_token === null || refresh_token === '' ? undefined : refresh_token,
       scope: readScope(scope),
-      id_token: withIdToken ? id_token : undefined,
+      ...(idTokenName !== undefined && { [idTokenName]: id_token }),
     },
     { status },
   )

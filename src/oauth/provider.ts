@@ -14,6 +14,12 @@ import { readTokenResponse, type RawResponse } from './provider-response.ts'
 import { ProviderTraffic, type ProviderObserver } from './provider-traffic.ts'
 import { Revocations, type RevocationFailure, type RevokedTokens } from './revocations.ts'
 
+/**
+ * The ID token of a refresh, under a name that openid-client does not know: it would refuse the new tokens, which replace
+ * those of the session, because of an ID token that a provider issues once and repeats.
+ */
+const REFRESHED_ID_TOKEN = 'refreshed_id_token'
+
 /** Concurrent refreshes. If the provider does not respond, each uses up a file descriptor; logins need some too. */
 const MAX_REFRESHES = 64
 
@@ -50,9 +56,10 @@ export class Provider {
     this.#config = config
     this.#traffic = traffic
     this.openId = openIdOf?.(traffic)
-    const read = (response: RawResponse) => readTokenResponse(response, openIdOf !== undefined)
-    this.#exchanger = traffic.clientFor('exchange', read)
-    this.#refresher = traffic.clientFor('refresh', read)
+    const read = (name: string) => (response: RawResponse) =>
+      readTokenResponse(response, this.openId === undefined ? undefined : name)
+    this.#exchanger = traffic.clientFor('exchange', read('id_token'))
+    this.#refresher = traffic.clientFor('refresh', read(REFRESHED_ID_TOKEN))
     this.#authorizations = new AuthorizationRequests(config, traffic)
     this.#revocations = new Revocations(config, traffic)
   }
@@ -121,13 +128,13 @@ export class Provider {
   }
 
   async #refreshed(refreshToken: string, sub: string | undefined): Promise<GrantOutcome> {
-    let tokens: AcceptedTokens | undefined
-    const outcome = await this.#grant(
-      async () => (tokens = await client.refreshTokenGrant(this.#refresher, refreshToken)),
-    )
-    // openid-client has checked its issuer. Its signature is that of the connection (OpenID Connect Core §3.1.3.7, item 6).
-    const claims = this.openId === undefined ? undefined : tokens?.claims()
-    if (outcome.is !== 'granted' || claims === undefined || claims.sub === sub) return outcome
+    let idToken: unknown
+    const outcome = await this.#grant(async () => {
+      const tokens = await client.refreshTokenGrant(this.#refresher, refreshToken)
+      idToken = tokens[REFRESHED_ID_TOKEN]
+      return tokens
+    })
+    if (outcome.is !== 'granted' || idToken === undefined || this.openId?.idTokens.names(idToken, sub)) return outcome
     // The session cannot go on with the tokens of another user, and its own are used up.
     void this.revoke(outcome.grant)
     return { is: 'refused', code: 'invalid_grant', cause: new Error('the ID token of a refresh names another user') }

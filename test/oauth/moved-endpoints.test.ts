@@ -3,6 +3,7 @@ import { readConfig } from '../../src/config/config.ts'
 import { workerEnvironment } from '../../src/config/worker-environment.ts'
 import { discover } from '../../src/oauth/discovery.ts'
 import { document, metadataServer, OIDC_PATH, type MetadataServer } from '../support/login/metadata-server.ts'
+import { epoch, EVENTS, issuerKey, OIDC, postForm, sign } from '../support/login/oidc-world.ts'
 import { logInThere, tokens } from '../support/login/token-endpoint.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { ALONE } from '../support/server/settings.ts'
@@ -87,4 +88,17 @@ await test('an endpoint that its own setting names, or that responds 404 without
     t.equal(lines(server, /moved/).length, 0)
   }
   t.equal(asked(issuer), 0)
+})
+
+await test('discovered keys that respond 404: the log says to restart, and where they are now', async (t) => {
+  const issuer = await metadataServer(t)
+  issuer.responses[OIDC_PATH] = issuer.metadata({ jwks_uri: `${issuer.url}/keys` })
+  const server = await discoveredServer(t, issuer, OIDC)
+  issuer.responses[OIDC_PATH] = issuer.metadata({ jwks_uri: `${issuer.url}/new/keys` })
+  const claims = { iss: issuer.url, aud: ALONE.CLIENT_ID, iat: epoch(), jti: '1', events: EVENTS, sub: 'ada' }
+  const token = await sign(issuerKey('first'), claims, { typ: 'logout+jwt' })
+  t.equal((await postForm(server.url, { logout_token: token })).status, 503)
+  await until(() => lines(server, /names other endpoints than before: restart/).length === 1, 'they have moved')
+  t.match(lines(server, /endpoints may have moved: restart/), [{ endpoint: 'jwksUrl' }])
+  t.match(lines(server, /names other endpoints/), [{ moved: ['jwksUrl'] }])
 })

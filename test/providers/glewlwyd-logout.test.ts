@@ -14,8 +14,8 @@ interface World {
   readonly provider: string
   /** Stands before its token endpoint. */
   readonly gate: TokenGate
-  logIn(browser?: JarBrowser): Promise<JarBrowser>
-  log(): string
+  readonly logIn: (browser?: JarBrowser) => Promise<JarBrowser>
+  readonly log: () => string
 }
 
 async function world(t: Test, settings: Record<string, string> = {}, client = {}): Promise<World> {

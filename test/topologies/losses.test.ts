@@ -83,9 +83,16 @@ async function round(store: RedisStore, topology: Topology, name: string, replic
   return told
 }
 
+/** How many of these records are gone. A client that has just learned of a new master closes connections, so reads may fail. */
 async function missing(store: RedisStore, keys: readonly string[]): Promise<number> {
-  const found = await Promise.all(keys.map((key) => store.readUntracked(key)))
-  return found.filter((each) => each === undefined).length
+  let count = 0
+  const readAll = async (): Promise<true> => {
+    const found = await Promise.all(keys.map((key) => store.readUntracked(key)))
+    count = found.filter((each) => each === undefined).length
+    return true
+  }
+  await until(() => readAll().catch(() => false), 'everything can be read')
+  return count
 }
 
 for (const [where, start, replicas] of [

@@ -11,6 +11,9 @@ import type { ProviderKeys } from './provider-keys.ts'
 const MAX_CLAIM_BYTES = 1024
 const MAX_CLAIMS_BYTES = 4096
 
+/** A longer ID token is not kept as a hint: it becomes a part of an address. */
+const MAX_HINT_LENGTH = 8192
+
 /** The identity in an ID token, or why the login fails. */
 export type IdentityOutcome = { readonly is: 'known'; readonly identity: LoginIdentity } | FailedOutcome
 
@@ -73,7 +76,7 @@ export class IdTokens {
       ...(authTime !== undefined && { authTime }),
       issuedAt,
       ...(this.#oidc.claims.length > 0 && { claims: this.#shown(claims) }),
-      ...(this.#oidc.keepsIdToken && { idToken }),
+      ...(this.#oidc.keepsIdToken && idToken.length <= MAX_HINT_LENGTH && { idToken }),
     }
     return { is: 'known', identity }
   }

@@ -126,6 +126,18 @@ await test('POST /auth/logout?provider=true: an address without a session too, a
   t.equal((await logOut(new JarBrowser(), without.server.url)).status, 204)
 })
 
+await test('POST /auth/logout?provider=true: no hint that would make the address too long', async (t) => {
+  const world = await oidcWorld(t, { settings: { ID_TOKEN_HINT: 'true' } })
+  for (const [length, hasHint] of [
+    [4000, true],
+    [9000, false],
+  ] as const) {
+    const { browser } = await world.logIn('ada', { groups: 'x'.repeat(length) })
+    const address = await addressOf(await logOut(browser, world.server.url))
+    t.equal(address.searchParams.has('id_token_hint'), hasHint, `${length} bytes`)
+  }
+})
+
 await test('POST /auth/logout?provider=true: 503 and no address while the store is down', async (t) => {
   const world = await oidcWorld(t, { redis: true })
   const { browser } = await world.logIn('ada')

@@ -62,7 +62,7 @@ export async function keyed({ before }: Choice): Promise<Report> {
     ],
     notes: [
       `${ROUNDS} rounds of ${CALLS} calls each, ${AT_ONCE} at a time, after a warm-up of ${WARM_UP_CALLS}. Each round starts with another kind.`,
-      'A call with a key sends four commands. One of them is a script, whose own three commands Redis counts as well. A confirmed one adds its part of a WAIT and an INFO, which is not counted.',
+      'A call with a key sends three commands. Two of them are scripts, whose own three commands Redis counts as well. A confirmed one adds its part of a WAIT and an INFO, which is not counted.',
       `In "${CONFIRMED}" Redis has one replica, IDEMPOTENCY_REPLICAS is 1, and calls at the same moment share a WAIT. The CPU of Redis is that of the master. Redis, its replica, upstream and the load share their processors, so p50 says how long a call waits here, not elsewhere.`,
     ],
     raw: results,

@@ -4,14 +4,19 @@ import {
   createHash,
   createSecretKey,
   hkdfSync,
-  randomBytes,
+  randomFillSync,
   type KeyObject,
 } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { derived, type Changing } from '../config/changing.ts'
 
 const VERSION = 'v1'
 const IV_BYTES = 12
 const TAG_BYTES = 16
+/** Random bytes are made for this many texts at once, since making a few takes as long as making many. */
+const IVS = 256
+/** Derived keys that are kept, since a holder's records are opened and sealed again within moments. */
+const MAX_KEYS = 1000
 
 /**
  * Encrypts stored values with AES-256-GCM. The key is derived (HKDF, RFC 5869) from a server secret and the holder's own
@@ -23,6 +28,9 @@ const TAG_BYTES = 16
 export class Envelope {
   /** By their fingerprints. */
   readonly #secrets: () => ReadonlyMap<string, string>
+  readonly #keys = new LRUCache<string, KeyObject>({ max: MAX_KEYS })
+  readonly #ivs = Buffer.allocUnsafe(IVS * IV_BYTES)
+  #nextIv = this.#ivs.length
 
   /** @param secrets the first one seals, all of them open */
   constructor(secrets: Changing<readonly string[]>) {
@@ -32,7 +40,7 @@ export class Envelope {
 
   /** Encrypts a text. @param key the store key; the sealed text cannot be opened under another one */
   seal(key: string, holderSecret: string, plaintext: string): string {
-    const iv = randomBytes(IV_BYTES)
+    const iv = this.#newIv()
     const print = this.#current
     const cipher = createCipheriv('aes-256-gcm', this.#derive(print, holderSecret), iv)
     cipher.setAAD(Buffer.from(`${VERSION}:${key}`))
@@ -70,9 +78,23 @@ export class Envelope {
   }
 
   #derive(print: string, holderSecret: string): KeyObject {
+    const name = `${print} ${holderSecret}`
+    const kept = this.#keys.get(name)
+    if (kept !== undefined) return kept
     const secret = this.#secrets().get(print) ?? ''
     // Given as bytes, Node would take three times as long for the cipher.
-    return createSecretKey(Buffer.from(hkdfSync('sha256', secret, holderSecret, 'store envelope', 32)))
+    const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, holderSecret, 'store envelope', 32)))
+    this.#keys.set(name, key)
+    return key
+  }
+
+  /** Random bytes that were never used. They are overwritten some calls later. */
+  #newIv(): Buffer {
+    if (this.#nextIv === this.#ivs.length) {
+      randomFillSync(this.#ivs)
+      this.#nextIv = 0
+    }
+    return this.#ivs.subarray(this.#nextIv, (this.#nextIv += IV_BYTES))
   }
 }
 

@@ -7,9 +7,10 @@ import { LiveCredentials } from './live-credentials.ts'
 
 /**
  * The protocol of every connection. Only RESP3 lets a server push invalidations over the connection itself. The library does
- * not introduce itself, which needs a right of its own.
+ * not introduce itself, which needs a right of its own. It has no timeout for commands that wait to be written: each would
+ * leave a timer and a signal behind for five seconds, and the store has deadlines for replies.
  */
-const RESP = { RESP: 3, disableClientInfo: true } as const
+const RESP = { RESP: 3, disableClientInfo: true, commandOptions: { timeout: 0 } } as const
 
 /**
  * `createClient` of node-redis builds a class for every new set of options, with a method for each of several hundred
@@ -21,7 +22,7 @@ const createConnection = RedisClient.factory(RESP)
 export type Connection = ReturnType<typeof createConnection>
 
 /** The commands that the store uses. */
-export type RedisCommands = Pick<Connection, 'get' | 'set' | 'del' | 'eval' | 'incrBy' | 'pExpireAt' | 'pExpireTime'>
+export type RedisCommands = Pick<Connection, 'get' | 'set' | 'del' | 'eval' | 'pExpireTime'>
 
 /** The commands that ask a master about itself. */
 export type MasterCommands = Pick<Connection, 'info' | 'eval' | 'sendCommand'>

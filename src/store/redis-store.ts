@@ -11,6 +11,7 @@ import { readMarked } from './marked-reading.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
 import { ServerFacts } from './server-facts.ts'
 import {
+  COUNT,
   BURY,
   EXTEND,
   LOCK,
@@ -154,12 +155,9 @@ export class RedisStore implements Store {
   }
 
   async count(key: string, by: number, expiresAt: number): Promise<number> {
-    // This needs no script: NX sets the expiry only if this call has created the counter.
-    const [count] = await this.#ask((redis) =>
-      Promise.all([redis.incrBy(key, by), redis.pExpireAt(key, expiresAt, 'NX')]),
-    )
+    const count = await this.#ask((redis) => runScript(redis, COUNT, [key], [by, expiresAt]))
     this.#noteWrite()
-    return count
+    return count as number
   }
 
   onChange(listener: (key: string | undefined) => void): void {

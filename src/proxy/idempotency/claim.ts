@@ -81,14 +81,15 @@ export class Claim implements HeldClaim {
     await this.#stop()
     const { digest } = this.own
     const kept = this.#seal({ is: 'answered', digest, status, headers, body: body.toString('base64') })
-    const notKept = this.#seal({ is: 'not_kept', digest, status })
+    let notKept: string | undefined
+    const textWithout = (): string => (notKept ??= this.#seal({ is: 'not_kept', digest, status }))
     let isReserved: boolean | undefined
     const write = async (): Promise<void> => {
       isReserved ??= await this.#reserve(body.length)
-      await this.#replace(isReserved ? kept : notKept)
+      await this.#replace(isReserved ? kept : textWithout())
     }
     if (!(await this.#eventually(kept.length, write))) {
-      await this.#eventually(notKept.length, () => this.#replace(notKept))
+      await this.#eventually(textWithout().length, () => this.#replace(textWithout()))
       return 'not_kept'
     }
     return isReserved === false ? 'not_kept' : 'answered'

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Envelope } from '../../sessions/index.ts'
 import type { UpstreamHeaders } from '../../upstream/headers.ts'
 
@@ -29,8 +29,8 @@ const KINDS: ReadonlySet<unknown> = new Set<CallRecord['is']>(['running', 'answe
 /** Identifies a call by its method, its path with the query, and its body. */
 export function digestOf(method: string, path: string, body: Buffer | null): string {
   // Neither a method nor a path can contain a space.
-  const hash = createHash('sha256').update(`${method} ${path} `)
-  return hash.update(body ?? '').digest('base64url')
+  const call = Buffer.from(`${method} ${path} `)
+  return hash('sha256', body === null ? call : Buffer.concat([call, body]), 'base64url')
 }
 
 /** The owner and the place of a record. */

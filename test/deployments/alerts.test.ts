@@ -17,6 +17,7 @@ import {
 import {
   lagScenarios,
   firstRefusalScenario,
+  pausedScenario,
   restartScenario,
   scarcityScenario,
   secretsScenario,
@@ -38,6 +39,7 @@ import type { Scenario } from '../support/alerts/scrapes.ts'
 import { orderScenarios } from '../support/alerts/order-scenarios.ts'
 import { failingSocketScenarios } from '../support/alerts/socket-scenarios.ts'
 import { trafficScenarios } from '../support/alerts/traffic-scenarios.ts'
+import { OPS_TOKEN } from '../support/login/identity-world.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
@@ -87,6 +89,7 @@ async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
     PUBLIC_FEED: 'shared',
     IDENTITY_PATH: '/account/v1/me',
     IDENTITY_POINTER: '/id',
+    OPS_TOKEN,
     // A short window, so that a start waits for five seconds and not for fifteen.
     UPSTREAM_BUDGET: '300/20',
     WORKERS: workers,
@@ -156,6 +159,7 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   limitedUsersScenario,
   secretsScenario,
   refusedFileScenario,
+  pausedScenario,
   firstRefusalScenario,
   restartScenario,
   scarcityScenario,

@@ -10,6 +10,7 @@ import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
+import { OPS_TOKEN } from '../support/login/identity-world.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { makeSecrets, projectFile } from '../support/deployment/files.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
@@ -46,7 +47,7 @@ async function runbookWorld(t: Test) {
     IDENTITY_PATH: '/account/v1/me',
     IDENTITY_POINTER: '/id',
     UPSTREAM_BUDGET: '300/20',
-    OPS_TOKEN: 'ops-token-of-thirty-two-bytes-or-more',
+    OPS_TOKEN,
   })
   t.ok(await ready(server))
   const dir = t.testdir({})
@@ -56,7 +57,7 @@ async function runbookWorld(t: Test) {
       .replace(/^logs\(\) .*/m, 'logs() { cat log; }')
       .replace('sleep 10', 'sleep 1')
     const link = `${publicUrl}/auth/signup?utm_medium=affiliate`
-    const env = { PATH: process.env['PATH'], REDIS_URL: redis.url, link }
+    const env = { PATH: process.env['PATH'], REDIS_URL: redis.url, OPS_TOKEN, link }
     const shell = spawn('bash', ['-c', `${functions}\n${command}`], {
       cwd: dir,
       env,

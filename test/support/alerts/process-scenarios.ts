@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import type { Test } from 'tap'
 import { SecretVolume } from '../config/secret-volume.ts'
+import { controlsWorld, pause } from '../controls/controls-world.ts'
 import { json, logInThere, loginWorld } from '../login/token-endpoint.ts'
 import { ready, serverProcess } from '../server/server-process.ts'
 import { ALONE } from '../server/settings.ts'
@@ -35,6 +36,12 @@ export async function refusedFileScenario(t: Test): Promise<Scenario> {
     const refused = 'bff_secret_file_refused{setting="SESSION_SECRETS"} 1'
     await until(async () => (await scrape(server)).includes(refused), 'the file is refused')
   })
+}
+
+/** An operator has paused the orders of all users. */
+export async function pausedScenario(t: Test): Promise<Scenario> {
+  const { server } = await controlsWorld(t, { instances: 1 })
+  return around(server, 'orders are paused', ['BffOrdersPaused'], () => pause(server))
 }
 
 /** A new instance whose first refusal comes before its first scrape. */

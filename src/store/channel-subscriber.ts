@@ -1,4 +1,4 @@
-import type { RedisClientOptions } from 'redis'
+import type { RedisClientOptions } from '@redis/client'
 import { reconnectMs, CONNECTION, delay, newConnection, SOCKET, replyWithin, type Connection } from './redis-link.ts'
 
 /** A server that accepts connections but does not reply is dropped after this time. */

@@ -1,4 +1,4 @@
-import { RedisCluster, type RedisClientOptions } from 'redis'
+import { RedisCluster, type RedisClientOptions } from '@redis/client'
 import type { RedisNode } from '../config/redis-address.ts'
 import type { LiveCredentials } from './live-credentials.ts'
 import {

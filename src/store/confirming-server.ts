@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { RedisClientOptions } from 'redis'
+import type { RedisClientOptions } from '@redis/client'
 import { polls } from '../time/polls.ts'
 import { beforeDeadline } from './deadline.ts'
 import { CONNECTION, newConnection, replyCode, SOCKET, replyWithin, type Connection } from './redis-link.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { RedisClientOptions } from 'redis'
+import type { RedisClientOptions } from '@redis/client'
 import type { CheckResult } from '../config/setting-rule.ts'
 import { replicationWarnings } from './confirmed-writes.ts'
 import { probeKey } from './keys.ts'

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { ErrorReply, RedisClient, type RedisClientOptions } from 'redis'
+import { ErrorReply, RedisClient, type RedisClientOptions } from '@redis/client'
 import type { RedisAccess, RedisNode } from '../config/redis-address.ts'
 import { backoffMs } from '../time/backoff.ts'
 import { within } from '../time/within.ts'

@@ -1,4 +1,4 @@
-import type { RedisClientOptions } from 'redis'
+import type { RedisClientOptions } from '@redis/client'
 import { reconnectMs, CONNECTION, newConnection, SOCKET, replyWithin, type Connection } from './redis-link.ts'
 
 /** How long a master waits for its replica (WAIT). */

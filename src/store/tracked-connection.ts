@@ -1,4 +1,4 @@
-import type { RedisClientOptions } from 'redis'
+import type { RedisClientOptions } from '@redis/client'
 import {
   CONNECTION,
   mayLackDatabase,

@@ -7,8 +7,8 @@ import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
 import { AGENTS, AGENTS_PATH, receipt, TRANSFER_PATH } from '../upstream-routes.ts'
 
 const ROUNDS = 7
-const CALLS = 1000
-const WARM_UP_CALLS = 3000
+const CALLS = 500
+const WARM_UP_CALLS = 1500
 const AT_ONCE = 8
 const LIMIT = 1.5
 const BARE = 'bare node proxy'

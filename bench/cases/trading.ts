@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { costOf } from '../calls.ts'
 import { publicOrigin, thisServer, THIS_SERVER } from '../contenders.ts'
 import { closeRelays, handshakes, openRelays, startPump } from '../pumps.ts'
@@ -9,6 +10,8 @@ import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
 const ROUNDS = 9
 const WARM_UP_ROUNDS = 5
 const SOCKETS = 200
+/** Time to return what sockets hold in Redis after their end. */
+const SETTLE_MS = 200
 const LIMIT = 1.5
 /** Ten sockets of each session, and those of the round before, which may still be ending. */
 const LIMITS = { MAX_RELAYS_PER_SESSION: '20' }
@@ -40,6 +43,7 @@ export async function trading({ before }: Choice): Promise<Report> {
       const received = await ends.browsers.order({ do: 'receive', frames: sent })
       if (sent !== SOCKETS || received !== sent) throw new Error(`${name}: ${received} of ${sent} frames arrived`)
       await closeRelays(ends)
+      await pause(SETTLE_MS)
     })
     const urls = (await upstream.requests()) - asked
     if (urls !== SOCKETS) throw new Error(`${name}: ${urls} one-time URLs for ${SOCKETS} sockets`)

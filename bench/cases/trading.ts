@@ -69,7 +69,7 @@ export async function trading({ before }: Choice): Promise<Report> {
     goals: [atMost(LIMIT, `CPU time of a trading socket ≤ ${LIMIT} × a ${BARE_WS}`, toBare(THIS_SERVER))],
     notes: [
       `${ROUNDS} rounds of ${SOCKETS} sockets after ${WARM_UP_ROUNDS} as a warm-up. The bench checks that each has a one-time URL of its own, and that each gets its frame.`,
-      `The ${BARE_WS} requests a one-time URL for each browser, too, with a fixed bearer token. It accepts the browser before, and writes no log.`,
+      `The ${BARE_WS} requests a one-time URL for each browser, too, with a fixed bearer token. It accepts the browser before, and writes no log. This server also finds the session, counts its sockets in Redis, and watches them.`,
     ],
     raw: results,
   }

@@ -26,7 +26,7 @@ export function settingsOf(world: World, port: number): Record<string, string> {
     PUBLIC_URL: publicOrigin(port),
     AUTH_URL: world.provider.url,
     API_URL: world.upstream.url,
-    WS_URL: 'ws://127.0.0.1:9',
+    WS_URL: world.wsUrl,
     CLIENT_ID,
     SESSION_SECRETS: SECRETS,
     REDIS_URL: world.redis.url,

@@ -4,14 +4,18 @@ import { connections } from './cases/connections.ts'
 import { feed } from './cases/feed.ts'
 import { keyed } from './cases/keyed.ts'
 import { latency } from './cases/latency.ts'
+import { login } from './cases/login.ts'
 import { memory } from './cases/memory.ts'
 import { profile } from './cases/profile.ts'
 import { relay } from './cases/relay.ts'
 import { rest } from './cases/rest.ts'
 import { sessions } from './cases/sessions.ts'
+import { sizes } from './cases/sizes.ts'
 import { start } from './cases/start.ts'
+import { streams } from './cases/streams.ts'
 import { tls } from './cases/tls.ts'
 import { traces } from './cases/traces.ts'
+import { trading } from './cases/trading.ts'
 import { workers } from './cases/workers.ts'
 import { endAll, killAll } from './program.ts'
 import { publish, writeDocument, type Report } from './report.ts'
@@ -20,18 +24,23 @@ import type { Choice } from './rest-load.ts'
 /**
  * `npm run bench` runs every case except `profile` and writes docs/performance.md; `npm run bench -- <case>…` runs these
  * cases only. `--with bare --with nginx` selects contenders in `rest` and `latency`. `--before ../other-checkout` adds
- * another checkout of this server as `before`, also in `keyed`, `relay`, `feed`, `memory` and `profile`.
+ * another checkout of this server as `before`, also in `sizes`, `keyed`, `relay`, `trading`, `feed`, `streams`, `memory`,
+ * `login`, `traces` and `profile`.
  */
 
 type Case = (choice: Choice) => Promise<Report>
 const all: Readonly<Record<string, Case>> = {
   rest,
   latency,
+  sizes,
   keyed,
   budget,
   relay,
+  trading,
   feed,
+  streams,
   memory,
+  login,
   sessions,
   connections,
   workers,

@@ -52,19 +52,19 @@ export async function thisServer(
   root?: string,
 ): Promise<RelayContender> {
   const port = await freePort()
-  const world = await startWorld([`${publicOrigin(port)}/auth/callback`])
-  const program = await startThisServer({ ...settingsOf(world, port), WS_URL: wsUrl, ...settings }, { root })
+  const world = await startWorld([`${publicOrigin(port)}/auth/callback`], wsUrl)
+  const program = await startThisServer({ ...settingsOf(world, port), ...settings }, { root })
   return { name, program, port, path: '/ws/public', origin: publicOrigin(port) }
 }
 
 /** Starts the relay of a dozen lines on ws. */
 export const bareRelay = (wsUrl: string): Promise<RelayContender> => bare(BARE_WS, 'ws-relay.ts', wsUrl)
 
-/** Starts a server of bench/bare. */
-export async function bare(name: string, file: string, wsUrl: string): Promise<RelayContender> {
+/** Starts a server of bench/bare. @param apiUrl where the trading relay gets its one-time URLs */
+export async function bare(name: string, file: string, wsUrl: string, apiUrl = ''): Promise<RelayContender> {
   const port = await freePort()
   const path = fileURLToPath(new URL(`bare/${file}`, import.meta.url))
-  const env = { NODE_ENV: 'production', PORT: String(port), WS_URL: wsUrl }
+  const env = { NODE_ENV: 'production', PORT: String(port), WS_URL: wsUrl, API_URL: apiUrl }
   const program = new Program(name, process.execPath, [path], { env, on: 'measured' })
   await listening(program, port)
   return { name, program, port, path: '/', origin: 'https://localhost' }

@@ -3,7 +3,8 @@ import type { Entry } from './contender.ts'
 import { entries, THIS_SERVER, thisServer } from './contenders.ts'
 import { BROWSER_HEADERS } from './load/request-texts.ts'
 import type { Program } from './program.ts'
-import { ACCOUNTS_PATH, startWorld, type World } from './world.ts'
+import { ACCOUNTS_PATH } from './upstream-routes.ts'
+import { startWorld, type World } from './world.ts'
 import { wrk } from './wrk.ts'
 
 export const CONNECTIONS = 32
@@ -42,12 +43,17 @@ interface Started {
   readonly missing: string[]
 }
 
-/** Starts the world and the contenders that the command line selects. @throws Error if this server cannot be started */
-export async function startSelected({ with: parts, before }: Choice): Promise<Started> {
+/**
+ * Starts the world and the contenders that the command line selects.
+ * @param more take part in any case
+ * @throws Error if this server cannot be started
+ */
+export async function startSelected({ with: parts, before }: Choice, more: readonly Entry[] = []): Promise<Started> {
   const wanted = entries.filter(({ name }) => parts?.some((part) => name.includes(part)) ?? true)
   const started = await start([
     thisServer(),
     ...(before === undefined ? [] : [thisServer('before', { root: before })]),
+    ...more,
     ...wanted,
   ])
   const { contenders, missing } = started
@@ -55,17 +61,18 @@ export async function startSelected({ with: parts, before }: Choice): Promise<St
   return started
 }
 
-/** Starts a world and variants of this server in it. @throws Error if one of them cannot be started */
-export async function startServers(wanted: readonly Entry[]): Promise<Started> {
-  const started = await start(wanted)
+/** Starts a world and variants of this server in it. @param wsUrl upstream's @throws Error if one of them cannot be started */
+export async function startServers(wanted: readonly Entry[], wsUrl?: string): Promise<Started> {
+  const started = await start(wanted, wsUrl)
   if (started.missing.length > 0) throw new Error(started.missing.join(', '))
   return started
 }
 
-async function start(wanted: readonly Entry[]): Promise<Started> {
+async function start(wanted: readonly Entry[], wsUrl?: string): Promise<Started> {
   const ports = await Promise.all(wanted.map(() => freePort()))
   const portOf = (index: number): number => ports[index] ?? 0
-  const world = await startWorld(wanted.flatMap(({ redirectUri }, index) => redirectUri?.(portOf(index)) ?? []))
+  const redirectUris = wanted.flatMap(({ redirectUri }, index) => redirectUri?.(portOf(index)) ?? [])
+  const world = await startWorld(redirectUris, wsUrl)
   const contenders: Running[] = []
   const missing: string[] = []
   for (const [index, entry] of wanted.entries()) {

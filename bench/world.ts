@@ -5,12 +5,15 @@ import { createClient } from 'redis'
 import { answers, freePort } from '../sandbox/listening.ts'
 import { startProvider, type SandboxProvider } from '../sandbox/provider.ts'
 import { atEnd, Program, workDir, type Processors } from './program.ts'
+import { routes } from './upstream-routes.ts'
 
 /** The services that every contender uses: a provider, a fast upstream and a Redis. */
 export interface World {
   readonly provider: SandboxProvider
   readonly upstream: Upstream
   readonly redis: Redis
+  /** Where upstream's sockets are. */
+  readonly wsUrl: string
 }
 
 /** An upstream that is much faster than any contender. */
@@ -34,34 +37,20 @@ interface Redis {
 export const CLIENT_ID = 'bench'
 /** How often a replica is asked whether it has what its master has. */
 const SYNC_POLL_MS = 50
-/** The endpoint of the REST load, which responds with 1.1 KB of JSON. */
-export const ACCOUNTS_PATH = '/trading/v1/options/accounts'
+/** Nothing listens there. */
+const NO_SOCKETS = 'ws://127.0.0.1:9'
 
-/** Starts the services. @param redirectUris those of all contenders that log users in */
-export async function startWorld(redirectUris: readonly string[]): Promise<World> {
+/** Starts the services. @param redirectUris those of all contenders that log users in @param wsUrl where one-time URLs lead */
+export async function startWorld(redirectUris: readonly string[], wsUrl = NO_SOCKETS): Promise<World> {
   const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [...redirectUris] })
   atEnd(() => provider.close())
-  return { provider, upstream: await startUpstream(), redis: await startRedis() }
+  return { provider, upstream: await startUpstream(wsUrl), redis: await startRedis(), wsUrl }
 }
 
 /** Starts Debian's nginx with one worker, which responds from memory and writes no log. */
-async function startUpstream(): Promise<Upstream> {
+async function startUpstream(wsUrl: string): Promise<Upstream> {
   const port = await freePort()
-  const program = nginx(
-    'upstream',
-    'others',
-    `access_log off;
-    server {
-      listen 127.0.0.1:${port} backlog=4096;
-      keepalive_requests 1000000000;
-      default_type application/json;
-      location = ${ACCOUNTS_PATH} {
-        if ($http_authorization !~ "^Bearer .") { return 401; }
-        return 200 '${accounts()}';
-      }
-      location = /requests { stub_status; }
-    }`,
-  )
+  const program = nginx('upstream', 'others', routes(port, await freePort(), wsUrl))
   await listening(program, port)
   const url = `http://127.0.0.1:${port}`
   let ownRequests = 0
@@ -147,20 +136,4 @@ async function redisServer(more: readonly string[]): Promise<{ port: number; pro
   const program = new Program('redis', 'redis-server', [...options, '--dir', workDir], { on: 'others' })
   await listening(program, port)
   return { port, program }
-}
-
-/** A list of five accounts, 1.1 KB of JSON. */
-function accounts(): string {
-  const data = Array.from({ length: 5 }, (_, index) => ({
-    account_id: `CR900${index}`,
-    account_type: index === 0 ? 'demo' : 'real',
-    balance: 10_000.25 + index,
-    currency: 'USD',
-    group: 'row',
-    status: 'active',
-    created_at: '2025-01-01T00:00:00Z',
-    email: 'demo@example.test',
-    last_access: '2026-01-01T00:00:00Z',
-  }))
-  return JSON.stringify({ data, meta: { count: data.length } })
 }

@@ -10,7 +10,7 @@ import { Pool, type Dispatcher } from 'undici'
 const environment = process.env
 const log = pino({ level: environment['LOG_LEVEL'] ?? 'info', base: null })
 const pool = new Pool(environment['API_URL'] ?? '', { connections: 512 })
-const PASSED = ['accept', 'accept-encoding', 'accept-language', 'content-type'] as const
+const PASSED = ['accept', 'accept-encoding', 'accept-language', 'content-length', 'content-type'] as const
 
 const server = createServer((request, response) => {
   const startedAt = performance.now()

@@ -2,7 +2,7 @@ import type { MarketOrder } from '../load/market.ts'
 import { disperse, gather, type FeedContender, type FeedStage } from './stage.ts'
 
 /** How upstream sends ticks. */
-type Pace = Omit<Extract<MarketOrder, { readonly do: 'tick' }>, 'do'>
+export type Pace = Omit<Extract<MarketOrder, { readonly do: 'tick' }>, 'do'>
 
 const SINGLE: Pace = { ticksPerBurst: 1, bursts: 30, everyMs: 50, isOneWrite: true }
 const BURSTS: Pace = { ticksPerBurst: 10, bursts: 4, everyMs: 300, isOneWrite: true }
@@ -59,6 +59,7 @@ export async function deliver(stage: FeedStage, contender: FeedContender, browse
 
 /**
  * Lets upstream send ticks.
+ * @param browsers how many get each tick
  * @returns how many, and the delay of each burst to the last browser in ms
  * @throws Error if a browser misses a message
  */

@@ -23,7 +23,10 @@ export type CrowdOrder =
     }
   /** Count from here on. */
   | { readonly do: 'reset' }
-  /** Wait until so many messages have arrived at all browsers together since the last reset, or a timeout. */
+  /**
+   * Wait until so many messages have arrived at all browsers together since the last reset, or a timeout. They are counted as
+   * if each browser had as few as the one with the fewest.
+   */
   | { readonly do: 'receive'; readonly messages: number }
   | { readonly do: 'close' }
 
@@ -62,10 +65,11 @@ async function execute(order: CrowdOrder): Promise<number> {
     case 'reset':
       received = 0
       arrivedAt = []
+      for (const browser of browsers) browser.received = 0
       return 0
     case 'receive':
       await holds(() => received >= order.messages, PATIENCE_MS)
-      return received
+      return Math.min(...[...browsers].map((browser) => browser.received)) * browsers.size
     case 'close':
       for (const { socket } of browsers) socket.destroy()
       await holds(() => browsers.size === 0, PATIENCE_MS)

@@ -13,13 +13,15 @@ import { acceptSockets, FrameReader, frameOf, PING, pongOf, TEXT } from './web-s
 export type MarketOrder =
   /** Listen. The count is the port. */
   | { readonly do: 'listen' }
-  /** Write ticks of the symbols in turn: bursts of so many, in one write to each socket or in one for each tick. */
+  /** Write ticks of so many symbols in turn: bursts of so many, in one write to each socket or in one for each tick. */
   | {
       readonly do: 'tick'
       readonly bursts: number
       readonly ticksPerBurst: number
       readonly isOneWrite: boolean
       readonly everyMs: number
+      /** {@link SYMBOLS} by default. */
+      readonly symbols?: number
     }
   /** Wait until exactly this many sockets are open. */
   | { readonly do: 'await'; readonly sockets: number }
@@ -37,6 +39,8 @@ export interface MarketReply {
 }
 
 export const SYMBOLS = ['R_10', 'R_25', 'R_50', 'R_75', 'R_100'] as const
+/** The name of one of any number of symbols. */
+export const symbolAt = (index: number): string => SYMBOLS[index] ?? `S_${index}`
 const SETTLE_MS = 20_000
 
 /** The streams of a connection: by symbol what its messages begin with. */
@@ -45,11 +49,13 @@ type Streams = Map<string, string>
 interface Client {
   readonly socket: Duplex
   readonly streams: Streams
-  /** Equal for clients whose streams are written alike. */
+  /** Equal for clients whose streams are written alike; empty until the first tick. */
   signature: string
 }
 
 const clients = new Set<Client>()
+/** The clients that have a stream, by its symbol. */
+const bySymbol = new Map<string, Set<Client>>()
 let requests = 0
 let written = 0
 let tick = 0
@@ -85,7 +91,10 @@ function serve(socket: Duplex): void {
     else socket.destroy()
   })
   socket.on('data', (chunk: Buffer) => reader.read(chunk))
-  socket.on('close', () => clients.delete(client))
+  socket.on('close', () => {
+    clients.delete(client)
+    for (const symbol of client.streams.keys()) bySymbol.get(symbol)?.delete(client)
+  })
 }
 
 function receive(client: Client, text: string): void {
@@ -95,7 +104,8 @@ function receive(client: Client, text: string): void {
   client.socket.write(frameOf(response, false))
   if (stream === undefined) return
   client.streams.set(stream.symbol, stream.prefix)
-  client.signature = JSON.stringify([...client.streams])
+  client.signature = ''
+  bySymbol.set(stream.symbol, (bySymbol.get(stream.symbol) ?? new Set()).add(client))
 }
 
 async function write({
@@ -103,6 +113,7 @@ async function write({
   ticksPerBurst,
   isOneWrite,
   everyMs,
+  symbols = SYMBOLS.length,
 }: MarketOrder & { do: 'tick' }): Promise<{ count: number; sentAt: number[] }> {
   const sentAt: number[] = []
   const startedAt = performance.now()
@@ -111,27 +122,27 @@ async function write({
     if (wait > 0) await pause(wait)
     sentAt.push(clock())
     const ticks = Array.from({ length: ticksPerBurst }, () => ++tick)
-    if (isOneWrite) writeTicks(ticks)
-    else for (const one of ticks) writeTicks([one])
+    for (const some of isOneWrite ? [ticks] : ticks.map((one) => [one])) writeTicks(some, symbols)
   }
   return { count: bursts * ticksPerBurst, sentAt }
 }
 
 /** Writes ticks to all clients that have their symbols, in one write each. */
-function writeTicks(ticks: readonly number[]): void {
+function writeTicks(ticks: readonly number[], symbols: number): void {
+  const interested = new Set(ticks.flatMap((number) => [...(bySymbol.get(symbolAt(number % symbols)) ?? [])]))
   const framed = new Map<string, { bytes: Buffer; messages: number }>()
-  for (const { socket, streams, signature } of clients) {
-    let frames = framed.get(signature)
-    if (frames === undefined) framed.set(signature, (frames = framesOf(ticks, streams)))
-    if (frames.messages === 0) continue
+  for (const client of interested) {
+    client.signature ||= JSON.stringify([...client.streams])
+    let frames = framed.get(client.signature)
+    if (frames === undefined) framed.set(client.signature, (frames = framesOf(ticks, client.streams, symbols)))
     written += frames.messages
-    socket.write(frames.bytes)
+    client.socket.write(frames.bytes)
   }
 }
 
-function framesOf(ticks: readonly number[], streams: Streams): { bytes: Buffer; messages: number } {
+function framesOf(ticks: readonly number[], streams: Streams, symbols: number): { bytes: Buffer; messages: number } {
   const frames = ticks.flatMap((number) => {
-    const symbol = SYMBOLS[number % SYMBOLS.length] ?? ''
+    const symbol = symbolAt(number % symbols)
     const prefix = streams.get(symbol)
     return prefix === undefined ? [] : [frameOf(`{${prefix},${tickBody(symbol, number)}}`, false)]
   })

@@ -49,6 +49,13 @@ app.get('/auth/callback', async (request, response) => {
   response.redirect(303, '/')
 })
 
+app.post('/auth/logout', async (request, response) => {
+  await new Promise((resolve, reject) => {
+    request.session.destroy((error) => (error ? reject(error) : resolve()))
+  })
+  response.status(204).end()
+})
+
 app.use(
   '/api',
   (request, response, next) => {

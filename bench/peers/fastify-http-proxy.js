@@ -37,6 +37,11 @@ app.get('/auth/callback', async (request, reply) => {
   return reply.redirect('/', 303)
 })
 
+app.post('/auth/logout', async (request, reply) => {
+  await request.session.destroy()
+  return reply.code(204).send()
+})
+
 await app.register(fastifyHttpProxy, {
   upstream: API_URL,
   prefix: '/api',

@@ -1,6 +1,6 @@
 import * as client from 'openid-client'
 
-/** The login of both npm stacks. It is not measured. */
+/** The login of both npm stacks. */
 const { PUBLIC_URL = '', AUTH_URL = '', CLIENT_ID = '' } = process.env
 
 const server = {

@@ -25,7 +25,7 @@ export async function closeRelays({ browsers, upstream }: Record<'browsers' | 'u
 }
 
 /** A browser's handshake as a TLS proxy forwards it. */
-function handshake(path: string, origin: string, address: string): string {
+function handshake(path: string, origin: string, address: string, cookie: string | undefined): string {
   const lines = [
     `GET ${path} HTTP/1.1`,
     'Host: localhost',
@@ -36,15 +36,16 @@ function handshake(path: string, origin: string, address: string): string {
     'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
     `X-Forwarded-For: ${address}`,
     'X-Forwarded-Proto: https',
+    ...(cookie === undefined ? [] : [`Cookie: ${cookie}`]),
   ]
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-/** Handshakes of several browsers, of which each address has 20 at most. */
-export function handshakes(count: number, path: string, origin: string): string[] {
+/** Handshakes of several browsers, of which each address has 20 at most. @param cookies a Cookie header for each browser */
+export function handshakes(count: number, path: string, origin: string, cookies: readonly string[] = []): string[] {
   const PER_ADDRESS = 20
   return Array.from({ length: count }, (_, index) => {
     const address = Math.floor(index / PER_ADDRESS)
-    return handshake(path, origin, `203.0.${Math.floor(address / 250)}.${1 + (address % 250)}`)
+    return handshake(path, origin, `203.0.${Math.floor(address / 250)}.${1 + (address % 250)}`, cookies[index])
   })
 }

@@ -1,6 +1,6 @@
 import { freePort } from '../sandbox/listening.ts'
 import type { Entry } from './contender.ts'
-import { entries, THIS_SERVER, thisServer } from './contenders.ts'
+import { BARE, entries, THIS_SERVER, thisServer } from './contenders.ts'
 import { BROWSER_HEADERS } from './load/request-texts.ts'
 import type { Program } from './program.ts'
 import { ACCOUNTS_PATH, startWorld, type World } from './world.ts'
@@ -22,6 +22,8 @@ export interface Choice {
   readonly with?: readonly string[]
   /** The root folder of another checkout of this server, which takes part as `before`. */
   readonly before?: string
+  /** Whether to measure no more than the goals need: fewer contenders, and fewer or shorter rounds. */
+  readonly short?: boolean
 }
 
 /** The figures of one contender in one round. */
@@ -43,8 +45,10 @@ interface Started {
 }
 
 /** Starts the world and the contenders that the command line selects. @throws Error if this server cannot be started */
-export async function startSelected({ with: parts, before }: Choice): Promise<Started> {
-  const wanted = entries.filter(({ name }) => parts?.some((part) => name.includes(part)) ?? true)
+export async function startSelected({ with: parts, before, short = false }: Choice): Promise<Started> {
+  const wanted = entries.filter(({ name }) =>
+    short ? name === BARE : (parts?.some((part) => name.includes(part)) ?? true),
+  )
   const started = await start([
     thisServer(),
     ...(before === undefined ? [] : [thisServer('before', { root: before })]),

@@ -1,4 +1,4 @@
-import { THIS_SERVER } from '../contenders.ts'
+import { BARE, THIS_SERVER } from '../contenders.ts'
 import { pace, type Paced } from '../paced.ts'
 import { atMost, shown, tableOf, type Report } from '../report.ts'
 import { measure, startSelected, type Choice, type Running } from '../rest-load.ts'
@@ -11,7 +11,6 @@ const SECONDS = 2
 const WARM_UP_SECONDS = 4
 const WARM_UP_ROUNDS = 3
 const CONNECTIONS = 64
-const BARE = 'bare node proxy'
 const LIMIT = 1.5
 
 /** Measures response times while a server keeps a processor half busy. */

@@ -34,11 +34,12 @@ function textOf(reports: readonly Report[]): string {
 function missed(goals: readonly Goal[]): string[] {
   const all = goals.filter(({ outcome }) => outcome !== 'met')
   if (all.length === 0) return [`This run met all of ${goals.length} goals.`]
+  const byReason = Map.groupBy(all, ({ why = 'Not known.' }) => why)
   const table: Table = {
     title: 'Missed goals',
     isText: true,
-    columns: ['goal', 'why it is missed'],
-    rows: all.map(({ goal, why = 'Not known.' }) => [goal, why]),
+    columns: ['goals', 'why they are missed'],
+    rows: [...byReason].map(([why, some]) => [some.map(({ goal }) => goal).join('; '), why]),
   }
   return [`This run missed ${all.length} of ${goals.length} goals.\n`, ...rowsOf(table)]
 }

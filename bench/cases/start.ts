@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { freePort } from '../../sandbox/listening.ts'
 import { programOf, publicOrigin, settingsOf, THIS_SERVER } from '../contenders.ts'
 import { Program } from '../program.ts'
-import { atMost, shown, tableOf, type Report } from '../report.ts'
-import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
+import { atMost, shown, tableOf, type Goal, type Report } from '../report.ts'
+import { figuresOf, ratio, rounds, spread, type Spread } from '../rounds.ts'
 import type { Choice } from '../rest-load.ts'
 import { startWorld, type World } from '../world.ts'
 
@@ -56,17 +56,17 @@ export async function start({ short = false }: Choice): Promise<Report> {
   const results = await rounds(contenders, count, (contender) => measure(world, contender))
   await rm(compiled, { recursive: true })
   const of = figuresOf(results)
-  const toHello = (figure: keyof Start) => (name: string) => shown(ratio(of(name, figure), of(HELLO, figure)))
+  const toHello = (name: string, figure: keyof Start): Spread => ratio(of(name, figure), of(HELLO_CACHED, figure))
+  const relative = (figure: keyof Start) => (name: string) => shown(toHello(name, figure))
   const absolute = (figure: keyof Start) => (name: string) => shown(spread(of(name, figure)), 0)
-  const toCached = (figure: keyof Start) => ratio(of(THIS_SERVER, figure), of(HELLO_CACHED, figure))
   return {
     name: 'start',
     title: 'Start to ready',
     tables: [
-      tableOf(`${HELLO} = 1`, [THIS_SERVER, HELLO_CACHED], {
-        'start to ready': toHello('readyMs'),
-        'CPU time': toHello('cpuMs'),
-        'RSS at rest': toHello('rssMib'),
+      tableOf(`${HELLO_CACHED} = 1`, [...results.keys()], {
+        'start to ready': relative('readyMs'),
+        'CPU time': relative('cpuMs'),
+        'RSS at rest': relative('rssMib'),
       }),
       tableOf('Figures', [...results.keys()], {
         'start to ready, ms': absolute('readyMs'),
@@ -75,14 +75,19 @@ export async function start({ short = false }: Choice): Promise<Report> {
       }),
     ],
     goals: [
-      atMost(START_LIMIT, `start to ready ≤ ${START_LIMIT} × a ${HELLO_CACHED}`, toCached('readyMs'), { why: WHY }),
-      atMost(MEMORY_LIMIT, `RSS at rest ≤ ${MEMORY_LIMIT} × a ${HELLO_CACHED}`, toCached('rssMib'), { why: WHY }),
+      goal(START_LIMIT, 'Start to ready:', toHello(THIS_SERVER, 'readyMs')),
+      goal(MEMORY_LIMIT, 'Memory at rest:', toHello(THIS_SERVER, 'rssMib')),
     ],
     notes: [
       `${count} starts each, alternating. A server is ready at the first 200 from /readyz, which requires Redis; the hello-world is ready at the first 200 from its only page. RSS at rest is measured ${RESTING_MS / 1000} s later.`,
     ],
     raw: results,
   }
+}
+
+/** The goal of a ratio. The hello-world has the same options of Node.js and a compile cache, too. */
+function goal(limit: number, title: string, toHello: Spread): Goal {
+  return atMost(limit, `${title} ≤ ${limit} × a ${HELLO_CACHED}`, toHello, { why: WHY })
 }
 
 async function measure(world: World, { name, program: args, path, env }: Contender): Promise<Start> {

@@ -25,7 +25,7 @@ export async function closeRelays({ browsers, upstream }: Record<'browsers' | 'u
 }
 
 /** A browser's handshake as a TLS proxy forwards it. */
-function handshake(path: string, origin: string, address: string, cookie: string | undefined): string {
+function handshake(path: string, origin: string, address: string, cookie?: string): string {
   const lines = [
     `GET ${path} HTTP/1.1`,
     'Host: localhost',
@@ -41,11 +41,12 @@ function handshake(path: string, origin: string, address: string, cookie: string
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-/** Handshakes of several browsers, of which each address has 20 at most. @param cookies a Cookie header for each browser */
+/** Handshakes of several browsers, of which each address has 20 at most. @param cookies are used in turn */
 export function handshakes(count: number, path: string, origin: string, cookies: readonly string[] = []): string[] {
   const PER_ADDRESS = 20
   return Array.from({ length: count }, (_, index) => {
     const address = Math.floor(index / PER_ADDRESS)
-    return handshake(path, origin, `203.0.${Math.floor(address / 250)}.${1 + (address % 250)}`, cookies[index])
+    const from = `203.0.${Math.floor(address / 250)}.${1 + (address % 250)}`
+    return handshake(path, origin, from, cookies[index % cookies.length])
   })
 }

@@ -1,7 +1,7 @@
 import { goalTable, rowsOf, type Report } from './report.ts'
 
 /** The cases that `npm run bench -- goals` measures: those with goals that a change of the code can break. */
-export const GOAL_CASES: readonly string[] = ['rest', 'keyed', 'relay', 'feed', 'memory', 'session-sockets', 'start']
+export const GOAL_CASES: readonly string[] = ['rest', 'keyed', 'relay', 'feed', 'session-sockets', 'start']
 
 /**
  * Prints the goals of several cases in one table.

@@ -6,8 +6,8 @@ import { startServers, type Choice } from '../rest-load.ts'
 import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
 import { startRedis, startReplicaOf } from '../world.ts'
 
-const ROUNDS = 9
-const CALLS = 1500
+const WHOLE = { count: 9, calls: 1500 }
+const SHORT = { count: 7, calls: 1000 }
 const WARM_UP_CALLS = 3000
 const AT_ONCE = 8
 const WITHOUT = 'without a key'
@@ -50,7 +50,8 @@ export async function keyed({ before, short = false }: Choice): Promise<Report> 
     }))
   }
   for (const kind of kinds) await measure(kind, WARM_UP_CALLS)
-  const results = await rounds(kinds, ROUNDS, (kind) => measure(kind, CALLS))
+  const { count, calls } = short ? SHORT : WHOLE
+  const results = await rounds(kinds, count, (kind) => measure(kind, calls))
   const of = figuresOf(results)
   const toWithout = ratio(of(WITH, 'cpuMicros'), of(WITHOUT, 'cpuMicros'))
   return {
@@ -67,7 +68,7 @@ export async function keyed({ before, short = false }: Choice): Promise<Report> 
     ],
     goals: [atMost(LIMIT, `CPU time of a POST with a key ≤ ${LIMIT} × one without`, toWithout, { why: WHY })],
     notes: [
-      `${ROUNDS} rounds of ${CALLS} calls each, ${AT_ONCE} at a time, after a warm-up of ${WARM_UP_CALLS}. Each round starts with another kind.`,
+      `${count} rounds of ${calls} calls each, ${AT_ONCE} at a time, after a warm-up of ${WARM_UP_CALLS}. Each round starts with another kind.`,
       'A call with a key sends three commands. Two of them are scripts, whose own three commands Redis counts as well. A confirmed one adds its part of a WAIT and an INFO, which is not counted.',
       `In "${CONFIRMED}" Redis has one replica, IDEMPOTENCY_REPLICAS is 1, and calls at the same moment share a WAIT. The CPU of Redis is that of the master. Redis, its replica, upstream and the load share their processors, so p50 says how long a call waits here, not elsewhere.`,
     ],

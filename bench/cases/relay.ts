@@ -6,6 +6,7 @@ import type { Choice } from '../rest-load.ts'
 import { figuresOf, ratio, rounds, spread, type Spread } from '../rounds.ts'
 
 const ROUNDS = 9
+const SHORT_ROUNDS = 7
 /** Of each pattern in a short run. */
 const SHORT_SECONDS = 0.5
 const SOCKETS = 50
@@ -36,9 +37,9 @@ const patterns = Object.keys(PATTERNS) as Pattern[]
 /** Measures the CPU time of a relayed frame of 290 bytes. */
 export async function relay(choice: Choice): Promise<Report> {
   const stage = await startRelays(choice)
-  const more = choice.short === true ? { seconds: SHORT_SECONDS } : {}
+  const [count, more] = choice.short === true ? [SHORT_ROUNDS, { seconds: SHORT_SECONDS }] : [ROUNDS, {}]
   for (const contender of stage.contenders) await measure(stage, contender, more)
-  const results = await rounds(stage.contenders, ROUNDS, (contender) => measure(stage, contender, more))
+  const results = await rounds(stage.contenders, count, (contender) => measure(stage, contender, more))
   const of = figuresOf(results)
   const table = (title: string, cell: (name: string, pattern: Pattern) => string): Table =>
     tableOf(
@@ -60,7 +61,7 @@ export async function relay(choice: Choice): Promise<Report> {
       return atMost(limit, goal, toBare(THIS_SERVER, pattern), { why: pattern.startsWith('single') ? WHY : undefined })
     }),
     notes: [
-      `${SOCKETS} relays, ${ROUNDS} rounds of 1 s for each pattern. Single: 20,000 frames/s, each in its own write. Burst: 60,000 frames/s, 20 in each write.`,
+      `${SOCKETS} relays, ${count} rounds of 1 s for each pattern. Single: 20,000 frames/s, each in its own write. Burst: 60,000 frames/s, 20 in each write.`,
       'Both ends are raw sockets that write prepared frames and count bytes. The bench checks that every frame arrives.',
     ],
     raw: results,

@@ -4,6 +4,7 @@ import { CONNECTIONS, measure, startSelected, type Choice } from '../rest-load.t
 import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
 
 const ROUNDS = 12
+const SHORT_ROUNDS = 9
 const SECONDS = 1
 /** Long enough for V8 to compile hot code. */
 const WARM_UP_SECONDS = 4
@@ -18,7 +19,8 @@ const WHY =
 export async function rest(choice: Choice): Promise<Report> {
   const { world, contenders, missing } = await startSelected(choice)
   for (const contender of contenders) await measure(world, contender, WARM_UP_SECONDS)
-  const results = await rounds(contenders, ROUNDS, (contender) => measure(world, contender, SECONDS))
+  const count = choice.short === true ? SHORT_ROUNDS : ROUNDS
+  const results = await rounds(contenders, count, (contender) => measure(world, contender, SECONDS))
   const of = figuresOf(results)
   const cpu = (name: string): number[] => of(name, 'cpuMicrosPerRequest')
   const names = [...results.keys()]
@@ -47,7 +49,7 @@ export async function rest(choice: Choice): Promise<Report> {
       ...(results.has(BARE) ? [atMost(LIMIT, `CPU time per request ≤ ${LIMIT} × ${BARE}`, toBare, { why: WHY })] : []),
     ],
     notes: [
-      `${ROUNDS} rounds of ${SECONDS} s each after a warm-up of ${WARM_UP_SECONDS} s; wrk with ${CONNECTIONS} connections. Each round starts with another contender.`,
+      `${count} rounds of ${SECONDS} s each after a warm-up of ${WARM_UP_SECONDS} s; wrk with ${CONNECTIONS} connections. Each round starts with another contender.`,
       'Each contender has the first processor to itself; load generator, upstream and Redis share the other. So requests/s are those of one processor, except where upstream and wrk are the bottleneck (nginx).',
       ...missing,
     ],

@@ -8,9 +8,8 @@ import { atMost, shown, type Report } from '../report.ts'
 import { startServers, type Choice, type Running } from '../rest-load.ts'
 import { spread } from '../rounds.ts'
 
-const ROUNDS = 3
-const SHORT_ROUNDS = 1
-const SOCKETS = 5000
+const WHOLE = { count: 3, sockets: 5000 }
+const SHORT = { count: 1, sockets: 2500 }
 const WARM_UP = 200
 const USERS_AT_ONCE = 64
 /** Time for the garbage of handshakes to be collected. */
@@ -19,9 +18,9 @@ const LIMIT_KIB = 10
 
 /** Measures the memory of idle session sockets, each of a session of its own. */
 export async function sessionSockets({ short = false }: Choice): Promise<Report> {
-  const count = short ? SHORT_ROUNDS : ROUNDS
+  const { count, sockets } = short ? SHORT : WHOLE
   const kib: number[] = []
-  while (kib.length < count) kib.push(await kibPerSocket())
+  while (kib.length < count) kib.push(await kibPerSocket(sockets))
   const goal = `≤ ${LIMIT_KIB} KiB per idle session socket`
   const measured = spread(kib)
   return {
@@ -31,7 +30,7 @@ export async function sessionSockets({ short = false }: Choice): Promise<Report>
       {
         title: 'The growth of resident memory divided by the number of sockets',
         columns: ['session sockets', 'KiB per socket'],
-        rows: [[SOCKETS.toLocaleString('en'), shown(measured, 1)]],
+        rows: [[sockets.toLocaleString('en'), shown(measured, 1)]],
       },
     ],
     goals: [atMost(LIMIT_KIB, goal, measured, { unit: ' KiB', digits: 1 })],
@@ -44,16 +43,16 @@ export async function sessionSockets({ short = false }: Choice): Promise<Report>
 }
 
 /** The growth of the resident memory of a new process. */
-async function kibPerSocket(): Promise<number> {
+async function kibPerSocket(sockets: number): Promise<number> {
   const { world, contenders } = await startServers([thisServer(undefined, { settings: { SESSION_SECRETS: SECRETS } })])
   const [{ program, url }] = contenders as [Running]
   const browsers = startPump('browsers')
-  const cookies = await makeSessions(world, SOCKETS)
-  await makeCalls(url, SOCKETS, USERS_AT_ONCE, (index) => ({
+  const cookies = await makeSessions(world, sockets)
+  await makeCalls(url, sockets, USERS_AT_ONCE, (index) => ({
     headers: { cookie: cookies[index] ?? '', 'x-csrf': '1' },
   }))
   const port = Number(new URL(url).port)
-  const requests = handshakes(SOCKETS, '/ws/session', publicOrigin(port), cookies)
+  const requests = handshakes(sockets, '/ws/session', publicOrigin(port), cookies)
   const open = async (count: number): Promise<number> => {
     await browsers.order({ do: 'open', port, requests: requests.slice(0, count) })
     await pause(SETTLE_MS)
@@ -64,7 +63,7 @@ async function kibPerSocket(): Promise<number> {
   await browsers.order({ do: 'close' })
   await pause(SETTLE_MS)
   const before = program.rssBytes()
-  const after = await open(SOCKETS)
+  const after = await open(sockets)
   for (const each of [program, browsers.program]) await each.stop()
-  return (after - before) / SOCKETS / 1024
+  return (after - before) / sockets / 1024
 }

@@ -12,7 +12,7 @@ import type { Choice } from '../rest-load.ts'
 import { startWorld, type World } from '../world.ts'
 
 const ROUNDS = 11
-const SHORT_ROUNDS = 7
+const SHORT_ROUNDS = 5
 const RESTING_MS = 1500
 const POLL_MS = 2
 const HELLO = 'Fastify hello-world'

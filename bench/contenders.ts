@@ -11,6 +11,7 @@ import { Program, workDir, type Processors } from './program.ts'
 import { CLIENT_ID, listening, nginx, type World } from './world.ts'
 
 export const THIS_SERVER = 'this server'
+export const BARE = 'bare node proxy'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const SECRETS = 'bench-secret-of-thirty-two-bytes-or-more'
 /** How many sessions each contender has that has any. */
@@ -150,8 +151,8 @@ const nginxProxy: Entry = {
 
 /** The contenders of the REST load besides this server. */
 export const entries: readonly Entry[] = [
-  bare('bare node proxy', 'info'),
-  bare('bare node proxy, no log', 'silent'),
+  bare(BARE, 'info'),
+  bare(`${BARE}, no log`, 'silent'),
   nginxProxy,
   npmStack('Fastify + @fastify/http-proxy', 'fastify-http-proxy.js', SESSIONS),
   npmStack('Express stack', 'express-stack.js', SESSIONS),

@@ -28,8 +28,8 @@ export const BARE_WS = 'bare ws-to-ws relay'
 const PIPE = 'raw pipe'
 export const NGINX = 'nginx'
 
-/** Starts both ends and all contenders between them. */
-export async function startRelays({ before }: Choice): Promise<RelayStage> {
+/** Starts both ends and all contenders between them; in a short run this server and the bare relay. */
+export async function startRelays({ before, short = false }: Choice): Promise<RelayStage> {
   const browsers = startPump('browsers')
   const upstream = startPump('upstream sockets')
   const wsPort = await upstream.order({ do: 'listen' })
@@ -38,8 +38,7 @@ export async function startRelays({ before }: Choice): Promise<RelayStage> {
     await thisServer(THIS_SERVER, wsUrl),
     ...(before === undefined ? [] : [await thisServer('before', wsUrl, {}, before)]),
     await bareRelay(wsUrl),
-    await bare(PIPE, 'pipe-relay.ts', wsUrl),
-    await nginxRelay(wsPort),
+    ...(short ? [] : [await bare(PIPE, 'pipe-relay.ts', wsUrl), await nginxRelay(wsPort)]),
   ]
   return { contenders, browsers, upstream }
 }

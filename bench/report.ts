@@ -9,13 +9,28 @@ export interface Table {
   readonly title: string
   readonly columns: readonly string[]
   readonly rows: readonly (readonly string[])[]
+  /** Whether all columns are texts; otherwise those after the first have figures, which are aligned to the right. */
+  readonly isText?: boolean
 }
 
-/** A goal of this project, and whether the measurement meets it. */
+/** Two runs hardly differ by more than 10 %. */
+type Outcome = 'met' | 'missed' | 'missed by more than 10 %'
+
+/** A goal of this project, and whether the measurement meets it. Each is written once, in the case that measures it. */
 export interface Goal {
   readonly goal: string
   readonly measured: string
-  readonly isMet: boolean
+  readonly outcome: Outcome
+  /** Why it is missed where it is, as far as that is known: one or two sentences. */
+  readonly why?: string | undefined
+}
+
+/** How a goal is shown. */
+interface GoalText {
+  /** Follows the figure; ` ×` by default. */
+  readonly unit?: string
+  readonly digits?: number
+  readonly why?: string | undefined
 }
 
 /** The results of one case of the bench. */
@@ -26,7 +41,10 @@ export interface Report {
   readonly goals?: readonly Goal[]
   /** Conditions of the measurement, and the contenders that are missing. */
   readonly notes?: readonly string[]
-  /** The results of the single rounds; they are written to the JSON file only. Maps are allowed. */
+  /**
+   * The results of the single rounds; they are written to the JSON file only. Maps are allowed. Members `times` are left out, as
+   * they are long.
+   */
   readonly raw: unknown
 }
 
@@ -45,9 +63,18 @@ export function tableOf(
   }
 }
 
-/** The goal that the median of a ratio does not exceed a limit. */
-export function atMost(limit: number, goal: string, ratio: Spread): Goal {
-  return { goal, measured: `${shown(ratio)} ×`, isMet: ratio.median <= limit }
+/** The goal that a figure, or the median of its rounds, does not exceed a limit. */
+export function atMost(limit: number, goal: string, figure: Spread | number, text: GoalText = {}): Goal {
+  const { unit = ' ×', digits = 2, why } = text
+  const isSingle = typeof figure === 'number'
+  const measured = (isSingle ? figure.toFixed(digits) : shown(figure, digits)) + unit
+  return { goal, measured, outcome: outcomeOf(isSingle ? figure : figure.median, limit), why }
+}
+
+/** A figure that is not a number meets no goal. */
+function outcomeOf(figure: number, limit: number): Outcome {
+  if (figure <= limit) return 'met'
+  return figure <= limit * 1.1 ? 'missed' : 'missed by more than 10 %'
 }
 
 /** `1.23 (1.20–1.31)` */
@@ -73,29 +100,6 @@ export function publish(report: Report): void {
   process.stdout.write(`\n${text}\nwritten to ${fileURLToPath(new URL(`${report.name}.md`, RESULTS))}\n`)
 }
 
-/** The cases whose first table stands in docs/performance.md. Of the others, the goals say enough. */
-const DOCUMENTED: ReadonlySet<string> = new Set(['rest', 'keyed'])
-
-/** Replaces the text between the markers of docs/performance.md with the goals and some tables of a whole run. */
-export function writeDocument(reports: readonly Report[]): void {
-  const file = new URL('../docs/performance.md', import.meta.url)
-  const [before, , after] = readFileSync(file, 'utf8').split(/^<!-- (?:measured|end) -->$/m)
-  if (before === undefined || after === undefined) throw new Error('docs/performance.md has no markers')
-  const goals = reports.flatMap((report) => report.goals ?? [])
-  const today = new Date().toISOString().slice(0, 10)
-  const text = [
-    `Measured on ${today}:\n`,
-    ...describeMachine().map((line) => `- ${line}`),
-    '\n### Goals\n',
-    ...rowsOf(goalTable(goals)),
-    '',
-    ...reports
-      .filter(({ name }) => DOCUMENTED.has(name))
-      .map((report) => markdown({ ...report, tables: report.tables.slice(0, 1), goals: [], notes: [] })),
-  ]
-  writeFileSync(file, `${before}<!-- measured -->\n\n${text.join('\n')}\n<!-- end -->${after}`)
-}
-
 /** A section with the tables, the goals and the notes of a report. */
 function markdown({ title, tables, goals = [], notes = [] }: Report): string {
   const all = goals.length > 0 ? [...tables, goalTable(goals)] : tables
@@ -103,17 +107,23 @@ function markdown({ title, tables, goals = [], notes = [] }: Report): string {
   return [`### ${title}\n`, ...blocks, ...notes.map((note) => `- ${note}`)].join('\n')
 }
 
-function mapAsObject(_key: string, value: unknown): unknown {
+function mapAsObject(key: string, value: unknown): unknown {
+  if (key === 'times') return undefined
   return value instanceof Map ? Object.fromEntries(value) : value
 }
 
-function goalTable(goals: readonly Goal[]): Table {
-  const rows = goals.map(({ goal, measured, isMet }) => [goal, measured, isMet ? 'met' : '**missed**'])
+/** Goals, with the median and the range of what was measured. */
+export function goalTable(goals: readonly Goal[]): Table {
+  const rows = goals.map(({ goal, measured, outcome }) => [
+    goal,
+    measured,
+    outcome === 'met' ? outcome : `**${outcome}**`,
+  ])
   return { title: 'Goals', columns: ['goal', 'measured', ''], rows }
 }
 
 /** The machine and the versions of the measured programs. */
-function describeMachine(): string[] {
+export function describeMachine(): string[] {
   const { model = 'unknown' } = cpus()[0] ?? {}
   const memory = Math.round(totalmem() / 1024 ** 3)
   const { version } = JSON.parse(
@@ -127,8 +137,9 @@ function describeMachine(): string[] {
   ]
 }
 
-function rowsOf({ columns, rows }: Table): string[] {
-  const rule = columns.map((_, index) => (index === 0 ? '---' : '---:'))
+/** The lines of a table in Markdown, without its title. */
+export function rowsOf({ columns, rows, isText = false }: Table): string[] {
+  const rule = columns.map((_, index) => (isText || index === 0 ? '---' : '---:'))
   return [columns, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`)
 }
 

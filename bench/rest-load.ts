@@ -1,6 +1,6 @@
 import { freePort } from '../sandbox/listening.ts'
 import type { Entry } from './contender.ts'
-import { entries, THIS_SERVER, thisServer } from './contenders.ts'
+import { BARE, entries, THIS_SERVER, thisServer } from './contenders.ts'
 import { BROWSER_HEADERS } from './load/request-texts.ts'
 import type { Program } from './program.ts'
 import { ACCOUNTS_PATH } from './upstream-routes.ts'
@@ -23,6 +23,8 @@ export interface Choice {
   readonly with?: readonly string[]
   /** The root folder of another checkout of this server, which takes part as `before`. */
   readonly before?: string
+  /** Whether to measure no more than the goals need: fewer contenders, and fewer or shorter rounds. */
+  readonly short?: boolean
 }
 
 /** The figures of one contender in one round. */
@@ -48,8 +50,13 @@ interface Started {
  * @param more take part in any case
  * @throws Error if this server cannot be started
  */
-export async function startSelected({ with: parts, before }: Choice, more: readonly Entry[] = []): Promise<Started> {
-  const wanted = entries.filter(({ name }) => parts?.some((part) => name.includes(part)) ?? true)
+export async function startSelected(
+  { with: parts, before, short = false }: Choice,
+  more: readonly Entry[] = [],
+): Promise<Started> {
+  const wanted = entries.filter(({ name }) =>
+    short ? name === BARE : (parts?.some((part) => name.includes(part)) ?? true),
+  )
   const started = await start([
     thisServer(),
     ...(before === undefined ? [] : [thisServer('before', { root: before })]),

@@ -18,6 +18,7 @@ import type { Choice } from '../rest-load.ts'
 import { rounds } from '../rounds.ts'
 
 const ROUNDS = 5
+const SHORT_ROUNDS = 2
 const CROWDS = [10, 100, 1000, 10_000] as const
 /** With fewer browsers most of the memory is garbage of their handshakes. */
 const IDLE_BROWSERS = 5000
@@ -27,19 +28,27 @@ const SETTLE_MS = 1500
 
 /** Measures market data for many browsers: shared by this server, and relayed socket by socket. */
 export async function feed(choice: Choice): Promise<Report> {
+  const { short = false } = choice
   const stage = await startFeeds(choice)
   const { contenders } = stage
   const memory = new Map<string, number>()
-  for (const contender of contenders) memory.set(contender.name, await kibPerBrowser(stage, contender))
+  const isMeasured = ({ name }: FeedContender): boolean => !short || name === SHARED
+  for (const contender of contenders.filter(isMeasured)) {
+    memory.set(contender.name, await kibPerBrowser(stage, contender))
+  }
   // V8 compiles hot code in the first seconds, which is not what a day is like.
-  for (const contender of contenders) await deliver(stage, contender, BROWSERS)
-  const deliveries = await rounds(contenders, ROUNDS, (contender) => deliver(stage, contender, BROWSERS))
-  const crowds = await byCrowd(stage)
+  // In a short run this server alone is warmed up, twice since it is short; nginx has nothing to compile.
+  const warmedUp = short ? [...contenders, ...contenders].filter(isMeasured) : contenders
+  for (const contender of warmedUp) await deliver(stage, contender, BROWSERS)
+  const count = short ? SHORT_ROUNDS : ROUNDS
+  const deliveries = await rounds(contenders, count, (contender) => deliver(stage, contender, BROWSERS))
+  const crowds = short ? [] : await byCrowd(stage)
   const all = new Map<string, Results>()
   for (const contender of contenders) {
     const { name } = contender
-    // It cuts long answers to pieces.
-    const storm = name === FAN_OUT ? undefined : await loadPages(stage, contender, BROWSERS)
+    // The bare fan-out cuts long answers to pieces.
+    const loads = isMeasured(contender) && name !== FAN_OUT
+    const storm = loads ? await loadPages(stage, contender, BROWSERS) : undefined
     all.set(name, { deliveries: deliveries.get(name) ?? [], storm, kibPerBrowser: memory.get(name) ?? Number.NaN })
   }
   return {
@@ -55,7 +64,7 @@ export async function feed(choice: Choice): Promise<Report> {
     ],
     goals: goalsOf(all),
     notes: [
-      `${ROUNDS} rounds after a warm-up. ${patterns.map((pattern) => `${pattern}: ${PATTERNS[pattern].bursts} × ${PATTERNS[pattern].ticksPerBurst} every ${PATTERNS[pattern].everyMs} ms`).join('; ')}. The bench checks that each browser receives each message.`,
+      `${count} rounds after a warm-up. ${patterns.map((pattern) => `${pattern}: ${PATTERNS[pattern].bursts} × ${PATTERNS[pattern].ticksPerBurst} every ${PATTERNS[pattern].everyMs} ms`).join('; ')}. The bench checks that each browser receives each message.`,
       'First ticks: the single ticks right after the handshakes, which take longer in every Node process. The goals are about those that follow.',
       `The delay is from upstream's first write of a tick until the last of ${BROWSERS} browsers has it. Upstream and browsers share the processors that the contender does not use.`,
       `Page load: all browsers connect within ${STORM_MS / 1000} s, and each asks for active_symbols (25 KB), contracts_for and a subscribed history of 100 ticks.`,

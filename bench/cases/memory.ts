@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { THIS_SERVER } from '../contenders.ts'
 import { closeRelays, handshakes, openRelays } from '../pumps.ts'
 import { startRelays, type RelayContender, type RelayStage } from '../relay-contenders.ts'
-import type { Report } from '../report.ts'
+import { atMost, type Report } from '../report.ts'
 import type { Choice } from '../rest-load.ts'
 
 const COUNTS = [1, 100, 5000] as const
@@ -36,11 +36,7 @@ export async function memory(choice: Choice): Promise<Report> {
       },
     ],
     goals: [
-      {
-        goal: `≤ ${LIMIT_KIB} KiB per idle relay, both sockets`,
-        measured: `${perRelay.toFixed(1)} KiB`,
-        isMet: perRelay <= LIMIT_KIB,
-      },
+      atMost(LIMIT_KIB, `≤ ${LIMIT_KIB} KiB per idle relay, both sockets`, perRelay, { unit: ' KiB', digits: 1 }),
     ],
     notes: [
       `Public relays without any messages, measured ${SETTLE_MS / 1000} s after the last one was opened, without a forced garbage collection. ${WARM_UP} relays had been opened and closed before.`,

@@ -1,30 +1,31 @@
-import { THIS_SERVER } from '../contenders.ts'
-import { atMost, shown, shownMedian, tableOf, type Goal, type Report } from '../report.ts'
+import { BARE, THIS_SERVER } from '../contenders.ts'
+import { atMost, shown, shownMedian, tableOf, type Report } from '../report.ts'
 import { CONNECTIONS, measure, startSelected, type Choice } from '../rest-load.ts'
 import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
 
 const ROUNDS = 12
+const SHORT_ROUNDS = 9
 const SECONDS = 1
 /** Long enough for V8 to compile hot code. */
 const WARM_UP_SECONDS = 4
 /** Redis commands per request that count as none: each session is touched once a minute, whatever its load. */
 const NO_COMMANDS = 0.01
-/** Maximum CPU time of this server, as a multiple of these contenders' CPU time. */
-const MAX_MULTIPLE: Readonly<Record<string, number>> = { 'bare node proxy': 1.25 }
-/** Minimum CPU time of these contenders, as a multiple of this server's CPU time. */
-const MIN_ADVANTAGE: Readonly<Record<string, number>> = {
-  'Apache + mod_auth_openidc': 3,
-  'Express stack': 3,
-}
+/** The most CPU time of this server, as a multiple of that of the bare proxy. */
+const LIMIT = 1.25
+const WHY =
+  'The cost of this server is thin and spread out: Fastify and its router 5 %, finding the session 2 %, checks, headers and forwarding 7 %, the log line 2 %, metrics under 1 %.'
 
 /** Measures an authenticated GET of 1.1 KB under full load. */
 export async function rest(choice: Choice): Promise<Report> {
   const { world, contenders, missing } = await startSelected(choice)
   for (const contender of contenders) await measure(world, contender, WARM_UP_SECONDS)
-  const results = await rounds(contenders, ROUNDS, (contender) => measure(world, contender, SECONDS))
+  const count = choice.short === true ? SHORT_ROUNDS : ROUNDS
+  const results = await rounds(contenders, count, (contender) => measure(world, contender, SECONDS))
   const of = figuresOf(results)
   const cpu = (name: string): number[] => of(name, 'cpuMicrosPerRequest')
   const names = [...results.keys()]
+  const commands = spread(of(THIS_SERVER, 'redisCommandsPerRequest'))
+  const toBare = ratio(cpu(THIS_SERVER), cpu(BARE))
   return {
     name: 'rest',
     title: 'An authenticated GET of 1.1 KB, proxied',
@@ -44,33 +45,14 @@ export async function rest(choice: Choice): Promise<Report> {
       }),
     ],
     goals: [
-      noCommands(spread(of(THIS_SERVER, 'redisCommandsPerRequest')).median),
-      ...names.flatMap((name) => goalsBeside(name, cpu(THIS_SERVER), cpu(name))),
+      atMost(NO_COMMANDS, 'no Redis command per request in the steady state', commands, { unit: '', digits: 4 }),
+      ...(results.has(BARE) ? [atMost(LIMIT, `CPU time per request ≤ ${LIMIT} × ${BARE}`, toBare, { why: WHY })] : []),
     ],
     notes: [
-      `${ROUNDS} rounds of ${SECONDS} s each after a warm-up of ${WARM_UP_SECONDS} s; wrk with ${CONNECTIONS} connections. Each round starts with another contender.`,
+      `${count} rounds of ${SECONDS} s each after a warm-up of ${WARM_UP_SECONDS} s; wrk with ${CONNECTIONS} connections. Each round starts with another contender.`,
       'Each contender has the first processor to itself; load generator, upstream and Redis share the other. So requests/s are those of one processor, except where upstream and wrk are the bottleneck (nginx).',
       ...missing,
     ],
     raw: results,
   }
-}
-
-function noCommands(perRequest: number): Goal {
-  const goal = 'no Redis command per request in the steady state'
-  return { goal, measured: perRequest.toFixed(4), isMet: perRequest < NO_COMMANDS }
-}
-
-/** The goals that compare this server's CPU time with that of a contender, if there are any. */
-function goalsBeside(name: string, own: readonly number[], other: readonly number[]): Goal[] {
-  const goals: Goal[] = []
-  const most = MAX_MULTIPLE[name]
-  if (most !== undefined) goals.push(atMost(most, `CPU time per request ≤ ${most} × ${name}`, ratio(own, other)))
-  const least = MIN_ADVANTAGE[name]
-  if (least !== undefined) {
-    const advantage = ratio(other, own)
-    const goal = `CPU time per request of ${name} ≥ ${least} × this server`
-    goals.push({ goal, measured: `${shown(advantage)} ×`, isMet: advantage.median >= least })
-  }
-  return goals
 }

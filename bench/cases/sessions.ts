@@ -1,11 +1,7 @@
-import { randomBytes } from 'node:crypto'
-import { Changeable } from '../../src/config/changing.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
-import { instanceOn, newSession, sessionRecord } from '../../test/support/sessions/session-instance.ts'
 import { SECRETS } from '../../test/support/server/world.ts'
 import { makeCalls } from '../calls.ts'
 import { SESSIONS as LOGINS, thisServer } from '../contenders.ts'
-import { atEnd } from '../program.ts'
+import { makeSessions } from '../made-sessions.ts'
 import { atMost, shown, shownMedian, tableOf, type Report } from '../report.ts'
 import { measure, startServers, type Running } from '../rest-load.ts'
 import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
@@ -16,7 +12,6 @@ const ROUNDS = 3
 const SECONDS = 2
 const USERS_AT_ONCE = 64
 const COUNTS = [1, 10, 1000, 100_000] as const
-const CREATED_AT_ONCE = 500
 /** The growth that still counts as flat. */
 const MAX_GROWTH = 1.25
 
@@ -95,26 +90,4 @@ async function anonymous({ redis }: World, server: Running): Promise<string> {
   const url = new URL('/auth/session', server.url).href
   const { requests } = await wrk({ url, seconds: 2, connections: 32, headers: {}, cookies: ['theme=dark'] })
   return `${(await redis.commands()) - before} for ${requests.toLocaleString('en')} requests`
-}
-
-/** Creates sessions in Redis. @returns their Cookie headers */
-async function makeSessions({ redis }: World, count: number): Promise<string[]> {
-  const store = RedisStore.connect(new Changeable(redis.url), {
-    error: () => undefined,
-    warn: () => undefined,
-    info: () => undefined,
-  })
-  atEnd(async () => store.close())
-  await store.connected(5000)
-  const instance = instanceOn(store, 1_800_000)
-  const make = async (): Promise<string> => {
-    const accessToken = randomBytes(32).toString('base64url')
-    return instance.cookie(await newSession(instance, { ...sessionRecord(), accessToken }))
-  }
-  const cookies: string[] = []
-  while (cookies.length < count) {
-    const batch = Math.min(CREATED_AT_ONCE, count - cookies.length)
-    cookies.push(...(await Promise.all(Array.from({ length: batch }, make))))
-  }
-  return cookies
 }

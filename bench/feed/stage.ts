@@ -29,8 +29,8 @@ const SUBSCRIBE_TO_ALL: readonly string[] = SYMBOLS.map(
   (symbol, index) => `{"ticks":"${symbol}","subscribe":1,"req_id":${index + 1}}`,
 )
 
-/** Starts everything. */
-export async function startFeeds({ before }: Choice): Promise<FeedStage> {
+/** Starts everything; in a short run only this server and nginx, whose shares the goals compare. */
+export async function startFeeds({ before, short = false }: Choice): Promise<FeedStage> {
   const crowd = new Actor<CrowdOrder, CrowdReply>('crowd', 'crowd.ts')
   const shared = { PUBLIC_FEED: 'shared' }
   const contenders = [
@@ -38,9 +38,13 @@ export async function startFeeds({ before }: Choice): Promise<FeedStage> {
     ...(before === undefined
       ? []
       : [await withMarket((_port, wsUrl) => thisServer('before', wsUrl, shared, before), true)]),
-    await withMarket((_port, wsUrl) => bare(FAN_OUT, 'fan-out.ts', wsUrl), true),
-    await withMarket((_port, wsUrl) => thisServer(RELAY, wsUrl)),
-    await withMarket((_port, wsUrl) => bareRelay(wsUrl)),
+    ...(short
+      ? []
+      : [
+          await withMarket((_port, wsUrl) => bare(FAN_OUT, 'fan-out.ts', wsUrl), true),
+          await withMarket((_port, wsUrl) => thisServer(RELAY, wsUrl)),
+          await withMarket((_port, wsUrl) => bareRelay(wsUrl)),
+        ]),
     await withMarket((port) => nginxRelay(port)),
   ]
   return { contenders, crowd }

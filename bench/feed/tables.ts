@@ -1,6 +1,6 @@
 import { NGINX } from '../relay-contenders.ts'
-import { shown, type Goal, type Table } from '../report.ts'
-import { quantile, ratio, spread } from '../rounds.ts'
+import { atMost, shown, type Goal, type Table } from '../report.ts'
+import { quantile, ratio, spread, type Spread } from '../rounds.ts'
 import { patterns, type Delivery, type Pattern } from './delivery.ts'
 import { STORM_MS, type PageLoad } from './page-load.ts'
 import { BROWSERS, RELAY, SHARED } from './stage.ts'
@@ -40,20 +40,22 @@ export function tablesOf(all: All): Table[] {
 /** The goals, as far as all contenders that they compare were measured. */
 export function goalsOf(all: All): Goal[] {
   const [own, relay, nginx] = [SHARED, RELAY, NGINX].map((name) => all.get(name))
-  if (own === undefined || relay === undefined || nginx === undefined) return []
-  const compared = (other: Results, pattern: Pattern): number =>
-    ratio(micros(own, pattern), micros(other, pattern)).median
+  if (own === undefined) return []
+  const compared = (other: Results, pattern: Pattern): Spread => ratio(micros(own, pattern), micros(other, pattern))
+  const single = 'single ticks'
   return [
-    ...patterns.flatMap((pattern) => {
-      const limit = LIMITS[pattern]
-      return limit === undefined ? [] : [atMost(compared(nginx, pattern), limit, title(pattern), ' × nginx')]
-    }),
-    atMost(compared(relay, 'single ticks'), RELAY_LIMIT, title('single ticks'), ' × our own relay'),
-    atMost(own.deliveries[0]?.upstreamSockets ?? Number.NaN, 1, 'Upstream sockets that stream:', ''),
-    atMost(own.kibPerBrowser, MEMORY_LIMIT_KIB, 'Resident memory:', ' KiB per browser'),
-    atMost(p99(own) / p99(nginx), 1, 'Delay to the last browser, p99:', ' × nginx'),
-    atMost(own.storm?.upstreamRequests ?? Number.NaN, REQUESTS_LIMIT, 'Page load, requests to upstream:', ''),
-    atMost(own.storm?.unserved ?? Number.NaN, 0, 'Page load, browsers not served:', ''),
+    ...(nginx === undefined
+      ? []
+      : patterns.flatMap((pattern) => {
+          const limit = LIMITS[pattern]
+          return limit === undefined ? [] : [goal(limit, title(pattern), compared(nginx, pattern), ' × nginx')]
+        })),
+    ...(relay === undefined ? [] : [goal(RELAY_LIMIT, title(single), compared(relay, single), ' × our own relay')]),
+    goal(1, 'Upstream sockets that stream:', own.deliveries[0]?.upstreamSockets ?? Number.NaN, ''),
+    goal(MEMORY_LIMIT_KIB, 'Resident memory:', own.kibPerBrowser, ' KiB per browser'),
+    ...(nginx === undefined ? [] : [goal(1, 'Delay to the last browser, p99:', p99(own) / p99(nginx), ' × nginx')]),
+    goal(REQUESTS_LIMIT, 'Page load, requests to upstream:', own.storm?.upstreamRequests ?? Number.NaN, ''),
+    goal(0, 'Page load, browsers not served:', own.storm?.unserved ?? Number.NaN, ''),
   ]
 }
 
@@ -107,7 +109,7 @@ function delays(deliveries: readonly Delivery[]): number[] {
   return deliveries.flatMap((delivery) => delivery.delays)
 }
 
-/** A goal with an upper limit. */
-function atMost(value: number, limit: number, goal: string, unit: string): Goal {
-  return { goal: `${goal} ≤ ${limit}${unit}`, measured: `${value.toFixed(2)}${unit}`, isMet: value <= limit }
+/** The goal of a figure, whose limit and unit follow its title. */
+function goal(limit: number, title: string, figure: Spread | number, unit: string): Goal {
+  return atMost(limit, `${title} ≤ ${limit}${unit}`, figure, { unit })
 }

@@ -25,6 +25,8 @@ export interface Latencies {
   readonly p50: number
   readonly p99: number
   readonly max: number
+  /** The time of each response. */
+  readonly times: readonly number[]
   readonly responses: number
   /** The p99 of the delay, in ms, with which this process itself handled requests that were due. */
   readonly ownP99: number
@@ -120,6 +122,7 @@ async function run({ port, requests, perSecond, seconds, connections }: Pace): P
     p50: quantile(times, 0.5),
     p99: quantile(times, 0.99),
     max: quantile(times, 1),
+    times,
     responses: times.length,
     ownP99: quantile(lateness, 0.99),
   }

@@ -1,3 +1,4 @@
+import { BARE } from '../contenders.ts'
 import { pace } from '../paced.ts'
 import { atMost, shown, shownMedian, tableOf, type Report } from '../report.ts'
 import { measure, startSelected } from '../rest-load.ts'
@@ -12,7 +13,7 @@ const MAX_GROWTH = 1.25
 
 /** Measures the cost of a request by the number of connections. */
 export async function connections(): Promise<Report> {
-  const { world, contenders, missing } = await startSelected({ with: ['bare node proxy'] })
+  const { world, contenders, missing } = await startSelected({ with: [BARE] })
   const cells = contenders
     .filter(({ name }) => !name.includes('no log'))
     .flatMap((contender) =>

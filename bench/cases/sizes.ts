@@ -1,5 +1,5 @@
 import { costOfCalls } from '../calls.ts'
-import { THIS_SERVER } from '../contenders.ts'
+import { BARE, THIS_SERVER } from '../contenders.ts'
 import { BROWSER_HEADERS } from '../load/request-texts.ts'
 import { atMost, shown, shownMedian, tableOf, type Report } from '../report.ts'
 import { startSelected, type Choice } from '../rest-load.ts'
@@ -11,7 +11,6 @@ const CALLS = 500
 const WARM_UP_CALLS = 1500
 const AT_ONCE = 8
 const LIMIT = 1.5
-const BARE = 'bare node proxy'
 
 const post = (bytes: number) => ({
   path: TRANSFER_PATH,

@@ -52,7 +52,7 @@ export class IdTokens {
 
   /**
    * Whether the ID token of a refresh names the provider and the user of the session (OpenID Connect Core §12.2). Nothing else
-   * of it is used, so it may be one that has expired. Its signature is that of the connection.
+   * of it is used, so it may have expired. Its signature is not checked: it came over TLS from the token endpoint.
    */
   names(idToken: unknown, sub: string | undefined): boolean {
     try {

@@ -70,7 +70,7 @@ export async function readTokenResponse(response: RawResponse, idTokenName?: str
       // Some providers print an empty one for none.
       refresh_token: refresh_token === null || refresh_token === '' ? undefined : refresh_token,
       scope: readScope(scope),
-      ...(idTokenName !== undefined && { [idTokenName]: id_token }),
+      ...(idTokenName !== undefined && { [idTokenName]: id_token === null || id_token === '' ? undefined : id_token }),
     },
     { status },
   )

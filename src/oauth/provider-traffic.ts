@@ -102,7 +102,7 @@ export class ProviderTraffic {
   ): Promise<Result> {
     const sentAt = performance.now()
     // Without its query, which an endpoint may have.
-    const { pathname, origin } = new URL(url)
+    const { pathname, origin, href } = new URL(url)
     const { method = 'GET' } = options
     const span = activeSpan().call({
       method,
@@ -118,7 +118,7 @@ export class ProviderTraffic {
       outcome = outcomeOf(response)
       const { headers, body } = response
       status = response.status
-      if (status === 404) this.#observer?.missing?.(url)
+      if (status === 404) this.#observer?.missing?.(href)
       return await read({ status, headers, body, secrets: this.#secretsOf(options) })
     } catch (error) {
       outcome = failureOf(error)

@@ -137,7 +137,11 @@ export class Provider {
     if (outcome.is !== 'granted' || idToken === undefined || this.openId?.idTokens.names(idToken, sub)) return outcome
     // The session cannot go on with the tokens of another user, and its own are used up.
     void this.revoke(outcome.grant)
-    return { is: 'refused', code: 'invalid_grant', cause: new Error('the ID token of a refresh names another user') }
+    return {
+      is: 'refused',
+      code: 'invalid_grant',
+      cause: new Error('the ID token of a refresh is not of this provider and user'),
+    }
   }
 
   /** openid-client compares exactly, so an `iss` that differs from AUTH_URL by a final slash takes its form. */

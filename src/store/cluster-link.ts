@@ -39,6 +39,12 @@ function createClient(nodes: readonly RedisNode[], credentials: LiveCredentials)
     // A lost master has a successor within seconds, so the client looks for it as soon as the connection fails.
     topologyRefreshOnReconnectionAttemptStrategy: 500,
   })
+  // The library goes on with a search for the masters after it was closed, and would keep what it connects then.
+  for (const event of ['node-connect', 'node-ready', 'node-error', 'node-reconnecting']) {
+    client.on(event, () => {
+      if (!client.isOpen) client.destroy()
+    })
+  }
   // The commands that a failed node was sent reject, so the event adds nothing.
   return client.on('error', () => undefined)
 }

@@ -7,10 +7,18 @@ import { LiveCredentials } from './live-credentials.ts'
 
 /**
  * The protocol of every connection. Only RESP3 lets a server push invalidations over the connection itself. The library does
- * not introduce itself, which needs a right of its own. It has no timeout for commands that wait to be written: each would
- * leave a timer and a signal behind for five seconds, and the store has deadlines for replies.
+ * not introduce itself, which needs a right of its own, and does not follow a server's notice that it moves: it would change
+ * the socket without a word, and with it lose what the server tracks for us.
+ *
+ * It has no timeout for commands that wait to be written: each would leave a timer and a signal behind for five seconds, and a
+ * server that is silent for less is abandoned. Only the client of a Cluster keeps its own, since it keeps silent servers.
  */
-const RESP = { RESP: 3, disableClientInfo: true, commandOptions: { timeout: 0 } } as const
+const RESP = {
+  RESP: 3,
+  disableClientInfo: true,
+  maintNotifications: 'disabled',
+  commandOptions: { timeout: 0 },
+} as const
 
 /**
  * `createClient` of node-redis builds a class for every new set of options, with a method for each of several hundred

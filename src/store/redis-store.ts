@@ -257,7 +257,7 @@ export class RedisStore implements Store {
     }
   }
 
-  /** Runs commands against a deadline. node-redis itself bounds only the time until a command is written. */
+  /** Runs commands against a deadline. node-redis has none for a reply. */
   async #ask<Reply>(command: (redis: RedisCommands) => Promise<Reply>): Promise<Reply> {
     if (this.#health.downSince !== undefined) {
       this.#observer?.failed('down')

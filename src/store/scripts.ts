@@ -49,10 +49,10 @@ return 1`)
 export const LOCK = evenWhenFull(`
 return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PXAT', ARGV[2]) and 1 or 0`)
 
-/** Counts, and sets the expiry of a counter that has none. */
+/** Counts, and sets the expiry of a new counter. */
 export const COUNT = `
 local count = redis.call('INCRBY', KEYS[1], ARGV[1])
-redis.call('PEXPIREAT', KEYS[1], ARGV[2], 'NX')
+if count == tonumber(ARGV[1]) then redis.call('PEXPIREAT', KEYS[1], ARGV[2], 'NX') end
 return count`
 
 /** Removes a key if it still holds the expected value. */

@@ -11,8 +11,8 @@ import { readMarked } from './marked-reading.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
 import { ServerFacts } from './server-facts.ts'
 import {
-  COUNT,
   BURY,
+  COUNT,
   EXTEND,
   LOCK,
   READ,

@@ -5,11 +5,8 @@ import { promisify } from 'node:util'
 import { test } from 'tap'
 
 const ROOT = new URL('../../', import.meta.url).pathname
-const RUNS = [
-  { compiler: 'TypeScript 7', bin: 'typescript/bin/tsc', moduleResolution: 'bundler', module: 'esnext' },
-  { compiler: 'TypeScript 7', bin: 'typescript/bin/tsc', moduleResolution: 'nodenext', module: 'nodenext' },
-  { compiler: 'TypeScript 5.9', bin: 'typescript-5/bin/tsc', moduleResolution: 'nodenext', module: 'nodenext' },
-]
+const COMPILERS = { 'TypeScript 7': 'typescript/bin/tsc', 'TypeScript 5.9': 'typescript-5/bin/tsc' }
+const MODULES = { bundler: 'esnext', nodenext: 'nodenext' }
 
 /** Each has lines that must not compile, and says so. */
 const PROBES = ['messages.ts', 'bodies.ts', 'hooks.ts', 'testing.ts']
@@ -18,18 +15,20 @@ await test('messages, bodies, hooks and fake servers are typed by operation and 
   const dir = t.testdir({ node_modules: {}, 'package.json': '{"type":"module"}' })
   for (const name of PROBES) await cp(join(ROOT, 'test/client/probe', name), join(dir, name))
   await symlink(join(ROOT, 'client'), join(dir, 'node_modules/trading-bff-client'))
-  for (const { compiler, bin, moduleResolution, module } of RUNS) {
+  for (const [moduleResolution, module] of Object.entries(MODULES)) {
     const common = { strict: true, noEmit: true, target: 'es2022', lib: ['es2022', 'dom', 'dom.iterable'], types: [] }
     await writeFile(
       join(dir, 'tsconfig.json'),
       JSON.stringify({ compilerOptions: { ...common, module, moduleResolution }, files: PROBES }),
     )
-    // The test runner sets NODE_OPTIONS, which the compiler must not inherit.
-    const command = ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'node_modules', bin), '-p', dir]
-    const failure = await promisify(execFile)('env', command, { cwd: dir }).then(
-      () => undefined,
-      ({ stdout }: { stdout: string }) => stdout,
-    )
-    t.equal(failure, undefined, `${compiler}, ${moduleResolution}`)
+    for (const [compiler, bin] of Object.entries(COMPILERS)) {
+      // The test runner sets NODE_OPTIONS, which the compiler must not inherit.
+      const command = ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'node_modules', bin), '-p', dir]
+      const failure = await promisify(execFile)('env', command, { cwd: dir }).then(
+        () => undefined,
+        ({ stdout }: { stdout: string }) => stdout,
+      )
+      t.equal(failure, undefined, `${compiler}, ${moduleResolution}`)
+    }
   }
 })

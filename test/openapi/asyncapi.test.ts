@@ -21,8 +21,7 @@ async function faultsOf(source: string): Promise<readonly string[]> {
 
 await test('docs/asyncapi.yaml is an AsyncAPI 3 document for the parser of AsyncAPI, which still finds faults', async (t) => {
   t.same(await faultsOf(SOURCE), [])
-  const faulty = { asyncapi: '3.0.0', info: { title: 'x', version: '1' }, channels: { x: { $ref: '#/components/y' } } }
-  t.not((await faultsOf(JSON.stringify(faulty))).length, 0)
+  t.not((await faultsOf(SOURCE.replace("schemas/Tick'", "schemas/Tikc'"))).length, 0)
 })
 
 await test('src/openapi/asyncapi.json is made from docs/asyncapi.yaml', async (t) => {

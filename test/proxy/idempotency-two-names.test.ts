@@ -102,7 +102,7 @@ await test('a quoted key that is claimed under two names, one after the other', 
       const { executed } = await race(...run)
       return executed <= 1
     })
-    await fc.assert(once, { numRuns: 80 })
+    await fc.assert(once, { numRuns: 200 })
   })
 
   await t.test('is sent by one of its callers, and is free unless upstream executed it', async () => {
@@ -110,6 +110,6 @@ await test('a quoted key that is claimed under two names, one after the other', 
       const { claimed, executed, isFree } = await race(schedule, some, [])
       return claimed >= 1 && isFree === (executed === 0)
     })
-    await fc.assert(lives, { numRuns: 80 })
+    await fc.assert(lives, { numRuns: 200 })
   })
 })

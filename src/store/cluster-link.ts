@@ -3,6 +3,7 @@ import type { RedisNode } from '../config/redis-address.ts'
 import type { LiveCredentials } from './live-credentials.ts'
 import {
   reconnectMs,
+  closedForGood,
   CONNECTION,
   delay,
   liveNodeOptions,
@@ -39,14 +40,31 @@ function createClient(nodes: readonly RedisNode[], credentials: LiveCredentials)
     // A lost master has a successor within seconds, so the client looks for it as soon as the connection fails.
     topologyRefreshOnReconnectionAttemptStrategy: 500,
   })
-  // The library goes on with a search for the masters after it was closed, and would keep what it connects then.
   for (const event of ['node-connect', 'node-ready', 'node-error', 'node-reconnecting']) {
     client.on(event, () => {
-      if (!client.isOpen) client.destroy()
+      // The library goes on with a search for the masters after it was closed, and would keep what it connects then.
+      if (client.isOpen) guardConnections(client)
+      else client.destroy()
     })
   }
   // The commands that a failed node was sent reject, so the event adds nothing.
   return client.on('error', () => undefined)
+}
+
+/** The connections that are guarded already. */
+const guarded = new WeakSet<object>()
+
+function guardConnections(client: Pick<Client, 'nodeByAddress'>): void {
+  for (const { client: connection } of client.nodeByAddress.values()) {
+    if (connection === undefined || guarded.has(connection)) continue
+    guarded.add(connection)
+    closedForGood(connection)
+  }
+}
+
+function destroy(client: Client): void {
+  guardConnections(client)
+  client.destroy()
 }
 
 /** The link to a Redis Cluster. It cannot track keys, because node-redis drops the invalidations of a Cluster. */
@@ -135,7 +153,7 @@ export class ClusterLink implements RedisLink {
     this.#endFollowing()
     clearInterval(this.#pings)
     for (const check of this.#replicas.values()) check.close()
-    if (this.#client.isOpen) this.#client.destroy()
+    if (this.#client.isOpen) destroy(this.#client)
   }
 
   /** The store is available while any master is: a lost master takes only its own keys with it. */
@@ -179,12 +197,12 @@ export class ClusterLink implements RedisLink {
     const next = createClient(this.#nodes, this.#credentials)
     try {
       await replyWithin(RENEW_MS, next.connect())
-      if (this.#isClosed) return next.destroy()
-      this.#client.destroy()
+      if (this.#isClosed) return destroy(next)
+      destroy(this.#client)
       this.#client = next
       this.#missed = 0
     } catch {
-      if (next.isOpen) next.destroy()
+      if (next.isOpen) destroy(next)
     } finally {
       this.#isRenewing = false
     }

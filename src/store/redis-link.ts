@@ -102,7 +102,16 @@ export function newConnection(options: RedisClientOptions): Connection {
     // Most connections are not opened again. One that is will be ready again.
     connection.on('error', end).on('end', end)
   }
-  // The library opens a connection all the same when it is closed while TCP connects. It would stay open for ever.
+  return closedForGood(connection)
+}
+
+/**
+ * Has a connection end although it was closed while TCP connected. The library opens it all the same, and it would stay open
+ * for ever, with pings that outlive even its socket.
+ */
+export function closedForGood<Closable extends Pick<Connection, 'isOpen' | 'destroy'> & NodeJS.EventEmitter>(
+  connection: Closable,
+): Closable {
   return connection.on('ready', () => {
     if (!connection.isOpen) connection.destroy()
   })

@@ -1,18 +1,19 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { test } from 'tap'
+import { setImmediate as turn } from 'node:timers/promises'
+import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { QUIET } from '../support/redis/connected-store.ts'
 import { until } from '../support/time/until.ts'
 
-await test('A store that is closed while its client asks for the masters of the Cluster leaves no connection behind', async (t) => {
+/** A Cluster of one master, which lets each client wait for its answer to CLUSTER SLOTS. */
+async function oneMaster(t: Test) {
   const open = new Set<Socket>()
-  let accepted = 0
   const answers: (() => void)[] = []
-  // A Cluster of one master, which lets a client wait for its answer to CLUSTER SLOTS.
+  const counts = { accepted: 0 }
   const server = createServer((socket) => {
-    accepted++
+    counts.accepted++
     open.add(socket)
     socket.on('close', () => open.delete(socket)).on('error', () => undefined)
     socket.on('data', (data) => {
@@ -30,10 +31,30 @@ await test('A store that is closed while its client asks for the masters of the 
   })
   const { port } = server.address() as AddressInfo
   const url = `redis://127.0.0.1:${port}`
-  const store = RedisStore.connect(new Changeable(`${url},${url}`), QUIET)
+  const connect = (): RedisStore => RedisStore.connect(new Changeable(`${url},${url}`), QUIET)
+  return { open, answers, counts, connect }
+}
+
+await test('A store that is closed while its client asks for the masters of the Cluster leaves no connection behind', async (t) => {
+  const { open, answers, counts, connect } = await oneMaster(t)
+  const store = connect()
   await until(() => answers.length === 1, 'the client asks for the masters')
   await store.close()
-  for (const answer of answers) answer()
-  await until(() => accepted === 2, 'the client connects to the master')
+  answers[0]?.()
+  await until(() => counts.accepted === 2, 'the client connects to the master')
   await until(() => open.size === 0, 'no connection stays')
+})
+
+await test('A store that is closed while its client connects to a master of the Cluster leaves no connection behind', async (t) => {
+  const { open, answers, connect } = await oneMaster(t)
+  for (let turns = 0; turns < 40; turns++) {
+    const store = connect()
+    await until(() => answers.length === turns + 1, 'the client asks for the masters')
+    answers[turns]?.()
+    // In one of these turns TCP connects.
+    for (let passed = 0; passed < turns; passed++) await turn()
+    await store.close()
+  }
+  // One that was left behind would be open until it has been silent for four seconds, or for ever.
+  await until(() => open.size === 0, 'no connection stays', 3000)
 })

@@ -5,6 +5,7 @@ import { feed } from './cases/feed.ts'
 import { keyed } from './cases/keyed.ts'
 import { latency } from './cases/latency.ts'
 import { login } from './cases/login.ts'
+import { manyRelays } from './cases/many-relays.ts'
 import { memory } from './cases/memory.ts'
 import { profile } from './cases/profile.ts'
 import { relay } from './cases/relay.ts'
@@ -44,6 +45,7 @@ const all: Readonly<Record<string, Case>> = {
   feed,
   streams,
   memory,
+  'many-relays': manyRelays,
   login,
   sessions,
   'session-sockets': sessionSockets,

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
-import { holds } from './waiting.ts'
+import { quantile } from '../rounds.ts'
+import { clock, holds } from './waiting.ts'
 import { acceptSockets, frameOf, openSocket } from './web-socket.ts'
 
 /**
@@ -21,6 +22,10 @@ export type Order =
       readonly framesPerSecond: number
       readonly seconds: number
     }
+  /** Like `pump`, with single frames that say when they were sent. Only upstream does this. */
+  | { readonly do: 'pump-timed'; readonly framesPerSecond: number; readonly seconds: number }
+  /** The count is this quantile of the delays, in ms, of all timed frames since the sockets were opened. */
+  | { readonly do: 'delay'; readonly share: number }
   /** Wait until this many frames have arrived since the last such order, or a timeout. The count is the number of frames. */
   | { readonly do: 'receive'; readonly frames: number }
   | { readonly do: 'close' }
@@ -43,8 +48,14 @@ const toUpstream = frameOf(
   payload('{"proposal":1,"amount":10,"basis":"stake","contract_type":"CALL","currency":"USD"'),
   true,
 )
+/** What a timed frame begins with, before the time. */
+const TIMED = '{"sentAt":'
+/** Where that is in a frame of this size. */
+const TIMED_FROM = 4
+const TIMED_TO = TIMED_FROM + TIMED.length
 let isUpstream = false
 let receivedBytes = 0
+let delays: number[] = []
 
 process.on('message', (order: Order) => {
   void execute(order).then((count) => process.send?.(count))
@@ -58,7 +69,11 @@ async function execute(order: Order): Promise<number> {
     case 'open':
       return openAll(order.port, order.requests)
     case 'pump':
-      return pump(order)
+      return pump(order, framesOf(order.framesPerWrite))
+    case 'pump-timed':
+      return pump({ ...order, framesPerWrite: 1 }, timedFrame)
+    case 'delay':
+      return quantile(delays, order.share)
     case 'receive':
       return receive(order.frames)
     case 'close':
@@ -76,6 +91,7 @@ function payload(start: string): string {
 }
 
 async function openAll(port: number, requests: readonly string[]): Promise<number> {
+  delays = []
   for (let at = 0; at < requests.length; at += HANDSHAKES_AT_ONCE) {
     await Promise.all(requests.slice(at, at + HANDSHAKES_AT_ONCE).map((request) => open(port, request)))
   }
@@ -90,13 +106,30 @@ async function open(port: number, request: string): Promise<void> {
 
 function keep(socket: Duplex): void {
   sockets.add(socket)
-  socket.on('data', (chunk: Buffer) => (receivedBytes += chunk.length))
+  socket.on('data', (chunk: Buffer) => {
+    receivedBytes += chunk.length
+    if (chunk.toString('latin1', TIMED_FROM, TIMED_TO) !== TIMED) return
+    delays.push(clock() - parseFloat(chunk.toString('latin1', TIMED_TO)))
+  })
   socket.on('close', () => sockets.delete(socket))
 }
 
-async function pump({ framesPerWrite, framesPerSecond, seconds }: Order & { do: 'pump' }): Promise<number> {
+/** Writes several frames at a time, which are prepared. */
+function framesOf(count: number): () => Buffer {
   const frame = isUpstream ? toBrowser : toUpstream
-  const bytes = Buffer.concat(Array.from({ length: framesPerWrite }, () => frame))
+  const bytes = Buffer.concat(Array.from({ length: count }, () => frame))
+  return () => bytes
+}
+
+function timedFrame(): Buffer {
+  return frameOf(payload(`${TIMED}${clock().toFixed(3)}`), false)
+}
+
+/** @param bytes makes those of the next write */
+async function pump(
+  { framesPerWrite, framesPerSecond, seconds }: Omit<Order & { do: 'pump' }, 'do'>,
+  bytes: () => Buffer,
+): Promise<number> {
   const all = [...sockets]
   const total = framesPerSecond * seconds
   const startedAt = performance.now()
@@ -105,7 +138,7 @@ async function pump({ framesPerWrite, framesPerSecond, seconds }: Order & { do: 
   while (sent < total) {
     const due = ((performance.now() - startedAt) / 1000) * framesPerSecond
     for (; sent < due && sent < total; sent += framesPerWrite) {
-      all[next]?.write(bytes)
+      all[next]?.write(bytes())
       next = (next + 1) % all.length
     }
     await pause(TICK_MS)

@@ -85,6 +85,9 @@ await test('the whole core has at most 9 KiB and the session part at most 2,250 
   t.ok(series <= 2 * KIB, `${series} bytes`)
   t.ok(whole <= 9 * KIB, `${whole} bytes`)
   t.ok(session <= 2250, `${session} bytes`)
+  // A page without a bundler loads the file itself.
+  const file = gzipSync(await readFile(join(CLIENT, 'dist/client.js')), { level: 9 }).length
+  t.ok(file <= 9 * KIB, `client.js has ${file} bytes`)
 })
 
 await test('npm pack makes a package for bundlers, TypeScript and Node.js, and a single file for pages without a bundler', async (t) => {

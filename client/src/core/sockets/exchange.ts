@@ -6,6 +6,7 @@ import type { Link } from './link.ts'
 import { isCommand } from './operations.ts'
 import type { OrderLog } from './order-log.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
+import { REQUEST_MS, COMMAND_MS, PROBE_MS } from './socket-times.ts'
 
 /** Options of `request` and `command`. */
 export interface RequestOptions {
@@ -33,11 +34,6 @@ interface Prepared {
   readonly id: number
   readonly text: string
 }
-
-const REQUEST_MS = 15_000
-const COMMAND_MS = 30_000
-/** Timeout of the ping that precedes a command on a connection that has been silent. */
-const PROBE_MS = 1000
 
 /** Sends messages and matches replies to them by `req_id`. */
 export class Exchange {

@@ -3,6 +3,18 @@ import { elapsedMs, onTick } from '../base/clock.ts'
 import { report } from '../base/errors.ts'
 import { isOnline, onPage, type PageEvent } from '../base/page.ts'
 import { parsed, type Message, type SocketStatus } from './socket-status.ts'
+import {
+  CONNECT_MS,
+  SILENCE_MS,
+  KEEP_ALIVE_MS,
+  PATIENCE_MS,
+  OFFLINE_SILENCE_MS,
+  OFFLINE_PATIENCE_MS,
+  QUEUED_MS,
+  FRESH_MS,
+  LATENCIES,
+  STABLE_MS,
+} from './socket-times.ts'
 
 /** What a link needs, and whom it notifies. */
 export interface LinkOwner {
@@ -20,28 +32,6 @@ export interface LinkOwner {
   /** Called after every change of {@link Link.status}. */
   readonly status: () => void
 }
-
-/** Handshake timeout. The server itself gives up sooner. */
-const CONNECT_MS = 20_000
-/** A connection that has been silent for this long is sent a ping. */
-const SILENCE_MS = 10_000
-/** A connection on which nothing has been sent for this long is sent a ping, since the trading service ends idle ones. */
-const KEEP_ALIVE_MS = 30_000
-/** A ping that has had no reply for this long makes the connection stale; after the same time again, it is dropped. */
-const PATIENCE_MS = 4000
-/** The same two limits while the browser reports that it is offline. */
-const OFFLINE_SILENCE_MS = 1000
-const OFFLINE_PATIENCE_MS = 2000
-/** A message that arrives sooner after the ping of a stale connection may have waited in the browser while the machine slept. */
-const QUEUED_MS = 1000
-/** A connection that has been silent for longer than this is sent a ping before a command. */
-const FRESH_MS = 3000
-
-/** How many pings count for the latency. */
-const LATENCIES = 5
-
-/** The delays after losses grow until a connection has worked for this long. */
-const STABLE_MS = 10_000
 
 /** The minimum delay after close codes that an immediate reconnect would only provoke again, where the server asks for none. */
 const FLOORS_MS: Readonly<Record<number, number>> = { 1009: 5000, 1011: 5000, 4408: 2000, 4429: 10_000 }

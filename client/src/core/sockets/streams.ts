@@ -5,15 +5,10 @@ import { errorOf } from './exchange.ts'
 import type { Link } from './link.ts'
 import { isCommand } from './operations.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
+import { AGAIN_MS, GRACE_MS, LINGER_MS } from './socket-times.ts'
 
 /** Refusals that pass: too many requests, and a subscription that the trading service has not forgotten yet. */
 const PASSING = /^(RateLimit|AlreadySubscribed)$/
-/** The minimum delay before a refused stream is requested again. */
-const AGAIN_MS = 1000
-/** How long a stream without subscribers is kept, because a component may be mounted again at once. */
-const GRACE_MS = 100
-/** How long a link without streams is kept, because a chart may have changed its symbol. */
-const LINGER_MS = 1000
 
 /**
  * Streams that survive reconnects. Equal ones share one subscription, because the trading service refuses a second. It also

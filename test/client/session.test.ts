@@ -47,6 +47,18 @@ for (const reason of ['logout', 'expired', 'idle', 'refused', 'revoked'] as cons
   })
 }
 
+await test('a tab whose trading socket ended too believes the end with its reason at the next check', async (t) => {
+  const { server, session } = await activeTabs(t)
+  server.checks = 0
+  server.isLoggedIn = false
+  // This is what a socket does after 4401, as a call does after 401.
+  const confirmed = session.confirm()
+  server.end('revoked')
+  t.equal(await confirmed, false)
+  t.same(session.get(), { status: 'anonymous', reason: 'revoked' })
+  t.ok(server.checks <= 2, `${server.checks} checks`)
+})
+
 for (const blindFor of [0, 1, 2, 3]) {
   await test(`a replaced session stays active if the new cookie arrives after ${blindFor} checks`, async (t) => {
     const { server, tabs, states } = await activeTabs(t, 2)

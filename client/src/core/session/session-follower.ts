@@ -66,7 +66,8 @@ export class SessionFollower implements SessionStore {
   }
 
   async #ask(checks: number, isHint?: boolean): Promise<void> {
-    this.#checksLeft = Math.max(this.#checksLeft, checks)
+    // A final reason needs one check, even if a trading socket that ended too has asked for several.
+    this.#checksLeft = isFinal(this.#endedBy) ? 1 : Math.max(this.#checksLeft, checks)
     const version = ++this.#version
     do {
       // Without a valid response, the session may or may not be alive.
@@ -204,7 +205,7 @@ export class SessionFollower implements SessionStore {
     if (reason) {
       if (status !== 'anonymous') this.#endedBy = reason
       // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.
-      void this.#check(status === 'anonymous' || isFinal(reason) ? 1 : CHECKS, true)
+      void this.#check(status === 'anonymous' ? 1 : CHECKS, true)
     } else if (isOwn || (status === 'active' && this.#checksLeft === 0)) this.#apply(body)
     // The other tab may have sent this before that session ended. Then it does not know, and the leader tells it.
     else

@@ -17,7 +17,7 @@ const isOrigin = (value: string) =>
   isUrl(value, ['http:', 'https:'], (url) => url.href === `${url.origin}/` && url.hostname !== '')
 const isHost = (value: string) => /^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{1,5})?$/i.test(value)
 const isApiPath = (value: string) => /^(\/([A-Za-z0-9_-]+|:\w+|\{\w+\}))+$/.test(value)
-const isPrintable = (value: string) => /^[\x20-\x7e]+$/.test(value)
+const isPrintable = (value: string) => /^ *[\x21-\x7e][\x20-\x7e]*$/.test(value)
 const everyPart = (value: string, test: (part: string) => boolean) => splitList(value).every(test)
 /**
  * An address without user or fragment, and without white space or `\`. A URL parser drops the one and reads the other as `/`,
@@ -134,7 +134,7 @@ export const settingFormats = {
     test: (value) => value === 'auto' || /^[1-9]\d{0,2}$/.test(value),
     must: 'a number of processes from 1 to 999, or auto',
   },
-  printable: { test: isPrintable, must: 'printable ASCII' },
+  printable: { test: isPrintable, must: 'printable ASCII, and not blank' },
   flag: { test: (value) => /^(0|1|true|false)$/.test(value), must: 'true or false (or 1 or 0)' },
 } as const satisfies Record<string, Format>
 

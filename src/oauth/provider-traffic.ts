@@ -10,6 +10,8 @@ import { boundedText, parsedObject, UnusableResponse, type RawResponse } from '.
 /** Timeout of a request to the provider, including the response body. */
 export const PROVIDER_TIMEOUT_MS = 9_000
 
+/** The media type of a form, to the letter: it has no parameter, although clients like to add `charset` (RFC 6749 §4.1.3). */
+const FORM = 'application/x-www-form-urlencoded'
 /** The parameters of a request that are secret, or become so. */
 const SECRET_PARAMETERS = ['code', 'code_verifier', 'state', 'refresh_token', 'token', 'client_assertion'] as const
 const MIN_SECRET = 8
@@ -91,7 +93,11 @@ export class ProviderTraffic {
   }
 
   #fetchFor(request: ProviderRequest, read: ResponseReader): client.CustomFetch {
-    return (url, options: object) => this.#ask(request, url, options, read)
+    return (url, options: { readonly headers: Readonly<Record<string, string>> }) => {
+      const { 'content-type': type } = options.headers
+      const headers = type === undefined ? options.headers : { ...options.headers, 'content-type': FORM }
+      return this.#ask(request, url, { ...options, headers }, read)
+    }
   }
 
   async #ask<Result>(

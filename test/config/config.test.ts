@@ -58,6 +58,11 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
     ],
   ],
   [
+    'values are blank',
+    { ...ALONE, CLIENT_ID: '  ', SERVICE_APP_ID: ' ', STATIC_CSP: ' ' },
+    ['CLIENT_ID', 'SERVICE_APP_ID', 'STATIC_CSP'],
+  ],
+  [
     'a secret is too short',
     { ...PRODUCTION, SESSION_SECRETS: `${PRODUCTION.SESSION_SECRETS},short` },
     ['SESSION_SECRETS'],

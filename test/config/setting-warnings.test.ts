@@ -140,7 +140,7 @@ await test('a variable whose name is almost that of a setting is warned about, w
 await test('a start that fails for want of a setting tells which variable may be meant for it', (t) => {
   t.throws(() => readConfig({ ...ALONE, CLIENT_ID: '', CLIENT_ID_: 'never-to-be-printed' }), {
     message:
-      '1 setting(s) are wrong:\n  CLIENT_ID is required: printable ASCII\nCLIENT_ID_ is not a setting: did you mean CLIENT_ID?',
+      '1 setting(s) are wrong:\n  CLIENT_ID is required: printable ASCII, and not blank\nCLIENT_ID_ is not a setting: did you mean CLIENT_ID?',
   })
   t.end()
 })

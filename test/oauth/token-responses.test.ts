@@ -34,7 +34,7 @@ await test('The exchange sends exactly the form that docs/upstream.md describes'
   })
   t.match(verifier, /^[\w~.-]{43,128}$/)
   t.match(endpoint.headers[0], {
-    'content-type': /^application\/x-www-form-urlencoded/,
+    'content-type': /^application\/x-www-form-urlencoded$/,
     authorization: undefined,
     cookie: undefined,
   })

@@ -52,7 +52,7 @@ async function run(): Promise<void> {
   const upstream = await startUpstream({ port: ports.UPSTREAM_PORT, provider, sharing: () => readSharing(opsUrl) })
   closers.push(() => upstream.close())
   const redisUrl = await redis()
-  const { DEV_INSECURE_COOKIES: insecureCookies } = environment
+  const { DEV_INSECURE_COOKIES: insecureCookies, OPS_TOKEN: opsToken } = environment
 
   const child = startServer({
     PUBLIC_URL: publicUrl,
@@ -70,6 +70,7 @@ async function run(): Promise<void> {
     OPS_PORT: String(ports.OPS_PORT),
     LOG_LEVEL: environment['LOG_LEVEL'] ?? 'error',
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
+    ...(opsToken !== undefined && { OPS_TOKEN: opsToken }),
     ...(insecureCookies !== undefined && { DEV_INSECURE_COOKIES: insecureCookies }),
   })
   await untilReady(child)

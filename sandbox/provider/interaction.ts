@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errors, type Interaction, type InteractionResult, type Provider } from 'oidc-provider'
 import { errorPage, type FormPage, formPage, type Screen } from './pages.ts'
-import { ATTRIBUTION_PARAMETERS } from './settings.ts'
+import { ATTRIBUTION_PARAMETERS } from './attribution.ts'
 import { DEMO_EMAIL, type User, type Users } from './users.ts'
 
 const FORM_LIMIT_BYTES = 16_384

@@ -1,4 +1,5 @@
 import { html, type Html } from '../../src/http/html.ts'
+import { ATTRIBUTION_PARAMETERS } from './attribution.ts'
 import { DEMO_EMAIL, DEMO_PASSWORD } from './users.ts'
 
 /** The screens of the form: login, sign-up, or only consent while the user is logged in. */
@@ -102,7 +103,13 @@ function attribution({ attribution }: FormPage): Html {
   if (attribution.length === 0) return html`<p class="note">No partner is credited with this sign-up.</p>`
   return html`
     <div class="note">
-      <p>This sign-up is credited to a partner:</p>
+      <p>
+        ${
+          attribution.length === ATTRIBUTION_PARAMETERS.length
+            ? 'This sign-up is credited to a partner:'
+            : 'No partner is credited with this sign-up, since only these values have arrived:'
+        }
+      </p>
       <dl>
         ${attribution.map(
           ([name, value]) =>

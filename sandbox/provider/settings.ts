@@ -2,10 +2,8 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { type Context, type Grant, interactionPolicy } from 'oidc-provider'
 import type { ProviderMemory } from './memory.ts'
 import { errorPage } from './pages.ts'
+import { ATTRIBUTION_PARAMETERS } from './attribution.ts'
 import type { Users } from './users.ts'
-
-/** Additional query parameters of an authorization request (docs/upstream.md, Authorization request). */
-export const ATTRIBUTION_PARAMETERS = ['sidc', 'utm_campaign', 'utm_medium', 'utm_source'] as const
 
 /** How a client authenticates with the provider (RFC 7591 §2). */
 export type ClientRegistration = {

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { codeOf } from '../upstream/no-response.ts'
 import { DELEGATION_MS } from './delegate.ts'
 import { EXIT } from './exit.ts'
 
@@ -54,7 +55,8 @@ export async function sessionsCommand(
     else print(`Ended: ${(body as { ended: number }).ended}`)
     return 0
   } catch (error) {
-    print(`${url.origin} does not answer: ${(error as Error).name}. Is the server running with these settings?`)
+    const { cause = error } = error as Error
+    print(`${url.origin} does not answer: ${codeOf(cause as Error)}. Is the server running with these settings?`)
     return EXIT.unavailable
   }
 }

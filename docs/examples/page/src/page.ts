@@ -73,7 +73,9 @@ function showChart(symbol: string): void {
 
 showFailedLogin()
 for (const flow of ['login', 'signup'] as const) byId(flow).setAttribute('href', client.session.loginUrl(flow))
-byId('logout').addEventListener('click', () => void client.logout().catch(showError))
+byId('logout').addEventListener('click', () =>
+  client.logout().catch(() => show('message', 'You may still be logged in. Please log out again.')),
+)
 accountChoice.addEventListener('change', openDesk)
 byId('buy').addEventListener('click', () => void desk?.buy().catch(showError))
 byId('order').addEventListener('submit', (event) => {

@@ -77,6 +77,7 @@ await test('the whole core has at most 9 KiB and the session part at most 2,250 
   const series = await sizeOf(`export * from './client/series.js'`)
   const orders = await sizeOf(`export * from './client/orders.js'`)
   const sessions = await sizeOf(`export * from './client/sessions.js'`)
+  const file = gzipSync(await readFile(join(CLIENT, 'dist/client.js'))).length
   t.comment(
     `the core ${whole} bytes, the session part ${session}, series ${series}, orders ${orders}, sessions ${sessions}`,
   )
@@ -84,6 +85,7 @@ await test('the whole core has at most 9 KiB and the session part at most 2,250 
   t.ok(orders <= 4 * KIB, `${orders} bytes`)
   t.ok(series <= 2 * KIB, `${series} bytes`)
   t.ok(whole <= 9 * KIB, `${whole} bytes`)
+  t.ok(file <= 9 * KIB, `${file} bytes with its comments`)
   t.ok(session <= 2250, `${session} bytes`)
 })
 

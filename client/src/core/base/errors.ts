@@ -30,20 +30,20 @@ export interface Problem {
  */
 export class ApiError extends Error {
   /** The HTTP status; 0 if there was no response. */
-  readonly status: number
+  declare readonly status: number
   /**
    * The error as the server describes it. Undefined if there was no response, or if the response came unchanged from the
    * trading service or from a proxy.
    */
-  readonly problem: Problem | undefined
+  declare readonly problem: Problem | undefined
   /** The code of the problem, or `not_sent`: the call was not sent and never will be, because the browser is offline. */
-  readonly code: 'not_sent' | Problem['code'] | undefined
+  declare readonly code: 'not_sent' | Problem['code'] | undefined
   /** Set when the call may have been executed: find out before you repeat it. Never set for a GET. */
-  readonly outcome: 'unknown' | undefined
+  declare readonly outcome: 'unknown' | undefined
   /** How long to wait before the next attempt, in seconds, if the response says so. */
-  readonly retryAfter: number | undefined
+  declare readonly retryAfter: number | undefined
   /** The response, if there was one. Its body has not been read unless its type is application/problem+json. */
-  readonly response: Response | undefined
+  declare readonly response: Response | undefined
 
   constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown, own?: 'not_sent') {
     const status = response?.status ?? 0
@@ -88,15 +88,15 @@ export type SocketErrorCode =
  */
 export class SocketError extends Error {
   /** A code of the package, or the code of the trading service's own error. */
-  readonly code: SocketErrorCode | (string & {})
+  declare readonly code: SocketErrorCode | (string & {})
   /** Set when the command may have been executed: look at the open contracts, and never send it again unseen. */
-  readonly outcome: 'unknown' | undefined
+  declare readonly outcome: 'unknown' | undefined
   /** The whole reply of the trading service, if it refused the message. */
-  readonly reply: Readonly<Record<string, unknown>> | undefined
+  declare readonly reply: Readonly<Record<string, unknown>> | undefined
   /** The close code of the connection, if that is why the message failed. */
-  readonly closeCode: CloseCode | (number & {}) | undefined
+  declare readonly closeCode: CloseCode | (number & {}) | undefined
   /** The `buy` whose outcome is unknown, for `fate` of `trading-bff-client/orders`. */
-  readonly order: SentOrder | undefined
+  declare readonly order: SentOrder | undefined
 
   constructor(
     code: SocketError['code'],

@@ -25,7 +25,7 @@ export interface Stream {
 
 /** A link, and the subscriptions on its present connection. */
 export class Carrier {
-  readonly link: Link
+  declare readonly link: Link
   readonly #nextId: () => number
   /** By `req_id`; undefined if the stream has since been stopped or requested again. */
   readonly #byId = new Map<number, Stream | undefined>()

@@ -75,7 +75,7 @@ export class Exchange {
       await probe.catch((error: unknown) => {
         signal?.throwIfAborted()
         // Even a refused ping shows that the connection works.
-        if (!(error instanceof SocketError && error.reply)) throw notSent('the connection does not respond')
+        if (!(error instanceof SocketError && error.reply)) throw notSent('no reply to a ping')
       })
       signal?.throwIfAborted()
       this.#mustBeOpen()

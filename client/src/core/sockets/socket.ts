@@ -92,8 +92,8 @@ type ConnectionOwner = Pick<LinkOwner, 'connect' | 'confirm'> & { readonly onTim
 /** What a page sends and receives on one path, and the sockets that share it. */
 class Connection {
   users = 0
-  readonly exchange: Exchange
-  readonly streams: Streams
+  declare readonly exchange: Exchange
+  declare readonly streams: Streams
   readonly statusListeners = new Set<() => void>()
   readonly listeners = new Set<(message: Message) => void>()
 

@@ -74,11 +74,9 @@ export class BackchannelLogout {
     if (text === undefined || more.length > 0) throw this.#uncheckedRefusal(request, 'form')
     const reading = openId.logoutTokens.read(text)
     if (reading.is === 'false') throw this.#uncheckedRefusal(request, reading.fault, reading.ageSeconds)
-    if (!senders.beginCheck(request.ip)) throw this.#limited()
-    const signature = await openId.logoutTokens.checkSignature(text)
-    switch (signature.is) {
+    const signature = await senders.check(request.ip, () => openId.logoutTokens.checkSignature(text))
+    switch (signature?.is) {
       case 'valid':
-        senders.takeBack(request.ip)
         return reading.token
       case 'invalid':
         throw this.#refusal(request, 'signature')
@@ -86,6 +84,8 @@ export class BackchannelLogout {
         this.#count('keys_away')
         logFailure(request.log, 'a logout of the provider waits for its keys', {}, signature.cause)
         throw new Problem('provider_unavailable', { retryAfterSeconds: RETRY_SECONDS, cause: signature.cause })
+      case undefined:
+        throw this.#limited()
     }
   }
 

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { BlockList, isIPv6 } from 'node:net'
 import { MinuteCounts } from '../limits/minute-counts.ts'
 import { network } from '../limits/networks.ts'
+import { Permits } from '../limits/permits.ts'
+import type { SignatureCheck } from '../oauth/provider-keys.ts'
 import { LOGOUT_SENDERS_KEY } from '../store/keys.ts'
 import type { SessionIndex } from '../store/session-index.ts'
 import { polls } from '../time/polls.ts'
@@ -11,6 +13,8 @@ const MAX_FALSE = 10
 const MAX_FALSE_KNOWN = 200
 /** Signatures of tokens of unknown addresses that this process checks in vain in a second. */
 const MAX_CHECKS = 5000
+/** Tokens of an address that are checked, or wait for a check of another one. */
+const MAX_WAITING = 1000
 const SECOND_MS = 1000
 const MAX_ADDRESSES = 100_000
 /** How long an address is known after a valid token, and how often a process says so to the store. */
@@ -18,6 +22,11 @@ const KNOWN_MS = 7 * 86_400_000
 const NOTE_MS = 3_600_000
 const READ_MS = 60_000
 const CHECKS = 'checks'
+
+/** A check that is under way, or none: the token is refused. */
+interface Begun {
+  readonly check?: Promise<SignatureCheck>
+}
 
 /**
  * Bounds the work that false logout tokens cause. The addresses that the provider uses are learned from its valid tokens and
@@ -28,6 +37,11 @@ export class LogoutSenders {
   readonly #listed: BlockList
   readonly #false = new MinuteCounts(MAX_ADDRESSES, SECOND_MS)
   readonly #checks = new MinuteCounts(1, SECOND_MS)
+  readonly #waiting = new Permits()
+  /** The latest token of each address that waits for its check to begin: they begin in order. */
+  readonly #lines = new Map<string, Promise<Begun>>()
+  /** The checks that have begun, by the address. */
+  readonly #running = new Map<string, Set<Promise<SignatureCheck>>>()
   /** Until when an address is known, by its id (epoch ms). */
   #known = new Map<string, number>()
   readonly #stop: () => void
@@ -50,20 +64,21 @@ export class LogoutSenders {
   }
 
   /**
-   * Begins to check a signature. The token counts as false until {@link takeBack}: others may come at the same moment. Returns
-   * false when the address, or strangers together, have had too many checked in this second.
+   * Checks the signature of a token. At most as many tokens of an address are checked at the same time as may still be false in this
+   * second; others wait, since they may be valid. One that waits in vain for a key of the provider counts as false.
+   * @param isSigned never rejects
+   * @returns undefined when the address, or strangers together, have had too many checked in this second
    */
-  beginCheck(address: string): boolean {
-    if (this.isOver(address)) return false
-    if (!this.#checks.allows(CHECKS, this.#isKnown(address) ? Infinity : MAX_CHECKS)) return false
-    this.countFalse(address)
-    return true
-  }
-
-  /** A token that is checked turned out to be valid. */
-  takeBack(address: string): void {
-    this.#checks.allows(CHECKS, Infinity, -1)
-    this.#false.allows(network(address), Infinity, -1)
+  async check(address: string, isSigned: () => Promise<SignatureCheck>): Promise<SignatureCheck | undefined> {
+    const source = network(address)
+    if (!this.#waiting.acquire(source, MAX_WAITING)) return undefined
+    const begun = (this.#lines.get(source) ?? Promise.resolve()).then(() => this.#begin(address, isSigned))
+    this.#lines.set(source, begun)
+    const signature = await (await begun).check
+    if (signature?.is === 'valid') this.#checks.allows(CHECKS, Infinity, -1)
+    this.#waiting.release(source)
+    if (this.#lines.get(source) === begun) this.#lines.delete(source)
+    return signature
   }
 
   /** Notes that an address has sent a valid token. @throws StoreUnavailable */
@@ -77,6 +92,37 @@ export class LogoutSenders {
 
   close(): void {
     this.#stop()
+  }
+
+  /** Never rejects. */
+  async #begin(address: string, isSigned: () => Promise<SignatureCheck>): Promise<Begun> {
+    for (let checks = this.#decisive(address); checks; checks = this.#decisive(address)) await Promise.race(checks)
+    if (this.isOver(address)) return {}
+    if (!this.#checks.allows(CHECKS, this.#isKnown(address) ? Infinity : MAX_CHECKS)) return {}
+    return { check: this.#run(network(address), isSigned()) }
+  }
+
+  /** The running checks of an address, if it has sent too many false tokens should all of these be false. */
+  #decisive(address: string): ReadonlySet<Promise<SignatureCheck>> | undefined {
+    const source = network(address)
+    const running = this.#running.get(source)
+    if (running === undefined || this.isOver(address)) return undefined
+    const left = this.#limitOf(address) - running.size
+    return left <= 0 || this.#false.isFull(source, left) ? running : undefined
+  }
+
+  /** A token that is not valid is counted before those that wait for this check go on. */
+  async #run(source: string, check: Promise<SignatureCheck>): Promise<SignatureCheck> {
+    const running = this.#running.get(source) ?? new Set()
+    this.#running.set(source, running)
+    const counted = check.then((signature) => {
+      if (signature.is !== 'valid') this.#false.allows(source, Infinity)
+      running.delete(counted)
+      if (running.size === 0) this.#running.delete(source)
+      return signature
+    })
+    running.add(counted)
+    return counted
   }
 
   #limitOf(address: string): number {

@@ -44,5 +44,6 @@ export function operatorCommands(deps: {
 /** Whether another worker has to run the command, too. */
 export function isForNextWorker(outcome: OperatorOutcome): boolean {
   if (outcome.is === 'changed') return !outcome.isShared
+  if (outcome.is === 'shown') return outcome.reports === undefined
   return outcome.is === 'storeDown' || outcome.is === 'noWorker'
 }

@@ -22,10 +22,35 @@ await test('The sessions of one session at the provider are as few in its index 
 await test('Strangers together have 5,000 signatures checked in a second, whatever their addresses are', async (t) => {
   const senders = new LogoutSenders(await new MemoryStore().openIndex(), ['198.51.100.0/24'])
   t.teardown(() => senders.close())
-  const allowed = (from: (at: number) => string): number =>
-    Array.from({ length: 20_000 }, (_each, at) => senders.beginCheck(from(at))).filter(Boolean).length
-  const strangers = allowed((at) => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`)
+  const check = (from: string) => senders.check(from, async () => ({ is: 'invalid', cause: undefined }))
+  const outcomes = await Promise.all(
+    Array.from({ length: 20_000 }, (_each, at) => check(`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`)),
+  )
+  const strangers = outcomes.filter((outcome) => outcome !== undefined).length
   // The burst may meet the end of a second.
   t.ok(strangers >= 5000 && strangers <= 10_000, `${strangers} checks`)
-  t.ok(senders.beginCheck('198.51.100.1'), 'the provider is not concerned')
+  t.ok(await check('198.51.100.1'), 'the provider is not concerned')
+})
+
+await test('Logout tokens of one address that come at the same moment wait for each other: any number of valid ones, ten false ones', async (t) => {
+  const senders = new LogoutSenders(await new MemoryStore().openIndex(), [])
+  t.teardown(() => senders.close())
+  let running = 0
+  let most = 0
+  const checkAll = async (is: 'valid' | 'invalid'): Promise<number> => {
+    const slowly = async () => {
+      most = Math.max(most, ++running)
+      await new Promise(setImmediate)
+      running--
+      return is === 'valid' ? ({ is } as const) : ({ is, cause: undefined } as const)
+    }
+    const outcomes = await Promise.all(Array.from({ length: 500 }, () => senders.check('192.0.2.9', slowly)))
+    return outcomes.filter((outcome) => outcome !== undefined).length
+  }
+  t.equal(await checkAll('valid'), 500)
+  const looked = await checkAll('invalid')
+  // The burst may meet the end of a second.
+  t.ok(looked >= 10 && looked <= 20, `${looked} false ones`)
+  t.equal(most, 10)
+  t.equal(await senders.check('192.0.2.10', async () => ({ is: 'valid' })).then((outcome) => outcome?.is), 'valid')
 })

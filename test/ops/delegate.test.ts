@@ -33,6 +33,8 @@ await test('an order of an operator goes on to the next worker when one hangs or
   t.equal(asked.length, 3, 'one success is enough')
   t.same(await workersOf([{ is: 'storeDown' }, undefined]).run(), { is: 'storeDown' })
   t.same(await workersOf([]).run(), { is: 'noWorker' })
+  const shown = { is: 'shown', instance: 'host/1/a', version: 0, controls: [], reports: [] } as const
+  t.same(await workersOf([{ ...shown, reports: undefined }, shown]).run(), shown, 'a worker that is still starting')
 })
 
 await test('an order of an operator goes to no worker that does not say how it is', async (t) => {

@@ -1,4 +1,4 @@
-import { isUnambiguous } from '../json-text.ts'
+import { isUnambiguous, parsedObject } from '../json-text.ts'
 import { operationOf } from '../operations.ts'
 import { echoing, refusing } from '../upstream-error.ts'
 
@@ -92,15 +92,6 @@ function isListed(operations: typeof MEMBERS, names: readonly string[]): boolean
     const members = operations.get(name)
     return members !== undefined && names.every((each) => members.has(each))
   })
-}
-
-function parsedObject(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** How deep the brackets of a valid JSON text are nested. */

@@ -117,7 +117,7 @@ export class Feed implements MemberHost {
 
   #serve(member: Member, message: Buffer, isBinary: boolean): void {
     const request = isBinary ? undefined : this.#requests.read(message)
-    if (!isBinary) this.#count(request?.operation ?? operationOf(message))
+    if (!isBinary) this.#deps.metrics.countRelayOperation(request?.operation ?? operationOf(message))
     if (request === undefined) return this.#pass(member, message, isBinary)
     const { cacheMs } = this.limits
     const subscriber = this.#members.get(member)
@@ -187,10 +187,5 @@ export class Feed implements MemberHost {
       traffic: metrics.relayTraffic.to_upstream,
       onEnd: () => this.#ownSockets--,
     })
-  }
-
-  #count(operation: string): void {
-    const { relayOperations } = this.#deps.metrics
-    relayOperations.set(operation, (relayOperations.get(operation) ?? 0) + 1)
   }
 }

@@ -52,13 +52,7 @@ export interface Enlisted {
 }
 
 /** The part of a session that an operator may know. Times are epoch ms. */
-export interface SubjectSession {
-  readonly tag: string
-  readonly startedAt: number
-  /** Up to a minute early, never late; undefined where it is not known. */
-  readonly lastUsedAt: number | undefined
-  readonly client: string
-}
+export type SubjectSession = Pick<LiveSession, 'tag' | 'startedAt' | 'lastUsedAt' | 'client'>
 
 /** What subjects need besides the configuration. */
 export interface SubjectDependencies {

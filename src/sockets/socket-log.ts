@@ -55,9 +55,7 @@ export function recordRefusal(
   close: CloseStatus,
 ): void {
   metrics.relayCloses.inc({ kind: endedKind(kind), code: codeLabel(close) })
-  const { code } = close
-  // Without what may follow the reason, such as when to come back.
-  const [reason = ''] = close.reason.split(';', 1)
+  const { code, reason } = close
   const fields = { kind, code, reason, ...callerOf(request), ...(account !== undefined && { account }) }
   auditBounded(request.log, 'relay_refused', fields, `${reason}|${sourceOf(request)}`)
 }

@@ -241,7 +241,6 @@ function parse(settings: Settings, { unread, hasOperators, discovered, hasSecret
       trustProxy: trustProxy(settings.TRUST_PROXY),
       hsts: publicUrl.startsWith('https:'),
       publicUrl,
-      frontendUrl,
       frontendOrigins,
       maxBodyBytes: settings.MAX_BODY_BYTES,
       apiRequestsPerMinute: settings.API_REQUESTS_PER_MINUTE,

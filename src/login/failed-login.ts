@@ -74,18 +74,10 @@ export async function failLogin(callback: Callback, failure: LoginFailure): Prom
   return reply.redirect(failureUrl(deps.config.frontendUrl, error, known), 303)
 }
 
-/**
- * Keeps the outcome of a login for repeated callbacks. Best effort, since only they need it: without it, they report that the first
- * one was abandoned.
- */
-export async function keepOutcome(
-  { deps, request }: Callback,
-  ticket: LoginTicket,
-  outcome: LoginOutcome,
-): Promise<void> {
-  await deps.transactions
-    .settle(ticket, outcome)
-    .catch((lost: unknown) => logFailure(request.log, 'the outcome of a login was not saved', {}, lost))
+/** Keeps an outcome for repeated callbacks. Best effort: without it, they report that the first one was abandoned. */
+export function keepOutcome({ deps, request }: Callback, ticket: LoginTicket, outcome: LoginOutcome): Promise<void> {
+  const fail = (lost: unknown): void => logFailure(request.log, 'the outcome of a login was not saved', {}, lost)
+  return deps.transactions.settle(ticket, outcome).catch(fail)
 }
 
 /** The provider's description of a failure, with the code and the state blacked out. */

@@ -29,8 +29,7 @@ import { loginRoutes } from './login/login-routes.ts'
 import { sessionRoutes } from './login/session-routes.ts'
 import { catalogRoutes } from './proxy/catalog-routes.ts'
 import { catalog } from './proxy/catalog.ts'
-import { asyncApiRoute } from './openapi/asyncapi.ts'
-import { openApiRoute } from './openapi/document.ts'
+import { documentRoutes } from './openapi/document-routes.ts'
 import { prepareSockets } from './sockets/prepare-sockets.ts'
 import { relayRoutes } from './sockets/relay/relay-routes.ts'
 import { sessionSocketRoute } from './sockets/session/session-socket-route.ts'
@@ -125,8 +124,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   await server.register(catalogRoutes, { ...catalogParts, ...shared })
   const { publicUrl, maxBodyBytes } = http
   const facts = { publicUrl, maxBodyBytes, idempotency, sessionCookie: sessions.cookie.name, oidc: config.oauth.oidc }
-  await server.register(openApiRoute, { endpoints, facts })
-  await server.register(asyncApiRoute, facts)
+  await server.register(documentRoutes, { endpoints, facts })
   await server.register(async function sockets(scope) {
     const deps = await prepareSockets(scope, { config, callLimit, budget, ...shared })
     await relayRoutes(scope, deps)

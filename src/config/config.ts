@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { Changeable } from './changing.ts'
+import { Changeable, changeable } from './changing.ts'
 import { feedConfig } from './feed.ts'
 import { idempotencyConfig } from './idempotency.ts'
 import { oidcChecks } from './oidc.ts'
@@ -106,11 +106,6 @@ function withSecretFiles(
     }
   }
   return raw
-}
-
-/** Undefined where a setting is not set: then it stays so. */
-function changeable(value: string | undefined): Changeable<string> | undefined {
-  return value === undefined ? undefined : new Changeable(value)
 }
 
 function drainWaitSeconds(settings: Settings, production: boolean): number {
@@ -241,7 +236,6 @@ function parse(settings: Settings, { unread, hasOperators, discovered, hasSecret
       trustProxy: trustProxy(settings.TRUST_PROXY),
       hsts: publicUrl.startsWith('https:'),
       publicUrl,
-      frontendUrl,
       frontendOrigins,
       maxBodyBytes: settings.MAX_BODY_BYTES,
       apiRequestsPerMinute: settings.API_REQUESTS_PER_MINUTE,

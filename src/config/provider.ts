@@ -1,6 +1,6 @@
 import { isInQuery, parseAuthorizationParams } from './authorization-params.ts'
-import { Changeable } from './changing.ts'
-import { parseClientKeys, type ClientKey } from './client-key.ts'
+import { changeable } from './changing.ts'
+import { parseClientKeys } from './client-key.ts'
 import { oidcConfig, type oidcRules } from './oidc.ts'
 import { isOn } from './setting-formats.ts'
 import {
@@ -78,8 +78,7 @@ export type DiscoveredEndpoint = keyof NamedEndpoints | 'jwksUrl'
 
 /** Reads the settings of the provider. @param discovered the value of {@link DISCOVERED_ENDPOINTS} */
 export function providerConfig(settings: ProviderSettings, discovered = '') {
-  const { ISSUER, CLIENT_SECRET } = settings
-  const clientKeys = parseClientKeys(settings.CLIENT_KEY ?? '')
+  const { ISSUER } = settings
   const authUrl = settings.AUTH_URL.replace(/\/+$/, '')
   const named = namedEndpoints(settings)
   return {
@@ -96,9 +95,9 @@ export function providerConfig(settings: ProviderSettings, discovered = '') {
     authorizationParams: parseAuthorizationParams(settings.AUTHORIZATION_PARAMS ?? '') ?? [],
     clientId: settings.CLIENT_ID,
     clientAuth: clientAuthOf(settings),
-    clientSecret: CLIENT_SECRET === undefined ? undefined : new Changeable(CLIENT_SECRET),
+    clientSecret: changeable(settings.CLIENT_SECRET),
     /** The first signs. */
-    clientKeys: clientKeys && new Changeable<readonly ClientKey[]>(clientKeys),
+    clientKeys: changeable(parseClientKeys(settings.CLIENT_KEY ?? '')),
     /** The endpoints that have a setting, if the others must be discovered before the server starts. */
     discovery: isOn(settings.DISCOVERY) ? named : undefined,
     /** The endpoints that were discovered, in this process or in its supervisor. */

@@ -3,7 +3,7 @@ import { parseClientKeys, serializeClientKeys, type ClientKey } from './client-k
 import type { Config } from './config.ts'
 import { credentialsOf } from './redis-address.ts'
 import { splitList } from './setting-formats.ts'
-import type { SECRET_SETTINGS } from './settings.ts'
+import { SECRET_SETTINGS } from './settings.ts'
 
 /** The name of a setting that may be in a file. */
 export type SecretSetting = (typeof SECRET_SETTINGS)[number]
@@ -57,31 +57,23 @@ export const secretSettings: Readonly<Record<SecretSetting, Secret>> = {
     serializeClientKeys,
     (keys) => keys.map((key) => serializeClientKeys([key])),
   ),
-  REDIS_URL: secret(
-    ({ redisUrl }) => redisUrl,
-    same,
-    same,
-    (url) => credentialsOf(url),
-  ),
+  REDIS_URL: secret(({ redisUrl }) => redisUrl, same, same, credentialsOf),
   OPS_TOKEN: secret(({ ops }) => ops.token, same, same),
   OTEL_EXPORTER_OTLP_HEADERS: secret(({ traces }) => traces?.headers, same, same),
   OTEL_EXPORTER_OTLP_TRACES_HEADERS: secret(({ traces }) => traces?.ownHeaders, same, same),
 }
-
-/** The names of {@link secretSettings}. */
-export const secretNames = Object.keys(secretSettings) as readonly SecretSetting[]
 
 /** The values of secrets as texts; empty where there is none. */
 export type SecretTexts = Readonly<Record<SecretSetting, string>>
 
 /** The present values. */
 export function secretTexts(config: Config): SecretTexts {
-  return Object.fromEntries(secretNames.map((name) => [name, secretSettings[name].textOf(config)])) as SecretTexts
+  return Object.fromEntries(SECRET_SETTINGS.map((name) => [name, secretSettings[name].textOf(config)])) as SecretTexts
 }
 
 /** The server has these values from now on. What is set stays set, and what is not set stays so. */
 export function takeSecrets(config: Config, texts: SecretTexts): void {
-  for (const name of secretNames) {
+  for (const name of SECRET_SETTINGS) {
     const { textOf, take } = secretSettings[name]
     if (texts[name] !== '' && texts[name] !== textOf(config)) take(config, texts[name])
   }
@@ -95,6 +87,6 @@ export type Environment = Readonly<Record<string, string | undefined>>
  * traces. An empty value counts as unset.
  */
 export function secretFiles(environment: Environment, config: Config): ReadonlyMap<SecretSetting, string> {
-  const named = secretNames.map((name) => [name, environment[`${name}_FILE`] ?? ''] as const)
+  const named = SECRET_SETTINGS.map((name) => [name, environment[`${name}_FILE`] ?? ''] as const)
   return new Map(named.filter(([name, path]) => path !== '' && secretSettings[name].textOf(config) !== ''))
 }

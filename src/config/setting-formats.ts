@@ -127,7 +127,7 @@ export const settingFormats = {
     must: 'comma-separated attributes such as name=value, with %20 for a space and %2C for a comma',
   },
   ratio: {
-    test: (value) => /^(?:0?\.\d+|[01](?:\.0*)?|0\.\d+)$/.test(value),
+    test: (value) => /^(?:0?\.\d+|[01](?:\.0*)?)$/.test(value),
     must: 'a decimal from 0 to 1, such as 0.01',
   },
   workers: {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Changeable } from './changing.ts'
+import { changeable } from './changing.ts'
 import { isOn } from './setting-formats.ts'
 import { keyValues } from './key-values.ts'
 import {
@@ -101,11 +101,10 @@ export function tracesConfig(settings: TracesSettings) {
   const url = settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? (base && `${base.replace(/\/$/, '')}/v1/traces`)
   if (url === undefined || isOn(settings.OTEL_SDK_DISABLED) || settings.OTEL_TRACES_EXPORTER === 'none')
     return undefined
-  const { OTEL_EXPORTER_OTLP_HEADERS: general, OTEL_EXPORTER_OTLP_TRACES_HEADERS: own } = settings
   return {
     url,
-    headers: general === undefined ? undefined : new Changeable(general),
-    ownHeaders: own === undefined ? undefined : new Changeable(own),
+    headers: changeable(settings.OTEL_EXPORTER_OTLP_HEADERS),
+    ownHeaders: changeable(settings.OTEL_EXPORTER_OTLP_TRACES_HEADERS),
     protocol: settings.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? settings.OTEL_EXPORTER_OTLP_PROTOCOL,
     compression: settings.OTEL_EXPORTER_OTLP_TRACES_COMPRESSION ?? settings.OTEL_EXPORTER_OTLP_COMPRESSION,
     timeoutMs: settings.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? settings.OTEL_EXPORTER_OTLP_TIMEOUT,

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client'
+import { Changeable } from '../config/changing.ts'
 import type { Session } from '../sessions/index.ts'
 import { createControlsMetrics, type ControlsMetrics } from '../telemetry/controls-metrics.ts'
 import {
@@ -58,11 +59,9 @@ export class Controls {
   readonly #subjects = new Map<string, OrdersPause>()
   /** The pause of a subject forbids closing, too. */
   #forbidsClosing = false
-  #notice: Notice | undefined
-  readonly #noticeListeners = new Set<() => void>()
-  readonly #pauseListeners = new Set<() => void>()
-  /** What the listeners know. */
-  #document: ControlDocument | undefined
+  readonly #notice = new Changeable<Notice | undefined>(undefined)
+  /** What the pauses were taken from. */
+  readonly #document = new Changeable<ControlDocument | undefined>(undefined)
 
   constructor({ registry, identify, ...deps }: ControlsDependencies) {
     this.#identification = new Identification(identify)
@@ -70,13 +69,13 @@ export class Controls {
     this.metrics = createControlsMetrics(registry, {
       version: () => versionOf(this.shared.document),
       paused: () => ({ all: Number(this.#all !== undefined), subject: this.#subjects.size }),
-      notice: () => Number(this.#notice !== undefined),
+      notice: () => Number(this.#notice.current !== undefined),
     })
   }
 
   /** What all users are told at present. */
   get notice(): Notice | undefined {
-    return this.#current(this.#notice)
+    return this.#current(this.#notice.current)
   }
 
   /** The same as pages get it: beside the state of their session. */
@@ -89,14 +88,12 @@ export class Controls {
 
   /** Calls a listener whenever the notice has changed. Returns a function that ends this. */
   onNotice(listener: () => void): () => void {
-    this.#noticeListeners.add(listener)
-    return () => this.#noticeListeners.delete(listener)
+    return this.#notice.onChange(listener)
   }
 
   /** Calls a listener whenever a pause may have begun. Returns a function that ends this. */
   onPause(listener: () => void): () => void {
-    this.#pauseListeners.add(listener)
-    return () => this.#pauseListeners.delete(listener)
+    return this.#document.onChange(listener)
   }
 
   /** Why orders of this session may not be sent now; undefined if they may. */
@@ -132,21 +129,19 @@ export class Controls {
   /** Takes over what is in force now. */
   #refresh(): void {
     const { document, now } = this.shared
-    const before = JSON.stringify(this.#notice)
-    this.#all = this.#notice = undefined
+    let notice: Notice | undefined
+    this.#all = undefined
     this.#subjects.clear()
     for (const [name, control] of document) {
       if (!isInForce(control, now)) continue
       const subject = subjectOf(name)
-      if (name === NOTICE) this.#notice = control.value as Notice
+      if (name === NOTICE) notice = control.value as Notice
       else if (name === ORDERS) this.#all = control.value as OrdersPause
       else if (subject !== undefined) this.#subjects.set(subject, control.value as OrdersPause)
     }
     this.#forbidsClosing = [...this.#subjects.values()].some(({ closing }) => !closing)
-    if (JSON.stringify(this.#notice) !== before) for (const listener of this.#noticeListeners) listener()
-    if (document === this.#document) return
-    this.#document = document
-    for (const listener of this.#pauseListeners) listener()
+    if (JSON.stringify(notice) !== JSON.stringify(this.#notice.current)) this.#notice.change(notice)
+    if (document !== this.#document.current) this.#document.change(document)
   }
 }
 

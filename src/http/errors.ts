@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { auditBounded, type AuditFields } from '../telemetry/audit/audit.ts'
+import { AUDIT_EVENTS, auditBounded, type AuditFields } from '../telemetry/audit/audit.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { activeSpan } from '../telemetry/traces/span.ts'
@@ -11,12 +11,7 @@ import { sendProblem } from './problem-pages.ts'
 type RefusalCode = AuditFields<'refused'>['code']
 
 /** Problems that a legitimate page does not cause. */
-const REFUSALS = new Set<string>([
-  'csrf_rejected',
-  'navigation_required',
-  'origin_rejected',
-  'rate_limited',
-] satisfies RefusalCode[])
+const REFUSALS: readonly string[] = AUDIT_EVENTS.refused.required.code.enum
 
 /** Responds with the problem that an error amounts to, and logs what the browser must not learn. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -38,7 +33,7 @@ function auditRefusal(request: FastifyRequest, code: RefusalCode): void {
 }
 
 function isRefusal(code: string): code is RefusalCode {
-  return REFUSALS.has(code)
+  return REFUSALS.includes(code)
 }
 
 /** An error that Fastify or a plugin throws. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Changing } from '../config/changing.ts'
-import { accountTag } from '../telemetry/log-tag.ts'
+import { logTag } from '../telemetry/log-tag.ts'
 import { ID } from './known-paths.ts'
 import { network } from '../limits/networks.ts'
 
@@ -33,10 +33,11 @@ export function callerOnAccount(request: FastifyRequest) {
   return { ...callerOf(request), account: request.accountTag }
 }
 
-/** Notes for the log which trading account the path of a request names, if it can be one. */
+/** Notes for the log which trading account the path of a request names, if it can be one. @param secrets the first one keys the name */
 export function noteAccount(request: FastifyRequest, parameter: string, secrets: Changing<readonly string[]>): void {
   const { [parameter]: id = '' } = request.params as Record<string, string>
-  if (ID.test(id)) request.accountTag = accountTag(secrets, id)
+  const [secret = ''] = secrets.current
+  if (ID.test(id)) request.accountTag = logTag(secret, `account:${id}`)
 }
 
 /** The address of a client for the log: empty if it left at once, and cut if a proxy passed on something endless instead. */

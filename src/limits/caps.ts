@@ -1,6 +1,6 @@
 import { network } from './networks.ts'
 import { MinuteCounts } from './minute-counts.ts'
-import { Permits, type Release } from './permits.ts'
+import { once, Permits, type Release } from './permits.ts'
 import { SessionPermits, type PermitStore } from './session-permits.ts'
 
 /** How many sockets this process may have, and all instances together for a session. */
@@ -70,11 +70,6 @@ export class Caps {
   }
 
   #acquire(key: string, limit: number): Release | undefined {
-    if (!this.#permits.acquire(key, limit)) return undefined
-    let isReleased = false
-    return () => {
-      if (!isReleased) this.#permits.release(key)
-      isReleased = true
-    }
+    return this.#permits.acquire(key, limit) ? once(() => this.#permits.release(key)) : undefined
   }
 }

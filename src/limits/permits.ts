@@ -1,6 +1,16 @@
 /** Gives a permit back. Only the first call counts. */
 export type Release = () => void
 
+/** Lets the first call of a release count alone. */
+export function once(release: Release): Release {
+  let isReleased = false
+  return () => {
+    if (isReleased) return
+    isReleased = true
+    release()
+  }
+}
+
 /** A semaphore for each key. */
 export class Permits {
   readonly #taken = new Map<string, number>()

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Release } from './permits.ts'
+import { once, type Release } from './permits.ts'
 import { permitsKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 
@@ -73,13 +73,10 @@ export class SessionPermits {
   }
 
   #release(key: string, held: Held): Release {
-    let isReleased = false
-    return () => {
-      if (isReleased) return
-      isReleased = true
+    return once(() => {
       held.count--
       if (held.underWay === 0) void this.#state([key])
-    }
+    })
   }
 
   /** States what this process holds of these sessions, in one batch. Never rejects. */

@@ -4,7 +4,7 @@ import { logFailure } from '../telemetry/failure-log.ts'
 import { callerOf, requesterOf } from '../http/requester.ts'
 import { newSessionId, recordOf, saveNewSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
-import { failLogin, type Callback } from './failed-login.ts'
+import { failLogin, keepOutcome, type Callback } from './failed-login.ts'
 import { warnOfNarrowScope } from './granted-scope.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import type { LoginCookie } from './login-cookies.ts'
@@ -85,7 +85,7 @@ async function makeSession(
   subject: string | undefined,
 ): Promise<Finished | { readonly is: 'ended' }> {
   const { deps, request, ticket, grant, replaced, ageMs } = login
-  const { sessions, subjects, transactions } = deps
+  const { sessions, subjects } = deps
   const { flow, returnTo } = ticket.transaction
   const cookieEndsAt = Date.now() + deps.sessionMaxMs
   const record = recordOf(grant, {
@@ -120,9 +120,6 @@ async function makeSession(
     throw error
   }
   const finished: Finished = { is: 'finished', flow, returnTo, session, cookieValue, endsAt, cookieEndsAt }
-  // The login has succeeded, whether or not its outcome can be saved; only repeated callbacks need it.
-  await transactions
-    .settle(ticket, finished)
-    .catch((lost: unknown) => logFailure(request.log, 'the outcome of a login was not saved', {}, lost))
+  await keepOutcome(login, ticket, finished)
   return finished
 }

@@ -14,6 +14,5 @@ export function warnOfNarrowScope(log: FastifyBaseLogger, asked: string, { scope
   // Some providers do not list it, and yet grant what it stands for.
   const lost = refreshToken === undefined ? missing : missing.filter((each) => each !== 'offline_access')
   if (lost.length === 0) return
-  const line = { id: lost.join(' '), write: (count: number) => log.warn({ missing: lost, count }, MESSAGE) }
-  lines.add(log, line, { ...line, id: 'others' })
+  lines.add(log, { id: lost.join(' '), write: (count) => log.warn({ missing: lost, count }, MESSAGE) })
 }

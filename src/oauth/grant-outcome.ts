@@ -90,11 +90,7 @@ export function granted(response: client.TokenEndpointResponse, fallbackMs: numb
   const { access_token: accessToken, token_type: type, expires_in: lifetime } = response
   if (type !== 'bearer' || !TOKEN.test(accessToken)) {
     const why = type === 'dpop' ? ': it is bound to a key (DPoP)' : ''
-    return {
-      is: 'refused',
-      code: 'login_failed',
-      cause: new Error(`the access token is not a usable bearer token${why}`),
-    }
+    return loginFailed(`the access token is not a usable bearer token${why}`)
   }
   const grant: TokenGrant = {
     accessToken,
@@ -130,6 +126,11 @@ export function translate(error: unknown): FailedOutcome {
   // fetch() reports a network failure as a TypeError without a code of its own.
   if (error instanceof TypeError && !('code' in error)) return failed('provider_unavailable', error)
   throw error
+}
+
+/** The outcome of a login that this server itself refuses. @param why for the log, without secrets */
+export function loginFailed(why: string, cause?: unknown): FailedOutcome {
+  return { is: 'refused', code: 'login_failed', cause: new Error(why, { cause }) }
 }
 
 function failed(code: FailureCode, cause: unknown): FailedOutcome {

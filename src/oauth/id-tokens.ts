@@ -3,7 +3,7 @@ import type { IDToken, TokenEndpointResponse, TokenEndpointResponseHelpers } fro
 import type { OidcConfig } from '../config/oidc.ts'
 import type { ProviderConfig } from '../config/provider.ts'
 import type { OidcMetrics } from '../telemetry/oidc-metrics.ts'
-import type { FailedOutcome } from './grant-outcome.ts'
+import { loginFailed, type FailedOutcome } from './grant-outcome.ts'
 import { isId, type Claim, type LoginIdentity } from './login-identity.ts'
 import type { ProviderKeys } from './provider-keys.ts'
 
@@ -38,13 +38,13 @@ export class IdTokens {
   async identify(tokens: AcceptedTokens): Promise<IdentityOutcome> {
     const { id_token: idToken } = tokens
     const claims = tokens.claims()
-    if (idToken === undefined || claims === undefined) return refused('there is no ID token')
+    if (idToken === undefined || claims === undefined) return loginFailed('there is no ID token')
     const signature = await this.#keys.check(idToken, 'login')
     switch (signature.is) {
       case 'away':
         return { is: 'unavailable', code: 'provider_unavailable', cause: signature.cause }
       case 'invalid':
-        return refused('the signature of the ID token is not valid', signature.cause)
+        return loginFailed('the signature of the ID token is not valid', signature.cause)
       case 'valid':
         return this.#read(claims, idToken)
     }
@@ -66,9 +66,10 @@ export class IdTokens {
   #read(claims: IDToken, idToken: string): IdentityOutcome {
     const { iss, sub, sid, azp, iat: issuedAt, auth_time: authTime } = claims
     // openid-client looks at it only if there are several audiences.
-    if (azp !== undefined && azp !== this.#config.clientId) return refused('the ID token is for another party (azp)')
-    if (!isId(sub)) return refused('the sub of the ID token is empty or too long')
-    if (sid !== undefined && !isId(sid)) return refused('the sid of the ID token is no text, empty or too long')
+    if (azp !== undefined && azp !== this.#config.clientId)
+      return loginFailed('the ID token is for another party (azp)')
+    if (!isId(sub)) return loginFailed('the sub of the ID token is empty or too long')
+    if (sid !== undefined && !isId(sid)) return loginFailed('the sid of the ID token is no text, empty or too long')
     const identity: LoginIdentity = {
       iss,
       sub,
@@ -102,8 +103,4 @@ export class IdTokens {
     }
     return Object.fromEntries(shown)
   }
-}
-
-function refused(why: string, cause?: unknown): FailedOutcome {
-  return { is: 'refused', code: 'login_failed', cause: new Error(why, { cause }) }
 }

@@ -20,17 +20,15 @@ export class OpenId {
   readonly logoutTokens: LogoutTokens
   readonly metrics: OidcMetrics
   readonly #client: client.Configuration
-  readonly #hasEndSession: boolean
   readonly #loggedOutUri: string
 
   constructor(config: Config['oauth'], oidc: OidcConfig, traffic: ProviderTraffic, registry: Registry) {
-    const { jwksUrl = '', endSessionUrl } = oidc
+    const { jwksUrl = '' } = oidc
     const keys = new ProviderKeys(() => traffic.document('keys', jwksUrl, KEYS_TIMEOUT_MS))
     this.metrics = createOidcMetrics(registry)
     this.idTokens = new IdTokens(config, oidc, keys, this.metrics)
     this.logoutTokens = new LogoutTokens(config, keys)
     this.#client = traffic.clientFor('keys', async () => Response.error())
-    this.#hasEndSession = endSessionUrl !== undefined
     this.#loggedOutUri = new URL(LOGGED_OUT_PATH, config.redirectUri).href
   }
 
@@ -39,7 +37,7 @@ export class OpenId {
    * @param idToken tells the provider who logs out, with ID_TOKEN_HINT
    */
   endSessionUrl(idToken: string | undefined): URL | undefined {
-    if (!this.#hasEndSession) return undefined
+    if (this.#client.serverMetadata().end_session_endpoint === undefined) return undefined
     return client.buildEndSessionUrl(this.#client, {
       post_logout_redirect_uri: this.#loggedOutUri,
       state: randomBytes(16).toString('base64url'),

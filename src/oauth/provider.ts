@@ -7,7 +7,7 @@ import {
   type AuthorizationRequest,
 } from './authorization-requests.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
-import { granted, type GrantOutcome, translate } from './grant-outcome.ts'
+import { granted, type GrantOutcome, loginFailed, translate } from './grant-outcome.ts'
 import type { AcceptedTokens } from './id-tokens.ts'
 import type { OpenId } from './open-id.ts'
 import { readTokenResponse, type RawResponse } from './provider-response.ts'
@@ -73,12 +73,12 @@ export class Provider {
   async exchange(callbackQuery: string, { state, verifier, nonce }: ExchangeProofs): Promise<GrantOutcome> {
     if (this.openId !== undefined && nonce === undefined) {
       // It was started before OIDC was switched on.
-      return { is: 'refused', code: 'login_failed', cause: new Error('the login was started without a nonce') }
+      return loginFailed('the login was started without a nonce')
     }
     const callback = new URL(`${this.#config.redirectUri}?${callbackQuery}`)
     // openid-client takes an empty iss for a missing one.
     if (callback.searchParams.get('iss') === '') {
-      return { is: 'refused', code: 'login_failed', cause: new Error('the iss of the callback is empty') }
+      return loginFailed('the iss of the callback is empty')
     }
     this.#normalizeIssuer(callback.searchParams)
     const expectedNonce = this.openId === undefined ? undefined : nonce

@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify'
 import type { ProviderConfig } from '../config/provider.ts'
 import type { Endpoint } from '../proxy/endpoint.ts'
 import { openApiOperation, type OperationFacts } from './operation.ts'
@@ -28,18 +27,6 @@ const TAGS = [
   { name: 'sockets', description: 'WebSockets. Only their handshakes are described here.' },
   { name: 'meta', description: 'Explanations of this server and its errors, and its browser package.' },
 ]
-
-/** `GET /openapi.json`. The document is built at the first request, so that no start waits for it. */
-export async function openApiRoute(
-  fastify: FastifyInstance,
-  deps: { readonly endpoints: readonly Endpoint[]; readonly facts: OpenApiFacts },
-): Promise<void> {
-  let document: string | undefined
-  fastify.get('/openapi.json', async (_request, reply) => {
-    document ??= JSON.stringify(openApiDocument(deps.endpoints, deps.facts))
-    return reply.type('application/json').header('cache-control', 'no-cache').send(document)
-  })
-}
 
 /** The OpenAPI 3.1 document of all routes. */
 export function openApiDocument(endpoints: readonly Endpoint[], facts: OpenApiFacts): Json {

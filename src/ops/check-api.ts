@@ -1,9 +1,8 @@
 import { request } from 'undici'
 import type { CheckResult } from '../config/setting-rule.ts'
 import type { Config } from '../config/config.ts'
+import type { ProbeResult } from '../oauth/probe-requests.ts'
 import { reach } from './reach.ts'
-
-type Result = Omit<CheckResult, 'setting'>
 
 const HEALTH_PATH = '/v1/health'
 
@@ -29,7 +28,7 @@ async function requestStatus(upstream: Config['upstream'], path: string, signal:
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
-function judgeHealth(status: number): Result {
+function judgeHealth(status: number): ProbeResult {
   if (isSuccess(status)) return { is: 'ok', message: `is healthy (${status})` }
   return { is: 'failed', message: `responds, but is not healthy (${status})`, advice: healthAdvice(status) }
 }
@@ -44,7 +43,7 @@ function healthAdvice(status: number): string {
 }
 
 /** A path that exists asks for a token. */
-function judgeIdentity(status: number): Result {
+function judgeIdentity(status: number): ProbeResult {
   if (status === 401 || status === 403) return { is: 'ok', message: `has this path and asks for a token (${status})` }
   const advice =
     'Check IDENTITY_PATH: the request goes to API_URL + IDENTITY_PATH. If it fails, sessions have no subject.'

@@ -1,6 +1,7 @@
 import { Agent, request } from 'undici'
 import type { CheckResult } from '../config/setting-rule.ts'
 import { collectorHeaders, readTls, type TracesConfig } from '../config/traces.ts'
+import type { ProbeResult } from '../oauth/probe-requests.ts'
 import { reach } from './reach.ts'
 
 /**
@@ -24,7 +25,7 @@ export async function checkCollector(config: TracesConfig): Promise<CheckResult>
   return result.is === 'failed' ? { ...result, is: 'warning' } : result
 }
 
-function judge(status: number): Omit<CheckResult, 'setting'> {
+function judge(status: number): ProbeResult {
   if (status >= 200 && status < 300) return { is: 'ok', message: `takes traces (${status})` }
   const advice =
     status === 401 || status === 403

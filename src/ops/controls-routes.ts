@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { NOTICE, ORDERS, subjectOf } from '../controls/control-document.ts'
 import { isSubject } from '../sessions/index.ts'
-import { isUnambiguous } from '../sockets/json-text.ts'
+import { isUnambiguous, parsedObject } from '../sockets/json-text.ts'
 import { MAX_SUBJECTS, type ControlChange, type ControlsOutcome, type ShownControl } from './controls-admin.ts'
 import type { OperatorOutcome } from './operator-commands.ts'
 import {
@@ -119,9 +119,8 @@ function parsed(body: unknown): Record<string, unknown> | undefined {
   if (!Buffer.isBuffer(body)) return undefined
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body)
-    const value: unknown = JSON.parse(text)
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject && isUnambiguous(text, value) ? (value as Record<string, unknown>) : undefined
+    const value = parsedObject(text)
+    return value !== undefined && isUnambiguous(text, value) ? value : undefined
   } catch {
     return undefined
   }

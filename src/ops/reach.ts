@@ -3,8 +3,7 @@ import { connect as connectTcp, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { CheckResult } from '../config/setting-rule.ts'
 import { withoutBrackets } from '../config/hostname.ts'
-
-type Result = Omit<CheckResult, 'setting'>
+import type { ProbeResult } from '../oauth/probe-requests.ts'
 
 /** Time limit of a check. */
 export const TIMEOUT_MS = 5000
@@ -26,7 +25,7 @@ const OTHER_ADVICE = 'Check the address, and whether it uses TLS.'
 export async function reach(
   setting: string,
   address: string,
-  attempt: (url: URL, signal: AbortSignal) => Promise<Result>,
+  attempt: (url: URL, signal: AbortSignal) => Promise<ProbeResult>,
 ): Promise<CheckResult> {
   const { origin } = new URL(address)
   try {
@@ -44,7 +43,7 @@ export function unreachable(setting: string, where: string, fault: string): Chec
 }
 
 /** Only connects: for an endpoint that no harmless request can be sent to. */
-export async function connect({ protocol, hostname, port }: URL, signal: AbortSignal): Promise<Result> {
+export async function connect({ protocol, hostname, port }: URL, signal: AbortSignal): Promise<ProbeResult> {
   const isTls = protocol === 'https:'
   const host = withoutBrackets(hostname)
   const target = { host, port: Number(port) || (isTls ? 443 : 80) }

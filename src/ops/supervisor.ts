@@ -26,7 +26,6 @@ const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen
 
 /** What a supervisor needs. */
 interface SupervisorDependencies {
-  readonly count: number
   /** Its secrets may change. */
   readonly config: Config
   /** Absent where no secret is in a file. */
@@ -46,7 +45,6 @@ export async function supervise(
   files: SecretFiles | undefined,
 ): Promise<void> {
   const supervisor = new Supervisor({
-    count: config.workers,
     config,
     files,
     log,
@@ -101,7 +99,7 @@ class Supervisor implements OpsSource {
   }
 
   start(): void {
-    for (let started = 0; started < this.#deps.count; started++) this.#fork(0)
+    for (let started = 0; started < this.#deps.config.workers; started++) this.#fork(0)
   }
 
   /** Empty if at least one worker is ready. */

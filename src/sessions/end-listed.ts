@@ -30,3 +30,21 @@ export async function endListed(
   await index.remove(sessions)
   return ended
 }
+
+/**
+ * Ends the sessions of a name after the index has noted that they end. The note waits for a replica, as the ends of the sessions do:
+ * there may be none of them, or none on this server of a Cluster.
+ * @returns how many were live
+ * @throws StoreUnavailable when some may be left
+ */
+export async function endNoted(
+  repository: SessionRepository,
+  index: SubjectIndex,
+  name: string,
+  sessions: readonly ListedSession[],
+  by: Cause & { readonly subject?: string },
+): Promise<number> {
+  const noted = index.keysOf(name).map((key) => repository.replicate(key))
+  const [ended] = await Promise.all([endListed(repository, index, sessions, by), ...noted])
+  return ended
+}

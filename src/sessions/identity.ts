@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { IdentityMetrics, IdentityOutcome } from '../telemetry/identity-metrics.ts'
 import { within } from '../time/within.ts'
-import { USER_AGENT } from '../upstream/headers.ts'
+import { ownRequestHeaders } from '../upstream/headers.ts'
 import { valueAt } from '../upstream/json-pointer.ts'
 import { codeOf } from '../upstream/no-response.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
@@ -57,9 +57,7 @@ export class Identity {
 
   async #request(accessToken: string, requestId: string): Promise<Answer> {
     const { upstream, identity } = this.#config
-    const { appIdHeader, appId } = upstream
-    const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId, 'accept', 'application/json']
-    headers.push('authorization', `Bearer ${accessToken}`, appIdHeader, appId)
+    const headers = ownRequestHeaders(requestId, accessToken, upstream)
     // The login has no subject yet. Without one of its own, all logins together would count as one user in the budget.
     const call = {
       method: 'GET',

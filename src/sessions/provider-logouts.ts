@@ -1,9 +1,9 @@
 import { nameOf, type LoginIdentity } from '../oauth/login-identity.ts'
 import type { LogoutToken } from '../oauth/logout-tokens.ts'
 import type { EntryState, IssueMark } from '../store/session-index.ts'
-import { endListed, type Cause } from './end-listed.ts'
+import { endNoted, type Cause } from './end-listed.ts'
 import type { SessionRepository } from './repository.ts'
-import type { IndexedSession, ListedSession, Place, SubjectIndex } from './subject-index.ts'
+import type { IndexedSession, Place, SubjectIndex } from './subject-index.ts'
 
 /** What {@link ProviderLogouts} works with. */
 interface Parts {
@@ -77,30 +77,16 @@ export class ProviderLogouts {
   }
 
   async #endSid(sid: string, by: Cause): Promise<number> {
-    const { bySid } = this.#parts
-    const listed = await bySid.endAll(sid)
-    return this.#endNoted(bySid, sid, listed, by)
+    const { sessions, bySid } = this.#parts
+    return endNoted(sessions, bySid, sid, await bySid.endAll(sid), by)
   }
 
   async #endIssued(subject: string, mark: IssueMark, until: number, by: Cause): Promise<number> {
-    const { bySubject } = this.#parts
+    const { sessions, bySubject } = this.#parts
     const listed = await bySubject.endIssued(subject, mark, until)
     const meant = listed.filter(({ issuedAt = 0, hasSid = false }) => {
       return issuedAt <= until && (mark === 'issued' || !hasSid)
     })
-    return this.#endNoted(bySubject, subject, meant, { ...by, subject })
-  }
-
-  /** Ends sessions, while the note waits for a replica: there may be none of them on this server of a Cluster. */
-  async #endNoted(
-    index: SubjectIndex,
-    name: string,
-    listed: readonly ListedSession[],
-    by: Cause & { readonly subject?: string },
-  ): Promise<number> {
-    const { sessions } = this.#parts
-    const noted = index.keysOf(name).map((key) => sessions.replicate(key))
-    const [ended] = await Promise.all([endListed(sessions, index, listed, by), ...noted])
-    return ended
+    return endNoted(sessions, bySubject, subject, meant, { ...by, subject })
   }
 }

@@ -46,16 +46,12 @@ export interface SessionLimits {
   readonly maxMs: number
 }
 
-/** How sessions and subjects are named in the log. */
-export interface LogNames {
+/** How sessions are stored, and how they and their subjects are named in the log. */
+export interface RepositoryOptions {
   /** The first one keys the hashes. */
   readonly secrets: Changing<readonly string[]>
   /** Whether a subject is named as it is, and not by a hash. */
   readonly logsPlainSubjects: boolean
-}
-
-/** How sessions are stored, and named in the log. */
-export interface RepositoryOptions extends LogNames {
   /** Whether a session needs an identity: those from before OIDC count as unreadable. */
   readonly needsIdentity?: boolean
 }

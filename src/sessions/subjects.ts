@@ -11,7 +11,7 @@ import { createIdentityClient } from '../upstream/rest-clients.ts'
 import type { Envelope } from './envelope.ts'
 import { deviceOf } from './device.ts'
 import { eachOf } from './each-of.ts'
-import { endListed, type Cause } from './end-listed.ts'
+import { endListed, endNoted, type Cause } from './end-listed.ts'
 import { Identity } from './identity.ts'
 import { LiveSessions } from './live-sessions.ts'
 import { OwnSessions, type LiveSession, type OwnEnding, type OwnListing, type SubjectsOwn } from './own-sessions.ts'
@@ -52,13 +52,7 @@ export interface Enlisted {
 }
 
 /** The part of a session that an operator may know. Times are epoch ms. */
-export interface SubjectSession {
-  readonly tag: string
-  readonly startedAt: number
-  /** Up to a minute early, never late; undefined where it is not known. */
-  readonly lastUsedAt: number | undefined
-  readonly client: string
-}
+export type SubjectSession = Pick<LiveSession, 'tag' | 'startedAt' | 'lastUsedAt' | 'client'>
 
 /** What subjects need besides the configuration. */
 export interface SubjectDependencies {
@@ -198,10 +192,7 @@ export class Subjects {
   async endAll(subject: string, by: Cause, exceptKey?: string): Promise<number> {
     const listed = await this.#index.endAll(subject)
     const others = listed.filter(({ key }) => key !== exceptKey)
-    // The ends of the sessions wait for a replica too, but there may be none, or none on this server of a Cluster.
-    const noted = this.#index.keysOf(subject).map((key) => this.#sessions.replicate(key))
-    const [ended] = await Promise.all([endListed(this.#sessions, this.#index, others, { ...by, subject }), ...noted])
-    return ended
+    return endNoted(this.#sessions, this.#index, subject, others, { ...by, subject })
   }
 
   /** Ends the session of a subject that has this tag. Returns whether there was one. @throws StoreUnavailable */

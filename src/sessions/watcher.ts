@@ -1,4 +1,5 @@
 import type { StoreData } from '../store/store.ts'
+import { eachOf } from './each-of.ts'
 import { MAX_UNREAD_MS } from './near-cache.ts'
 import type { SessionLookup, SessionReader } from './session-reader.ts'
 import type { EndReason, SessionRepository } from './repository.ts'
@@ -44,8 +45,6 @@ const RETRY_MS = 1000
 const REPLACED_MS = 1000
 /** How often a session is checked that is watched but not used, in case the notification of its end was lost. */
 const LISTENING_RECHECK_MS = 10_000
-/** How many sessions are checked concurrently when any of them may have changed. */
-const MAX_CONCURRENT_CHECKS = 64
 /** The longest delay of a Node timer that does not overflow. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
@@ -72,7 +71,7 @@ export class SessionWatcher {
     reader.near.onRead((session) => this.#noteRead(session))
     store.onChange((key) => {
       if (key !== undefined) void this.#check(key)
-      else void this.#checkAll()
+      else void eachOf([...this.#watched.keys()], (each) => this.#check(each))
     })
   }
 
@@ -91,14 +90,6 @@ export class SessionWatcher {
       clearTimeout(watched.timer)
       this.#watched.delete(session.key)
     }
-  }
-
-  async #checkAll(): Promise<void> {
-    const keys = [...this.#watched.keys()].values()
-    const checkRemaining = async (): Promise<void> => {
-      for (const key of keys) await this.#check(key)
-    }
-    await Promise.all(Array.from({ length: MAX_CONCURRENT_CHECKS }, checkRemaining))
   }
 
   /** Never rejects, because nothing would handle the rejection. */

@@ -9,7 +9,7 @@ import type { PeerConnection } from './peer.ts'
 import type { Registered } from './registry.ts'
 import { SocketSlot } from './slot.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
-import { recordOpening, recordRefusal, type SocketIdentity, type SocketPurpose } from './socket-log.ts'
+import { recordOpening, recordRefusal, type SocketIdentity, type SocketKind } from './socket-log.ts'
 
 /** What a handshake has opened for its browser: it takes over the browser's socket, or is dropped. */
 export interface Opened {
@@ -22,7 +22,8 @@ export interface Opened {
  * upstream. Then the socket is either joined or closed with the reason. A browser that leaves meanwhile leaves nothing behind.
  */
 export class Handshake implements Registered {
-  purpose: SocketPurpose
+  /** That of a trading socket becomes exact once its one-time URL says it. */
+  kind: SocketKind
   /** Adds to the close of a refusal when the page may come back. */
   withReturn: ((close: CloseStatus) => CloseStatus) | undefined
   readonly request: FastifyRequest
@@ -37,8 +38,8 @@ export class Handshake implements Registered {
   #refusal: CloseStatus | undefined
   #opened: Opened | undefined
 
-  constructor(request: FastifyRequest, reply: FastifyReply, deps: SocketDependencies, purpose: SocketPurpose) {
-    this.purpose = purpose
+  constructor(request: FastifyRequest, reply: FastifyReply, deps: SocketDependencies, kind: SocketKind) {
+    this.kind = kind
     this.request = request
     this.#reply = reply
     this.#deps = deps
@@ -135,7 +136,7 @@ export class Handshake implements Registered {
     const opened = this.#opened
     if (this.isOver || opened === undefined) {
       const close = this.#refusal ?? CLOSE.ourFault
-      recordRefusal(this.#deps, this.request, this.purpose, close)
+      recordRefusal(this.#deps, this.request, this.kind, close)
       this.#span.event({ name: 'socket refused', attributes: attributesOf(close) })
       this.#span.end({ status: 101 })
       return closeSocket(browser, close)
@@ -145,8 +146,8 @@ export class Handshake implements Registered {
     // Without these two lines the request and its response would live as long as the socket.
     browser.removeAllListeners('error')
     this.#reply.raw.detachSocket(wire)
-    const identity = recordOpening(this.#deps, this.request, this.#reply, this.purpose)
-    this.#slot.measured = this.#span.measure(`socket ${this.purpose.kind}`)
+    const identity = recordOpening(this.#deps, this.request, this.#reply, this.kind)
+    this.#slot.measured = this.#span.measure(`socket ${this.kind}`)
     this.#span.end({ status: 101 })
     // Otherwise the timers of the open socket would keep the span.
     untraced(() => opened.join({ socket: browser, wire }, this.#slot, identity))

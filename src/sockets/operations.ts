@@ -6,6 +6,50 @@ export const OPERATIONS: ReadonlySet<string> = new Set(
   auto_get auto_list auto_list_strategies auto_start auto_pause auto_resume auto_stop`.split(/\s+/),
 )
 
+const TERMS = (
+  'amount barrier barrier2 basis cancellation contract_type currency date_expiry duration duration_unit growth_rate ' +
+  'limit_order multiplier payout_per_point selected_tick underlying_symbol'
+).split(' ')
+const PERIOD = ['date_from', 'date_to', 'description', 'limit', 'offset']
+
+/**
+ * The operations that change nothing, or stop an automation, with the other members that each is known to have (docs/upstream.md,
+ * Messages). They pass while orders are paused, and some of them are shared: a request with any other member is not.
+ */
+export const READS: Readonly<Record<string, readonly string[]>> = {
+  active_symbols: ['contract_type'],
+  auto_get: [],
+  auto_list: [],
+  auto_list_strategies: [],
+  auto_pause: [],
+  auto_stop: [],
+  balance: ['subscribe'],
+  contract_update_history: ['contract_id', 'limit'],
+  contracts_for: ['currency'],
+  contracts_list: ['detail'],
+  forget: [],
+  forget_all: [],
+  ping: [],
+  portfolio: ['contract_type'],
+  profit_table: ['contract_type', 'sort', ...PERIOD],
+  proposal: ['subscribe', ...TERMS],
+  proposal_open_contract: ['contract_id', 'subscribe'],
+  statement: ['action_type', ...PERIOD],
+  ticks: ['subscribe'],
+  ticks_history: ['adjust_start_time', 'count', 'end', 'granularity', 'start', 'style', 'subscribe'],
+  time: [],
+  trading_times: [],
+  transaction: ['subscribe'],
+}
+
+/** All members that a request for each operation may have. */
+export function membersOf(
+  operations: Readonly<Record<string, readonly string[]>>,
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const entries = Object.entries(operations)
+  return new Map(entries.map(([name, others]) => [name, new Set([name, ...others, 'req_id', 'passthrough'])]))
+}
+
 /** How many bytes of a message are searched. Clients put the operation first. */
 const MAX_SEARCHED_BYTES = 512
 

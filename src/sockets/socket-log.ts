@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { callerOf, sourceOf } from '../http/requester.ts'
+import { callerOnAccount, sourceOf } from '../http/requester.ts'
 import { audit, auditBounded } from '../telemetry/audit/audit.ts'
 import { activeSpan } from '../telemetry/traces/span.ts'
 import { codeLabel, type CloseStatus } from './close-codes.ts'
@@ -13,20 +13,17 @@ export function endedKind(kind: SocketKind): 'public' | 'trading' | 'session' {
   return kind === 'demo' || kind === 'real' ? 'trading' : kind
 }
 
-/** What a socket is for: its kind, and the log tag of its account where it has one. */
-export interface SocketPurpose {
-  readonly kind: SocketKind
-  readonly account?: string
-}
-
 /** What the log says of an open socket. */
-export interface SocketIdentity extends SocketPurpose {
+export interface SocketIdentity {
+  readonly kind: SocketKind
   readonly reqId: string
   /** The log tag of its session; empty without one. */
   readonly session: string
   /** The log tag of its subject, where that is known. */
   readonly subject: string | undefined
   readonly client: string
+  /** The log tag of its account, where it has one. */
+  readonly account: string | undefined
   readonly trace_id?: string
   readonly span_id?: string
 }
@@ -38,10 +35,10 @@ export function recordOpening(
   { metrics, log }: LogDependencies,
   request: FastifyRequest,
   { elapsedTime }: FastifyReply,
-  { kind, account }: SocketPurpose,
+  kind: SocketKind,
 ): SocketIdentity {
   const { ids } = activeSpan()
-  const identity = { kind, reqId: request.id, ...callerOf(request), ...(account !== undefined && { account }), ...ids }
+  const identity = { kind, reqId: request.id, ...callerOnAccount(request), ...ids }
   metrics.requests.add(request.routeOptions.url ?? '', { method: 'GET', status: 101 }, elapsedTime / 1000)
   audit(log, 'relay_opened', { ...identity, ms: Math.round(elapsedTime * 10) / 10 })
   return identity
@@ -51,13 +48,11 @@ export function recordOpening(
 export function recordRefusal(
   { metrics }: LogDependencies,
   request: FastifyRequest,
-  { kind, account }: SocketPurpose,
+  kind: SocketKind,
   close: CloseStatus,
 ): void {
   metrics.relayCloses.inc({ kind: endedKind(kind), code: codeLabel(close) })
-  const { code } = close
-  // Without what may follow the reason, such as when to come back.
-  const [reason = ''] = close.reason.split(';', 1)
-  const fields = { kind, code, reason, ...callerOf(request), ...(account !== undefined && { account }) }
+  const { code, reason } = close
+  const fields = { kind, code, reason, ...callerOnAccount(request) }
   auditBounded(request.log, 'relay_refused', fields, `${reason}|${sourceOf(request)}`)
 }

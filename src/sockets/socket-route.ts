@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import { Handshake, type Opened } from './handshake.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
-import type { SocketPurpose } from './socket-log.ts'
+import type { SocketKind } from './socket-log.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -12,8 +12,9 @@ declare module 'fastify' {
 
 /** What differs between the sockets of this server. */
 interface SocketRoute {
+  readonly kind: SocketKind
   /** @throws Problem for a request that gets an HTTP response instead of a socket */
-  readonly purposeOf: (request: FastifyRequest) => SocketPurpose
+  readonly check?: (request: FastifyRequest) => void
   /** Opens what the socket needs. Resolves with nothing once the handshake is over. */
   readonly open: (handshake: Handshake) => Promise<Opened | undefined>
 }
@@ -23,14 +24,15 @@ export function socketRoute(
   fastify: FastifyInstance,
   path: string,
   deps: SocketDependencies,
-  { purposeOf, open }: SocketRoute,
+  { kind, check, open }: SocketRoute,
 ): void {
   fastify.get(
     path,
     {
       websocket: true,
       preHandler: async (request, reply) => {
-        const handshake = new Handshake(request, reply, deps, purposeOf(request))
+        check?.(request)
+        const handshake = new Handshake(request, reply, deps, kind)
         request.handshake = handshake
         await handshake.run(() => open(handshake))
       },

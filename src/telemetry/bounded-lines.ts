@@ -44,7 +44,7 @@ export class BoundedLines {
    * Writes a line for an event, now or later.
    * @param others stands for the event where there are too many kinds
    */
-  add(log: FastifyBaseLogger, line: BoundedLine, others: BoundedLine): void {
+  add(log: FastifyBaseLogger, line: BoundedLine, others: BoundedLine = { ...line, id: 'others' }): void {
     const kinds = this.#kindsOf(log)
     const shown = kinds.has(line.id) || kinds.size < MAX_KINDS ? line : others
     const kind = kinds.get(shown.id) ?? this.#begin(kinds, shown)

@@ -27,15 +27,8 @@ export function createFeedMetrics(registry: Registry) {
   const names = Object.keys(GAUGES) as (keyof Counts)[]
   const counts = Object.fromEntries(names.map((key) => [key, () => 0])) as unknown as Counts
   for (const key of names) make.scrapedGauge(GAUGES[key][0], GAUGES[key][1], () => counts[key]())
-  // Plain numbers, since they are counted for every message.
-  const hits = new Map<string, number>()
+  // A plain number, since it is counted for every message.
   const conflated = { messages: 0 }
-  make.scrapedCounter(
-    'bff_feed_cache_hits_total',
-    'Requests of browsers that needed none upstream: an equal one was on its way or just answered, or its stream was there',
-    () => [...hits].map(([operation, count]) => [{ operation }, count]),
-    ['operation'],
-  )
   make.scrapedCounter(
     'bff_feed_conflated_messages_total',
     'Messages of streams that a slow browser did not get, because a newer one replaced them',
@@ -46,9 +39,11 @@ export function createFeedMetrics(registry: Registry) {
     counts,
     conflated,
     /** Counts a request that needed none upstream. */
-    hit: (operation: string): void => {
-      hits.set(operation, (hits.get(operation) ?? 0) + 1)
-    },
+    hit: make.tally(
+      'bff_feed_cache_hits_total',
+      'Requests of browsers that needed none upstream: an equal one was on its way or just answered, or its stream was there',
+      'operation',
+    ),
     reconnects: make.counter('bff_feed_reconnects_total', 'Shared upstream sockets that were lost and opened again'),
     unattributed: make.counter(
       'bff_feed_unattributed_messages_total',

@@ -47,6 +47,14 @@ export class Instruments {
     return new Histogram({ name, help, buckets, labelNames, registers: [this.registry] })
   }
 
+  /** A counter with one label, for what is counted with every message. @returns counts an event under a value of the label */
+  tally(name: string, help: string, label: string): (value: string) => void {
+    const counts = new Map<string, number>()
+    const read = () => [...counts].map(([value, count]) => [{ [label]: value }, count] as const)
+    this.scrapedCounter(name, help, read, [label])
+    return (value) => void counts.set(value, (counts.get(value) ?? 0) + 1)
+  }
+
   /** A counter that is read only when metrics are scraped, so that counting costs as little as it can. */
   scrapedCounter(name: string, help: string, read: Read, labelNames: string[] = []): void {
     this.registry.registerMetric(new Counter({ name, help, labelNames, registers: [], collect: collector(read) }))

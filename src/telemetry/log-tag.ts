@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto'
-import type { Changing } from '../config/changing.ts'
 
 const TAG_LENGTH = 10
 
@@ -9,9 +8,4 @@ const TAG_LENGTH = 10
  */
 export function logTag(secret: string, name: string): string {
   return createHmac('sha256', secret).update(name).digest('base64url').slice(0, TAG_LENGTH)
-}
-
-/** Names a trading account in the log. @param secrets the first one keys the name */
-export function accountTag({ current: [secret = ''] }: Changing<readonly string[]>, accountId: string): string {
-  return logTag(secret, `account:${accountId}`)
 }

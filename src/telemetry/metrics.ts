@@ -79,7 +79,11 @@ export function createMetrics() {
       'reason',
     ]),
     relayTraffic: createRelayTraffic(make),
-    relayOperations: createRelayOperations(make),
+    countRelayOperation: make.tally(
+      'bff_relay_operations_total',
+      'Messages from browsers, by operation of the upstream WebSocket API',
+      'operation',
+    ),
   }
 }
 
@@ -174,19 +178,6 @@ function createUpstreamRequests(make: Instruments) {
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
     },
   }
-}
-
-/** The number of browsers' messages that named each operation. */
-function createRelayOperations(make: Instruments) {
-  const counts = new Map<string, number>()
-  const read = () => [...counts].map(([operation, count]) => [{ operation }, count] as const)
-  make.scrapedCounter(
-    'bff_relay_operations_total',
-    'Messages from browsers, by operation of the upstream WebSocket API',
-    read,
-    ['operation'],
-  )
-  return counts
 }
 
 /** The metrics of one server. */

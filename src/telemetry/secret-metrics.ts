@@ -1,7 +1,8 @@
 import { createHmac, hkdfSync } from 'node:crypto'
 import type { Registry } from 'prom-client'
 import type { Config } from '../config/config.ts'
-import { secretNames, secretSettings, type SecretSetting } from '../config/secrets.ts'
+import { secretSettings, type SecretSetting } from '../config/secrets.ts'
+import { SECRET_SETTINGS } from '../config/settings.ts'
 import { Instruments } from './instruments.ts'
 
 /** Hexadecimal digits: 32 bits are enough to tell two secrets apart, and too few to find one. */
@@ -30,7 +31,7 @@ export function secretFingerprint(key: string, setting: SecretSetting, secret: s
  */
 export function addSecretMetrics(
   registry: Registry,
-  { config, names = secretNames, fingerprintKey, files }: SecretSources,
+  { config, names = SECRET_SETTINGS, fingerprintKey, files }: SecretSources,
 ): void {
   const make = new Instruments(registry)
   make.scrapedGauge(

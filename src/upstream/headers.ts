@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeader } from 'node:http'
+import type { Config } from '../config/config.ts'
 
 /** Headers of an upstream response, by lower-case name; a repeated header has several values. */
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>
@@ -38,6 +39,16 @@ export function requestHeaders(headers: IncomingHttpHeaders, requestId: string):
     if (typeof value === 'string') list.push(name, value)
   }
   return list
+}
+
+/** The headers of a request that this server makes by itself, with the token of a user, as a flat list of names and values. */
+export function ownRequestHeaders(
+  requestId: string,
+  accessToken: string,
+  { appIdHeader, appId }: Pick<Config['upstream'], 'appIdHeader' | 'appId'>,
+): string[] {
+  const list = ['user-agent', USER_AGENT, 'x-request-id', requestId, 'accept', 'application/json']
+  return [...list, 'authorization', `Bearer ${accessToken}`, appIdHeader, appId]
 }
 
 /**

@@ -6,6 +6,7 @@ import { activeSpan, destinationOf, untraced, waiting, type Destination, type Sp
 import { within } from '../time/within.ts'
 import type { Budget, OverBudget, Reservation } from './budget/admission.ts'
 import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
+import type { Conditions } from './exchange.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
 import { discard } from './request-body.ts'
 
@@ -134,12 +135,10 @@ export class RestClient {
       reservation?.end()
       return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
     }
-    const span = this.#begin(request)
-    const { isCurrent } = request
-    const conditions = { reservation, span, isCurrent, isConnectionFailing: this.#isConnectionFailing }
+    const conditions = this.#begin(request, reservation)
     const forwarding = new Forwarding(forwardRequest, this.#forwardingOptions, conditions)
     this.#running++
-    this.#dispatch(request, forwarding, span)
+    this.#dispatch(request, forwarding, conditions.span)
     return forwarding.outcome
   }
 
@@ -148,16 +147,16 @@ export class RestClient {
       reservation?.end()
       return Promise.resolve({ is: 'unreachable', cause: signal.reason as Error })
     }
-    const { timeoutMs = this.#config.headersMs, isCurrent } = request
-    const span = this.#begin(request)
-    const conditions = { reservation, span, isCurrent, isConnectionFailing: this.#isConnectionFailing }
+    const { timeoutMs = this.#config.headersMs } = request
+    const conditions = this.#begin(request, reservation)
     const exchange = new BufferedExchange(timeoutMs, conditions, signal)
-    this.#dispatch(request, exchange, span)
+    this.#dispatch(request, exchange, conditions.span)
     return exchange.outcome
   }
 
-  #begin({ method, template }: RestRequest): Span {
-    return activeSpan().call({ method, template, to: this.#to })
+  #begin({ method, template, isCurrent }: RestRequest, reservation: Reservation | undefined): Conditions {
+    const span = activeSpan().call({ method, template, to: this.#to })
+    return { reservation, span, isCurrent, isConnectionFailing: this.#isConnectionFailing }
   }
 
   #createPool(): Pool {

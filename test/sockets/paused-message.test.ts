@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import { asyncApi } from '../../client/generate-asyncapi.ts'
-import { CLOSINGS, ordersPaused, READS, readPaused } from '../../src/sockets/relay/paused-message.ts'
-import { OPERATIONS } from '../../src/sockets/operations.ts'
+import { CLOSINGS, ordersPaused, readPaused } from '../../src/sockets/relay/paused-message.ts'
+import { OPERATIONS, READS } from '../../src/sockets/operations.ts'
 
 const kindOf = (text: string): string => readPaused(Buffer.from(text), false).kind
 const MEMBERS: Readonly<Record<string, readonly string[]>> = { ...READS, ...CLOSINGS }

@@ -25,7 +25,7 @@ export async function feedRoutes(fastify: FastifyInstance, deps: FeedRouteDepend
     drop: () => undefined,
   }
   socketRoute(fastify, '/ws/public', deps, {
-    purposeOf: () => ({ kind: 'public' }),
+    kind: 'public',
     open: async (handshake) => (handshake.acquirePublic() ? opened : undefined),
   })
 }

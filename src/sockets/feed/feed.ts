@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { createFeedMetrics, type FeedMetrics } from '../../telemetry/feed-metrics.ts'
+import { createFeedMetrics } from '../../telemetry/feed-metrics.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { CLOSE } from '../close-codes.ts'
 import { operationOf } from '../operations.ts'
@@ -46,7 +46,6 @@ export class Feed implements MemberHost {
   readonly traffic: MemberHost['traffic']
   readonly conflated: MemberHost['conflated']
   readonly #deps: FeedDependencies
-  readonly #feedMetrics: FeedMetrics
   readonly #url: string
   readonly #requests = new RequestReader()
   readonly #members = new Map<Member, Subscriber>()
@@ -61,11 +60,10 @@ export class Feed implements MemberHost {
     this.#deps = deps
     this.limits = limits
     this.traffic = metrics.relayTraffic.to_browser
-    this.#feedMetrics = createFeedMetrics(metrics.registry)
-    this.conflated = this.#feedMetrics.conflated
+    const feedMetrics = createFeedMetrics(metrics.registry)
+    this.conflated = feedMetrics.conflated
     this.#url = wsUrl + PUBLIC_SOCKET_PATH
     const { batch } = this
-    const feedMetrics = this.#feedMetrics
     const { maxUpstreamMessageBytes: maxMessageBytes, heartbeatMs, reconnectSpreadMs, cacheMs, lingerMs } = limits
     const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics, heartbeatMs }
     const share = new FairShare(limits.requestsPerMinute, limits.maxSubscriptions)
@@ -117,7 +115,7 @@ export class Feed implements MemberHost {
 
   #serve(member: Member, message: Buffer, isBinary: boolean): void {
     const request = isBinary ? undefined : this.#requests.read(message)
-    if (!isBinary) this.#count(request?.operation ?? operationOf(message))
+    if (!isBinary) this.#deps.metrics.countRelayOperation(request?.operation ?? operationOf(message))
     if (request === undefined) return this.#pass(member, message, isBinary)
     const { cacheMs } = this.limits
     const subscriber = this.#members.get(member)
@@ -187,10 +185,5 @@ export class Feed implements MemberHost {
       traffic: metrics.relayTraffic.to_upstream,
       onEnd: () => this.#ownSockets--,
     })
-  }
-
-  #count(operation: string): void {
-    const { relayOperations } = this.#deps.metrics
-    relayOperations.set(operation, (relayOperations.get(operation) ?? 0) + 1)
   }
 }

@@ -1,3 +1,4 @@
+import { membersOf, READS } from '../operations.ts'
 import type { FeedRequest } from './wire/index.ts'
 
 /**
@@ -11,24 +12,8 @@ import type { FeedRequest } from './wire/index.ts'
  */
 export type Service = 'ticks' | 'history' | 'kept' | 'brief' | 'single' | 'ping' | 'forget' | 'forget_all' | 'own'
 
-/**
- * The members that each operation is known to have, besides its own name, `req_id` and `passthrough` (docs/upstream.md,
- * Messages). A request with any other one never goes upstream on a shared socket: the member might change that socket for others.
- */
-const MEMBERS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  Object.entries({
-    ticks: ['subscribe'],
-    ticks_history: ['adjust_start_time', 'count', 'end', 'granularity', 'start', 'style', 'subscribe'],
-    active_symbols: ['contract_type'],
-    contracts_for: ['currency'],
-    contracts_list: ['detail'],
-    trading_times: [],
-    time: [],
-    ping: [],
-    forget: [],
-    forget_all: [],
-  }).map(([operation, members]) => [operation, new Set([operation, 'req_id', 'passthrough', ...members])]),
-)
+/** A request with any other member never goes upstream on a shared socket: the member might change that socket for others. */
+const MEMBERS = membersOf(READS)
 
 /** The operations that are shared. All others are served by an own socket, and so are unusual forms of these. */
 const SERVICES: ReadonlyMap<string, (request: FeedRequest) => Service> = new Map([

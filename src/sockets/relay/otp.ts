@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { OverBudget } from '../../upstream/budget/admission.ts'
 import { NotStarted } from '../../upstream/exchange.ts'
-import { USER_AGENT } from '../../upstream/headers.ts'
+import { ownRequestHeaders } from '../../upstream/headers.ts'
 import type { RestResponse } from '../../upstream/buffered-exchange.ts'
 import { valueAt } from '../../upstream/json-pointer.ts'
 import { codeOf, type NoResponse } from '../../upstream/no-response.ts'
@@ -59,24 +59,11 @@ export class OtpClient {
       readonly isCurrent: () => boolean
     },
   ): Promise<OtpOutcome> {
-    const { appIdHeader, appId, headersMs } = this.#upstream
-    const headers = ['user-agent', USER_AGENT, 'x-request-id', request.id, 'accept', 'application/json']
-    headers.push('authorization', `Bearer ${accessToken}`, appIdHeader, appId)
+    const { id, signal, ...caller } = request
     const path = TEMPLATE.replace(':account_id', accountId)
-    const timeoutMs = headersMs
-    const { subject, source, isCurrent } = request
-    const call = {
-      method: 'POST',
-      path,
-      template: TEMPLATE,
-      headers,
-      body: null,
-      timeoutMs,
-      subject,
-      source,
-      isCurrent,
-    } as const
-    const outcome = await this.#rest.exchange(call, request.signal)
+    const headers = ownRequestHeaders(id, accessToken, this.#upstream)
+    const call = { method: 'POST', path, template: TEMPLATE, headers, body: null, ...caller } as const
+    const outcome = await this.#rest.exchange(call, signal)
     switch (outcome.is) {
       case 'answered':
         return this.#judge(outcome.response)

@@ -1,5 +1,5 @@
-import { isUnambiguous } from '../json-text.ts'
-import { operationOf } from '../operations.ts'
+import { isUnambiguous, parsedObject } from '../json-text.ts'
+import { membersOf, operationOf, READS } from '../operations.ts'
 import { echoing, refusing } from '../upstream-error.ts'
 
 /** What a message is, as far as that is beyond doubt. */
@@ -14,42 +14,7 @@ export interface PausedMessage {
 const MAX_BYTES = 16_384
 const MAX_DEPTH = 16
 
-/** What a request may have besides the member that names its operation. */
-const OF_ALL = ['req_id', 'passthrough']
-const TERMS = (
-  'amount barrier barrier2 basis cancellation contract_type currency date_expiry duration duration_unit growth_rate ' +
-  'limit_order multiplier payout_per_point selected_tick underlying_symbol'
-).split(' ')
-const PERIOD = ['date_from', 'date_to', 'description', 'limit', 'offset']
-
-/** The operations that pass while orders are paused, with the other members that each may have (docs/upstream.md, Orders paused). */
-export const READS: Readonly<Record<string, readonly string[]>> = {
-  active_symbols: ['contract_type'],
-  auto_get: [],
-  auto_list: [],
-  auto_list_strategies: [],
-  auto_pause: [],
-  auto_stop: [],
-  balance: ['subscribe'],
-  contract_update_history: ['contract_id', 'limit'],
-  contracts_for: ['currency'],
-  contracts_list: ['detail'],
-  forget: [],
-  forget_all: [],
-  ping: [],
-  portfolio: ['contract_type'],
-  profit_table: ['contract_type', 'sort', ...PERIOD],
-  proposal: ['subscribe', ...TERMS],
-  proposal_open_contract: ['contract_id', 'subscribe'],
-  statement: ['action_type', ...PERIOD],
-  ticks: ['subscribe'],
-  ticks_history: ['adjust_start_time', 'count', 'end', 'granularity', 'start', 'style', 'subscribe'],
-  time: [],
-  trading_times: [],
-  transaction: ['subscribe'],
-}
-
-/** Those that close what was bought, and pass unless that is paused, too. */
+/** The operations that close what was bought, with their other members. They pass while orders are paused unless that is, too. */
 export const CLOSINGS: Readonly<Record<string, readonly string[]>> = { cancel: [], sell: ['price'] }
 
 const MEMBERS = membersOf(READS)
@@ -82,25 +47,12 @@ export function ordersPaused(message: Buffer, { text }: PausedMessage, why: stri
   return Buffer.from((text === undefined ? '{' : echoing(text)) + end)
 }
 
-function membersOf(operations: Readonly<Record<string, readonly string[]>>): ReadonlyMap<string, ReadonlySet<string>> {
-  return new Map(Object.entries(operations).map(([name, others]) => [name, new Set([name, ...others, ...OF_ALL])]))
-}
-
 /** Whether one of the names is an operation, and all are members of it. */
 function isListed(operations: typeof MEMBERS, names: readonly string[]): boolean {
   return names.some((name) => {
     const members = operations.get(name)
     return members !== undefined && names.every((each) => members.has(each))
   })
-}
-
-function parsedObject(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** How deep the brackets of a valid JSON text are nested. */

@@ -7,7 +7,6 @@ import { ID } from '../../http/known-paths.ts'
 import { requesterOf } from '../../http/requester.ts'
 import { refusalSource, sharerOf, type Session } from '../../sessions/index.ts'
 import { logFailure } from '../../telemetry/failure-log.ts'
-import { accountTag } from '../../telemetry/log-tag.ts'
 import type { RestClients } from '../../upstream/rest-clients.ts'
 import { after, CLOSE, closeOf } from '../close-codes.ts'
 import type { Handshake, Opened } from '../handshake.ts'
@@ -22,7 +21,7 @@ import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
 
 /** What relays work with. */
 interface RelayDependencies extends SocketDependencies {
-  readonly config: Pick<Config, 'relay' | 'feed' | 'upstream' | 'secrets'>
+  readonly config: Pick<Config, 'relay' | 'feed' | 'upstream'>
   readonly clients: RestClients
   readonly otp: OtpClient
   /** Absent without API_REQUESTS_PER_MINUTE. */
@@ -33,16 +32,17 @@ interface RelayDependencies extends SocketDependencies {
 
 /** `GET /ws/trading/:accountId` and, unless browsers share the market data, `GET /ws/public`. */
 export async function relayRoutes(fastify: FastifyInstance, deps: Omit<RelayDependencies, 'otp'>): Promise<void> {
-  const { relay, upstream, secrets, feed } = deps.config
+  const { relay, upstream, feed } = deps.config
   const relayDeps = { ...deps, otp: new OtpClient(deps.clients.oneTimeUrls, relay, upstream) }
   if (!feed.isShared) {
     socketRoute(fastify, '/ws/public', deps, {
-      purposeOf: () => ({ kind: 'public' }),
+      kind: 'public',
       open: (handshake) => openPublicRelay(handshake, relayDeps),
     })
   }
   socketRoute(fastify, '/ws/trading/:accountId', deps, {
-    purposeOf: (request) => ({ kind: 'trading', account: accountTag(secrets, accountIdOf(request)) }),
+    kind: 'trading',
+    check: accountIdOf,
     open: (handshake) => openTradingRelay(handshake, accountIdOf(handshake.request), relayDeps),
   })
 }
@@ -77,7 +77,7 @@ async function openTradingRelay(
   if (!(await isCallAllowed(handshake, session, deps))) return
   const url = await oneTimeUrl(handshake, accountId, session, deps)
   if (url === undefined) return
-  handshake.purpose = { ...handshake.purpose, kind: kindOf(url) }
+  handshake.kind = kindOf(url)
   const gate = deps.controls && orderGate(deps.controls, session)
   const opened = await openUpstream(handshake, url, deps, gate)
   if (opened === undefined || (await handshake.current(session)) !== undefined) return opened
@@ -158,7 +158,7 @@ async function openUpstream(
   }
   if (handshake.isOver) return
   const { why, cause, close } = outcome
-  const { kind } = handshake.purpose
+  const { kind } = handshake
   logFailure(handshake.request.log, 'upstream refused a socket', { why, kind }, cause)
   return handshake.end(close)
 }

@@ -27,7 +27,7 @@ export interface RelayLimits {
 /** What a relay works with. */
 export interface RelayOptions {
   readonly limits: RelayLimits
-  readonly metrics: Pick<Metrics, 'relayTraffic' | 'relayOperations'>
+  readonly metrics: Pick<Metrics, 'relayTraffic' | 'countRelayOperation'>
   /** Absent where orders cannot be paused. */
   readonly gate?: OrderGate | undefined
   /** Adds to a close when the page may come back. */
@@ -96,13 +96,10 @@ export class Relay implements Registered {
 
   #listenToBrowser(): void {
     const { gate, metrics } = this.#options
-    const { relayOperations, relayTraffic } = metrics
+    const { relayTraffic } = metrics
     this.#browser.listen({
       message: (message, isBinary) => {
-        if (!isBinary) {
-          const operation = operationOf(message)
-          relayOperations.set(operation, (relayOperations.get(operation) ?? 0) + 1)
-        }
+        if (!isBinary) metrics.countRelayOperation(operationOf(message))
         // Nothing is read, and nothing copied, while no orders are paused.
         if (this.#held !== undefined || gate?.isClosed === true) return this.#judge(message, isBinary)
         this.#pass(this.#browser, this.#upstream, message, isBinary, relayTraffic.to_upstream)

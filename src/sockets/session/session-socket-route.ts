@@ -15,7 +15,7 @@ interface SessionSocketDependencies extends SocketDependencies {
 /** `GET /ws/session`: pushes what `GET /auth/session` says (docs/reference.md, The session socket). */
 export async function sessionSocketRoute(fastify: FastifyInstance, deps: SessionSocketDependencies): Promise<void> {
   socketRoute(fastify, '/ws/session', deps, {
-    purposeOf: () => ({ kind: 'session' }),
+    kind: 'session',
     open: (handshake) => openSessionSocket(handshake, deps),
   })
 }

@@ -24,14 +24,10 @@ type OptionalFields<Schemas extends Readonly<Record<string, FieldSchema>>> = {
 export type AuditFields<Name extends AuditName> = Fields<(typeof AUDIT_EVENTS)[Name]['required']> &
   OptionalFields<(typeof AUDIT_EVENTS)[Name]['optional']>
 
-/** The kinds of lines that a stranger can cause at will. */
-type BoundedName =
-  | 'refused'
-  | 'relay_refused'
-  | 'login_failed'
-  | 'login_not_started'
-  | 'provider_logout_refused'
-  | 'ops_refused'
+/** The kinds of lines that a stranger can cause at will, so that one may stand for several events. */
+type BoundedName = {
+  [Name in AuditName]: 'count' extends keyof AuditFields<Name> ? Name : never
+}[AuditName]
 
 /** How a line differs from the usual ones of its kind. */
 interface Emphasis {

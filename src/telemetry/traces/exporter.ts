@@ -55,5 +55,5 @@ function reasonOf(error: (Error & { readonly code?: unknown }) | undefined): obj
 
 function report(log: FastifyBaseLogger, reason: object): void {
   const write = (batches: number): void => untraced(() => log.warn({ ...reason, batches }, LOST))
-  failures.add(log, { id: LOST, write }, { id: LOST, write })
+  failures.add(log, { id: LOST, write })
 }

@@ -1,5 +1,5 @@
 import { Changeable } from '../../../src/config/changing.ts'
-import type { LogNames } from '../../../src/sessions/repository.ts'
+import type { RepositoryOptions } from '../../../src/sessions/repository.ts'
 
 /** Settings of a server without a provider and an upstream. */
 export const ALONE = {
@@ -25,7 +25,7 @@ export function nodeCommand(options = ''): readonly [string, ...string[]] {
 }
 
 /** How sessions and subjects are named in the log of a repository that a test makes itself. */
-export const logNames = (tagSecret: string): LogNames => ({
+export const logNames = (tagSecret: string): RepositoryOptions => ({
   secrets: new Changeable([tagSecret]),
   logsPlainSubjects: false,
 })

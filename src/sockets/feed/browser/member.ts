@@ -121,11 +121,6 @@ export class Member implements Registered {
     this.press()
   }
 
-  /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
-  sendConflated(stream: string): void {
-    this.outbox.sendConflated(stream)
-  }
-
   /** Notes that a request waits for its answer, and how many bytes of memory that takes. */
   awaits(bytes: number): void {
     this.#awaited.add(bytes)

@@ -12,7 +12,7 @@ export function forgetStream({ browser, subscriptions }: Subscriber, id: unknown
   for (const subscription of subscriptions.values()) {
     const { isServed, stream } = subscription
     if (!isServed || stream.id === undefined || stream.id !== id) continue
-    browser.sendConflated(stream.identity)
+    browser.outbox.sendConflated(stream.identity)
     subscription.leave()
     return true
   }
@@ -82,7 +82,7 @@ function endWhenAnswered(
         // A request that waits for the same has its turn first.
         if (!isServed || !each.isAttached) return queueMicrotask(() => settled([stream.identity]))
         if (stream.id !== undefined) ids.push(stream.id)
-        browser.sendConflated(stream.identity)
+        browser.outbox.sendConflated(stream.identity)
         each.leave()
         settled([])
       })

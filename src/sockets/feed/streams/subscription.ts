@@ -7,14 +7,16 @@ const COMPLETE_MS = 1000
 export interface Browser {
   readonly address: string
   readonly isOver: boolean
-  /** What a slow browser gets late or not at all. */
-  readonly outbox: { deliver(frame: Buffer, stream: string): void }
+  readonly outbox: {
+    /** Sends a stream message, which a slow browser gets late or not at all. */
+    deliver(frame: Buffer, stream: string): void
+    /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
+    sendConflated(stream: string): void
+  }
   /** Counts a request that goes upstream for this browser. False when it exceeds the limit of this minute. */
   spend(): boolean
   /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too */
   answer(frame: Buffer, rest?: Buffer): void
-  /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
-  sendConflated(stream: string): void
   /** Notes that a request waits for its answer, and how many bytes of memory that takes. */
   awaits(bytes: number): void
   awaitsNoMore(bytes: number): void

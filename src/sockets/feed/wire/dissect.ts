@@ -1,4 +1,4 @@
-import { eachMember } from '../../json-text.ts'
+import { eachMember, parsedObject } from '../../json-text.ts'
 
 /** A message from upstream: what the feed must know about it, and the text that browsers get. */
 export interface UpstreamMessage {
@@ -23,7 +23,7 @@ const CLOSE_BRACE = 0x7d
  * @returns undefined when the message is no JSON object, or has nothing to pass on
  */
 export function dissect(message: Buffer): UpstreamMessage | undefined {
-  const parsed = parse(message)
+  const parsed = parsedObject(message.toString())
   if (parsed === undefined) return undefined
   const subscription: number[] = []
   const kept: number[] = []
@@ -44,21 +44,8 @@ export function dissect(message: Buffer): UpstreamMessage | undefined {
   }
 }
 
-function parse(message: Buffer): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(message.toString())
-    return isObject(value) && !Array.isArray(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
-}
-
 function memberOf(value: unknown, key: string): unknown {
-  return isObject(value) ? value[key] : undefined
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[key] : undefined
 }
 
 function integer(value: unknown): number | undefined {

@@ -1,7 +1,14 @@
 import { OPERATIONS } from '../../operations.ts'
 import { echoing } from '../../upstream-error.ts'
 import { standaloneBuffer } from './frame-of.ts'
-import { canonicalText, hasPlainNumbers, isUnambiguous, memberTexts, objectText } from '../../json-text.ts'
+import {
+  canonicalText,
+  hasPlainNumbers,
+  isUnambiguous,
+  memberTexts,
+  objectText,
+  parsedObject,
+} from '../../json-text.ts'
 
 /** Real requests have a few hundred bytes. Every message of a stream repeats its request, so long ones could cause a flood. */
 const MAX_REQUEST_BYTES = 4096
@@ -69,7 +76,7 @@ export class FeedRequest {
 export function parseRequest(message: Buffer): FeedRequest | undefined {
   if (message.length > MAX_REQUEST_BYTES) return undefined
   const text = message.toString()
-  const parsed = parseObject(text)
+  const parsed = parsedObject(text)
   if (parsed === undefined || !isUnambiguous(text, parsed)) return undefined
   const [operation, ...others] = Object.keys(parsed).filter((key) => OPERATIONS.has(key))
   if (operation === undefined || others.length > 0 || !isSharable(parsed)) return undefined
@@ -103,22 +110,12 @@ export class RequestReader {
  */
 export function prefixOf(message: Buffer): Buffer {
   const text = message.length > MAX_REQUEST_BYTES ? '' : message.toString()
-  return Buffer.from(parseObject(text) === undefined ? '{' : echoing(text))
+  return Buffer.from(parsedObject(text) === undefined ? '{' : echoing(text))
 }
 
 /** How many bytes of memory a request takes, and what belongs to it, besides its answer. */
 export function memoryOf({ prefix }: FeedRequest): number {
   return BYTES_PER_REQUEST + TEXTS_PER_REQUEST * prefix.length
-}
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  // Other JSON values need not be parsed.
-  if (!/^[ \t\r\n]*\{/.test(text)) return undefined
-  try {
-    return JSON.parse(text) as Record<string, unknown>
-  } catch {
-    return undefined
-  }
 }
 
 function listed(operation: string, value: unknown): unknown {

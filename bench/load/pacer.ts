@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { quantile } from '../rounds.ts'
-import { holds } from './waiting.ts'
+import { clock, holds } from './waiting.ts'
 
 /**
  * A process that sends requests at a constant rate without waiting for earlier responses, so that a stalled server gets as
@@ -20,13 +20,12 @@ export interface Pace {
   readonly connections: number
 }
 
-/** Times in ms from when a request could first be sent until the last byte of its response. */
+/** When a request could first be sent, and how long the last byte of its response took from then on, in ms. */
+export type Timed = readonly [sentAt: number, ms: number]
+
+/** The latencies of all requests. */
 export interface Latencies {
-  readonly p50: number
-  readonly p99: number
-  readonly max: number
-  /** The time of each response. */
-  readonly times: readonly number[]
+  readonly times: readonly Timed[]
   readonly responses: number
   /** The p99 of the delay, in ms, with which this process itself handled requests that were due. */
   readonly ownP99: number
@@ -87,7 +86,7 @@ process.once('message', (pace: Pace) => {
 
 async function run({ port, requests, perSecond, seconds, connections }: Pace): Promise<Latencies> {
   const total = Math.floor(perSecond * seconds)
-  const times: number[] = []
+  const times: Timed[] = []
   const lateness: number[] = []
   const idle: Connection[] = []
   const waiting: number[] = []
@@ -95,7 +94,7 @@ async function run({ port, requests, perSecond, seconds, connections }: Pace): P
   const send = (connection: Connection, dueAt: number): void =>
     connection.send(requests[next++ % requests.length] ?? '', dueAt)
   const onResponse = (connection: Connection): void => {
-    times.push(performance.now() - connection.dueAt)
+    times.push([connection.dueAt, clock() - connection.dueAt])
     const dueAt = waiting.shift()
     if (dueAt === undefined) idle.push(connection)
     else send(connection, dueAt)
@@ -103,10 +102,10 @@ async function run({ port, requests, perSecond, seconds, connections }: Pace): P
   for (let count = 0; count < connections; count++) idle.push(await Connection.open(port, onResponse))
   process.send?.('open')
   await once(process, 'message')
-  const startedAt = performance.now()
+  const startedAt = clock()
   let due = 0
   while (due < total) {
-    const now = performance.now()
+    const now = clock()
     for (; due < total && startedAt + (due / perSecond) * 1000 <= now; due++) {
       lateness.push(now - startedAt - (due / perSecond) * 1000)
       // The latency starts now, as the delay of this process itself is reported separately.
@@ -119,9 +118,6 @@ async function run({ port, requests, perSecond, seconds, connections }: Pace): P
   const isComplete = await holds(() => times.length === total, DRAIN_MS, TICK_MS)
   if (!isComplete) fail(`${times.length} of ${total} requests got a response`)
   return {
-    p50: quantile(times, 0.5),
-    p99: quantile(times, 0.99),
-    max: quantile(times, 1),
     times,
     responses: times.length,
     ownP99: quantile(lateness, 0.99),

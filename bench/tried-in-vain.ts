@@ -7,12 +7,6 @@ export const triedInVain: Table = {
   columns: ['what', 'against', 'without it', 'with it'],
   rows: [
     [
-      '`--no-memory-reducer`',
-      'stalls: rounds with a p99 of 40 to 60 ms at half load',
-      '4 of 9 rounds',
-      '4 of 9 rounds',
-    ],
-    [
       '`--no-concurrent-marking`, beside `--v8-pool-size=0`',
       'stalls: p99.9 of 34 rounds at half load',
       '62.5 ms',

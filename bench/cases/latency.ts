@@ -18,7 +18,7 @@ const WORST_LIMIT = 2
 /** If the bare proxy has a round with a higher p99, the machine was busy, and the worst round says nothing. */
 const CALM_MS = 15
 const WHY =
-  'While V8 marks the heap, a few times a minute, its thread takes half of the only processor for some tens of ms. The bare proxy has hardly any heap.'
+  'V8 marks the heap on the only processor for some tens of ms. That is rare under steady load. The bare proxy has hardly any heap.'
 
 type Results = ReadonlyMap<string, readonly Paced[]>
 

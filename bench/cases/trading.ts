@@ -13,9 +13,9 @@ const SOCKETS = 200
 /** Time to return what sockets hold in Redis after their end. */
 const SETTLE_MS = 200
 const LIMIT = 1.5
-/** Ten sockets of each session, and those of the round before, which may still be ending. */
 const WHY =
   'The bare relay sends a fixed token: it looks for no session, counts no places among all instances, and checks no Origin.'
+/** Ten sockets of each session, and those of the round before, which may still be ending. */
 const LIMITS = { MAX_RELAYS_PER_SESSION: '20' }
 const PATH = '/ws/trading/CR9000'
 

@@ -15,6 +15,7 @@ import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { makeSecrets, projectFile } from '../support/deployment/files.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
 
 const RUNBOOK = projectFile('docs/operating/runbook.md')
 const [, FUNCTIONS = ''] = /## The first minute\n[^]*?```bash\n([^]*?)```/.exec(RUNBOOK) ?? []
@@ -103,7 +104,8 @@ await test('What the runbook says to look at first shows why logins fail, and th
   t.match(refused.url.search, 'auth_error=try_later')
   t.match((await run('curl -s $ops/readyz')).stdout, 'Redis is full')
   t.match((await run('now session_store_refused')).stdout, /reason="oom"\} [1-9]/)
-  t.match((await run('logs | grep login_not_started')).stdout, /OOM/)
+  // A line may reach the file after its response has reached the browser.
+  await until(async () => /OOM/.test((await run('logs | grep login_not_started')).stdout), 'the log says OOM')
 })
 
 await test('The runbook shows until when a certificate is valid, and haproxy takes its lines that block', async (t) => {

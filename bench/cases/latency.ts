@@ -64,7 +64,7 @@ export async function latency(choice: Choice): Promise<Report> {
     notes: [
       `${ROUNDS} rounds of ${SECONDS} s after a warm-up. The rate is constant, whatever the server does. It is the rate at which this server, or a slower contender, keeps one processor half busy.`,
       'A latency starts when the request is sent, or when it is due if all connections are busy. Requests are due on a grid of 1 ms.',
-      'Only requests count that were not under way while the machine itself was slow, or in the 40 ms after that. A process that runs when nothing else does measures this by a fixed computation: the processors of a virtual machine may be slow for 40 to 140 ms, and only that shows it.',
+      'Only requests count that were not under way while the machine itself was slow, or in the 40 ms after that. A process measures this by a fixed computation: the processors of a virtual machine may be slow for 40 to 140 ms, and only that shows it.',
       `The worst round of this server has a goal if the bare proxy had no round with a p99 above ${CALM_MS} ms.`,
       ...missing,
     ],

@@ -1,4 +1,4 @@
-import { setPriority } from 'node:os'
+import { constants, setPriority } from 'node:os'
 import { spread } from '../rounds.ts'
 import { clock } from './waiting.ts'
 
@@ -11,7 +11,6 @@ import { clock } from './waiting.ts'
 /** From when to when the machine was slow, in ms of {@link clock}. */
 export type Spell = readonly [from: number, to: number]
 
-const NICEST = 19
 /** CPU time of one measurement, how long it may take at most, and the pause after it. */
 const WINDOW_CPU_MS = 1
 const WINDOW_MS = 8
@@ -27,7 +26,7 @@ let windows: { readonly from: number; readonly to: number; readonly speed: numbe
 let usual = 0
 
 process.on('message', () => process.send?.(spells()))
-setPriority(NICEST)
+setPriority(constants.priority.PRIORITY_LOW)
 measure()
 
 function measure(): void {
@@ -39,6 +38,7 @@ function measure(): void {
     for (let step = 0; step < STEPS; step++) value = (Math.imul(value, 1_664_525) + 1_013_904_223) | 0
     steps++
   } while (threadMs() - before < WINDOW_CPU_MS && clock() - from < WINDOW_MS)
+  // The value is used, so that V8 does not leave out its computation.
   windows.push({ from, to: clock(), speed: value === 0 ? 0 : steps / (threadMs() - before) })
   setTimeout(measure, PAUSE_MS)
 }

@@ -33,7 +33,10 @@ export function callerOnAccount(request: FastifyRequest) {
   return { ...callerOf(request), account: request.accountTag }
 }
 
-/** Notes for the log which trading account the path of a request names, if it can be one. @param secrets the first one keys the name */
+/**
+ * Notes for the log which trading account the path of a request names, if it can be one.
+ * @param secrets the first one keys the name
+ */
 export function noteAccount(request: FastifyRequest, parameter: string, secrets: Changing<readonly string[]>): void {
   const { [parameter]: id = '' } = request.params as Record<string, string>
   const [secret = ''] = secrets.current

@@ -64,15 +64,16 @@ export class LogoutSenders {
   }
 
   /**
-   * Checks the signature of a token. At most as many tokens of an address are checked at the same time as may still be false in this
-   * second; others wait, since they may be valid. One that waits in vain for a key of the provider counts as false.
-   * @param isSigned never rejects
+   * Checks the signature of a token. The tokens of an address are checked in order, and never more at the same time than may
+   * still be false in this second: those that wait may be valid. One that waits in vain for a key of the provider counts as
+   * false.
+   * @param checkSignature never rejects
    * @returns undefined when the address, or strangers together, have had too many checked in this second
    */
-  async check(address: string, isSigned: () => Promise<SignatureCheck>): Promise<SignatureCheck | undefined> {
+  async check(address: string, checkSignature: () => Promise<SignatureCheck>): Promise<SignatureCheck | undefined> {
     const source = network(address)
     if (!this.#waiting.acquire(source, MAX_WAITING)) return undefined
-    const begun = (this.#lines.get(source) ?? Promise.resolve()).then(() => this.#begin(address, isSigned))
+    const begun = (this.#lines.get(source) ?? Promise.resolve()).then(() => this.#begin(address, checkSignature))
     this.#lines.set(source, begun)
     const signature = await (await begun).check
     if (signature?.is === 'valid') this.#checks.allows(CHECKS, Infinity, -1)
@@ -95,11 +96,11 @@ export class LogoutSenders {
   }
 
   /** Never rejects. */
-  async #begin(address: string, isSigned: () => Promise<SignatureCheck>): Promise<Begun> {
+  async #begin(address: string, checkSignature: () => Promise<SignatureCheck>): Promise<Begun> {
     for (let checks = this.#decisive(address); checks; checks = this.#decisive(address)) await Promise.race(checks)
     if (this.isOver(address)) return {}
     if (!this.#checks.allows(CHECKS, this.#isKnown(address) ? Infinity : MAX_CHECKS)) return {}
-    return { check: this.#run(network(address), isSigned()) }
+    return { check: this.#run(network(address), checkSignature()) }
   }
 
   /** The running checks of an address, if it has sent too many false tokens should all of these be false. */

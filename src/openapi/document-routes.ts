@@ -7,8 +7,8 @@ import { openApiDocument, type OpenApiFacts } from './document.ts'
 const ASYNCAPI = new URL('asyncapi.json', import.meta.url)
 
 /**
- * `GET /openapi.json`, and `GET /asyncapi.json`: the three kinds of socket and their messages. Each document is made at the first
- * request, so that no start waits for it.
+ * `GET /openapi.json`, and `GET /asyncapi.json`: the three kinds of socket and their messages. Each document is made at the
+ * first request, so that no start waits for it.
  */
 export async function documentRoutes(
   fastify: FastifyInstance,

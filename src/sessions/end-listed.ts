@@ -32,8 +32,8 @@ export async function endListed(
 }
 
 /**
- * Ends the sessions of a name after the index has noted that they end. The note waits for a replica, as the ends of the sessions do:
- * there may be none of them, or none on this server of a Cluster.
+ * Ends the sessions of a name after the index has noted that they end. The note waits for a replica, as the ends of the
+ * sessions do: there may be none of them, or none on this server of a Cluster.
  * @returns how many were live
  * @throws StoreUnavailable when some may be left
  */

@@ -13,8 +13,9 @@ const TERMS = (
 const PERIOD = ['date_from', 'date_to', 'description', 'limit', 'offset']
 
 /**
- * The operations that change nothing, or stop an automation, with the other members that each is known to have (docs/upstream.md,
- * Messages). They pass while orders are paused, and some of them are shared: a request with any other member is not.
+ * The operations that change nothing, or stop an automation, with the other members that each is known to have
+ * (docs/upstream.md, Messages). They pass while orders are paused, and the feed shares some of them. A request with any other
+ * member neither passes nor is shared.
  */
 export const READS: Readonly<Record<string, readonly string[]>> = {
   active_symbols: ['contract_type'],

@@ -30,7 +30,7 @@ USER 1000:1000
 # container runs with a read-only root and without /tmp.
 ENV NODE_COMPILE_CACHE=/app/compiled
 # The options are those of CMD: the cache is not used with other ones.
-RUN node --v8-pool-size=0 --no-memory-reducer --min-semi-space-size=16 --max-semi-space-size=32 --disable-sigusr1 src/main.ts --warm-up
+RUN node --v8-pool-size=1 --no-memory-reducer --min-semi-space-size=16 --max-semi-space-size=32 --disable-sigusr1 src/main.ts --warm-up
 # The repository and the commit that the image was built from (docs/operating/release.md).
 ARG SOURCE=
 ARG REVISION=unknown
@@ -44,11 +44,11 @@ EXPOSE 3000 9464
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s --retries=3 \
   CMD ["node", "-e", "require('node:http').get({ host: process.env.OPS_HOST || process.env.HOST || '127.0.0.1', port: process.env.OPS_PORT || 9464, path: '/livez' }, ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 # Without npm, Node is PID 1 and handles SIGTERM. No --init is needed, since it has no children but its workers.
-# --v8-pool-size=0: V8 has as many threads of its own as there are other processors, at least one. By default it has four,
-# which together take four fifths of a single processor while they collect garbage.
+# --v8-pool-size=1: V8 has one thread of its own. By default it has four, which together take four fifths of a single processor
+# while they collect garbage. With 0 it would count the processors of the machine, and not always see the limit of a container.
 # --no-memory-reducer: V8 does not collect garbage because it is quiet, so the load that ends the quiet does not meet that.
 # --min- and --max-semi-space-size (MiB): the young generation starts as large as under load, and may double. If it started
 # smaller, a twelfth of a start would be garbage collection. If it could not grow, old objects would have to be collected more
 # often, which delays the slowest requests; if it grew further, it would take up to 50 MiB more, and nothing would be faster.
 # --disable-sigusr1: SIGUSR1 would open an inspector, which runs whatever code it is sent.
-CMD ["node", "--v8-pool-size=0", "--no-memory-reducer", "--min-semi-space-size=16", "--max-semi-space-size=32", "--disable-sigusr1", "src/main.ts"]
+CMD ["node", "--v8-pool-size=1", "--no-memory-reducer", "--min-semi-space-size=16", "--max-semi-space-size=32", "--disable-sigusr1", "src/main.ts"]

@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
-import { stdTimeFunctions, symbols } from 'pino'
+import { symbols } from 'pino'
+import { logTime } from '../telemetry/log-time.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Span, TraceIds } from '../telemetry/traces/span.ts'
 import { methodLabel } from './requester.ts'
@@ -46,7 +47,7 @@ function requestLine(
 ): string {
   const { id, method, ip, sessionTag, headers } = request
   const trace = span.ids === undefined ? traceIdOf(headers['traceparent']) : idsOf(span.ids)
-  const start = `{"level":30${stdTimeFunctions.isoTime()}${log[symbols.chindingsSym]}`
+  const start = `{"level":30${logTime()}${log[symbols.chindingsSym]}`
   const outcome = `"reqId":"${id}","method":"${method}","route":"${route}","status":${status}`
   const ms = Math.round(reply.elapsedTime * 10) / 10
   // A client that disconnected before its request was handled has no address.

@@ -1,4 +1,5 @@
-import { pino, stdTimeFunctions, type Logger, type LoggerOptions } from 'pino'
+import { pino, type Logger, type LoggerOptions } from 'pino'
+import { logTime } from './log-time.ts'
 import { LogWriter } from './log-writer.ts'
 import { activeSpan } from './traces/span.ts'
 
@@ -46,7 +47,7 @@ export function loggerOptions(level: string, isTraced = false): LoggerOptions {
     level,
     base: null,
     ...(isTraced && { mixin: () => activeSpan().ids ?? {} }),
-    timestamp: stdTimeFunctions.isoTime,
+    timestamp: logTime,
     serializers: {
       /** A fault of this server, with its stack. */
       err: (error: unknown) => loggedError(error, true),

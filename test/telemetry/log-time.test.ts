@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { logTime } from '../../src/telemetry/log-time.ts'
 
 const START = Date.parse('2026-02-28T23:59:58.995Z')

@@ -9,6 +9,8 @@ import { RETRY_MS, type TokenLookup, type TokenRenewal } from './token-renewal.t
 
 /** How long a caller waits for a renewal, by the state of its old token. The renewal continues after that. */
 const PATIENCE_MS = { valid: 2000, expired: 5000 }
+/** A token that is valid for this long outlives the patience of a caller who would wait for another one. */
+const AHEAD_MS = 3000
 
 /** A renewal that runs in this process. */
 interface Running {
@@ -40,6 +42,15 @@ export class AccessTokens {
    */
   isGood({ record }: Session): boolean {
     return record.refreshToken === undefined || Date.now() < renewAt(record)
+  }
+
+  /** Starts to renew a token that is due, unless it ends too soon. @returns whether the old one can be used meanwhile */
+  renewAhead(session: Session): boolean {
+    if (session.record.tokenExpiresAt - Date.now() < AHEAD_MS) return false
+    this.renewed(session).catch((error: unknown) => {
+      if (!(error instanceof StoreUnavailable)) throw error
+    })
+    return true
   }
 
   /** Renews a session's token. While the old token is valid, it is used if the renewal fails. @throws StoreUnavailable */

@@ -93,10 +93,14 @@ export class Sessions {
   /**
    * Authorizes a request by its cookie and renews the session's token if necessary. Counts as use of the session.
    * Synchronous in the steady state: the session is cached and its token does not need a renewal.
+   * @param isRepeatable whether the request is repeated if upstream refuses its token. It need not wait for a renewal then,
+   * as long as the token is valid
    */
-  authorize(cookieHeader: string | undefined): Authorization | Promise<Authorization> {
+  authorize(cookieHeader: string | undefined, isRepeatable = false): Authorization | Promise<Authorization> {
     const found = this.#reader.use(cookieHeader)
-    return found instanceof Promise ? found.then((later) => this.#authorize(later)) : this.#authorize(found)
+    return found instanceof Promise
+      ? found.then((later) => this.#authorize(later, isRepeatable))
+      : this.#authorize(found, isRepeatable)
   }
 
   /**
@@ -199,7 +203,7 @@ export class Sessions {
     return registerSessionWriter(fastify, this.cookie, this.#repository)
   }
 
-  #authorize(found: SessionLookup): Authorization | Promise<Authorization> {
+  #authorize(found: SessionLookup, isRepeatable = false): Authorization | Promise<Authorization> {
     switch (found.is) {
       case 'none':
         return { is: 'anonymous' }
@@ -207,7 +211,9 @@ export class Sessions {
         return found
       case 'live': {
         const { session } = found
-        if (this.#tokens.isGood(session)) return { is: 'authorized', session }
+        if (this.#tokens.isGood(session) || (isRepeatable && this.#tokens.renewAhead(session))) {
+          return { is: 'authorized', session }
+        }
         return toAuthorization(session, this.#tokens.renewed(session))
       }
     }

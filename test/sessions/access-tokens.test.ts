@@ -78,6 +78,21 @@ await test('a token that is still valid is used while its renewal takes longer t
   t.equal(endpoint.forms.length, 1)
 })
 
+await test('a token is renewed ahead of its end only while it outlives the wait for another one', async (t) => {
+  const { here, session, store, endpoint } = await tokenWorld(t)
+  for (const endsInMs of [-1, 0, 2900]) t.notOk(here.renewAhead(await session(endsInMs)))
+  t.equal(endpoint.forms.length, 0)
+  const old = await session(4000)
+  t.ok(here.renewAhead(old))
+  t.ok(here.renewAhead(old))
+  await until(() => endpoint.forms.length === 1)
+  const renewed = await here.renewed(old)
+  t.equal(renewed.is === 'good' && renewed.session.record.accessToken, 'the-access-token')
+  store.isLost = true
+  t.ok(here.renewAhead(await session(4000)), 'without the store, too')
+  t.equal(endpoint.forms.length, 1)
+})
+
 await test('an outage of the provider is hidden while the token is valid, and does not end the session afterwards', async (t) => {
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   endpoint.behaviour = json('', 503)

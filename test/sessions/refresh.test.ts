@@ -88,6 +88,28 @@ await test('twenty calls on two instances cause one refresh', async (t) => {
   t.equal(gate.refreshes.length, 1)
 })
 
+await test('a GET does not wait for the renewal of a token that is valid for a while; a POST gets the new one', async (t) => {
+  const { gate, call, upstream } = await refreshWorld(t, 600)
+  const wait = barrier()
+  gate.before = wait.hook
+  const { now } = Date
+  t.teardown(() => (Date.now = now))
+  Date.now = () => now() + 580_000
+  t.equal((await call()).status, 200)
+  await wait.reached
+  t.equal((await call()).status, 200)
+  const ordering = call({ method: 'POST' })
+  t.equal((await call()).status, 200)
+  t.equal(upstream.requests.length, 3, 'the POST waits')
+  wait.open()
+  t.ok((await ordering).status < 500)
+  t.equal(gate.refreshes.length, 1)
+  t.equal((await call()).status, 200)
+  const [old, , , ...renewed] = upstream.requests.map(({ headers }) => headers['authorization'])
+  t.equal(renewed.length, 2)
+  t.ok(renewed.every((bearer) => bearer !== old))
+})
+
 await test('a GET whose token upstream refuses early is repeated with a renewed one', async (t) => {
   const { gate, call, upstream } = await refreshWorld(t, HOUR, { accessTokenSeconds: 2 })
   const { provider } = gate

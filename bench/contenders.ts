@@ -75,13 +75,13 @@ export async function startThisServer(
   settings: Record<string, string>,
   { flags = [], root = ROOT, on = 'measured' }: StartOptions = {},
 ): Promise<Program> {
-  const opsPort = await freePort()
+  const { OPS_PORT = String(await freePort()) } = settings
   warmUp(root)
   const program = new Program(THIS_SERVER, process.execPath, [...flags, ...programOf(root)], {
-    env: { ...settings, ...CACHE, OPS_PORT: String(opsPort) },
+    env: { ...settings, ...CACHE, OPS_PORT },
     on,
   })
-  await listening(program, opsPort)
+  await listening(program, Number(OPS_PORT))
   await listening(program, Number(settings['PORT']))
   return program
 }
@@ -109,7 +109,8 @@ export const thisServer = (name = THIS_SERVER, { settings, publicPort, ...option
   }
 }
 
-const bare = (name: string, logLevel: string): Entry => ({
+/** The bare proxy. @param logLevel `silent` leaves out its log */
+export const bareProxy = (name: string, logLevel = 'info', on: Processors = 'measured'): Entry => ({
   name,
   async start(world, port) {
     const file = fileURLToPath(new URL('bare/rest-proxy.ts', import.meta.url))
@@ -119,7 +120,7 @@ const bare = (name: string, logLevel: string): Entry => ({
       API_URL: world.upstream.url,
       LOG_LEVEL: logLevel,
     }
-    const program = new Program(name, process.execPath, [file], { env, on: 'measured' })
+    const program = new Program(name, process.execPath, [file], { env, on })
     await listening(program, port)
     return { program }
   },
@@ -151,8 +152,8 @@ const nginxProxy: Entry = {
 
 /** The contenders of the REST load besides this server. */
 export const entries: readonly Entry[] = [
-  bare(BARE, 'info'),
-  bare(`${BARE}, no log`, 'silent'),
+  bareProxy(BARE),
+  bareProxy(`${BARE}, no log`, 'silent'),
   nginxProxy,
   npmStack('Fastify + @fastify/http-proxy', 'fastify-http-proxy.js', SESSIONS),
   npmStack('Express stack', 'express-stack.js', SESSIONS),

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { budget } from './cases/budget.ts'
+import { busy } from './cases/busy.ts'
 import { connections } from './cases/connections.ts'
 import { feed } from './cases/feed.ts'
 import { keyed } from './cases/keyed.ts'
@@ -37,6 +38,7 @@ type Case = (choice: Choice) => Promise<Report>
 const all: Readonly<Record<string, Case>> = {
   rest,
   latency,
+  busy,
   sizes,
   keyed,
   budget,

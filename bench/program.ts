@@ -20,8 +20,11 @@ const closers: (() => Promise<unknown>)[] = []
  * With two or more processors, the measured contender has the first one to itself, and load, upstream and Redis share the
  * others. Without this, they would compete for all processors, and a profile would show waiting as work.
  */
-const CORES = { measured: '0', others: `1-${availableParallelism() - 1}`, any: undefined }
-const mayPin = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
+const LAST = availableParallelism() - 1
+const CORES = { measured: '0', others: `1-${LAST}`, any: `0-${LAST}` }
+const mayPin = LAST > 0 && spawnSync('taskset', ['--version']).status === 0
+// The provider runs in this process, and some load.
+if (mayPin) spawnSync('taskset', ['--all-tasks', '--cpu-list', '--pid', CORES.others, String(process.pid)])
 
 /** The processors that a program is bound to. */
 export type Processors = keyof typeof CORES
@@ -126,8 +129,7 @@ export async function killAll(): Promise<void> {
 
 /** The words before a command that bind it to processors; empty if it is not bound. */
 export function pinning(on: Processors): string[] {
-  const cores = CORES[on]
-  return mayPin && cores !== undefined ? ['taskset', '--cpu-list', cores] : []
+  return mayPin ? ['taskset', '--cpu-list', CORES[on]] : []
 }
 
 /** The fields of /proc/<pid>/stat after the command name, which may contain spaces; the first one is the state (proc(5)). */

@@ -51,7 +51,7 @@ export async function thisServer(
   root?: string,
 ): Promise<RelayContender> {
   const port = await freePort()
-  const world = await startWorld([`${publicOrigin(port)}/auth/callback`], wsUrl)
+  const world = await startWorld([`${publicOrigin(port)}/auth/callback`], { wsUrl })
   const program = await startThisServer({ ...settingsOf(world, port), ...settings }, { root })
   return { name, program, port, path: '/ws/public', origin: publicOrigin(port) }
 }

@@ -4,7 +4,7 @@ import { BARE, entries, THIS_SERVER, thisServer } from './contenders.ts'
 import { BROWSER_HEADERS } from './load/request-texts.ts'
 import type { Program } from './program.ts'
 import { ACCOUNTS_PATH } from './upstream-routes.ts'
-import { startWorld, type World } from './world.ts'
+import { startWorld, type World, type WorldOptions } from './world.ts'
 import { wrk } from './wrk.ts'
 
 export const CONNECTIONS = 32
@@ -68,18 +68,18 @@ export async function startSelected(
   return started
 }
 
-/** Starts a world and variants of this server in it. @param wsUrl upstream's @throws Error if one of them cannot be started */
-export async function startServers(wanted: readonly Entry[], wsUrl?: string): Promise<Started> {
-  const started = await start(wanted, wsUrl)
+/** Starts a world and contenders in it. @throws Error if one of them cannot be started */
+export async function startServers(wanted: readonly Entry[], options: WorldOptions = {}): Promise<Started> {
+  const started = await start(wanted, options)
   if (started.missing.length > 0) throw new Error(started.missing.join(', '))
   return started
 }
 
-async function start(wanted: readonly Entry[], wsUrl?: string): Promise<Started> {
+async function start(wanted: readonly Entry[], options?: WorldOptions): Promise<Started> {
   const ports = await Promise.all(wanted.map(() => freePort()))
   const portOf = (index: number): number => ports[index] ?? 0
   const redirectUris = wanted.flatMap(({ redirectUri }, index) => redirectUri?.(portOf(index)) ?? [])
-  const world = await startWorld(redirectUris, wsUrl)
+  const world = await startWorld(redirectUris, options)
   const contenders: Running[] = []
   const missing: string[] = []
   for (const [index, entry] of wanted.entries()) {

@@ -40,9 +40,21 @@ const SYNC_POLL_MS = 50
 /** Nothing listens there. */
 const NO_SOCKETS = 'ws://127.0.0.1:9'
 
-/** Starts the services. @param redirectUris those of all contenders that log users in @param wsUrl where one-time URLs lead */
-export async function startWorld(redirectUris: readonly string[], wsUrl = NO_SOCKETS): Promise<World> {
-  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [...redirectUris] })
+/** How a world differs from the usual one. */
+export interface WorldOptions {
+  /** Where one-time URLs lead; nowhere by default. */
+  readonly wsUrl?: string
+  /** How long access tokens live. With this, logins also yield refresh tokens. */
+  readonly accessTokenSeconds?: number
+}
+
+/** Starts the services. @param redirectUris those of all contenders that log users in */
+export async function startWorld(
+  redirectUris: readonly string[],
+  { wsUrl = NO_SOCKETS, accessTokenSeconds }: WorldOptions = {},
+): Promise<World> {
+  const tokens = accessTokenSeconds === undefined ? {} : { accessTokenSeconds, refreshTokens: true }
+  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [...redirectUris], ...tokens })
   atEnd(() => provider.close())
   return { provider, upstream: await startUpstream(wsUrl), redis: await startRedis(), wsUrl }
 }

@@ -1,9 +1,11 @@
 import { BARE, THIS_SERVER } from '../contenders.ts'
 import { atMost, shown, shownMedian, tableOf, type Report } from '../report.ts'
-import { CONNECTIONS, measure, startSelected, type Choice } from '../rest-load.ts'
+import { CONNECTIONS, measure, startSelected, type Choice, type Running } from '../rest-load.ts'
 import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
 
 const ROUNDS = 12
+/** More rounds of this server and the bare proxy alone, whose ratio has a goal: two rounds may differ by a third. */
+const PAIRS = 24
 const SHORT_ROUNDS = 9
 const SECONDS = 1
 /** Long enough for V8 to compile hot code. */
@@ -20,7 +22,12 @@ export async function rest(choice: Choice): Promise<Report> {
   const { world, contenders, missing } = await startSelected(choice)
   for (const contender of contenders) await measure(world, contender, WARM_UP_SECONDS)
   const count = choice.short === true ? SHORT_ROUNDS : ROUNDS
-  const results = await rounds(contenders, count, (contender) => measure(world, contender, SECONDS))
+  const load = (contender: Running) => measure(world, contender, SECONDS)
+  const results = await rounds(contenders, count, load)
+  if (choice.short !== true) {
+    const pair = contenders.filter(({ name }) => name === THIS_SERVER || name === BARE)
+    for (const [name, more] of await rounds(pair, PAIRS, load)) results.get(name)?.push(...more)
+  }
   const of = figuresOf(results)
   const cpu = (name: string): number[] => of(name, 'cpuMicrosPerRequest')
   const names = [...results.keys()]
@@ -49,7 +56,7 @@ export async function rest(choice: Choice): Promise<Report> {
       ...(results.has(BARE) ? [atMost(LIMIT, `CPU time per request ≤ ${LIMIT} × ${BARE}`, toBare, { why: WHY })] : []),
     ],
     notes: [
-      `${count} rounds of ${SECONDS} s each after a warm-up of ${WARM_UP_SECONDS} s; wrk with ${CONNECTIONS} connections. Each round starts with another contender.`,
+      `${count} rounds of ${SECONDS} s each after a warm-up of ${WARM_UP_SECONDS} s; wrk with ${CONNECTIONS} connections. Each round starts with another contender. Then ${PAIRS} rounds of this server and the ${BARE} alone.`,
       'Each contender has the first processor to itself; load generator, upstream and Redis share the other. So requests/s are those of one processor, except where upstream and wrk are the bottleneck (nginx).',
       ...missing,
     ],

@@ -27,7 +27,7 @@ export async function trading({ before }: Choice): Promise<Report> {
     thisServer(THIS_SERVER, { settings: LIMITS }),
     ...(before === undefined ? [] : [thisServer('before', { settings: LIMITS, root: before })]),
   ]
-  const { world, contenders } = await startServers(servers, wsUrl)
+  const { world, contenders } = await startServers(servers, { wsUrl })
   const { redis, upstream } = world
   const own = contenders.map(({ name, program, url, cookies }) => {
     const port = Number(new URL(url).port)

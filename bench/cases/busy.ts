@@ -1,0 +1,60 @@
+import { startBusyStage, LOAD_NOTE } from '../busy-stage.ts'
+import { BARE, THIS_SERVER } from '../contenders.ts'
+import { latencyGoals, pooledOf } from '../latency-goals.ts'
+import { halfLoad, pace, type Paced } from '../paced.ts'
+import { endAll, type Processors } from '../program.ts'
+import { shown, tableOf, type Report } from '../report.ts'
+import { figuresOf, rounds, spread } from '../rounds.ts'
+
+const ROUNDS = 15
+const SECONDS = 2
+const PLACES: readonly (readonly [name: string, on: Processors])[] = [
+  ['one processor', 'measured'],
+  ['two processors', 'any'],
+]
+
+/** Measures response times at half load while sockets, logins, renewals and scrapes go on. */
+export async function busy(): Promise<Report> {
+  const results = new Map<string, Paced[]>()
+  const rates: string[] = []
+  for (const [place, on] of PLACES) {
+    const { world, own, bare, during } = await startBusyStage(on)
+    const perSecond = Math.round(await halfLoad(world, own))
+    rates.push(`${perSecond.toLocaleString('en')} on ${place}`)
+    await halfLoad(world, bare)
+    const load = { perSecond, seconds: SECONDS }
+    const all = await rounds([own, bare], ROUNDS, (contender) =>
+      contender === own ? during(SECONDS, () => pace(own, load)) : pace(bare, load),
+    )
+    for (const [name, each] of all) results.set(nameOf(name, place), each)
+    await endAll()
+  }
+  const of = figuresOf(results)
+  const pooled = pooledOf(results)
+  return {
+    name: 'busy',
+    title: 'Latency at half load while everything else goes on',
+    tables: [
+      tableOf('Latency, ms', [...results.keys()], {
+        p50: (name) => shown(spread(of(name, 'p50'))),
+        p99: (name) => shown(spread(of(name, 'p99'))),
+        'p99 of all requests': (name) => pooled(name, 0.99).toFixed(1),
+        'p99.9 of all requests': (name) => pooled(name, 0.999).toFixed(1),
+        max: (name) => Math.max(...of(name, 'max')).toFixed(1),
+      }),
+    ],
+    goals: PLACES.flatMap(([place]) =>
+      latencyGoals(results, nameOf(THIS_SERVER, place), nameOf(BARE, place), 'while everything else goes on'),
+    ),
+    notes: [
+      `${ROUNDS} rounds of ${SECONDS} s. Requests per second: ${rates.join(', ')}, which keep this server half busy by themselves. ${LOAD_NOTE} The bare proxy has nothing else to do.`,
+      'On two processors, the load, upstream and Redis run on the second one, too.',
+      'Requests are sent and counted as in "Latency at half load".',
+    ],
+    raw: results,
+  }
+}
+
+function nameOf(contender: string, place: string): string {
+  return `${contender}, ${place}`
+}

@@ -7,9 +7,10 @@ import {
   type RedisNode,
 } from '../config/redis-address.ts'
 import { ClusterLink } from './cluster-link.ts'
+import type { StoreLog } from './link-health.ts'
 import { LiveCredentials } from './live-credentials.ts'
 import { MasterLink, type FindMaster } from './master-link.ts'
-import { liveNodeOptions, nodeOptions, withConnection, type RedisLink } from './redis-link.ts'
+import { liveNodeOptions, nodeOptions, replyCode, withConnection, type RedisLink } from './redis-link.ts'
 
 /** The timeout of one Sentinel, connecting included. */
 const SENTINEL_TIMEOUT_MS = 1000
@@ -18,9 +19,12 @@ const SENTINEL_TIMEOUT_MS = 1000
  * The link to the servers that a URL names. Only its credentials may change.
  * @throws TypeError for an invalid URL, which the check of the settings rules out
  */
-export function linkTo(url: Changing<string>): RedisLink {
+export function linkTo(url: Changing<string>, log: Pick<StoreLog, 'warn'>): RedisLink {
   const address = parseRedisUrl(url.current)
-  const credentials = new LiveCredentials(url)
+  const credentials = new LiveCredentials(url, (error) => {
+    const code = replyCode(error)
+    if (code !== undefined) log.warn({ code }, 'Redis refuses the new credentials on an open connection')
+  })
   switch (address?.is) {
     case undefined:
       throw new TypeError('not the address of a Redis')

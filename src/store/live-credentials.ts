@@ -15,9 +15,12 @@ export class LiveCredentials {
   readonly type = 'async-credentials-provider'
   readonly #access: () => RedisAccess
   readonly #url: Changing<string>
+  readonly #onRefused: (error: unknown) => void
 
-  constructor(url: Changing<string>) {
+  /** @param onRefused called with the error of each open connection that does not take new ones */
+  constructor(url: Changing<string>, onRefused: (error: unknown) => void) {
     this.#url = url
+    this.#onRefused = onRefused
     this.#access = derived(url, redisAccess)
   }
 
@@ -41,7 +44,7 @@ export class LiveCredentials {
     const { username, password } = this.access
     if (password === undefined) return
     const words = username === undefined ? ['AUTH', password] : ['AUTH', username, password]
-    connection.sendCommand(words).catch(() => undefined)
+    connection.sendCommand(words).catch(this.#onRefused)
   }
 
   /** Calls the listener after each change. @returns ends the calls */

@@ -91,7 +91,7 @@ export class RedisStore implements Store {
    * @throws TypeError for an invalid URL, which the check of the settings rules out
    */
   static connect(url: Changing<string>, log: StoreLog): RedisStore {
-    return new RedisStore(linkTo(url), log)
+    return new RedisStore(linkTo(url, log), log)
   }
 
   /** Resolves when the store is connected for the first time, or after `waitMs`. */

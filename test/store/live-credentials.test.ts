@@ -21,7 +21,8 @@ async function worldWithUsers(t: Test) {
   await setUser('new', '>new:password', ...RIGHTS)
   const as = (credentials: string): string => redis.url.replace('//', `//${credentials}@`)
   const url = new Changeable(as('old:old-password'))
-  const store = RedisStore.connect(url, quiet)
+  const warnings: object[] = []
+  const store = RedisStore.connect(url, { ...quiet, warn: (details) => void warnings.push(details) })
   t.teardown(() => store.close())
   await store.connected(5000)
   /** The users of all connections but the administrator's. */
@@ -30,7 +31,7 @@ async function worldWithUsers(t: Test) {
     const names = [...list.matchAll(/ user=(\w+)/g)].map(([, name = '']) => name)
     return names.filter((name) => name !== 'default').toSorted()
   }
-  return { redis, admin, setUser, as, url, store, users }
+  return { redis, admin, setUser, as, url, store, users, warnings }
 }
 
 await test('RedisStore goes on over the same connections when its user changes, and outlives the old user', async (t) => {
@@ -71,6 +72,16 @@ await test('RedisStore goes on over the same connections when its user changes, 
   t.equal(failed, 0, 'no command has failed')
   t.notOk(news.includes(undefined), 'the link was never unhealthy')
   document?.close()
+})
+
+await test('RedisStore reports each open connection that refuses new credentials, and goes on with the old ones', async (t) => {
+  const { as, url, store, users, warnings } = await worldWithUsers(t)
+  await until(async () => (await users()).length > 0, 'the link is connected')
+  url.change(as('new:another'))
+  await until(() => warnings.length > 0, 'the refusal is reported')
+  t.same(warnings[0], { code: 'WRONGPASS' })
+  t.equal(await store.create('key', 'value', Date.now() + 60_000), true)
+  t.same(new Set(await users()), new Set(['old']))
 })
 
 await test('RedisStore reconnects with the new password after CLIENT KILL, when Redis has forgotten the old one', async (t) => {

@@ -1,9 +1,10 @@
-import { until } from '../support/time/until.ts'
+import { setTimeout } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { gatedWorld, type GatedProvider } from '../support/login/gated-provider.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { CLIENT_ID, logIn, SECRETS } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** A token lifetime that is over at once. */
@@ -74,4 +75,42 @@ await test('when the process that holds the refresh lock is killed, another one 
   await until(isRefreshed, 'the lock of the killed process expires', 30_000)
   t.equal((await call(others[1])).status, 200)
   t.equal(gate.refreshes.length, 2, 'the request of the killed process, and one more')
+})
+
+await test('under load, tokens are renewed once each, and every call is sent once', async (t) => {
+  const TOKEN_SECONDS = 40
+  const USERS = 12
+  const FOR_MS = 2.5 * TOKEN_SECONDS * 1000
+  const PROVIDER_MS = 700
+  const { gate, port, publicUrl, upstream, ...world } = await gatedWorld(t, { accessTokenSeconds: TOKEN_SECONDS })
+  const settings = { ...world.settings, CLIENT_ID, SESSION_SECRETS: SECRETS, AUTH_STARTS_PER_MINUTE: '0' }
+  const processes = [await serverProcess(t, { ...settings, PORT: String(port) }), await serverProcess(t, settings)]
+  t.same(await Promise.all(processes.map((each) => ready(each))), [true, true])
+  const browsers = Array.from({ length: USERS }, () => new JarBrowser())
+  for (const browser of browsers) await logIn(browser, publicUrl)
+  gate.before = () => setTimeout(PROVIDER_MS, true)
+  const endAt = Date.now() + FOR_MS
+  const statuses = new Map<string, number>()
+  let slowest = 0
+  /** One call after the other. */
+  const use = async (browser: JarBrowser, method: string, ports: readonly number[], pauseMs: number): Promise<void> => {
+    for (let count = 0; Date.now() < endAt; count++) {
+      const tab = browser.clone()
+      tab.page = new URL(`http://localhost:${ports[count % ports.length]}`)
+      const startedAt = performance.now()
+      const { status } = await tab.fetch(ACCOUNTS, { method, headers: { 'x-csrf': '1' } })
+      if (method === 'GET') slowest = Math.max(slowest, performance.now() - startedAt)
+      const result = `${method} ${status}`
+      statuses.set(result, (statuses.get(result) ?? 0) + 1)
+      await setTimeout(pauseMs)
+    }
+  }
+  const ports = processes.map((each) => each.port)
+  await Promise.all(browsers.flatMap((browser) => [use(browser, 'GET', ports, 100), use(browser, 'POST', [port], 500)]))
+  t.comment([...statuses].map(([result, count]) => `${result}: ${count}`).join(', '))
+  t.comment(`slowest GET ${slowest.toFixed(0)} ms`)
+  t.same([...statuses.keys()].toSorted(), ['GET 200', 'POST 400'], 'no call is refused; the POST has no body')
+  t.equal(gate.refreshes.length, 2 * USERS, 'each user has had three tokens')
+  const calls = [...statuses.values()].reduce((sum, count) => sum + count, 0)
+  t.equal(upstream.requests.length, calls, 'no call is repeated, so upstream has seen no token that was over')
 })

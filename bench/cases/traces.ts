@@ -14,6 +14,8 @@ const OFF = 'without traces'
 const BEFORE = 'before'
 /** The most that a GET may cost with traces, as a multiple of one without. */
 const LIMITS = { 'all requests': 1.35, '1 % of the requests': 1.05 }
+const WHY =
+  'A request that is sampled is written down twice, as a span of this server and one of the call, and that is sent from here. One that is not still has an id, a context that follows its promises, and a header for upstream: 3 to 5 µs.'
 
 /** Measures a GET with and without traces. The collector is a process of its own, and not on the measured processor. */
 export async function traces({ before }: Choice): Promise<Report> {
@@ -46,7 +48,9 @@ export async function traces({ before }: Choice): Promise<Report> {
       }),
     ],
     goals: Object.entries(LIMITS).map(([name, most]): Goal =>
-      atMost(most, `a GET with traces of ${name} costs at most ${most} × one without`, ratio(cpu(name), cpu(OFF))),
+      atMost(most, `a GET with traces of ${name} costs at most ${most} × one without`, ratio(cpu(name), cpu(OFF)), {
+        why: WHY,
+      }),
     ),
     notes: [
       `${ROUNDS} rounds of ${SECONDS} s each after a warm-up of ${WARM_UP_SECONDS} s; wrk with ${CONNECTIONS} connections. Each round starts with another kind.`,

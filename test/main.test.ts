@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { ready, serverProcess } from './support/server/server-process.ts'
 import { freePort } from '../sandbox/listening.ts'
+import { startRedis } from '../sandbox/redis-process.ts'
 import { testWorld } from './support/server/world.ts'
 import { ALONE } from './support/server/settings.ts'
 import { until } from './support/time/until.ts'
@@ -152,11 +153,12 @@ await test('Without provider and upstream, /auth/callback redirects with provide
   t.match(await health.json(), { code: 'upstream_unreachable' })
 })
 
-await test('While the store is unreachable, GET /livez is 200 and GET /readyz is 503 with the reasons', async (t) => {
+await test('Until a server has reached its store for the first time, GET /livez is 200 and GET /readyz is 503, whatever READY_GRACE_SECONDS is', async (t) => {
+  const storePort = await freePort()
   const server = await serverProcess(t, {
     ...ALONE,
-    REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
-    READY_GRACE_SECONDS: '0',
+    REDIS_URL: `redis://127.0.0.1:${storePort}`,
+    READY_GRACE_SECONDS: '3600',
   })
   let live: Response | undefined
   await until(async () => {
@@ -164,14 +166,22 @@ await test('While the store is unreachable, GET /livez is 200 and GET /readyz is
     return live !== undefined
   })
   t.equal(live?.status, 200)
-  const reasons = async (): Promise<string[]> => {
+  const readiness = async (): Promise<{ status: number; reasons: string[] }> => {
     const response = await fetch(`http://127.0.0.1:${server.opsPort}/readyz`)
-    t.equal(response.status, 503)
-    return ((await response.json()) as { reasons: string[] }).reasons
+    return { status: response.status, reasons: ((await response.json()) as { reasons: string[] }).reasons }
   }
-  t.same(await reasons(), ['starting', 'session store unavailable'])
-  await until(async () => !(await reasons()).includes('starting'))
-  t.same(await reasons(), ['session store unavailable'])
+  t.same(await readiness(), { status: 503, reasons: ['starting', 'session store unavailable'] })
+  await until(async () => !(await readiness()).reasons.includes('starting'))
+  t.same(await readiness(), { status: 503, reasons: ['session store unavailable'] })
   const session = await fetch(`http://127.0.0.1:${server.port}/auth/session`).catch(() => undefined)
   t.equal(session?.status, 200, 'an anonymous browser needs no store')
+
+  const redis = await startRedis([], storePort)
+  t.teardown(() => redis.close())
+  await until(async () => (await readiness()).status === 200)
+  await redis.close()
+  const isUp = async (): Promise<boolean> =>
+    /^bff_session_store_up 1$/m.test(await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text())
+  await until(async () => !(await isUp()))
+  t.same(await readiness(), { status: 200, reasons: [] }, 'an outage that came later counts only after the grace')
 })

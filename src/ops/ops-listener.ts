@@ -32,7 +32,8 @@ export interface OperatorAccess {
 
 /**
  * Whether a server should get traffic, and why not.
- * @param graceMs an outage of the store shorter than this does not make the server unready
+ * @param graceMs an outage of the store shorter than this does not make the server unready. A store that was never reached is
+ * no outage: its address or password may be wrong, and a roll must not go on with that.
  */
 export function readiness({ server }: FastifyInstance, store: StoreHealth, graceMs: number) {
   let isDraining = false

@@ -8,6 +8,9 @@ const MAX_SILENCE_MS = 2000
 const LOST_MS = 2500
 const CHECK_INTERVAL_MS = 250
 
+/** Down since when, of a link that has never been healthy. */
+const NEVER_UP = 0
+
 /** Error codes of a server that is a replica, or is still loading its data. */
 const NO_MASTER: ReadonlySet<string> = new Set(['READONLY', 'MASTERDOWN', 'LOADING'])
 /** Error codes of a server that cannot serve for a while. */
@@ -29,7 +32,7 @@ export class LinkHealth {
   readonly #log: StoreLog
   readonly #onUnhealthy: () => void
   readonly #watchdog: NodeJS.Timeout
-  #downSince: number | undefined = Date.now()
+  #downSince: number | undefined = NEVER_UP
   #downReason: string | undefined
   #aliveAt = 0
   /** When the latest loss ended, or a command failed, whichever is later. */
@@ -46,7 +49,7 @@ export class LinkHealth {
     this.#watchdog.unref()
   }
 
-  /** Since when the link is unhealthy (epoch ms); undefined while it is healthy. */
+  /** Since when the link is unhealthy (epoch ms): 0 until it is healthy for the first time, undefined while it is healthy. */
   get downSince(): number | undefined {
     return this.#downSince
   }

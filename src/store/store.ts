@@ -112,7 +112,7 @@ export interface SharedState {
 
 /** Whether the store can be relied on at present, as this process sees it. */
 export interface StoreHealth {
-  /** Since when the store has been unavailable (epoch ms). Undefined while it is available. */
+  /** Since when the store has been unavailable (epoch ms): 0 if it has never been available, undefined while it is. */
   unavailableSince(): number | undefined
   /** For how long the store has been available without a failure that this process has seen (ms). */
   availableForMs(): number

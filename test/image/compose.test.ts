@@ -115,7 +115,7 @@ class Load {
     const number = accounts++
     const letters = [number / LETTERS ** 2, number / LETTERS, number].map((digit) => Math.floor(digit) % LETTERS)
     const currency = String.fromCharCode(...letters.map((letter) => 65 + letter))
-    const body = JSON.stringify({ account_type: 'demo', currency })
+    const body = JSON.stringify({ account_type: 'demo', currency, group: 'row' })
     // The USD account exists from the start.
     return this.#record(currency, currency === 'USD' ? 200 : 201, send(ACCOUNTS, { method: 'POST', body }))
   }

@@ -33,7 +33,9 @@ await test('a GET /api request in the steady state sends Redis no command', asyn
   }
   const before = await commands()
   for (let count = 0; count < 200; count++) t.equal((await accounts(world.browser)).status, 200)
-  t.equal((await commands()) - before, 0)
+  const sent = (await commands()) - before
+  // Every ten seconds the process tries by itself whether Redis takes writes.
+  t.ok(sent <= 2, `${sent} commands`)
 })
 
 await test('a session that one instance ends is refused by every instance', async (t) => {

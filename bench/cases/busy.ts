@@ -8,6 +8,7 @@ import { figuresOf, rounds, spread } from '../rounds.ts'
 
 const ROUNDS = 15
 const SECONDS = 2
+const WHY = 'The bare proxy has nothing else to do. Beyond that it is as with half load alone.'
 const PLACES: readonly (readonly [name: string, on: Processors])[] = [
   ['one processor', 'measured'],
   ['two processors', 'any'],
@@ -44,7 +45,7 @@ export async function busy(): Promise<Report> {
       }),
     ],
     goals: PLACES.flatMap(([place]) =>
-      latencyGoals(results, nameOf(THIS_SERVER, place), nameOf(BARE, place), 'while everything else goes on'),
+      latencyGoals(results, nameOf(THIS_SERVER, place), nameOf(BARE, place), 'while everything else goes on', WHY),
     ),
     notes: [
       `${ROUNDS} rounds of ${SECONDS} s. Requests per second: ${rates.join(', ')}, which keep this server half busy by themselves. ${LOAD_NOTE} The bare proxy has nothing else to do.`,

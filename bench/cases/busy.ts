@@ -22,6 +22,7 @@ export async function busy(): Promise<Report> {
     const { world, own, bare, during } = await startBusyStage(on)
     const perSecond = Math.round(await halfLoad(world, own))
     rates.push(`${perSecond.toLocaleString('en')} on ${place}`)
+    // It only warms up: both get the same rate.
     await halfLoad(world, bare)
     const load = { perSecond, seconds: SECONDS }
     const all = await rounds([own, bare], ROUNDS, (contender) =>

@@ -47,9 +47,11 @@ export class AccessTokens {
   /** Starts to renew a token that is due, unless it ends too soon. @returns whether the old one can be used meanwhile */
   renewAhead(session: Session): boolean {
     if (session.record.tokenExpiresAt - Date.now() < AHEAD_MS) return false
-    this.renewed(session).catch((error: unknown) => {
-      if (!(error instanceof StoreUnavailable)) throw error
-    })
+    if (!this.#running.has(session.sealed) && this.#renewal.paused(session.key) === undefined) {
+      this.#start(session).result.catch((error: unknown) => {
+        if (!(error instanceof StoreUnavailable)) throw error
+      })
+    }
     return true
   }
 

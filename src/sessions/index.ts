@@ -93,8 +93,8 @@ export class Sessions {
   /**
    * Authorizes a request by its cookie and renews the session's token if necessary. Counts as use of the session.
    * Synchronous in the steady state: the session is cached and its token does not need a renewal.
-   * @param isRepeatable whether the request is repeated if upstream refuses its token. It need not wait for a renewal then,
-   * as long as the token is valid
+   * @param isRepeatable whether the request is repeated if upstream refuses its token: it goes on with a token that is due, but
+   * still valid, while another one is fetched
    */
   authorize(cookieHeader: string | undefined, isRepeatable = false): Authorization | Promise<Authorization> {
     const found = this.#reader.use(cookieHeader)

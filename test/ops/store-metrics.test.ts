@@ -113,6 +113,18 @@ await test('bff_session_store_memory_used_bytes and _max_bytes report the memory
   )
 })
 
+await test('/readyz: 503 once a store that was reached has been gone for READY_GRACE_SECONDS', async (t) => {
+  const { server, redis } = await testWorld(t, { redis: true, settings: { READY_GRACE_SECONDS: '1' } })
+  t.equal((await readiness(server.opsUrl)).status, 200)
+  const stoppedAt = Date.now()
+  redis?.process.kill('SIGSTOP')
+  await until(async () => (await readiness(server.opsUrl)).status === 503)
+  t.ok(Date.now() - stoppedAt >= 1000)
+  t.same((await readiness(server.opsUrl)).reasons, ['session store unavailable'])
+  redis?.process.kill('SIGCONT')
+  await until(async () => (await readiness(server.opsUrl)).status === 200)
+})
+
 await test('A full Redis: /readyz is 200 with a warning, refused writes are counted, and one line is logged', async (t) => {
   const world = await testWorld(t, { redis: true })
   const { server, browser } = world

@@ -83,14 +83,28 @@ await test('a token is renewed ahead of its end only while it outlives the wait 
   for (const endsInMs of [-1, 0, 2900]) t.notOk(here.renewAhead(await session(endsInMs)))
   t.equal(endpoint.forms.length, 0)
   const old = await session(4000)
+  const waiting = held()
+  endpoint.behaviour = waiting.behaviour
   t.ok(here.renewAhead(old))
+  await waiting.asked
   t.ok(here.renewAhead(old))
-  await until(() => endpoint.forms.length === 1)
+  t.equal(store.locks, 1, 'a renewal that runs is not begun again')
+  waiting.release()
   const renewed = await here.renewed(old)
   t.equal(renewed.is === 'good' && renewed.session.record.accessToken, 'the-access-token')
   store.isLost = true
   t.ok(here.renewAhead(await session(4000)), 'without the store, too')
   t.equal(endpoint.forms.length, 1)
+})
+
+await test('a token is not renewed ahead of its end while its renewals pause after a failure', async (t) => {
+  const { here, session, store, endpoint } = await tokenWorld(t)
+  endpoint.behaviour = json('', 503)
+  const old = await session(MINUTE / 2)
+  t.match(await here.renewed(old), { is: 'good' })
+  const { locks } = store
+  t.ok(here.renewAhead(old))
+  t.equal(store.locks, locks)
 })
 
 await test('an outage of the provider is hidden while the token is valid, and does not end the session afterwards', async (t) => {

@@ -60,3 +60,26 @@ await test('A login, and a refresh: the call that refreshes has the call of the 
   t.ok(owner && namesIn(owner).includes('POST /oauth2/token'))
   t.notOk(waiter && namesIn(waiter).includes('POST /oauth2/token'))
 })
+
+await test('A GET that goes on with its old token shows the renewal that it began, and no wait for it', async (t) => {
+  const collector = await Collector.start(t)
+  const { gate, port, publicUrl, settings } = await gatedWorld(t)
+  await testServer(t, { ...settings, ...collector.settings, PORT: String(port) })
+  const browser = new JarBrowser()
+  gate.expiresIn = 600
+  await logIn(browser, publicUrl)
+  const { now } = Date
+  t.teardown(() => (Date.now = now))
+  Date.now = () => now() + 580_000
+  const call = async (): Promise<number> => (await browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })).status
+  t.equal(await call(), 200)
+  await until(() => collector.spans.some(({ attributes }) => attributes['oauth.request'] === 'refresh'))
+  // What the renewal has to say has been sent by then.
+  t.equal(await call(), 200)
+  const calls = (): ReceivedSpan[] => collector.spans.filter(({ name }) => name === `GET ${ACCOUNTS}`)
+  await until(() => calls().length === 2)
+  const [first] = calls()
+  const names = first === undefined ? [] : collector.trace(first).map(({ name }) => name)
+  t.ok(names.includes('POST /oauth2/token'), names.join(', '))
+  t.notOk(names.includes('wait for a token renewal'), names.join(', '))
+})

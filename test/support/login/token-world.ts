@@ -22,8 +22,10 @@ class FaultyStore extends MemoryStore {
   /** Every {@link replace} waits for this. */
   gate: Promise<void> = Promise.resolve()
   replaces = 0
+  locks = 0
 
   override lock(...lock: Parameters<MemoryStore['lock']>): Promise<boolean> {
+    this.locks++
     return this.isLost ? Promise.reject(new StoreUnavailable('gone')) : super.lock(...lock)
   }
 

@@ -1,8 +1,9 @@
-import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { CookieSerializeOptions } from '@fastify/cookie'
 import { derived, type Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookiesNamed } from '../http/cookies.ts'
+import { signingKey } from '../sessions/index.ts'
 
 /** Cookies that a browser has at most; a start deletes the surplus. */
 export const MAX_PER_BROWSER = 10
@@ -34,13 +35,13 @@ export interface LoginCookie {
 export class LoginCookies {
   readonly #prefix: string
   readonly #secure: boolean
-  readonly #macKeys: () => readonly Buffer[]
+  readonly #macKeys: () => readonly KeyObject[]
 
   /** @param secrets the first one signs, all of them verify */
   constructor(cookies: Config['cookies'], secrets: Changing<readonly string[]>) {
     this.#prefix = `${cookies.prefix}login-`
     this.#secure = cookies.secure
-    this.#macKeys = derived(secrets, (list) => list.map(macKey))
+    this.#macKeys = derived(secrets, (list) => list.map((secret) => signingKey(secret, 'login cookie')))
   }
 
   /** Creates a cookie for a new transaction. */
@@ -49,8 +50,7 @@ export class LoginCookies {
     const state = stateOf(secret)
     const startedAt = Date.now()
     const signed = `${secret}.${startedAt.toString(36)}`
-    const [key = Buffer.alloc(0)] = this.#macKeys()
-    const value = `${signed}.${macOf(signed, key)}`
+    const value = `${signed}.${macOf(signed, this.#macKeys()[0])}`
     return { name: this.#nameOf(state), value, secret, state, startedAt }
   }
 
@@ -81,15 +81,12 @@ export class LoginCookies {
   }
 }
 
-function macKey(secret: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, '', 'login cookie', 32))
-}
-
 function stateOf(secret: string): string {
   return createHmac('sha256', secret).update('state').digest('base64url')
 }
 
-function macOf(text: string, key: Buffer): string {
+function macOf(text: string, key: KeyObject | undefined): string {
+  if (key === undefined) throw new Error('there is no secret')
   return createHmac('sha256', key).update(text).digest('base64url').slice(0, MAC_LENGTH)
 }
 

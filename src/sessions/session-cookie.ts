@@ -1,5 +1,5 @@
-import { hkdfSync } from 'node:crypto'
-import { Signer, type CookieSerializeOptions } from '@fastify/cookie'
+import { createHmac, createSecretKey, hkdfSync, timingSafeEqual, type KeyObject } from 'node:crypto'
+import type { CookieSerializeOptions, UnsignResult } from '@fastify/cookie'
 import { derived, type Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookieValues } from '../http/cookies.ts'
@@ -80,15 +80,44 @@ export class SessionCookie {
 }
 
 /** Signs cookie values, and verifies them, with the secrets of the moment. */
-export type CookieSigner = Pick<Signer, 'sign' | 'unsign'>
+export interface CookieSigner {
+  /** @returns the value, a dot, and the signature: 43 characters of base64 */
+  sign(value: string): string
+  unsign(signed: string): UnsignResult
+}
 
 /**
- * Creates a signer of cookie values (HMAC-SHA256). Each purpose has its own keys, so that a value signed for one cookie is
- * not valid in another.
+ * Creates a signer of cookie values (HMAC-SHA256).
  * @param secrets the first one signs, all of them verify
  */
 export function createSigner(secrets: Changing<readonly string[]>, purpose: string): CookieSigner {
-  const keyOf = (secret: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))
-  const signer = derived(secrets, (list) => new Signer(list.map(keyOf)))
-  return { sign: (value) => signer().sign(value), unsign: (value) => signer().unsign(value) }
+  const keys = derived(secrets, (list) => list.map((secret) => signingKey(secret, purpose)))
+  return {
+    sign: (value) => `${value}.${signatureOf(value, keys()[0])}`,
+    unsign(signed) {
+      const dot = signed.lastIndexOf('.')
+      const value = signed.slice(0, Math.max(0, dot))
+      const signature = Buffer.from(signed.slice(dot + 1))
+      const found = keys().findIndex((key) => isEqual(signature, Buffer.from(signatureOf(value, key))))
+      return found === -1 ? { valid: false, renew: false, value: null } : { valid: true, renew: found > 0, value }
+    },
+  }
+}
+
+/**
+ * Derives a key for signatures from a secret. Each purpose has its own, so that what is signed for one is not valid for another.
+ * It is no buffer: createHmac would first take that for a key object, and catch an exception each time.
+ */
+export function signingKey(secret: string, purpose: string): KeyObject {
+  return createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', purpose, 32)))
+}
+
+function signatureOf(value: string, key: KeyObject | undefined): string {
+  if (key === undefined) throw new Error('there is no secret')
+  return createHmac('sha256', key).update(value).digest('base64').replace('=', '')
+}
+
+/** Compares in constant time. */
+function isEqual(one: Buffer, other: Buffer): boolean {
+  return one.length === other.length && timingSafeEqual(one, other)
 }

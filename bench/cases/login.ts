@@ -16,7 +16,7 @@ const WARM_UP_LOGINS = 100
 const LIMIT = 1.5
 const BARE = 'bare login'
 const WHY =
-  'The bare one keeps the tokens as they come: it signs and seals nothing, has no limits, and tells no other instance.'
+  'The bare one keeps the tokens as they come: it signs and seals nothing, has no limits, tells no other instance, and uses a connection to the provider again, on which a login can be lost.'
 
 const bareLogin: Entry = {
   name: BARE,

@@ -1,5 +1,6 @@
 import type { RedisClientOptions } from '@redis/client'
-import { reconnectMs, CONNECTION, delay, newConnection, SOCKET, replyWithin, type Connection } from './redis-link.ts'
+import { beforeDeadline } from './deadline.ts'
+import { reconnectMs, CONNECTION, delay, newConnection, SOCKET, type Connection } from './redis-link.ts'
 
 /** A server that accepts connections but does not reply is dropped after this time. */
 const OPEN_MS = 2500
@@ -62,7 +63,7 @@ export class ChannelSubscriber {
       const subscribed = connection
         .connect()
         .then(() => connection.subscribe(this.#channel, (text) => this.#events.message(text)))
-      await replyWithin(OPEN_MS, subscribed)
+      await beforeDeadline(OPEN_MS, subscribed)
       this.#isUp = hasServed = true
       if (!this.#isClosed) this.#events.up()
       await ended

@@ -1,5 +1,6 @@
 import { RedisCluster, type RedisClientOptions } from '@redis/client'
 import type { RedisNode } from '../config/redis-address.ts'
+import { beforeDeadline } from './deadline.ts'
 import type { LiveCredentials } from './live-credentials.ts'
 import {
   reconnectMs,
@@ -8,7 +9,6 @@ import {
   delay,
   liveNodeOptions,
   SOCKET,
-  replyWithin,
   type LinkEvents,
   type MasterCommands,
   type MasterServer,
@@ -160,7 +160,7 @@ export class ClusterLink implements RedisLink {
   async #pingAll(events: LinkEvents): Promise<void> {
     const client = this.#client
     this.#dropReplicasExceptOf(this.masterNames())
-    const pings = client.masters.map((node) => replyWithin(PING_INTERVAL_MS, ping(client, node)))
+    const pings = client.masters.map((node) => beforeDeadline(PING_INTERVAL_MS, ping(client, node)))
     void Promise.any(pings).then(
       () => events.alive(),
       () => undefined,
@@ -196,7 +196,7 @@ export class ClusterLink implements RedisLink {
     this.#isRenewing = true
     const next = createClient(this.#nodes, this.#credentials)
     try {
-      await replyWithin(RENEW_MS, next.connect())
+      await beforeDeadline(RENEW_MS, next.connect())
       if (this.#isClosed) return destroy(next)
       destroy(this.#client)
       this.#client = next

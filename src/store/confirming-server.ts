@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from '@redis/client'
 import { polls } from '../time/polls.ts'
 import { beforeDeadline } from './deadline.ts'
-import { CONNECTION, newConnection, replyCode, SOCKET, replyWithin, type Connection } from './redis-link.ts'
+import { CONNECTION, newConnection, replyCode, SOCKET, type Connection } from './redis-link.ts'
 import { parseInfo } from './server-facts.ts'
 import { reasonOf } from './tracked-connection.ts'
 
@@ -134,7 +134,7 @@ export class ConfirmingServer {
     const wire = newConnection(this.#options)
     wire.on('error', () => undefined).on('end', () => this.#forget(wire))
     try {
-      const replicationId = await replyWithin(
+      const replicationId = await beforeDeadline(
         OPEN_MS,
         wire.connect().then(() => replicationOf(wire)),
       )

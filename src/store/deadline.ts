@@ -4,10 +4,12 @@ export const LATE_MS = 50
 const MIN_GRACE_MS = 250
 
 /** A reply has not come before its deadline. */
-export class CommandTimeout extends Error {}
+export class CommandTimeout extends Error {
+  readonly code = 'ETIMEDOUT'
+}
 
 /**
- * Waits for the reply to a command. Time for which this process was blocked does not count.
+ * Waits for a reply of Redis. Time for which this process was blocked does not count.
  * @throws CommandTimeout when there is none after `ms`
  */
 export function beforeDeadline<Reply>(ms: number, reply: Promise<Reply>): Promise<Reply> {

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { ErrorReply, RedisClient, type RedisClientOptions } from '@redis/client'
 import type { RedisAccess, RedisNode } from '../config/redis-address.ts'
 import { backoffMs } from '../time/backoff.ts'
-import { within } from '../time/within.ts'
+import { beforeDeadline } from './deadline.ts'
 import { LiveCredentials } from './live-credentials.ts'
 
 /**
@@ -119,7 +119,7 @@ export function closedForGood<Closable extends Pick<Connection, 'isOpen' | 'dest
 
 /**
  * Opens a connection for one use, and closes it afterwards.
- * @throws Error when connecting and `use` together take longer than `timeoutMs`, with the code ETIMEDOUT
+ * @throws CommandTimeout when connecting and `use` together take longer than `timeoutMs`
  */
 export async function withConnection<Result>(
   options: RedisClientOptions,
@@ -130,7 +130,7 @@ export async function withConnection<Result>(
   const connection = newConnection({ ...options, socket } as RedisClientOptions)
   connection.on('error', () => undefined)
   try {
-    return await replyWithin(
+    return await beforeDeadline(
       timeoutMs,
       connection.connect().then(() => use(connection)),
     )
@@ -188,14 +188,4 @@ export function liveNodeOptions(node: RedisNode, credentials: LiveCredentials): 
 /** Resolves after some time. The timer keeps no process alive. */
 export function delay(ms: number): Promise<void> {
   return setTimeout(ms, undefined, { ref: false })
-}
-
-/** @throws Error with the code ETIMEDOUT when the result takes longer than `ms` */
-export async function replyWithin<Reply>(ms: number, reply: Promise<Reply>): Promise<Reply> {
-  const replied = await within(
-    ms,
-    reply.then((value) => ({ value })),
-  )
-  if (replied !== undefined) return replied.value
-  throw Object.assign(new Error('no reply in time'), { code: 'ETIMEDOUT' })
 }

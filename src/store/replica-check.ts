@@ -1,5 +1,6 @@
 import type { RedisClientOptions } from '@redis/client'
-import { reconnectMs, CONNECTION, newConnection, SOCKET, replyWithin, type Connection } from './redis-link.ts'
+import { beforeDeadline } from './deadline.ts'
+import { reconnectMs, CONNECTION, newConnection, SOCKET, type Connection } from './redis-link.ts'
 
 /** How long a master waits for its replica (WAIT). */
 const WAIT_MS = 200
@@ -46,7 +47,7 @@ export class ReplicaCheck {
   }
 
   #start(key: string): Promise<boolean | undefined> {
-    const reply = replyWithin(REPLY_TIMEOUT_MS, this.#ask(key)).catch(() => false)
+    const reply = beforeDeadline(REPLY_TIMEOUT_MS, this.#ask(key)).catch(() => false)
     this.#running = reply.finally(() => (this.#running = undefined))
     return this.#running
   }

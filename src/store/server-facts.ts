@@ -1,7 +1,8 @@
+import { beforeDeadline } from './deadline.ts'
 import { SESSION_KEYS } from './keys.ts'
 import { within } from '../time/within.ts'
 import { runScript } from './scripts.ts'
-import { replyWithin, type MasterCommands, type RedisLink } from './redis-link.ts'
+import { type MasterCommands, type RedisLink } from './redis-link.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
 /** Minimum interval between two queries of the servers, however often the metrics are scraped. */
@@ -81,7 +82,7 @@ export class ServerFacts {
 
   /** Undefined when a server refuses, or does not reply in time. */
   async #ask<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[] | undefined> {
-    return replyWithin(REPLY_TIMEOUT_MS, this.#link.askMasters(question)).catch(() => undefined)
+    return beforeDeadline(REPLY_TIMEOUT_MS, this.#link.askMasters(question)).catch(() => undefined)
   }
 }
 

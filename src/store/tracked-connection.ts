@@ -1,11 +1,11 @@
 import type { RedisClientOptions } from '@redis/client'
+import { beforeDeadline } from './deadline.ts'
 import {
   CONNECTION,
   mayLackDatabase,
   newConnection,
   replyCode,
   SOCKET,
-  replyWithin,
   type Connection,
   type LinkEvents,
   type RedisCommands,
@@ -42,7 +42,7 @@ export class TrackedConnection {
       .on('end', () => events.lost('closed'))
       .on('ping-interval', () => events.alive())
       .on('invalidate', (key: Buffer | string | null) => events.changed(key?.toString()))
-    await replyWithin(OPEN_MS, this.#connection.connect())
+    await beforeDeadline(OPEN_MS, this.#connection.connect())
     const preparing = Promise.all([
       // The ACL may forbid ROLE. Then the first write shows whether the server is a master.
       this.#connection.role().catch(() => undefined),
@@ -50,7 +50,7 @@ export class TrackedConnection {
       // A server that is still loading its data refuses this.
       this.#connection.ping(),
     ])
-    const [reply] = await replyWithin(OPEN_MS, preparing)
+    const [reply] = await beforeDeadline(OPEN_MS, preparing)
     const { role } = (reply ?? { role: 'master' }) as { role: string }
     if (role !== 'master') throw new Error(`it is a ${role}`)
   }
@@ -67,7 +67,7 @@ export class TrackedConnection {
   }
 
   async close(): Promise<void> {
-    if (this.#connection.isReady) await replyWithin(CLOSE_MS, this.#connection.close()).catch(() => undefined)
+    if (this.#connection.isReady) await beforeDeadline(CLOSE_MS, this.#connection.close()).catch(() => undefined)
     this.drop()
   }
 

@@ -1,5 +1,6 @@
 import { polls } from '../time/polls.ts'
-import { replyCode, replyWithin, type MasterCommands, type RedisLink } from './redis-link.ts'
+import { beforeDeadline } from './deadline.ts'
+import { replyCode, type MasterCommands, type RedisLink } from './redis-link.ts'
 import { runScript } from './scripts.ts'
 import { WRITE_REFUSALS, type WriteRefusal } from '../telemetry/store-observer.ts'
 
@@ -88,7 +89,7 @@ export function tryWrites(
   let isOver = false
   const ask = async (): Promise<void> => {
     // A master that does not reply is no refusal: whether the link is healthy is watched elsewhere.
-    const codes = await replyWithin(REPLY_TIMEOUT_MS, link.askMasters(refusalOf)).catch(() => undefined)
+    const codes = await beforeDeadline(REPLY_TIMEOUT_MS, link.askMasters(refusalOf)).catch(() => undefined)
     if (codes !== undefined && !isOver) verdict(codes.find((code) => code !== undefined))
   }
   const end = polls(ask, TRIAL_INTERVAL_MS, 0)

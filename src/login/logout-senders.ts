@@ -13,7 +13,7 @@ const MAX_FALSE = 10
 const MAX_FALSE_KNOWN = 200
 /** Signatures of tokens of unknown addresses that this process checks in vain in a second. */
 const MAX_CHECKS = 5000
-/** Tokens of an address that are checked, or wait for a check of another one. */
+/** Tokens of an address that are checked, or wait for the check of another one. */
 const MAX_WAITING = 1000
 const SECOND_MS = 1000
 const MAX_ADDRESSES = 100_000
@@ -22,11 +22,6 @@ const KNOWN_MS = 7 * 86_400_000
 const NOTE_MS = 3_600_000
 const READ_MS = 60_000
 const CHECKS = 'checks'
-
-/** A check that is under way, or none: the token is refused. */
-interface Begun {
-  readonly check?: Promise<SignatureCheck>
-}
 
 /**
  * Bounds the work that false logout tokens cause. The addresses that the provider uses are learned from its valid tokens and
@@ -38,10 +33,8 @@ export class LogoutSenders {
   readonly #false = new MinuteCounts(MAX_ADDRESSES, SECOND_MS)
   readonly #checks = new MinuteCounts(1, SECOND_MS)
   readonly #waiting = new Permits()
-  /** The latest token of each address that waits for its check to begin: they begin in order. */
-  readonly #lines = new Map<string, Promise<Begun>>()
-  /** The checks that have begun, by the address. */
-  readonly #running = new Map<string, Set<Promise<SignatureCheck>>>()
+  /** The check of the latest token of each address. */
+  readonly #latest = new Map<string, Promise<SignatureCheck | undefined>>()
   /** Until when an address is known, by its id (epoch ms). */
   #known = new Map<string, number>()
   readonly #stop: () => void
@@ -64,21 +57,20 @@ export class LogoutSenders {
   }
 
   /**
-   * Checks the signature of a token. The tokens of an address are checked in order, and never more at the same time than may
-   * still be false in this second: those that wait may be valid. One that waits in vain for a key of the provider counts as
-   * false.
+   * Checks the signature of a token, after those of the same address that came before it: whether these were false decides
+   * whether it is looked at. A token that waits in vain for a key of the provider counts as false.
    * @param checkSignature never rejects
    * @returns undefined when the address, or strangers together, have had too many checked in this second
    */
   async check(address: string, checkSignature: () => Promise<SignatureCheck>): Promise<SignatureCheck | undefined> {
     const source = network(address)
     if (!this.#waiting.acquire(source, MAX_WAITING)) return undefined
-    const begun = (this.#lines.get(source) ?? Promise.resolve()).then(() => this.#begin(address, checkSignature))
-    this.#lines.set(source, begun)
-    const signature = await (await begun).check
-    if (signature?.is === 'valid') this.#checks.allows(CHECKS, Infinity, -1)
+    const before = this.#latest.get(source) ?? Promise.resolve()
+    const check = before.then(() => this.#check(address, checkSignature))
+    this.#latest.set(source, check)
+    const signature = await check
     this.#waiting.release(source)
-    if (this.#lines.get(source) === begun) this.#lines.delete(source)
+    if (this.#latest.get(source) === check) this.#latest.delete(source)
     return signature
   }
 
@@ -96,34 +88,13 @@ export class LogoutSenders {
   }
 
   /** Never rejects. */
-  async #begin(address: string, checkSignature: () => Promise<SignatureCheck>): Promise<Begun> {
-    for (let checks = this.#decisive(address); checks; checks = this.#decisive(address)) await Promise.race(checks)
-    if (this.isOver(address)) return {}
-    if (!this.#checks.allows(CHECKS, this.#isKnown(address) ? Infinity : MAX_CHECKS)) return {}
-    return { check: this.#run(network(address), checkSignature()) }
-  }
-
-  /** The running checks of an address, if it has sent too many false tokens should all of these be false. */
-  #decisive(address: string): ReadonlySet<Promise<SignatureCheck>> | undefined {
-    const source = network(address)
-    const running = this.#running.get(source)
-    if (running === undefined || this.isOver(address)) return undefined
-    const left = this.#limitOf(address) - running.size
-    return left <= 0 || this.#false.isFull(source, left) ? running : undefined
-  }
-
-  /** A token that is not valid is counted before those that wait for this check go on. */
-  async #run(source: string, check: Promise<SignatureCheck>): Promise<SignatureCheck> {
-    const running = this.#running.get(source) ?? new Set()
-    this.#running.set(source, running)
-    const counted = check.then((signature) => {
-      if (signature.is !== 'valid') this.#false.allows(source, Infinity)
-      running.delete(counted)
-      if (running.size === 0) this.#running.delete(source)
-      return signature
-    })
-    running.add(counted)
-    return counted
+  async #check(address: string, checkSignature: () => Promise<SignatureCheck>): Promise<SignatureCheck | undefined> {
+    if (this.isOver(address)) return undefined
+    if (!this.#checks.allows(CHECKS, this.#isKnown(address) ? Infinity : MAX_CHECKS)) return undefined
+    const signature = await checkSignature()
+    if (signature.is === 'valid') this.#checks.allows(CHECKS, Infinity, -1)
+    else this.countFalse(address)
+    return signature
   }
 
   #limitOf(address: string): number {

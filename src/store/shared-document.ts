@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { SubscriberEvents } from './channel-subscriber.ts'
+import { readMarked } from './marked-reading.ts'
 import type { RedisCommands } from './redis-link.ts'
 import { evenWhenFull, runScript, type Ask } from './scripts.ts'
 
@@ -30,16 +31,12 @@ export interface SharedDocument {
 /** The word before the version of a document that has changed. Version 2 sends other words on the same channel. */
 const CHANGED = 'changed'
 
-const READ = `return {redis.call('GET', KEYS[1]), redis.call('TIME')}`
-
 /** A Redis user without the right to publish can still write. */
 const WRITE = evenWhenFull(`
 if string.match(redis.call('GET', KEYS[1]) or '', '^%S*') ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2] .. ' ' .. ARGV[3], 'PX', ARGV[4])
 redis.pcall('PUBLISH', ARGV[5], '${CHANGED} ' .. ARGV[2])
 return 1`)
-
-type ReadReply = [value: string | null, time: [seconds: string, microseconds: string]]
 
 /**
  * Opens a document in Redis: one key, whose value is a version, a space and the text, and a channel that names each new version.
@@ -63,11 +60,9 @@ export function openDocument(
   })
   return {
     async read() {
-      const reply = await ask((redis) => runScript(redis, READ, [key]))
-      const [value, [seconds, microseconds]] = reply as ReadReply
-      const [version = ''] = (value ?? '').split(' ', 1)
-      const text = (value ?? '').slice(version.length + 1)
-      return { version, text, now: Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000) }
+      const { value = '', now } = await readMarked(ask, key, '')
+      const [version = ''] = value.split(' ', 1)
+      return { version, text: value.slice(version.length + 1), now }
     },
     async write(version, text, ttlMs) {
       const next = randomUUID()

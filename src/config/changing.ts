@@ -1,4 +1,4 @@
-/** A value that may change while the server runs. Who needs it reads it at each use; {@link derived} keeps what is made of it. */
+/** A value that may change while the server runs. Read it at each use; {@link derived} keeps what is made of it. */
 export interface Changing<Value> {
   readonly current: Value
   /** Calls the listener after each change. It must not throw. @returns ends the calls */
@@ -29,7 +29,7 @@ export class Changeable<Value> implements Changing<Value> {
   }
 }
 
-/** A value that its owner changes. Undefined where there is none: then it stays so. */
+/** The same for a value that may be missing, and then stays so. */
 export function changeable<Value>(value: Value | undefined): Changeable<Value> | undefined {
   return value === undefined ? undefined : new Changeable(value)
 }

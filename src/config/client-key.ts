@@ -14,7 +14,7 @@ const MAX_KEYS = 2
 const MIN_RSA_BITS = 2048
 const PEM_BLOCK = /-----BEGIN [A-Z ]+-----[^-]+-----END [A-Z ]+-----/g
 const RSA_ALGORITHM = /^[RP]S(256|384|512)$/
-/** By OpenSSL's name of the curve. */
+/** The algorithm for each curve, by OpenSSL's name of the curve. */
 const CURVE_ALGORITHMS: Readonly<Record<string, string>> = {
   prime256v1: 'ES256',
   secp384r1: 'ES384',

@@ -90,7 +90,7 @@ export function withoutUnusedTraces(raw: Readonly<Record<string, string>>): Read
   return Object.fromEntries(Object.entries(raw).filter(([name]) => !isOfTraces(name)))
 }
 
-/** Not one that is misspelt: it may be the endpoint. */
+/** Whether a setting is one of traces. A misspelt one is none: it may be meant as the endpoint. */
 function isOfTraces(name: string): boolean {
   return name.startsWith('OTEL_') && name.replace(/_FILE$/, '') in tracesRules
 }

@@ -48,7 +48,7 @@ export function loggedAddress(address: string | undefined): string {
   return address?.slice(0, MAX_ADDRESS) ?? ''
 }
 
-/** Whose events are counted together: those of a session, or those of a network that one client controls. */
+/** The source under which events are counted together: a session, or a network that one client controls. */
 export function sourceOf({ sessionTag, ip }: FastifyRequest): string {
   return sessionTag === '' ? network(ip) : sessionTag
 }

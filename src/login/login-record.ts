@@ -46,7 +46,7 @@ interface Running {
   readonly is: 'running'
   readonly flow: Flow
   readonly returnTo: string
-  /** By when the login is settled, unless its process has died (epoch ms). */
+  /** The time by which the login is settled, unless its process has died (epoch ms). */
   readonly until: number
 }
 

@@ -9,7 +9,7 @@ const PUSH_TIMEOUT_MS = 5000
 /** Concurrent pushes. If the provider does not respond, each uses up a file descriptor. */
 const MAX_PUSHES = 64
 
-/** It becomes part of an address that the browser must be able to load. */
+/** The `request_uri` becomes part of an address that the browser must be able to load. */
 const REQUEST_URI = /^[\x21-\x7e]{1,1024}$/
 /** The response names its lifetime, but nothing here depends on it: the browser is redirected at once. */
 const ANY_LIFETIME_SECONDS = 60

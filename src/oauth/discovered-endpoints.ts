@@ -9,7 +9,7 @@ const SETTINGS = {
   token_endpoint: ['TOKEN_URL', 'tokenUrl'],
   pushed_authorization_request_endpoint: ['PAR_URL', 'parUrl'],
   revocation_endpoint: ['REVOCATION_URL', 'revocationUrl'],
-  // Its setting is looked at where OpenID Connect is on.
+  // oidcOf() looks at END_SESSION_URL.
   end_session_endpoint: ['END_SESSION_URL'],
 } as const satisfies Record<string, readonly [setting: string, name?: keyof NamedEndpoints]>
 
@@ -105,7 +105,7 @@ function endpointOf(endpoint: Endpoint, metadata: ServerMetadata, config: Provid
 function oidcOf(metadata: ServerMetadata, config: ProviderConfig): ProviderConfig['oidc'] {
   const { oidc, issuer } = config
   if (oidc === undefined) return undefined
-  // It is the beginning of every subject, which has a limit.
+  // Every subject begins with the issuer, and the length of a subject is limited.
   if (metadata.issuer.length > 200) throw new DocumentFault('must have at most 200 characters with OIDC=true')
   const jwksUrl = oidc.jwksUrl ?? metadata.jwks_uri
   if (jwksUrl === undefined) throw new DocumentFault('has metadata without jwks_uri: name it in JWKS_URL')

@@ -14,7 +14,7 @@ export interface TokenGrant {
   readonly scope?: string
   /** The provider named no usable lifetime, so `expiresAt` is based on TOKEN_FALLBACK_SECONDS. */
   readonly lifetimeGuessed: boolean
-  /** Whose tokens they are; only at a login with OpenID Connect. */
+  /** The user of the tokens; only at a login with OpenID Connect. */
   readonly identity?: LoginIdentity
 }
 
@@ -118,7 +118,7 @@ export function translate(error: unknown): FailedOutcome {
       if (busyForMs !== undefined) return { is: 'unavailable', code: 'try_later', cause: error, busyForMs }
       return failed('provider_unavailable', error)
     }
-    // Its cause may quote the ID token.
+    // Without the cause of this error, which may quote the ID token.
     if (code === 'OAUTH_PARSE_ERROR') return failed('login_failed', new Error(error.message))
     const isTimeout = code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT'
     return failed(isTimeout ? 'provider_unavailable' : 'login_failed', error)

@@ -18,7 +18,7 @@ export interface LoginIdentity {
   readonly authTime?: number
   /** When the provider issued the token (epoch s). */
   readonly issuedAt: number
-  /** Those of IDENTITY_CLAIMS; absent without the setting. */
+  /** The claims that IDENTITY_CLAIMS names; absent without the setting. */
   readonly claims?: Readonly<Record<string, Claim>>
   /** The token itself, only with ID_TOKEN_HINT. */
   readonly idToken?: string

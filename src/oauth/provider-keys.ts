@@ -11,7 +11,7 @@ const RETRY_MS = 1000
 /** Keys that may have made a signature that does not name its key. A stranger may send many of these. */
 const MAX_TRIED = 4
 
-/** Whose signature is checked: that of a login's ID token, or that of a logout token, which a stranger may have made up. */
+/** The kind of token: an ID token of a login, or a logout token, which a stranger may have made up. */
 type Purpose = 'login' | 'logout'
 
 /** Whether the provider has signed a token. `away`: its keys cannot be had at the moment. */
@@ -70,7 +70,7 @@ export class ProviderKeys {
   async #load(): Promise<void> {
     this.#hasFailed = true
     const set = (await this.#fetch()) as unknown as JSONWebKeySet
-    // It rejects a document that is no set of keys.
+    // createLocalJWKSet() rejects a document that is no set of keys.
     this.#keys = createLocalJWKSet(set)
     this.#isNameless = set.keys.some(({ kid }) => kid === undefined)
     this.#hasFailed = false

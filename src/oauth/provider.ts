@@ -30,7 +30,7 @@ export type RefreshOutcome = GrantOutcome | { readonly is: 'skipped'; readonly r
 export interface ExchangeProofs {
   readonly state: string
   readonly verifier: string
-  /** That of the authorization request, with OpenID Connect. */
+  /** The nonce of the authorization request, with OpenID Connect. */
   readonly nonce: string | undefined
 }
 
@@ -72,7 +72,7 @@ export class Provider {
   /** Exchanges the code of a callback for tokens (RFC 6749 §4.1.3). Never retried: a code can be used only once. */
   async exchange(callbackQuery: string, { state, verifier, nonce }: ExchangeProofs): Promise<GrantOutcome> {
     if (this.openId !== undefined && nonce === undefined) {
-      // It was started before OIDC was switched on.
+      // The login was started before OIDC was switched on.
       return loginFailed('the login was started without a nonce')
     }
     const callback = new URL(`${this.#config.redirectUri}?${callbackQuery}`)

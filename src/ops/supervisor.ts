@@ -26,7 +26,7 @@ const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen
 
 /** What a supervisor needs. */
 interface SupervisorDependencies {
-  /** Its secrets may change. */
+  /** The secrets in it may change. */
   readonly config: Config
   /** Absent where no secret is in a file. */
   readonly files: SecretFiles | undefined
@@ -137,7 +137,7 @@ class Supervisor implements OpsSource {
     )
     this.#metrics.workers.set(this.#workers.size)
     const own = await this.#metrics.registry.getMetricsAsJSON()
-    // Its own come first, since the first metric of a name decides how all of that name are combined.
+    // The supervisor's own metrics come first: the first metric of a name decides how all of that name are combined.
     return sum([own, ...this.#counted.values(), this.#countedByDead])
   }
 

@@ -26,7 +26,7 @@ const MAX_KEYS = 1000
  * Text form: `v1.<secret's fingerprint>.<base64url of iv, ciphertext, tag>`.
  */
 export class Envelope {
-  /** By their fingerprints. */
+  /** The secrets by their fingerprints. */
   readonly #secrets: () => ReadonlyMap<string, string>
   readonly #keys = new LRUCache<string, KeyObject>({ max: MAX_KEYS })
   readonly #ivs = Buffer.allocUnsafe(IVS * IV_BYTES)

@@ -25,12 +25,12 @@ export interface LiveSession extends ListedSession {
 
 /** A session as the pages of its subject may know it. Times are epoch ms. */
 interface OwnSession {
-  /** That of `/auth/session`. For a session that began before version 0.3, which is not the current one, that of the log. */
+  /** The tag in `/auth/session`; the tag in the log for another session that began before version 0.3. */
   readonly tag: string
   readonly startedAt: number
   /** Up to a minute early, never late; undefined where it is not known. */
   readonly lastUsedAt: number | undefined
-  /** It is the session of the page that asks. */
+  /** Whether it is the session of the page that asks. */
   readonly isCurrent: boolean
   /** The browser and the system of its login, as far as that said. */
   readonly device: string | undefined
@@ -48,7 +48,7 @@ export type OwnListing = { readonly is: 'listed'; readonly sessions: readonly Ow
 /** What became of the attempt to end another session. */
 export type OwnEnding =
   | { readonly is: 'ended' }
-  /** It is the session that asks. */
+  /** The tag is that of the session that asks. */
   | { readonly is: 'current' }
   /** The subject has no such session. */
   | { readonly is: 'unknown' }

@@ -7,7 +7,7 @@ import { sessionKey } from '../store/keys.ts'
 
 /** Well over the length of a signed id. The signature of a longer value is not computed. */
 const MAX_VALUE_LENGTH = 256
-/** One cookie is normal, and a round trip for each of more than two would be a waste. */
+/** A browser has one session cookie. Of more, each of which costs a round trip, only the first two are looked up. */
 const MAX_NAMED = 2
 
 /** A session id in a request. */

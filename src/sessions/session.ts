@@ -25,7 +25,7 @@ export interface SessionRecord {
   readonly endsAt: number
   /** Store key of the login transaction that created the session; a logout removes it too. */
   readonly loginKey: string
-  /** Whose session it is, as IDENTITY_POINTER or the ID token says; absent where that is not known. */
+  /** The user of the session, as IDENTITY_POINTER or the ID token names them; absent where that is not known. */
   readonly subject?: string
   /** What the ID token of the login said; absent without OIDC. */
   readonly oidc?: LoginIdentity
@@ -59,7 +59,7 @@ interface SessionLimitsState {
   /** When it ends unless it is used. Never moves back, and is never further ahead than SESSION_IDLE_SECONDS. */
   readonly idle_expires_at: number
   readonly scope: string
-  /** Whose session it is; absent where that is not known. */
+  /** The user of the session; absent where that is not known. */
   readonly subject?: string
   /** What the ID token of the login says of the user; only with IDENTITY_CLAIMS. */
   readonly claims?: Readonly<Record<string, Claim>>

@@ -6,7 +6,7 @@ import type { Envelope } from './envelope.ts'
 
 /** The entry of a session. */
 export interface IndexedSession {
-  /** Identified the session in the log when it began. A roll of secrets changes the tags of later lines. */
+  /** The tag of the session in the log when it began. A roll of secrets changes the tags of later lines. */
   readonly tag: string
   /** Epoch ms. */
   readonly startedAt: number
@@ -14,7 +14,7 @@ export interface IndexedSession {
   readonly client: string
   /** Store key. */
   readonly key: string
-  /** By which pages know the session. Entries of before version 0.3 have none. */
+  /** The tag by which pages know the session. Entries from before version 0.3 have none. */
   readonly page?: string
   /** The browser and the system of the login, as far as it said. */
   readonly device?: string | undefined
@@ -22,7 +22,7 @@ export interface IndexedSession {
   readonly issuedAt?: number
   /** Whether it knows its session at the provider. */
   readonly hasSid?: boolean
-  /** Its subject, where the index is not that of the subject. */
+  /** The subject of the session, in an index that is not that of the subject. */
   readonly subject?: string
   /** Where the index of the subject, or that of the session at the provider, has the same session. */
   readonly twin?: Place
@@ -38,7 +38,7 @@ export interface Place {
 /** A session of the index. */
 export interface ListedSession extends IndexedSession {
   readonly place: Place
-  /** Its absolute limit when it began (epoch ms). */
+  /** The absolute limit of the session when it began (epoch ms). */
   readonly endsAt: number
 }
 
@@ -88,7 +88,7 @@ export class SubjectIndex {
     const older = await this.#entriesOf(others)
     const after = Math.max(0, ...older.map(({ addedAt }) => addedAt))
     const count = await this.#index.add(index, { id: place.id, value, expiresAt }, after)
-    // Not before: of two logins that add to different keys at the same moment, the later one has to see the other.
+    // Counted only now: of two logins that add to different keys at the same moment, the later one has to see the other.
     return count + (await this.#entriesOf(others)).length
   }
 

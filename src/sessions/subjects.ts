@@ -34,7 +34,7 @@ export interface NewSession {
   /** Absolute limit of the session (epoch ms). */
   readonly endsAt: number
   readonly client: string
-  /** That of the login. */
+  /** The User-Agent of the login. */
   readonly userAgent?: string | undefined
   /** With OpenID Connect. */
   readonly identity?: LoginIdentity | undefined
@@ -117,7 +117,7 @@ export class Subjects {
       ])
       return { subject, place, twin, count, ofProvider }
     } catch (error) {
-      // One of them may have been written.
+      // One of the two entries may have been written.
       void this.withdraw({ place, twin }).catch(() => undefined)
       throw error
     }

@@ -22,7 +22,7 @@ export interface Opened {
  * upstream. Then the socket is either joined or closed with the reason. A browser that leaves meanwhile leaves nothing behind.
  */
 export class Handshake implements Registered {
-  /** That of a trading socket becomes exact once its one-time URL says it. */
+  /** The kind of a trading socket, demo or real, is known once it has its one-time URL. */
   kind: SocketKind
   /** Adds to the close of a refusal when the page may come back. */
   withReturn: ((close: CloseStatus) => CloseStatus) | undefined

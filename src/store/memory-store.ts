@@ -13,7 +13,7 @@ const MAX_KEYS = 100_000
 export class MemoryStore implements Store {
   readonly staleMs = Infinity
   readonly reportsBurials = true
-  /** One process shares its limits with no other, and counts by itself what it has been granted. */
+  /** A process alone shares its limits with no other: it counts for itself, so every request is granted. */
   readonly limits: SharedLimits = {
     claim: async ({ count }, limit) => count <= limit,
     hold: async () => undefined,

@@ -28,7 +28,7 @@ export function forbiddenCommands(server: Pick<MasterCommands, 'sendCommand'>): 
   ])
 }
 
-/** Those of the commands that confirmations by replicas need which this user may not run. @throws Error where the server is lost */
+/** The commands for confirmations by replicas that this user may not run. @throws Error where the server is lost */
 export function forbiddenToConfirm(server: Pick<MasterCommands, 'sendCommand'>): Promise<string[]> {
   return forbiddenAmong(server, [
     ['WAIT', '0', '1'],

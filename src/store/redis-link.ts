@@ -96,7 +96,7 @@ export function newConnection(options: RedisClientOptions): Connection {
     connection.on('ready', () => {
       end()
       endFollowing = credentialsProvider.follow(connection)
-      // They changed while the connection was opening.
+      // The credentials changed while the connection was opening.
       if (credentialsProvider.access !== access) credentialsProvider.authenticate(connection)
     })
     // Most connections are not opened again. One that is will be ready again.

@@ -23,7 +23,7 @@ export interface EntryState {
   readonly isListed: boolean
   /** How long ago {@link SessionIndex.endAll} was called for the key (ms); undefined if not within {@link ENDED_MS}. */
   readonly endedAgoMs: number | undefined
-  /** By {@link SessionIndex.endIssued}; -Infinity where it was not called. */
+  /** The latest time that {@link SessionIndex.endIssued} was called with, by mark; -Infinity without a call. */
   readonly endedUntil: Readonly<Record<IssueMark, number>>
 }
 

@@ -9,7 +9,7 @@ export interface Usage {
   readonly bytes: number
 }
 
-/** One counter holds both numbers, so that one command counts both. The bytes never reach this. */
+/** A record in the counter of records and bytes: one number, so that one command counts both. The bytes never reach this. */
 const RECORD = 2 ** 32
 
 /**
@@ -56,7 +56,7 @@ export class KeyUsage {
   async #add(session: Session, by: number): Promise<Usage> {
     const expiresAt = Math.min(Date.now() + this.#limits.ttlMs, session.record.endsAt)
     const total = await this.#store.count(idempotencyUsageKey(session.key), by, expiresAt)
-    // It is negative when a record is removed just after the counts have started anew.
+    // The total is negative when a record is removed just after the counts have started anew.
     if (total <= 0) return { records: 0, bytes: 0 }
     return { records: Math.floor(total / RECORD), bytes: total % RECORD }
   }

@@ -6,7 +6,7 @@ import { echoing, refusing } from '../upstream-error.ts'
 export interface PausedMessage {
   /** `read`: it changes nothing, or stops an automation. `closing`: it closes what was bought. Anything else may be an order. */
   readonly kind: 'read' | 'closing' | 'order'
-  /** Its text if it is a JSON object that may be repeated in an answer. */
+  /** The text of the message, if it is a JSON object that may be repeated in an answer. */
   readonly text: string | undefined
 }
 

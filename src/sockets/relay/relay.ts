@@ -59,7 +59,7 @@ export class Relay implements Registered {
   #slowTimer: NodeJS.Timeout | undefined
   /** Messages of the browser that wait to be judged; undefined while each is judged at once. */
   #held: (readonly [Buffer, boolean])[] | undefined
-  /** They wait because the browser does not read its refusals. */
+  /** Whether these messages wait because the browser does not read its refusals. */
   #isRefusing = false
   #ended = false
   readonly #leaveGate: (() => void) | undefined

@@ -5,7 +5,7 @@ export interface LedgerTerms {
   readonly windows: readonly LedgerWindow[]
   /** How long a holder may spend its tokens after it began to ask for them. */
   readonly leaseMs: number
-  /** By how much a call may reach upstream later than its token was spent, and by how much clocks may disagree. */
+  /** A call may reach upstream this much later than its token was spent, and clocks may disagree by as much. */
   readonly marginMs: number
   /** The ledger rounds times up to a multiple of this. */
   readonly bucketMs: number
@@ -29,7 +29,7 @@ export interface LedgerReport {
   readonly sinceMs: number
   /** All tokens that this holder has ever spent. Those of a lease that ended are among them. */
   readonly spent: number
-  /** When it spent them: how long ago at least (ms), and how many, the oldest first. At first those since the last reply. */
+  /** How long ago at least tokens were spent (ms), and how many, the oldest first: those since the last reply, unless `isWhole`. */
   readonly spends: readonly Spends[]
   /** Whether `spends` are all those within the longest window. Needed where the ledger has missed some. */
   readonly isWhole: boolean

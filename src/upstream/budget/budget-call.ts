@@ -21,7 +21,7 @@ export class BudgetCall implements Reservation {
   readonly #tokens: TokenSource
   #token: Token | undefined
   #caller: Caller | undefined
-  /** Its name, if it is a probe, until it is answered. */
+  /** The name of the probe that the call is, until it is answered; undefined for any other call. */
   #probe: string | undefined
 
   /** @param source see {@link Budget.admit} */

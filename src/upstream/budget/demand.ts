@@ -73,7 +73,7 @@ export function wantedTokens(
     const extra = beyond + more[each] === 0 ? 0 : Math.min(beyond + more[each], shares.moreLeft(each))
     const always = equal[each] + (each === 'orders' ? ready : 0)
     most[each] = always + more[each]
-    // One at least: a subject may have another call in one window and have no more in the other, and would wait for ever.
+    // At least one: a subject that may have another call in one window and none in the other would wait for ever.
     target[each] = waiting + always + Math.max(Math.min(1, beyond), extra)
   }
   return { most, target }

@@ -91,7 +91,7 @@ export class SharedSuspicions {
       this.#isStale = false
       const changes = this.#pending
       this.#pending = []
-      // It fails while the store is away, which the store logs, or while the text is one that another version has written.
+      // The exchange fails while the store is away, which the store logs, or while another version has written the text.
       const isWritten = this.#document !== undefined && (await this.#write(this.#document, changes).catch(() => false))
       if (!isWritten) this.#written = applied(this.#written, changes, this.now)
       this.#current = applied(this.#written, this.#pending, this.now)

@@ -6,7 +6,7 @@ import { PresentSubjects, SubjectCalls, type Portion, type Stock } from './subje
 
 /** The subjects that use more than an equal part may together have this part of the tokens of the shortest window. */
 const GREEDY_PART = 1 / 2
-/** It is half of that until calls have been seen for this part of the shortest window: until then the others' rate is not known. */
+/** They have half of that until calls have been seen for this part of the shortest window: until then the others' rate is not known. */
 const LEARNING_PART = 1 / 4
 /**
  * The part of each ceiling that is left to subjects that have had no more than an equal part. In longer windows it is larger,

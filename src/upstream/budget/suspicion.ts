@@ -41,7 +41,7 @@ export interface Refusal extends Caller {
 
 /** Nothing may be held back for longer at a time. */
 export const MAX_HOLD_MS = 60_000
-/** So many sources that are refused within so long raise a suspicion. */
+/** This many sources that are refused within this time raise a suspicion. */
 const SOURCES = 3
 const WITHIN_MS = 10_000
 /** A suspicion ends after this time if no probe was answered meanwhile. */

@@ -139,7 +139,7 @@ export class OwnSocket {
     for (const [message, isBinary] of this.#early) peer.send(message, isBinary, this.#deps.maxBufferedBytes / 2)
     this.#early = []
     this.#earlyBytes = 0
-    // It is read as soon as the browser is not slow.
+    // The socket is read as soon as the browser is not slow.
     peer.pause()
     this.#member.relieve()
   }

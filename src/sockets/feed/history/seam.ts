@@ -9,7 +9,7 @@ const MAX_UNDECIDED = 64
 
 /** What a stream has of the last epoch of a history. */
 export interface Streamed {
-  /** Its values so far, in order. */
+  /** The values of the epoch so far, in order. */
   readonly values: readonly string[]
   /** How many of these come from the history that the stream began with. */
   readonly begun: number

@@ -241,7 +241,7 @@ export abstract class Stream implements Carried, SubscribedStream {
     this.#linger = setTimeout(() => this.end(), ms).unref()
   }
 
-  /** It ends no more for want of browsers. */
+  /** Cancels {@link #endAfter}, since a browser has joined. */
   #stay(): void {
     clearTimeout(this.#linger)
     this.unusedSince = undefined

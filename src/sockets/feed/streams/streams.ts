@@ -15,7 +15,7 @@ const DEFAULT_GRANULARITY = 60
 /** The streams of a process, each of which upstream sends once. */
 export class Streams {
   readonly #all = new Set<Stream>()
-  /** Those that browsers may join. */
+  /** The streams that browsers may join. */
   readonly #byIdentity = new Map<string, Stream>()
   readonly #context: StreamContext
   readonly #maxSubscriptions: number

@@ -49,7 +49,7 @@ export class StreamLink implements LinkOwner {
     this.streams.add(stream)
     if (this.link.isOpen) return this.#subscribe(stream)
     this.link.open()
-    // One that moves brings its browsers with it.
+    // A stream that moves to this link brings its browsers with it.
     if (stream.size > 0) this.awaited()
   }
 

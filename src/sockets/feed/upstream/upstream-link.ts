@@ -21,8 +21,8 @@ export interface LinkDependencies {
 }
 
 /**
- * By how much a message may exceed MAX_UPSTREAM_MESSAGE_BYTES and still be received, so that only its own browsers are closed.
- * Beyond that the connection is lost.
+ * A message that exceeds MAX_UPSTREAM_MESSAGE_BYTES by no more than this is still received, and only the browsers that asked for
+ * it are closed. A longer one costs the connection.
  */
 const EXCESS_BYTES = 4 * 1_048_576
 /** Upstream ends a connection that has asked nothing for about two minutes (docs/upstream.md). A WebSocket ping is no request. */
@@ -30,7 +30,7 @@ const BEATS_PER_PING = 3
 /** How often a connection looks after what waits on it. */
 const BEAT_MS = 10_000
 
-/** Its answer is only looked for. */
+/** The sender of pings: that they are answered is all that counts. */
 const PING: Sender = { isAnsweredOnce: true, received: () => undefined }
 
 /**

@@ -32,8 +32,9 @@ export class FeedRequest {
   /** The one operation that it names, such as `ticks`. */
   readonly operation: string
   /**
-   * Its members as JSON.parse reads them. Only `ticks` and `forget_all` may have a list. An empty object stands for any other
-   * list and for each object, since the feed reads none of them, and parsed they can take thirty times the memory of their text.
+   * The members of the request as JSON.parse reads them. Only `ticks` and `forget_all` may have a list. An empty object stands
+   * for any other list and for each object: the feed reads none of them, and parsed they can take thirty times the memory of
+   * their text.
    */
   readonly fields: ReadonlyMap<string, unknown>
   /** Two requests have the same key exactly when they are equal as JSON values but for `req_id` and `passthrough`. */
@@ -81,7 +82,7 @@ export function parseRequest(message: Buffer): FeedRequest | undefined {
   const [operation, ...others] = Object.keys(parsed).filter((key) => OPERATIONS.has(key))
   if (operation === undefined || others.length > 0 || !isSharable(parsed)) return undefined
   const members = memberTexts(text)
-  // Its numbers may be written in any way: it is only copied.
+  // The numbers of a passthrough may be written in any way, since it is only copied.
   members.delete('passthrough')
   return [...members.values()].every(hasPlainNumbers) ? new FeedRequest(operation, parsed, text) : undefined
 }

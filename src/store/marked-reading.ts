@@ -1,6 +1,15 @@
 import type { RedisCommands } from './redis-link.ts'
 import { NOW, runScript, type Ask } from './scripts.ts'
-import type { MarkedReading } from './store.ts'
+
+/** What {@link readMarked} finds. */
+export interface MarkedReading {
+  /** Undefined where there is no value, and where it has the mark that the caller knows. */
+  readonly value: string | undefined
+  /** Whether the value has the mark that the caller knows. */
+  readonly isKnown: boolean
+  /** The store's clock (epoch ms). */
+  readonly now: number
+}
 
 /** Reads a value unless it begins with the mark that is known already, and the server's time. */
 const READ_MARKED = `${NOW}
@@ -10,7 +19,7 @@ return {0, value, now}`
 
 type Reply = [isKnown: number, value: string | null, now: number]
 
-/** {@link SharedState.readMarked} in Redis. @param ask runs commands whose keys the server does not track */
+/** `SharedState.readMarked` in Redis. @param ask runs commands whose keys the server does not track */
 export async function readMarked(ask: Ask<RedisCommands>, key: string, mark: string): Promise<MarkedReading> {
   const reply = await ask((redis) => runScript(redis, READ_MARKED, [key], [mark]))
   const [isKnown, value, now] = reply as Reply

@@ -3,7 +3,8 @@ import { SESSION_KEYS } from './keys.ts'
 import type { SessionIndex } from './session-index.ts'
 import { MINUTE_MS, type SharedLimits } from './shared-limits.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
-import type { MarkedReading, Store, StoredValue, Tombstone } from './store.ts'
+import type { MarkedReading } from './marked-reading.ts'
+import type { Store, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
 /** More keys than one development process ever holds; the oldest are evicted first. */

@@ -2,6 +2,7 @@ import type { SessionIndex } from './session-index.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
 import type { SharedLimits } from './shared-limits.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
+import type { MarkedReading } from './marked-reading.ts'
 import type { SharedDocument } from './shared-document.ts'
 
 /** A value and the time at which the store forgets it (epoch ms). */
@@ -71,16 +72,6 @@ export interface StoreData {
   watchBurials(): void
   /** Whether {@link onChange} reports the burials of all instances at present. */
   readonly reportsBurials: boolean
-}
-
-/** What {@link SharedState.readMarked} finds. */
-export interface MarkedReading {
-  /** Undefined where there is no value, and where it has the mark that the caller knows. */
-  readonly value: string | undefined
-  /** Whether the value has the mark that the caller knows. */
-  readonly isKnown: boolean
-  /** The store's clock (epoch ms). */
-  readonly now: number
 }
 
 /** The state that instances share beside single values. A part is loaded only when it is opened. */

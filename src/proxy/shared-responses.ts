@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { backoffMs } from '../time/backoff.ts'
-import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { Problem } from '../problem.ts'
 import { sharedResponseKey } from '../store/keys.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { OverBudget } from '../upstream/budget/admission.ts'
 import { responseHeaders, USER_AGENT, type UpstreamHeaders } from '../upstream/headers.ts'
-import { codeOf } from '../upstream/no-response.ts'
+import type { NoResponse } from '../upstream/no-response.ts'
 import type { CallDependencies } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import { isWithheld, upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
@@ -21,8 +20,6 @@ const POLL_MS = 100
 const MAX_STORED_BYTES = 8192
 /** Stands for the holder's secret of the envelope, since a shared response belongs to no session. */
 const NO_HOLDER = 'shared response'
-/** The code of every request that failed because this process is out of file descriptors. */
-const OUR_CODE = 'EMFILE'
 
 /** How a request ended. Failures are shared too, or a crowd of browsers would hammer a service in trouble. */
 type Outcome =
@@ -34,7 +31,8 @@ type Outcome =
       readonly body: string
     }
   | { readonly is: 'withheld'; readonly status: number; readonly retryAfter?: string }
-  | { readonly is: 'unreachable' | 'lost' | 'timeout'; readonly code?: string }
+  /** The cause is known to the instance that asked, and logged there. */
+  | { readonly is: NoResponse['is']; readonly cause?: Error }
   | OverBudget
 
 interface Shared {
@@ -137,9 +135,7 @@ export class SharedResponse {
   async #publish(shared: Shared, lock: string): Promise<void> {
     const { store, envelope } = this.#deps
     const { outcome, freshUntil } = shared
-    // Other instances must not log that they are out of file descriptors because this one is.
-    const isOurs = 'code' in outcome && outcome.code === OUR_CODE
-    const text = JSON.stringify(isOurs ? { outcome: { is: outcome.is }, freshUntil } : shared)
+    const text = JSON.stringify({ outcome: { ...outcome, cause: undefined }, freshUntil })
     if (text.length > MAX_STORED_BYTES) return
     // Sealed, so that a program that can write to the store cannot forge a response of upstream.
     const sealed = envelope.seal(this.#key, NO_HOLDER, text)
@@ -161,9 +157,7 @@ export class SharedResponse {
     metrics.upstreamRequests.count(endpoint, upstreamOutcome(outcome))
     metrics.upstreamLatency.add(path, { method }, (performance.now() - sentAt) / 1000)
     if (outcome.is === 'overBudget') return outcome
-    if (outcome.is !== 'answered') {
-      return { is: outcome.is, code: isOutOfDescriptors(outcome.cause) ? OUR_CODE : codeOf(outcome.cause) }
-    }
+    if (outcome.is !== 'answered') return { is: outcome.is, cause: outcome.cause }
     const { status, headers: responded, body } = outcome.response
     if (isWithheld(status)) {
       const { 'retry-after': retryAfter } = responded
@@ -175,6 +169,6 @@ export class SharedResponse {
 
 function failure(outcome: Exclude<Outcome, { is: 'answered' }>): Parameters<typeof upstreamProblem>[0] {
   if (outcome.is === 'withheld' || outcome.is === 'overBudget') return outcome
-  const cause = Object.assign(new Error('the shared request failed'), { code: outcome.code })
-  return { is: outcome.is, cause, responseBegan: false }
+  const { is, cause = new Error('the shared request failed') } = outcome
+  return { is, cause, responseBegan: false }
 }

@@ -14,7 +14,7 @@ const MAX_KEYS = 100_000
 export class MemoryStore implements Store {
   readonly staleMs = Infinity
   readonly reportsBurials = true
-  /** A process alone shares its limits with no other: it counts for itself, so every request is granted. */
+  /** A process alone shares its limits with no other, and itself counts what it was granted. */
   readonly limits: SharedLimits = {
     claim: async ({ count }, limit) => count <= limit,
     hold: async () => undefined,

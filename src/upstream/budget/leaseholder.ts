@@ -33,7 +33,7 @@ export class Leaseholder {
   hasReplied: boolean | undefined
   /** When the ledger replied last. */
   repliedAt = -Infinity
-  /** The ledger is not asked again until then, because it could not be reached. */
+  /** Until when the ledger is not asked again, because it could not be reached. */
   awayUntil = -Infinity
   readonly #alone: AlonePart
   readonly #ledger: Ledger
@@ -47,7 +47,7 @@ export class Leaseholder {
   #sentAt = 0
   /** Of the tokens spent, those that the ledger has confirmed. */
   #confirmed = 0
-  /** Until then the ledger grants nothing, because it may have forgotten something. */
+  /** Until when the ledger grants nothing, because it may have forgotten something. */
   #quietUntil = -Infinity
 
   constructor(ledger: Ledger, clock: Clock, terms: LedgerTerms, config: BudgetConfig) {

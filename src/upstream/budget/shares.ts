@@ -77,9 +77,9 @@ export class Shares {
     return Math.min(...this.#calls[budgetClass].map((calls, at) => calls.moreLeft(this.#stock(budgetClass, at))))
   }
 
-  /** A subject that asks for calls of another class is another one, too: what it will ask for next is not known. */
+  /** A subject that has asked for calls of any class counts: what it will ask for next is not known. */
   #hasOthersThan(subject: string): boolean {
-    // A process that joins others takes it that their users will ask it, too.
+    // A process that joins others assumes that their users will ask it, too.
     if (this.#hasJoinedWithin(this.#presentMs)) return true
     return BUDGET_CLASSES.some((each) => this.#present[each].hasOthersThan(subject))
   }

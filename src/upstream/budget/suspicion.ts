@@ -6,16 +6,16 @@ export interface Suspicion {
   readonly users: Readonly<Record<string, Refused>>
   /** By subject, or else by the address of the client: when upstream refused them last. */
   readonly sources: Readonly<Record<string, number>>
-  /** Sources that do not count until then, because a suspicion that they raised was wrong. */
+  /** By source: until when it does not count, because a suspicion that it raised was wrong. */
   readonly discounted: Readonly<Record<string, number>>
   /** Since when upstream may be refusing the whole class; 0 while it is not suspected. */
   readonly raisedAt: number
   readonly suspectedUntil: number
-  /** The whole class is held back until then. */
+  /** Until when the whole class is held back. */
   readonly heldUntil: number
   /** The call whose answer decides, if one is on its way. */
   readonly probe: { readonly id: string; readonly until: number } | null
-  /** No further probe goes out before then. */
+  /** The earliest time for another probe. */
   readonly nextProbeAt: number
   /** How many probes in a row were refused. */
   readonly refusedProbes: number

@@ -10,7 +10,7 @@ const MIN_LEASE_MS = 5000
 const MAX_LEASE_MS = 15_000
 /** The part of a lease for which a process asks for tokens in advance. Tokens that wait to be spent are lost for others. */
 const ADVANCE_OF_LEASE = 0.4
-/** A call reaches upstream this much later than its token was spent at most, and the ledger's clock may be ahead by the rest. */
+/** A call reaches upstream at most this much later than its token was spent, and the ledger's clock may be ahead by the rest. */
 const MARGIN_MS = 1250
 /** The ledger rounds times to this part of the shortest window, or to that of the longest if it is more. */
 const BUCKET_OF_SHORTEST = 1 / 240
@@ -38,8 +38,8 @@ export function advanceMs({ leaseMs }: LedgerTerms): number {
 }
 
 /**
- * How old the number of tokens left that a process has heard may be, before the process asks again for a subject that has had its
- * share: as often as the ledger wants to hear from processes under overload.
+ * A process whose last news of the tokens left is older than this asks again for a subject that has had its share. That is as
+ * often as the ledger wants to hear from processes under overload.
  */
 export function refreshMs({ windows }: LedgerTerms, instances: number): number {
   return ((windows[0]?.windowMs ?? 0) / REPORTS_PER_WINDOW) * instances

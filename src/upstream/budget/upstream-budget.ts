@@ -23,7 +23,7 @@ import { UpstreamRefusals, type Hold } from './upstream-refusals.ts'
 const WATCH_MS = 1000
 /** The time that a caller is told to wait when no better one is known. */
 const SOON_MS = 1000
-/** For how many leases a start waits for tokens. A new ledger is quiet for one, but Redis may be away before, or fail again. */
+/** A start waits for tokens for this many leases. A new ledger is quiet for one, but Redis may be away before, or fail again. */
 const OPENING_LEASES = 3
 
 /** The part of this process in the budget of all instances. It keeps tokens at hand, so that most calls wait for nothing. */

@@ -4,8 +4,8 @@ import type { Token } from './lease.ts'
 /** Calls of one class that may wait at the same time. */
 const MAX_WAITING = 1024
 /**
- * Calls of one subject among them: more than a user may have in progress, so only a user who opens sockets and leaves again
- * and again reaches it. A call stays in line until there is a reply, also when its browser has left.
+ * Calls of one subject among them. A user may have fewer in progress, so only one who opens sockets and leaves again and again
+ * reaches it: a call stays in line until there is a reply, even when its browser has left.
  */
 const MAX_WAITING_OF_SUBJECT = 128
 
@@ -29,7 +29,7 @@ export class WaitingLine {
     return this.#length
   }
 
-  /** The ledger has no tokens for the class until then, by the monotonic clock. */
+  /** Until when the ledger has no tokens for the class, by the monotonic clock. */
   get emptyUntil(): number {
     return this.#emptyUntil
   }

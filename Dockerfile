@@ -2,7 +2,8 @@
 # adds the digest and keeps it current (renovate.json).
 ARG NODE_IMAGE=node:24-slim
 
-FROM ${NODE_IMAGE} AS modules
+# The packages are the same for each platform, so one stage on the platform of the builder installs them for all.
+FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS modules
 WORKDIR /app
 COPY package.json package-lock.json ./
 # The optional dependencies are Node itself, for machines with an older version. No dependency needs a script to install.

@@ -21,8 +21,9 @@ ENV NODE_ENV=production NODE_PRESERVE_SYMLINKS=1
 WORKDIR /app
 COPY --chmod=444 package.json package-lock.json ./
 COPY --from=modules /app/node_modules ./node_modules
+# COPY gives the mode to the folders that it makes as well, and without 1 nobody could enter them.
 COPY --chmod=555 src ./src
-COPY --chmod=444 client/dist/client.js ./client/dist/client.js
+COPY --chmod=555 client/dist/client.js ./client/dist/client.js
 COPY --chmod=555 client/dist/client ./client/dist/client
 # The user is numeric, so that Kubernetes can verify that it is not root.
 RUN install -d -o 1000 -g 1000 compiled

@@ -2,7 +2,8 @@
 # adds the digest and keeps it current (renovate.json).
 ARG NODE_IMAGE=node:24-slim
 
-FROM ${NODE_IMAGE} AS modules
+# The packages are the same for each platform, so one stage on the platform of the builder installs them for all.
+FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS modules
 WORKDIR /app
 COPY package.json package-lock.json ./
 # The optional dependencies are Node itself, for machines with an older version. No dependency needs a script to install.
@@ -20,8 +21,9 @@ ENV NODE_ENV=production NODE_PRESERVE_SYMLINKS=1
 WORKDIR /app
 COPY --chmod=444 package.json package-lock.json ./
 COPY --from=modules /app/node_modules ./node_modules
+# COPY gives the mode to the folders that it makes as well, and without 1 nobody could enter them.
 COPY --chmod=555 src ./src
-COPY --chmod=444 client/dist/client.js ./client/dist/client.js
+COPY --chmod=555 client/dist/client.js ./client/dist/client.js
 COPY --chmod=555 client/dist/client ./client/dist/client
 # The user is numeric, so that Kubernetes can verify that it is not root.
 RUN install -d -o 1000 -g 1000 compiled

@@ -50,6 +50,11 @@ await test('The image has no tests, source maps or types of its packages, and ea
     names.filter((name) => /\.(?:map|ts|mts|cts|md)$|\/(?:tests?|examples?|benchmarks?)\//.test(name)),
     [],
   )
+  t.same(
+    names.filter((name) => /\.(?:node|so|dylib|dll|exe)$/.test(name)),
+    [],
+    'one tree serves each platform',
+  )
   const licensed = readdirSync(join(dir, 'node_modules')).filter((name) => /^(?:fastify|ws|undici|jose)$/.test(name))
   for (const name of licensed) t.match(readdirSync(join(dir, 'node_modules', name)).join(), /licen[cs]e/i, name)
 

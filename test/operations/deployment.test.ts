@@ -167,6 +167,9 @@ await test('the image has the program and nothing else', (t) => {
   const copies = [...lastStage.matchAll(/^COPY (?:--chmod=\d+ )?([^-].*) \S+$/gm)]
   const copied = copies.flatMap(([, from = '']) => from.split(' '))
   t.same(kept.toSorted(), copied.toSorted(), 'the build context holds what the image copies')
+  const modes = [...lastStage.matchAll(/^COPY --chmod=(\d+) .* \.\/\S+$/gm)].map(([, mode]) => mode)
+  t.ok(modes.length > 1)
+  for (const mode of modes) t.equal(mode, '555', 'the user of the image can enter each folder that COPY makes')
   const { scripts, engines } = JSON.parse(projectFile('package.json')) as {
     readonly scripts: Readonly<Record<string, string>>
     readonly engines: { readonly node: string }

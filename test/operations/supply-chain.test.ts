@@ -9,6 +9,10 @@ interface LockedPackage {
   readonly dev?: boolean
   readonly optional?: boolean
   readonly hasInstallScript?: boolean
+  /** Where the package can be installed, if not everywhere. */
+  readonly os?: string | readonly string[]
+  readonly cpu?: string | readonly string[]
+  readonly libc?: string | readonly string[]
 }
 
 const ROOT = new URL('../../', import.meta.url)
@@ -30,6 +34,14 @@ await test('Every package of the image has a licence that allows its use here', 
 await test('No package of the image has an install script, since the image runs none', (t) => {
   for (const [path, { hasInstallScript = false }] of shipped) t.notOk(hasInstallScript, path)
   t.match(read('Dockerfile'), /npm ci --omit=dev --omit=optional --ignore-scripts /)
+  t.end()
+})
+
+await test('No package of the image is for one platform, since one stage of the Dockerfile installs them for all', (t) => {
+  t.match(read('Dockerfile'), /^FROM --platform=\$BUILDPLATFORM \$\{NODE_IMAGE\} AS modules$/m)
+  for (const [path, { os, cpu, libc }] of shipped) t.same([os, cpu, libc], [undefined, undefined, undefined], path)
+  const forOne = locked.filter(([, { os, cpu }]) => os !== undefined && cpu !== undefined)
+  t.ok(forOne.length > 0, 'the lock file says which packages are for one platform')
   t.end()
 })
 

@@ -68,6 +68,8 @@ export class Peer {
   /** Bytes of control frames since the unfinished message began. */
   #controlBytes = 0
 
+  #isHungUp = false
+
   #isPonging = false
   /** The newest ping that arrived while a pong was still being sent. */
   #latestPing: Buffer | undefined
@@ -230,6 +232,9 @@ export class Peer {
   /** Stops reading, and ends the connection once everything that waits has been sent. */
   hangUp(): void {
     this.socket.pause()
+    if (this.#isHungUp) return
+    this.#isHungUp = true
+    // Each call would add a listener to the connection.
     this.wire.destroySoon()
   }
 

@@ -9,10 +9,14 @@ import { until } from '../support/time/until.ts'
 const TRANSFER = '/payment-agents/v1/transfer'
 const PROBLEM = { 'content-type': 'application/problem+json' }
 
-/** A client of a server that responds like this and counts its requests. */
+const SESSION = '{"authenticated":true,"now":1,"expires_at":3601,"idle_expires_at":601,"scope":"trade"}'
+
+/** A client of a server that has this session, responds like this to everything else, and counts that. */
 async function countedClient(t: Test, respond: RequestListener): Promise<{ client: Client; requests: () => number }> {
   let requests = 0
   const client = await clientOf(t, (request, response) => {
+    // The client asks in which session a call that is no GET is sent.
+    if (request.url === '/auth/session') return void response.end(SESSION)
     requests++
     respond(request, response)
   })
@@ -113,7 +117,7 @@ await test('timeoutMs: Infinity does not end a call', async (t) => {
 
 await test('while a server responds with garbage, logout() and extend() reject and the session is not lost', async (t) => {
   let garbage = ''
-  const { client } = await countedClient(t, ({ url }, response) => {
+  const client = await clientOf(t, ({ url }, response) => {
     if (garbage !== '') return void response.writeHead(502, { 'content-type': 'text/html' }).end(garbage)
     const now = Math.floor(Date.now() / 1000)
     const times = { now, expires_at: now + 3600, idle_expires_at: now + 3600 }

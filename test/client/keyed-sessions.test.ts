@@ -114,6 +114,20 @@ await test('a call that was not executed is not repeated in another session by i
   }
 })
 
+await test('an order without a key that was not executed is repeated in its session alone', async (t) => {
+  for (const code of ['upstream_unreachable', 'credential_renewed']) {
+    for (const to of [SECOND, 'none', 'down'] as const) {
+      const { client, sent } = await changing(t, [[503, code]], { at: 0, to })
+      const order = client.api(TRANSFER, { method: 'POST', body: '{}' })
+      t.match(await failure(order), { problem: { code }, outcome: undefined }, `${code}, ${to}`)
+      t.same(sent, [FIRST])
+    }
+    const { client, sent } = await changing(t, [[503, code]], { at: 9, to: SECOND })
+    t.equal((await client.api(TRANSFER, { method: 'POST', body: '{}' })).status, 200)
+    t.same(sent, [FIRST, FIRST])
+  }
+})
+
 await test('a key that was refused because the session had ended can be sent after the next login', async (t) => {
   const { call, sent, become } = await changing(t, [[401, 'session_expired']], { at: 0, to: 'none' })
   t.match(await failure(call('mine')), { status: 401, outcome: undefined })

@@ -60,6 +60,30 @@ await test('messages of a stranger on the channel of the tabs change nothing', a
   t.same(session.get(), before)
 })
 
+await test('a tab believes another tab that tells of another session only if the server says the same', async (t) => {
+  const { server, session } = await activeTabs(t, 1, { tag: 'new', subject: 'user 2' })
+  const heard: boolean[] = []
+  session.subscribe((isOther) => void heard.push(isOther))
+  const before = session.get()
+  const other = new BroadcastChannel(`trading-bff:${server.url}`)
+  t.teardown(() => other.close())
+  const told = async (body: object): Promise<void> => {
+    const { checks } = server
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- it is not a window
+    other.postMessage({ ...server.body(), ...body })
+    await until(() => server.checks > checks)
+    await session.check()
+  }
+  // The response to a check from before the login has reached that tab late.
+  await told({ session: 'old', subject: 'user 1' })
+  t.same(session.get(), before)
+  t.same(heard, [])
+  Object.assign(server, { tag: 'newest', subject: 'user 3' })
+  await told({})
+  t.match(session.get(), { session: 'newest', subject: 'user 3' })
+  t.same(heard, [true])
+})
+
 await test('messages of the session socket that are no session are ignored', async (t) => {
   const { server, session } = await activeTabs(t)
   for (const message of [null, 7, {}, { event: 'session', authenticated: true }, { event: 'news', text: 'later' }]) {

@@ -26,6 +26,13 @@ await test('POST /auth/backchannel-logout: 400 for each fault of a token, in thi
     steps.push([fault, (all) => sign(world.key, all, { typ: 'logout+jwt', ...header }), claims])
   }
   steps.push(['shape', async () => 'no.token', {}], ['shape', async () => 'a.b.c', {}], ['shape', async () => '', {}])
+  for (const around of [
+    (token: string) => `${token}\n`,
+    (token: string) => ` ${token}`,
+    (token: string) => `${token}==`,
+  ]) {
+    steps.push(['shape', async (claims) => around(await sign(world.key, claims)), {}])
+  }
   steps.push(['algorithm', async (claims) => unsigned(claims), nonce])
   steps.push(['algorithm', (claims) => signShared(world.key, claims), { iss: 'x' }])
   add('issuer', { iss: 'https://other.example', aud: 'x' })

@@ -174,6 +174,19 @@ await test('a peer that is hung up on is read no more, and gets everything that 
   await once(client, 'close')
 })
 
+await test('a peer whose control frames pile up in the middle of a message is hung up on once', async (t) => {
+  const { peer, wire, client } = await connectedPeer(t)
+  const gone = once(client, 'close')
+  const before = wire.bytesRead
+  client.send('the middle of a message', { fin: false })
+  await until(() => wire.bytesRead > before)
+  const listeners = wire.listenerCount('finish')
+  // Of frames that are read together, those behind the last allowed one still arrive.
+  for (let count = 0; count < 1000; count++) peer.socket.emit('pong', Buffer.alloc(125))
+  t.equal(wire.listenerCount('finish'), listeners + 1, 'Node warns on stderr of more than ten')
+  await gone
+})
+
 await test('a peer is silent since its last sign of life, without the time for which it was not read', async (t) => {
   const { peer, wire, client } = await connectedPeer(t)
   let now = Math.ceil(performance.now())

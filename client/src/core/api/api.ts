@@ -67,8 +67,8 @@ export interface ApiInit<M extends Method, P extends ApiPath<M> = ApiPath<M>> ex
  * Calls the trading service through the server. `path` is a path of the trading service, without `/api`. The call
  * carries the session cookie and `X-CSRF`. It is repeated once after `credential_renewed` and `upstream_unreachable`,
  * which mean that it was not executed, and a GET also after `shutting_down`. With an `idempotencyKey` it is also repeated
- * after `session_store_unavailable`, and after `idempotency_in_progress` until the running call has a response, as long as
- * the session is still the one in which this page first sent the key.
+ * after `session_store_unavailable`, and after `idempotency_in_progress` until the running call has a response. A call
+ * other than a GET is repeated only while the session is still the one in which this page first sent it, or its key.
  * ```ts
  * const response = await client.api('/trading/v1/options/accounts')
  * const { data } = await response.json()
@@ -102,7 +102,7 @@ export function apiOf(server: Server, store: SessionStore): Api {
     const choose = keyChoices.get(key)
     if (choose) key = await choose({ server, path, init, useKey, ApiError })
     const allHeaders = { ...headers, ...(key !== undefined && { 'Idempotency-Key': key }) }
-    const use = key === undefined || method === 'GET' ? undefined : useKey(key)
+    const use = method === 'GET' ? undefined : useKey(key)
     const mustNotRepeat = async (): Promise<boolean> => {
       const isOther = use !== undefined && !(await use.isSameSession())
       signal?.throwIfAborted()

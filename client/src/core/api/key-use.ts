@@ -2,7 +2,7 @@ import { fetchSession } from '../session/fetch-session.ts'
 import type { Server } from '../base/server.ts'
 import type { SessionStore } from '../session/session-store.ts'
 
-/** What this page knows of an `Idempotency-Key` that it has sent. */
+/** What this page knows of an `Idempotency-Key` that it has sent, or of a call without one. */
 export interface KeyUse {
   /** True once a call with the key may have been executed. */
   mayBeExecuted: boolean
@@ -15,9 +15,12 @@ export interface KeyUse {
   readonly forget: () => void
 }
 
-/** Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. */
-export function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (key: string) => KeyUse {
-  const uses = new Map<string, KeyUse>()
+/**
+ * Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. A call
+ * without a key is known only to its caller.
+ */
+export function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (key: string | undefined) => KeyUse {
+  const uses = new Map<string | undefined, KeyUse>()
   let knownFor: string | number = NaN
   let known: Promise<string | number | undefined>
 
@@ -63,7 +66,7 @@ export function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (ke
       },
       forget: () => uses.delete(key),
     }
-    uses.set(key, use)
+    if (key !== undefined) uses.set(key, use)
     return use
   }
 }

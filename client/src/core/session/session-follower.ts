@@ -195,10 +195,10 @@ export class SessionFollower implements SessionStore {
   /** Handles an event of this tab's socket, which the other tabs need as well, or an event of another tab. */
   #receive(event: SessionEvent | null | undefined, isOwn: boolean): void {
     const { status } = this.#state
-    const reason = event?.reason
+    // A server without tags does not say which session it is.
+    const { reason, notice, session = this.#key }: SessionEvent = event ?? {}
     const body = bodyOf(event)
     if (body) this.#server.onTime?.(body.now)
-    const notice = event?.notice
     if (notice !== undefined) this.#notice = notice ?? undefined
     if (isOwn && (reason || body || notice !== undefined)) this.#broadcast(event)
     if (!reason && !body) return this.#show(this.#state)
@@ -206,7 +206,7 @@ export class SessionFollower implements SessionStore {
       if (status !== 'anonymous') this.#endedBy = reason
       // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.
       void this.#check(status === 'anonymous' ? 1 : CHECKS, true)
-    } else if (isOwn || (status === 'active' && this.#checksLeft === 0)) this.#apply(body)
+    } else if (isOwn || (status === 'active' && this.#checksLeft === 0 && session === this.#key)) this.#apply(body)
     // The other tab may have sent this before that session ended. Then it does not know, and the leader tells it.
     else
       void this.#check(1, true).then(() => this.#tabs?.leads && this.#state.status === 'anonymous' && this.#broadcast())

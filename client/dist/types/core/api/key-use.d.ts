@@ -1,6 +1,6 @@
 import type { Server } from '../base/server.ts';
 import type { SessionStore } from '../session/session-store.ts';
-/** What this page knows of an `Idempotency-Key` that it has sent. */
+/** What this page knows of an `Idempotency-Key` that it has sent, or of a call without one. */
 export interface KeyUse {
     /** True once a call with the key may have been executed. */
     mayBeExecuted: boolean;
@@ -12,5 +12,8 @@ export interface KeyUse {
     /** Forgets the key, with which nothing was executed. */
     readonly forget: () => void;
 }
-/** Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. */
-export declare function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (key: string) => KeyUse;
+/**
+ * Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. A call
+ * without a key is known only to its caller.
+ */
+export declare function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (key: string | undefined) => KeyUse;

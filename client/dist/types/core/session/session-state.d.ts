@@ -75,6 +75,7 @@ export type SessionBody = ({
  * ended. Any other message has none of these.
  */
 export type SessionEvent = Partial<Omit<SessionBody, 'notice'>> & {
+    readonly session?: string;
     readonly reason?: EndReason;
     readonly notice?: Notice | null | undefined;
 };

@@ -46,15 +46,21 @@ export class SessionReader {
     this.#verified = cookie.perSecrets(() => new LRUCache({ maxSize: 100_000, sizeCalculation: () => 1 }))
   }
 
-  /** The session of a Cookie header; synchronous if it is cached. Does not count as use, unlike {@link use}. */
+  /**
+   * The session of a Cookie header as it is now: from the cache only if that is current, since another instance may just have moved
+   * the idle limit. Does not count as use, unlike {@link use}.
+   */
   read(header: string | undefined): SessionLookup | Promise<SessionLookup> {
     const cookie = this.#identify(header)
     if (cookie === undefined) return NONE
-    const session = this.near.peek(cookie.id, cookie.key)
+    const session = this.#isTracked ? this.near.peek(cookie.id, cookie.key) : undefined
     return session === undefined ? this.reload(cookie.id) : { is: 'live', session }
   }
 
-  /** Like {@link read}, but counts as use of the session: if its idle limit is due, it is moved in the background. */
+  /**
+   * The session of a Cookie header; synchronous if it is cached. Counts as use: if its idle limit is due, it is moved in the
+   * background.
+   */
   use(header: string | undefined): SessionLookup | Promise<SessionLookup> {
     const cookie = this.#identify(header)
     if (cookie === undefined) return NONE

@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
+import type { SessionLookup } from '../../src/sessions/index.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { instanceOn, newSession, sessionInstance } from '../support/sessions/session-instance.ts'
@@ -31,6 +32,26 @@ await test('an idle limit lasts for SESSION_IDLE_SECONDS, at most a step longer,
     t.ok(idleEndsAt >= Math.min(endsAt, before + idleMs), 'no session ends early')
     t.ok(idleEndsAt <= Date.now() + idleMs + stepMs, 'no session ends late')
   }
+})
+
+/** A store that announces no changes, like a Cluster. */
+class SilentStore extends MemoryStore {
+  override readonly staleMs = 1000 as number
+
+  override onChange(): void {
+    // It announces nothing.
+  }
+}
+
+await test('with a store that announces no changes, an instance reads the idle limit that another one has just moved', async (t) => {
+  const store = new SilentStore()
+  const [here, there] = [instanceOn(store), instanceOn(store)]
+  const id = await newSession(here)
+  const limitOf = (found: SessionLookup): number => (found.is === 'live' ? found.session.idleEndsAt : 0)
+  const before = limitOf(await there.reader.read(there.cookie(id)))
+  const moved = limitOf(await here.reader.extend(here.cookie(id)))
+  t.ok(moved > before, 'it has moved')
+  t.equal(limitOf(await there.reader.read(there.cookie(id))), moved)
 })
 
 await test('while Redis takes no writes requests succeed, and not every one of them tries a touch', async (t) => {

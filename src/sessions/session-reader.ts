@@ -70,10 +70,15 @@ export class SessionReader {
     return { is: 'live', session }
   }
 
-  /** Uses the session of a Cookie header, and waits until its idle limit has moved if that was due. */
+  /** Uses the session of a Cookie header. It is live only if its idle limit has moved where that was due. */
   async extend(header: string | undefined): Promise<SessionLookup> {
     const found = await this.read(header)
-    return found.is === 'live' ? this.recheck(found.session, true) : found
+    if (found.is !== 'live') return found
+    const now = Date.now()
+    const moved = await this.recheck(found.session, true)
+    if (moved.is !== 'live' || !this.#sessions.isDue(moved.session.idleEndsAt, moved.session.record.endsAt, now))
+      return moved
+    return { is: 'storeDown', cause: new StoreUnavailable(new Error('the idle limit has not moved')) }
   }
 
   /** Reads a session by its id from the store. */

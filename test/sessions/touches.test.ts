@@ -69,6 +69,8 @@ await test('while Redis takes no writes requests succeed, and not every one of t
     t.equal(found.is, 'live')
     await store.read('something else')
   }
+  const extended = await demanding.reader.extend(demanding.cookie(id))
+  t.equal(extended.is, 'storeDown', 'a request that only moves the limit does not succeed')
   const stats = String(await askRedis(redis, ['INFO', 'commandstats']))
   const tries = Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1])
   t.ok(tries >= 1 && tries < 10, `${tries} tries`)

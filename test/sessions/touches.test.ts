@@ -34,6 +34,10 @@ await test('an idle limit lasts for SESSION_IDLE_SECONDS, at most a step longer,
   }
 })
 
+function limitOf(found: SessionLookup): number {
+  return found.is === 'live' ? found.session.idleEndsAt : 0
+}
+
 /** A store that announces no changes, like a Cluster. */
 class SilentStore extends MemoryStore {
   override readonly staleMs = 1000 as number
@@ -47,7 +51,6 @@ await test('with a store that announces no changes, an instance reads the idle l
   const store = new SilentStore()
   const [here, there] = [instanceOn(store), instanceOn(store)]
   const id = await newSession(here)
-  const limitOf = (found: SessionLookup): number => (found.is === 'live' ? found.session.idleEndsAt : 0)
   const before = limitOf(await there.reader.read(there.cookie(id)))
   const moved = limitOf(await here.reader.extend(here.cookie(id)))
   t.ok(moved > before, 'it has moved')

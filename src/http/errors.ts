@@ -59,6 +59,8 @@ export function toProblem(error: unknown): Problem {
       ...(contentRange !== undefined && { headers: { 'content-range': contentRange } }),
     })
   }
+  // @fastify/static serves no path such as `/a//b` and `/a/../b`. A server without files does not find them.
+  if (statusCode === 403) return new Problem('not_found', { cause: error })
   if (statusCode >= 400 && statusCode < 500) return new Problem('bad_request', { cause: error })
   return new Problem('internal_error', { cause: error })
 }

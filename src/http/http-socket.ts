@@ -25,6 +25,15 @@ export function requestInProgress(socket: Socket): IncomingMessage | undefined {
 }
 
 /**
+ * Breaks a response off so that its client notices. With HTTP/1.0 the end of the connection would be the regular end of a response
+ * without a length (RFC 9112 §6.3), so the connection is reset.
+ */
+export function breakOff(response: ServerResponse): void {
+  if (response.req.httpVersion === '1.0') response.socket?.resetAndDestroy()
+  else response.destroy()
+}
+
+/**
  * Counts the requests of each connection that wait for a response. Node stops reading only when written responses pile
  * up, so without this count a client could pipeline any number of requests to a slow upstream.
  */

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { requesterOf } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
-import type { Authorization, Session, Sessions } from '../sessions/index.ts'
+import type { Authorization, Session, Sessions, TokenNeed } from '../sessions/index.ts'
 
 interface AuthorizationDependencies {
   readonly http: Pick<Config['http'], 'publicUrl'>
@@ -13,8 +13,12 @@ interface AuthorizationDependencies {
  * The session of a request that had one when it began.
  * @throws Problem session_expired if it has ended since, StoreUnavailable
  */
-export async function liveSession(deps: AuthorizationDependencies, request: FastifyRequest): Promise<Session> {
-  const found = await deps.sessions.authorize(request.headers.cookie)
+export async function liveSession(
+  deps: AuthorizationDependencies,
+  request: FastifyRequest,
+  need: TokenNeed,
+): Promise<Session> {
+  const found = await deps.sessions.authorize(request.headers.cookie, need)
   // The cookie of a session that is gone looks like any other that names none.
   const later = found.is === 'anonymous' ? ({ is: 'ended', tag: request.sessionTag } as const) : found
   return authorizedSession(later, request, deps.http)

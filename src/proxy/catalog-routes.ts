@@ -9,7 +9,7 @@ import type { ConfirmableWrites } from '../store/store.ts'
 import { waiting } from '../telemetry/traces/span.ts'
 import { authorizedSession } from './authorized-session.ts'
 import type { CallDependencies } from './call.ts'
-import { changesSomething, CREDENTIALS, pathBuilder, type Endpoint } from './endpoint.ts'
+import { changesSomething, CREDENTIALS, pathBuilder, tokenNeedOf, type Endpoint } from './endpoint.ts'
 import { keyOf, requiresKey } from './idempotency/key-header.ts'
 import { IdempotencyRecords } from './idempotency/idempotency-records.ts'
 import { noteAccount } from '../http/requester.ts'
@@ -55,6 +55,7 @@ function handlerOf(endpoint: Endpoint, deps: CatalogDependencies & ProxyDependen
   const buildPath = pathBuilder(endpoint)
   const needsSession = CREDENTIALS[endpoint.credential].session
   const isChange = changesSomething(endpoint)
+  const tokenNeed = tokenNeedOf(endpoint)
   const needsKey = requiresKey(endpoint, idempotency)
   const shared = endpoint.isShared ? new SharedResponse(endpoint, deps) : undefined
   const namesAccount = endpoint.path.includes(`/:${ACCOUNT_ID}`)
@@ -84,7 +85,7 @@ function handlerOf(endpoint: Endpoint, deps: CatalogDependencies & ProxyDependen
     if (namesAccount) noteAccount(request, ACCOUNT_ID, secrets)
     guard.requireScript(request)
     if (!needsSession) return respond(request, reply)
-    const found = sessions.authorize(request.headers.cookie, !isChange)
+    const found = sessions.authorize(request.headers.cookie, tokenNeed)
     // In the steady state the session is cached. To await it all the same would cost a GET 3 to 5 % more processor time.
     return found instanceof Promise || callLimit !== undefined
       ? respondLater(request, reply, found)

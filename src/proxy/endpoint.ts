@@ -1,5 +1,6 @@
 import { ID } from '../http/known-paths.ts'
 import type { FieldError } from '../problem.ts'
+import type { TokenNeed } from '../sessions/index.ts'
 import type { Json } from './document-parts.ts'
 import type { BodyName } from './upstream-bodies.ts'
 
@@ -42,6 +43,12 @@ export interface Endpoint {
 /** Whether a call may change something. Then the browser's body goes upstream, and an Idempotency-Key counts. */
 export function changesSomething({ method }: Endpoint): boolean {
   return method !== 'GET'
+}
+
+/** What a call needs of the access token of its session. Only a GET is repeated, with another one. */
+export function tokenNeedOf(endpoint: Endpoint): TokenNeed {
+  if (!CREDENTIALS[endpoint.credential].bearer) return 'none'
+  return changesSomething(endpoint) ? 'valid' : 'repeatable'
 }
 
 /** Builds the upstream path of an endpoint; undefined when a parameter does not match its pattern. */

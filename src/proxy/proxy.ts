@@ -5,7 +5,7 @@ import { waiting } from '../telemetry/traces/span.ts'
 import { discard, NO_BODY, receiveBody, type OutgoingBody } from '../upstream/request-body.ts'
 import { liveSession, renewedSession } from './authorized-session.ts'
 import type { Call } from './call.ts'
-import { changesSomething, CREDENTIALS } from './endpoint.ts'
+import { changesSomething, CREDENTIALS, tokenNeedOf } from './endpoint.ts'
 import { sendKeyed, type KeyedDependencies } from './idempotency/send-keyed.ts'
 import { failedBeforeResponse, send } from './send.ts'
 import { conclude, upstreamOutcome } from './upstream-problem.ts'
@@ -44,7 +44,8 @@ async function sendWithBody(deps: ProxyDependencies, call: Call): Promise<void> 
   if (body === undefined) return conclude({ is: 'browserGone', sent: 'nothing', status: 0 }, call)
   try {
     // The body may have taken a while, and its user may have logged out since: nothing may be sent for them then.
-    const session = CREDENTIALS[endpoint.credential].session ? await liveSession(deps, request) : undefined
+    const needsSession = CREDENTIALS[endpoint.credential].session
+    const session = needsSession ? await liveSession(deps, request, tokenNeedOf(endpoint)) : undefined
     if (body.is === 'whole') return await sendReceived(deps, { ...call, session }, body)
     const key = acquirePermit(deps.uploads, session, MAX_UPLOADS)
     try {

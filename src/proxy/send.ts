@@ -1,3 +1,4 @@
+import { breakOff } from '../http/http-socket.ts'
 import { Problem } from '../problem.ts'
 import { refusalSource, sharerOf, type Session } from '../sessions/index.ts'
 import type { Stale } from '../upstream/exchange.ts'
@@ -112,6 +113,7 @@ function sendOnce(
         reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), upstreamHeaders, upstream.budget !== undefined))
         reply.hijack()
       },
+      breakOff: () => (keyed === undefined ? breakOff(reply.raw) : keyed.sink.breakOff()),
       withholds: (status) =>
         isWithheld(status) ||
         (status === 401 && bearer) ||

@@ -28,9 +28,16 @@ export { newSessionId, saveNewSession } from './session-writer.ts'
 export type { SubjectsOwn } from './own-sessions.ts'
 export type { SubjectSession, Subjects } from './subjects.ts'
 
+/**
+ * What a request needs of the session's access token. `valid`: that it can be used. `repeatable`: the same, but the request is
+ * repeated if upstream refuses the token, so it goes on with one that is due, but still valid, while another one is fetched.
+ * `none`: nothing, so it goes on whatever the state of the token.
+ */
+export type TokenNeed = 'valid' | 'repeatable' | 'none'
+
 /** The result of authorizing a browser's cookie. `tag` identifies in the log a session that exists but cannot be used. */
 export type Authorization =
-  /** The session's access token can be used. */
+  /** The session's access token can be used, if the request needs it. */
   | { readonly is: 'authorized'; readonly session: Session }
   | { readonly is: 'anonymous' }
   /** The session has just ended: at a limit, by a logout, or because the provider or upstream refused its token. */
@@ -93,14 +100,10 @@ export class Sessions {
   /**
    * Authorizes a request by its cookie and renews the session's token if necessary. Counts as use of the session.
    * Synchronous in the steady state: the session is cached and its token does not need a renewal.
-   * @param isRepeatable whether the request is repeated if upstream refuses its token: it goes on with a token that is due, but
-   * still valid, while another one is fetched
    */
-  authorize(cookieHeader: string | undefined, isRepeatable = false): Authorization | Promise<Authorization> {
+  authorize(cookieHeader: string | undefined, need: TokenNeed = 'valid'): Authorization | Promise<Authorization> {
     const found = this.#reader.use(cookieHeader)
-    return found instanceof Promise
-      ? found.then((later) => this.#authorize(later, isRepeatable))
-      : this.#authorize(found, isRepeatable)
+    return found instanceof Promise ? found.then((later) => this.#authorize(later, need)) : this.#authorize(found, need)
   }
 
   /**
@@ -203,7 +206,7 @@ export class Sessions {
     return registerSessionWriter(fastify, this.cookie, this.#repository)
   }
 
-  #authorize(found: SessionLookup, isRepeatable = false): Authorization | Promise<Authorization> {
+  #authorize(found: SessionLookup, need: TokenNeed = 'valid'): Authorization | Promise<Authorization> {
     switch (found.is) {
       case 'none':
         return { is: 'anonymous' }
@@ -211,10 +214,9 @@ export class Sessions {
         return found
       case 'live': {
         const { session } = found
-        if (this.#tokens.isGood(session) || (isRepeatable && this.#tokens.renewAhead(session))) {
-          return { is: 'authorized', session }
-        }
-        return toAuthorization(session, this.#tokens.renewed(session))
+        const isUsable =
+          need === 'none' || this.#tokens.isGood(session) || (need === 'repeatable' && this.#tokens.renewAhead(session))
+        return isUsable ? { is: 'authorized', session } : toAuthorization(session, this.#tokens.renewed(session))
       }
     }
   }

@@ -46,15 +46,21 @@ export class SessionReader {
     this.#verified = cookie.perSecrets(() => new LRUCache({ maxSize: 100_000, sizeCalculation: () => 1 }))
   }
 
-  /** The session of a Cookie header; synchronous if it is cached. Does not count as use, unlike {@link use}. */
+  /**
+   * The session of a Cookie header as it is now: from the cache only if that is current, since another instance may just have moved
+   * the idle limit. Does not count as use, unlike {@link use}.
+   */
   read(header: string | undefined): SessionLookup | Promise<SessionLookup> {
     const cookie = this.#identify(header)
     if (cookie === undefined) return NONE
-    const session = this.near.peek(cookie.id, cookie.key)
+    const session = this.#isTracked ? this.near.peek(cookie.id, cookie.key) : undefined
     return session === undefined ? this.reload(cookie.id) : { is: 'live', session }
   }
 
-  /** Like {@link read}, but counts as use of the session: if its idle limit is due, it is moved in the background. */
+  /**
+   * The session of a Cookie header; synchronous if it is cached. Counts as use: if its idle limit is due, it is moved in the
+   * background.
+   */
   use(header: string | undefined): SessionLookup | Promise<SessionLookup> {
     const cookie = this.#identify(header)
     if (cookie === undefined) return NONE
@@ -64,10 +70,15 @@ export class SessionReader {
     return { is: 'live', session }
   }
 
-  /** Uses the session of a Cookie header, and waits until its idle limit has moved if that was due. */
+  /** Uses the session of a Cookie header. It is live only if its idle limit has moved where that was due. */
   async extend(header: string | undefined): Promise<SessionLookup> {
     const found = await this.read(header)
-    return found.is === 'live' ? this.recheck(found.session, true) : found
+    if (found.is !== 'live') return found
+    const now = Date.now()
+    const moved = await this.recheck(found.session, true)
+    if (moved.is !== 'live' || !this.#sessions.isDue(moved.session.idleEndsAt, moved.session.record.endsAt, now))
+      return moved
+    return { is: 'storeDown', cause: new StoreUnavailable(new Error('the idle limit has not moved')) }
   }
 
   /** Reads a session by its id from the store. */

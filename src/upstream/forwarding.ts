@@ -33,7 +33,6 @@ export interface ResponseSink {
   /** Called again, without a chunk, after the end of a response whose last chunk was known as such. */
   end(chunk?: Buffer): unknown
   end(text: string, encoding: 'latin1'): unknown
-  destroy(): unknown
 }
 
 /** The request of a forwarding. */
@@ -43,6 +42,8 @@ export interface ForwardRequest {
   readonly response: ResponseSink
   /** Writes status and headers to the browser. Called with the first byte of the body, or at the end if it has none. */
   readonly begin: (status: number, headers: UpstreamHeaders) => void
+  /** Breaks off what the browser has begun to read. */
+  readonly breakOff: () => void
   /** True for a status that is not passed on. */
   readonly withholds: (status: number) => boolean
   /** The time from the start of the request to the end of the response, however much of it arrives meanwhile. */
@@ -174,7 +175,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     if (this.#isBrowserGone) return this.#settleBrowserGone(cause)
     if (this.#status !== 0) {
       this.settle({ is: 'cut', status: this.#status, ...this.#retryAfter, cause })
-      if (this.#pendingHeaders === undefined) this.#request.response.destroy()
+      if (this.#pendingHeaders === undefined) this.#request.breakOff()
     } else if (cause instanceof NotStarted) this.settle(cause.outcome)
     else if (cause instanceof BodyRefused) this.settle({ is: 'bodyRefused', problem: cause.problem })
     else this.settle(noResponse(cause, this.sent, this.responseBegan || hasResponseBegun(cause)))
@@ -210,7 +211,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   /** Without this, a browser that never reads could block an upstream connection for good. */
   #onBrowserStalled(): void {
     this.#onBrowserGone()
-    this.#request.response.destroy()
+    this.#request.breakOff()
   }
 
   #onBrowserGone(): void {

@@ -50,6 +50,10 @@ await test('index.html answers a navigation to an unknown path, also one that a 
   }
   for (const path of ['/api/x', '/auth/x', '/ws/x']) t.equal((await get(path, NAVIGATION)).status, 404, path)
   t.equal((await get('/deep/link', NAVIGATION, 'POST')).status, 404)
+  for (const path of ['/a//b', '//host/index.html', '/api//x', '/../index.html', '/a/../index.html']) {
+    const { status, json } = await get(path, { 'sec-fetch-mode': 'cors' })
+    t.match([status, json['code']], [404, 'not_found'], path)
+  }
   t.equal((await get('/deep/link', NAVIGATION)).headers['cache-control'], 'no-cache')
 })
 

@@ -8,6 +8,7 @@ import { logIn, testServer, type TestServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
+const BULK = '/api/trading/v1/options/contracts/bulk-purchase/demo'
 /** Token lifetimes in seconds. */
 const OVER = 0.001
 const HOUR = 3600
@@ -132,6 +133,21 @@ await test('while the provider is down a call gets provider_unavailable, and the
   t.ok((await sessionState(browser, server.url)).authenticated)
   gate.before = async () => true
   await until(async () => (await call()).status === 200, 'the session goes on when the provider is back')
+})
+
+await test('while the provider is down a bulk purchase goes on, since it carries no token of the session', async (t) => {
+  const { gate, call, browser, upstream } = await refreshWorld(t, OVER)
+  gate.before = async () => false
+  for (const headers of [{}, { 'idempotency-key': 'a-key' }]) {
+    const response = await browser.fetch(BULK, { method: 'POST', headers: { 'x-csrf': '1', ...headers }, body: '{}' })
+    t.equal(response.status, 400, 'upstream answers')
+  }
+  t.same(
+    upstream.requests.map(({ path, headers }) => [path, headers['authorization']]),
+    Array.from({ length: 2 }, () => [BULK.slice('/api'.length), undefined]),
+  )
+  t.equal(gate.refreshes.length, 0)
+  t.equal(await codeOf(await call()), 'provider_unavailable')
 })
 
 await test('invalid_grant for a refresh ends the session with session_expired', async (t) => {

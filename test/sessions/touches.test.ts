@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
+import type { SessionLookup } from '../../src/sessions/index.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { instanceOn, newSession, sessionInstance } from '../support/sessions/session-instance.ts'
@@ -33,6 +34,29 @@ await test('an idle limit lasts for SESSION_IDLE_SECONDS, at most a step longer,
   }
 })
 
+function limitOf(found: SessionLookup): number {
+  return found.is === 'live' ? found.session.idleEndsAt : 0
+}
+
+/** A store that announces no changes, like a Cluster. */
+class SilentStore extends MemoryStore {
+  override readonly staleMs = 1000 as number
+
+  override onChange(): void {
+    // It announces nothing.
+  }
+}
+
+await test('with a store that announces no changes, an instance reads the idle limit that another one has just moved', async (t) => {
+  const store = new SilentStore()
+  const [here, there] = [instanceOn(store), instanceOn(store)]
+  const id = await newSession(here)
+  const before = limitOf(await there.reader.read(there.cookie(id)))
+  const moved = limitOf(await here.reader.extend(here.cookie(id)))
+  t.ok(moved > before, 'it has moved')
+  t.equal(limitOf(await there.reader.read(there.cookie(id))), moved)
+})
+
 await test('while Redis takes no writes requests succeed, and not every one of them tries a touch', async (t) => {
   const redis = await testRedis(t)
   const { store } = await sessionInstance(t, redis.url)
@@ -48,6 +72,8 @@ await test('while Redis takes no writes requests succeed, and not every one of t
     t.equal(found.is, 'live')
     await store.read('something else')
   }
+  const extended = await demanding.reader.extend(demanding.cookie(id))
+  t.equal(extended.is, 'storeDown', 'a request that only moves the limit does not succeed')
   const stats = String(await askRedis(redis, ['INFO', 'commandstats']))
   const tries = Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1])
   t.ok(tries >= 1 && tries < 10, `${tries} tries`)

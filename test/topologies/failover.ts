@@ -96,7 +96,7 @@ export async function assertEndedSessionsAreNoticed(t: Test, { url, masters }: T
     await end(key)
     await Promise.all(notified)
     const watchersMs = Date.now() - endedAt
-    for (const { reader, cookie } of instances) await until(async () => (await reader.read(cookie(id))).is === 'none')
+    for (const { reader, cookie } of instances) await until(async () => (await reader.use(cookie(id))).is === 'none')
     const requestsMs = Date.now() - endedAt
     t.comment(`${event}: watchers are notified after ${watchersMs} ms, requests notice after ${requestsMs} ms`)
     // It takes about a second; the bound leaves room for a busy machine.

@@ -133,6 +133,20 @@ await test('a response that upstream cuts off is cut off for the browser too', a
   t.equal(failureCount(world.server.log, 'upstream broke off its response'), 8)
 })
 
+await test('with HTTP/1.0, where the end of a connection ends a response, one that is cut off ends with a reset', async (t) => {
+  const { connection, cookie, upstream } = await apiWorld(t, { settings: { IDEMPOTENCY_MAX_ANSWER_BYTES: '2' } })
+  upstream.answer = (_request, socket) =>
+    end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n')(socket)
+  for (const start of ['GET', 'POST', 'POST with a key']) {
+    const socket = await connection()
+    const [method] = start.split(' ')
+    const key = start.endsWith('key') ? 'Idempotency-Key: k\r\n' : ''
+    const closed = new Promise((resolve) => void socket.once('close', resolve))
+    socket.resume().write(`${method} ${ACCOUNTS} HTTP/1.0\r\nHost: a\r\nX-CSRF: 1\r\nCookie: ${cookie}\r\n${key}\r\n`)
+    t.equal(await closed, true, `${start}: there was an error`)
+  }
+})
+
 await test('a response that breaks off before its body begins causes upstream_lost, and is not repeated', async (t) => {
   const { call, upstream } = await apiWorld(t)
   for (const head of ['Content-Length: 10', 'Transfer-Encoding: chunked', 'Retry-After: 9\r\nContent-Length: 10']) {

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { FastifyReply } from 'fastify'
+import { breakOff } from '../../http/http-socket.ts'
 import type { ResponseSink } from '../../upstream/forwarding.ts'
 import { passedOn, responseHeaders, type UpstreamHeaders } from '../../upstream/headers.ts'
 import { JoinedPieces } from '../../upstream/request-body.ts'
@@ -71,8 +72,8 @@ export class AnswerSink extends EventEmitter<{ close: []; drain: [] }> implement
     if (this.#isStreaming) this.#reply.raw.end()
   }
 
-  destroy(): void {
-    if (this.#isStreaming) this.#reply.raw.destroy()
+  breakOff(): void {
+    if (this.#isStreaming) breakOff(this.#reply.raw)
   }
 
   /** Returns false if upstream must wait for the browser. */

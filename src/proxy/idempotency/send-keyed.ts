@@ -7,6 +7,7 @@ import { JoinedPieces } from '../../upstream/request-body.ts'
 import { BodyRefused, type OutgoingBody } from '../../upstream/request-body.ts'
 import { liveSession, renewedSession } from '../authorized-session.ts'
 import type { Call, CallDependencies } from '../call.ts'
+import { tokenNeedOf } from '../endpoint.ts'
 import { send } from '../send.ts'
 import { conclude, upstreamOutcome, upstreamProblem } from '../upstream-problem.ts'
 import { AnswerSink } from './answer-sink.ts'
@@ -59,7 +60,7 @@ export async function sendKeyed(deps: KeyedDependencies, call: KeyedCall, body: 
  */
 async function wholeBody(
   deps: KeyedDependencies,
-  { request, session }: KeyedCall,
+  { endpoint, request, session }: KeyedCall,
   body: OutgoingBody,
 ): Promise<{ session: Session; content: Buffer | null } | undefined> {
   if (body.is === 'whole') return { session, content: body.content }
@@ -70,7 +71,7 @@ async function wholeBody(
     if (error instanceof BodyRefused) throw error.problem
     return undefined
   }
-  return { session: await liveSession(deps, request), content: pieces.joined() }
+  return { session: await liveSession(deps, request, tokenNeedOf(endpoint)), content: pieces.joined() }
 }
 
 async function sendClaimed(

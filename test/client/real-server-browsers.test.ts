@@ -1,12 +1,12 @@
-import { createServer } from 'node:http'
 import type { BrowserContext, Page } from 'puppeteer-core'
 import { test, type Test } from 'tap'
 import type { SessionState } from '../../client/dist/client.js'
-import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
+import { freePort } from '../../sandbox/listening.ts'
 import { browsersOr, logInBy, testWindow, type BrowserName } from '../support/browser/browsers.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { relayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
+import { httpServer } from '../support/server/http-server.ts'
 import { testServer, type TestServer } from '../support/server/world.ts'
 import { WITHIN_A_SECOND, within } from '../support/time/within.ts'
 
@@ -32,11 +32,7 @@ async function pageElsewhere(t: Test, port: number, serverUrl: string): Promise<
     import { createClient } from '${serverUrl}/client.js'
     globalThis.client = createClient({ baseUrl: '${serverUrl}' })${FOLLOW}
   </script>`
-  const server = createServer((_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/html' }).end(page)
-  })
-  await listen(server, port, '127.0.0.1')
-  t.teardown(() => closeNow(server))
+  await httpServer(t, (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end(page), port)
 }
 
 /** The last state that a page has seen; undefined before it has loaded. */

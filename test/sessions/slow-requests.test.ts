@@ -1,10 +1,10 @@
-import { createServer, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
-import { listen } from '../../sandbox/listening.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { gatedWorld } from '../support/login/gated-provider.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { httpServer } from '../support/server/http-server.ts'
 import { logIn, testServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 
@@ -20,16 +20,10 @@ const ask = (path: string, cookie: string, { url }: { url: string }): Promise<Re
 /** Two instances, an upstream that responds when it is released, and users who are logged in. */
 async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<string, string> } = {}) {
   const waiting: ServerResponse[] = []
-  const upstream = createServer((_request, response) => void waiting.push(response))
-  const upstreamUrl = `http://127.0.0.1:${await listen(upstream, 0, '127.0.0.1')}`
-  t.teardown(() => {
-    upstream.closeAllConnections()
-    upstream.close()
-  })
   const { gate, redis, port, publicUrl, ...world } = await gatedWorld(t)
   const settings = {
     ...world.settings,
-    API_URL: upstreamUrl,
+    API_URL: await httpServer(t, (_request, response) => void waiting.push(response)),
     LOG_LEVEL: 'warn',
     AUTH_STARTS_PER_MINUTE: '0',
     ...more.settings,

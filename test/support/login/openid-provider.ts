@@ -1,13 +1,11 @@
 import type { Test } from 'tap'
 import { freePort } from '../../../sandbox/listening.ts'
-import { startProvider, type SandboxProvider } from '../../../sandbox/provider.ts'
+import type { SandboxProvider } from '../../../sandbox/provider.ts'
 import type { RedisProcess } from '../../../sandbox/redis-process.ts'
-import { startUpstream } from '../../../sandbox/upstream.ts'
 import { readConfig } from '../../../src/config/config.ts'
 import { discover } from '../../../src/oauth/discovery.ts'
 import type { Arrival, JarBrowser } from '../browser/jar-browser.ts'
-import { CLIENT_ID, testRedis, testServer, type TestServer } from '../server/world.ts'
-import { keepOutOfLogs } from '../telemetry/log-scan.ts'
+import { testRedis, testSandbox, testServer, type TestServer } from '../server/world.ts'
 import { ALONE } from '../server/settings.ts'
 import { OIDC } from './oidc-world.ts'
 
@@ -40,18 +38,14 @@ export async function openIdWorld(
 ): Promise<OpenIdWorld> {
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
-  const provider = await startProvider({
-    clientId: CLIENT_ID,
-    redirectUris: [`${publicUrl}/auth/callback`],
-    refreshTokens: true,
-    accessTokenSeconds,
-    client: { ...registration(publicUrl), ...client },
-    library: LIBRARY,
+  const { provider, settings: addresses } = await testSandbox(t, publicUrl, {
+    provider: {
+      refreshTokens: true,
+      accessTokenSeconds,
+      client: { ...registration(publicUrl), ...client },
+      library: LIBRARY,
+    },
   })
-  t.teardown(() => provider.close())
-  const upstream = await startUpstream({ provider })
-  t.teardown(() => upstream.close())
-  for (const secrets of [provider.issued, provider.verifiers, upstream.issued]) keepOutOfLogs(secrets)
   const redis = hasRedis ? await testRedis(t) : undefined
   const scope = 'openid profile trade offline_access'
   const discovered = await discover(readConfig({ ...ALONE, ...OIDC, AUTH_URL: provider.url }).oauth)
@@ -62,10 +56,7 @@ export async function openIdWorld(
     OAUTH_SCOPE: scope,
     JWKS_URL: jwksUrl,
     END_SESSION_URL: endSessionUrl,
-    PUBLIC_URL: publicUrl,
-    AUTH_URL: provider.url,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
+    ...addresses,
     AUTHORIZATION_PARAMS: 'prompt=consent',
     ...(redis && { REDIS_URL: redis.url }),
     ...own,

@@ -1,12 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createClient } from 'redis'
 import type { Test } from 'tap'
 import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
 import { freePort } from '../../../sandbox/listening.ts'
 import { keepOutOfLogs } from '../telemetry/log-scan.ts'
+import { httpServer } from '../server/http-server.ts'
 import { testRedis, testServer, type TestServer } from '../server/world.ts'
 import type { RedisProcess } from '../../../sandbox/redis-process.ts'
 
@@ -81,15 +81,8 @@ export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
     headers.push(request.headers)
     await endpoint.behaviour(request, response, form)
   }
-  const server = createServer((request, response) => void answer(request, response))
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
   const endpoint: TokenEndpoint = {
-    url: `http://127.0.0.1:${port}`,
+    url: await httpServer(t, (request, response) => void answer(request, response)),
     forms,
     headers,
     revoked,

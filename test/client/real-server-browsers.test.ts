@@ -44,10 +44,6 @@ async function allAre(pages: readonly Page[], status: SessionState['status']): P
   for (const page of pages) await until(async () => (await lastSeen(page))?.status === status, status)
 }
 
-async function idleExpiresAt(page: Page): Promise<number> {
-  return Number(await page.evaluate('client.session.get().idleExpiresAt'))
-}
-
 const openPages = (window: BrowserContext, urls: readonly string[]): Promise<Page[]> =>
   Promise.all(
     urls.map(async (url) => {
@@ -121,19 +117,5 @@ for (const name of browsersOr('chrome')) {
     }
     within(t, Math.max(...logins), 1000, 'until every tab knows of a login')
     within(t, Math.max(...logouts), 1000, 'until every tab knows of a logout')
-  })
-
-  await test(`${name}: extend() moves idleExpiresAt in every tab`, async (t) => {
-    const settings = { STATIC_DIR: t.testdir(FILES), SESSION_IDLE_SECONDS: '10' }
-    const { server } = await relayWorld(t, { redis: true, anonymous: true, settings })
-    const window = await testWindow(t, name)
-    const [one, two] = (await openPages(window, [server.url, server.url])) as [Page, Page]
-    await logInBy(one, `${server.url}/auth/login`)
-    await allAre([one, two], 'active')
-    const before = await idleExpiresAt(one)
-    await until(async () => {
-      await one.evaluate('client.session.extend()')
-      return (await idleExpiresAt(one)) > before + 1000 && (await idleExpiresAt(two)) > before + 1000
-    })
   })
 }

@@ -3,10 +3,11 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { identityWorld, logOutEverywhere, operate } from '../support/login/identity-world.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { held, isLoggedIn, sessionState, storeClient, tokens } from '../support/login/token-endpoint.ts'
+import { held, isLoggedIn, sessionState, tokens } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { testServer } from '../support/server/world.ts'
 import type { JarBrowser } from '../support/browser/jar-browser.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 /** Fails when the session after this many is to end. */
 class FailingStore extends MemoryStore {

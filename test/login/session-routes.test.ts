@@ -7,12 +7,12 @@ import {
   unsignedLoginCookie,
   sessionState,
   startLogin,
-  storeClient,
   tokens,
   type LoginWorld,
 } from '../support/login/token-endpoint.ts'
 import { testServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const CSRF = { 'x-csrf': '1' }
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url')

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { gatedWorld } from '../support/login/gated-provider.ts'
@@ -7,6 +6,7 @@ import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { httpServer } from '../support/server/http-server.ts'
 import { logIn, testServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const USERS = 10
@@ -29,8 +29,7 @@ async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<
     ...more.settings,
   }
   const servers = [await testServer(t, { ...settings, PORT: String(port) }), await testServer(t, settings)]
-  const client = await createClient({ url: redis.url }).connect()
-  t.teardown(() => client.destroy())
+  const client = await storeClient(t, { redis })
   gate.expiresIn = more.expiresIn
   const browsers = Array.from({ length: USERS }, () => new JarBrowser())
   await Promise.all(browsers.map((browser) => logIn(browser, publicUrl)))

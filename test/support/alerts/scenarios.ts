@@ -2,11 +2,12 @@ import type { ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { PUBLIC, relayWorld } from '../sockets/relay-world.ts'
-import { html, json, logInThere, loginWorld, startLogin, storeClient, tokens } from '../login/token-endpoint.ts'
+import { html, json, logInThere, loginWorld, startLogin, tokens } from '../login/token-endpoint.ts'
 import { httpServer } from '../server/http-server.ts'
 import { testRedis } from '../server/world.ts'
 import { nextEvent, until } from '../time/until.ts'
 import { around, scrape, type Scenario } from './scrapes.ts'
+import { storeClient } from '../redis/store-client.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** Enough events to make a rate. */

@@ -1,7 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { createClient } from 'redis'
 import type { Test } from 'tap'
 import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
 import { freePort } from '../../../sandbox/listening.ts'
@@ -174,11 +173,4 @@ export function unsignedLoginCookie(): string {
   const secret = randomBytes(24).toString('base64url')
   const state = createHmac('sha256', secret).update('state').digest('base64url')
   return `__Host-login-${state.slice(0, 8)}=${secret}.mwr2db0i`
-}
-
-/** A Redis client of the test for the world's store. */
-export async function storeClient(t: Test, { redis }: Pick<LoginWorld, 'redis'>) {
-  const client = await createClient({ url: redis?.url ?? '' }).connect()
-  t.teardown(() => client.close())
-  return client
 }

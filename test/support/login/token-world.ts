@@ -14,7 +14,7 @@ import { tokenEndpoint, type TokenEndpoint } from './token-endpoint.ts'
 
 /** In milliseconds. */
 export const MINUTE = 60_000
-export const HOUR = 60 * MINUTE
+const HOUR = 60 * MINUTE
 
 /** A store that can become unavailable, and whose replaces can be delayed. */
 class FaultyStore extends MemoryStore {

@@ -94,21 +94,6 @@ await test('relays are closed with 4401 when the token of their session expires 
   await world.quiet()
 })
 
-await test('an open relay counts as use of its session', async (t) => {
-  const world = await relayWorld(t, { settings: { SESSION_IDLE_SECONDS: '3' }, redis: true })
-  const { client } = await trading(world)
-  const redis = await storeClient(t, world)
-  const [key = ''] = await storedSessions(redis)
-  const first = await redis.pExpireTime(key)
-  // More than an idle limit later the session lives, without any call.
-  await until(async () => (await redis.pExpireTime(key)) > first + 3500 || client.socket.readyState !== 1)
-  t.equal(client.socket.readyState, 1)
-  client.socket.close()
-  await world.quiet()
-  await until(async () => (await redis.exists(key)) === 0)
-  t.pass('the session ends once the relay is closed')
-})
-
 await test('with RELAYS_KEEP_SESSION=false an open relay does not count as use of its session', async (t) => {
   const settings = { SESSION_IDLE_SECONDS: '3', RELAYS_KEEP_SESSION: 'false' }
   const world = await relayWorld(t, { settings, redis: true })

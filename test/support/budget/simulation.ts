@@ -161,10 +161,9 @@ class World {
   /** Turns come at uneven times. */
   #planTurn(user: SimulatedUser, from: number): void {
     const at = from + this.random() * 2 * user.everyMs
-    if (at >= (user.untilMs ?? Infinity)) return
     this.schedule(at, undefined, () => {
       this.#planTurn(user, at)
-      const instance = user.instance === undefined ? this.#any(this.#instances) : this.#instances[user.instance]
+      const instance = this.#any(this.#instances)
       for (let call = 0; call < (user.burst ?? 1); call++) void this.#call(user.budgetClass, user.subject, instance)
     })
   }

@@ -1,11 +1,10 @@
 import type { Test } from 'tap'
 import { freePort } from '../../../sandbox/listening.ts'
 import type { SandboxProvider } from '../../../sandbox/provider.ts'
-import type { RedisProcess } from '../../../sandbox/redis-process.ts'
 import { readConfig } from '../../../src/config/config.ts'
 import { discover } from '../../../src/oauth/discovery.ts'
 import type { Arrival, JarBrowser } from '../browser/jar-browser.ts'
-import { testRedis, testSandbox, testServer, type TestServer } from '../server/world.ts'
+import { testSandbox, testServer, type TestServer } from '../server/world.ts'
 import { ALONE } from '../server/settings.ts'
 import { OIDC } from './oidc-world.ts'
 
@@ -13,7 +12,6 @@ import { OIDC } from './oidc-world.ts'
 export interface OpenIdWorld {
   readonly provider: SandboxProvider
   readonly server: TestServer
-  readonly redis: RedisProcess | undefined
   /** For another instance. */
   readonly settings: Record<string, string>
 }
@@ -27,12 +25,10 @@ export async function openIdWorld(
   {
     client = {},
     settings: own = {},
-    redis: hasRedis = false,
     accessTokenSeconds = 3600,
   }: {
     client?: Record<string, unknown>
     settings?: Record<string, string>
-    redis?: boolean
     accessTokenSeconds?: number
   } = {},
 ): Promise<OpenIdWorld> {
@@ -46,7 +42,6 @@ export async function openIdWorld(
       library: LIBRARY,
     },
   })
-  const redis = hasRedis ? await testRedis(t) : undefined
   const scope = 'openid profile trade offline_access'
   const discovered = await discover(readConfig({ ...ALONE, ...OIDC, AUTH_URL: provider.url }).oauth)
   if (discovered.is !== 'found') throw new Error(`no metadata: ${JSON.stringify(discovered)}`)
@@ -58,11 +53,10 @@ export async function openIdWorld(
     END_SESSION_URL: endSessionUrl,
     ...addresses,
     AUTHORIZATION_PARAMS: 'prompt=consent',
-    ...(redis && { REDIS_URL: redis.url }),
     ...own,
   }
   const server = await testServer(t, { ...settings, PORT: String(port) })
-  return { provider, server, redis, settings }
+  return { provider, server, settings }
 }
 
 function registration(publicUrl: string) {

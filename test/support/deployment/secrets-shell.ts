@@ -73,7 +73,7 @@ export async function startTwo(t: Test, shell: Shell, show: string) {
   const servers = [await start(port), await start(await freePort())]
   const logIn = async (): Promise<JarBrowser> => {
     const browser = new JarBrowser()
-    const { url, response, body } = await logInThere({ browser, server: { url: settings.PUBLIC_URL } as never })
+    const { url, response, body } = await logInThere({ browser, server: { url: settings.PUBLIC_URL } })
     if (!(await isLoggedIn(browser, settings.PUBLIC_URL))) {
       throw new Error(`the login ended at ${url.href} with ${response.status}: ${body.slice(0, 500)}`)
     }

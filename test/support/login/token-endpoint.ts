@@ -131,11 +131,14 @@ export interface StartedLogin {
   readonly finish: (parameters?: Record<string, string>) => Promise<Arrival>
 }
 
+/** A browser, and the server that it logs in to. */
+interface Visit {
+  readonly browser: JarBrowser
+  readonly server: Pick<TestServer, 'url'>
+}
+
 /** Starts a login, in a new tab. @param path of this server, or of another instance when it is an address */
-export async function startLogin(
-  { browser, server }: Pick<LoginWorld, 'browser' | 'server'>,
-  path = '/auth/login',
-): Promise<StartedLogin> {
+export async function startLogin({ browser, server }: Visit, path = '/auth/login'): Promise<StartedLogin> {
   const { url } = server
   const arrival = await browser.navigate(new URL(path, url).href, { from: 'address bar' })
   const authorize = arrival.url
@@ -148,7 +151,7 @@ export async function startLogin(
 }
 
 /** Logs in. */
-export async function logInThere(world: Pick<LoginWorld, 'browser' | 'server'>): Promise<Arrival> {
+export async function logInThere(world: Visit): Promise<Arrival> {
   return (await startLogin(world)).finish()
 }
 

@@ -6,7 +6,6 @@ import { test } from 'tap'
 import { ready, serverProcess } from './support/server/server-process.ts'
 import { freePort } from '../sandbox/listening.ts'
 import { startRedis } from '../sandbox/redis-process.ts'
-import { testWorld } from './support/server/world.ts'
 import { ALONE } from './support/server/settings.ts'
 import { until } from './support/time/until.ts'
 
@@ -119,38 +118,6 @@ await test('A start loads no optional part that no setting asks for', async (t) 
     t.ok(existsSync(new URL(`../src/${part}`, import.meta.url)), `${part} exists`)
     t.notOk(stderr.includes(`/src/${part}`), `${part} is not loaded`)
   }
-})
-
-await test('Without provider and upstream, /auth/callback redirects with provider_unavailable and /api responds 502', async (t) => {
-  const { browser, server, provider, upstream } = await testWorld(t)
-  const form = await browser.navigate(`${server.url}/auth/login`)
-  // The provider issues the code and dies before the exchange.
-  const copy = browser.clone()
-  const submitted = await fetch(form.url, {
-    method: 'POST',
-    redirect: 'manual',
-    body: new URLSearchParams({
-      email: 'demo@example.test',
-      password: 'any',
-      action: 'continue',
-      screen: 'login',
-    }),
-    headers: { cookie: copy.cookieHeader(form.url, form.url) },
-  })
-  const next = new URL(submitted.headers.get('location') ?? '')
-  const resume = await fetch(next, {
-    redirect: 'manual',
-    headers: { cookie: copy.cookieHeader(next, undefined, true) },
-  })
-  await provider.close()
-  await upstream.close()
-  const callback = resume.headers.get('location') ?? ''
-  t.match(callback, /\/auth\/callback\?code=/)
-  const arrival = await browser.navigate(callback, { from: new URL(provider.url) })
-  t.equal(arrival.url.searchParams.get('auth_error'), 'provider_unavailable')
-  const health = await browser.fetch('/api/v1/health', { headers: { 'x-csrf': '1' } })
-  t.equal(health.status, 502)
-  t.match(await health.json(), { code: 'upstream_unreachable' })
 })
 
 await test('Until a server has reached its store for the first time, GET /livez is 200 and GET /readyz is 503, whatever READY_GRACE_SECONDS is', async (t) => {

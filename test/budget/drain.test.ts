@@ -3,7 +3,7 @@ import { test, type Test } from 'tap'
 import { parseBudget, type BudgetWindow } from '../../src/config/upstream-budget.ts'
 import { mostWithin } from '../support/budget/most-within.ts'
 import { PageCrowd, type PageChange } from '../support/budget/page-crowd.ts'
-import { startSwitch, type Switch } from '../support/budget/switch.ts'
+import { StallingProxy } from '../support/client/stalling-proxy.ts'
 import { answerJson, ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { newSession, sessionInstance } from '../support/sessions/session-instance.ts'
@@ -43,7 +43,7 @@ async function notingUpstream(t: Test) {
 }
 
 /** Sends orders in a steady stream, and counts their statuses. */
-function sendOrders(t: Test, balancer: Switch, cookie: string): Map<number, number> {
+function sendOrders(t: Test, balancer: StallingProxy, cookie: string): Map<number, number> {
   const statuses = new Map<number, number>()
   const order = async (): Promise<void> => {
     const response = await fetch(`http://127.0.0.1:${balancer.port}/api/trading/v1/options/accounts`, {
@@ -77,7 +77,9 @@ function gaps(changes: readonly PageChange[], since: number): number[] {
 await test(`${RELAYS} trading sockets of an instance that drains come back within the budget, and no order is refused`, async (t) => {
   const { upstream, arrivals } = await notingUpstream(t)
   const redis = await testRedis(t)
-  const balancer = await startSwitch(t, 0)
+  // All new connections go to one instance.
+  let target = 0
+  const balancer = await StallingProxy.start(t, () => target)
   const settings = {
     ...ALONE,
     PUBLIC_URL: `http://127.0.0.1:${balancer.port}`,
@@ -92,7 +94,7 @@ await test(`${RELAYS} trading sockets of an instance that drains come back withi
   }
   const [first, second] = await Promise.all([serverProcess(t, settings), serverProcess(t, settings)])
   for (const server of [first, second]) t.ok(await ready(server))
-  balancer.target = first.port
+  target = first.port
   const instance = await sessionInstance(t, redis.url)
   const cookies: string[] = []
   for (let count = 0; count <= RELAYS; count++) cookies.push(instance.cookie(await newSession(instance)))
@@ -102,7 +104,7 @@ await test(`${RELAYS} trading sockets of an instance that drains come back withi
   await until(() => crowd.open === RELAYS, 'all pages are connected', MAX_MS)
   const otps = () => arrivals.filter(({ isOtp }) => isOtp)
   const opened = otps().length
-  balancer.target = second.port
+  target = second.port
   const statuses = sendOrders(t, balancer, trader)
   // The window that the opening has filled shall not be part of what is measured.
   await delay(budgetWindows()[0]?.windowMs ?? 0)

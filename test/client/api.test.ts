@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { ApiError, createClient } from '../../client/dist/client.js'
+import { ApiError } from '../../client/dist/client.js'
 import { apiWorld } from '../support/upstream/api-world.ts'
 import { clientOf } from '../support/client/client-of.ts'
 import { failure, pageClient } from '../support/client/page-client.ts'
@@ -30,31 +30,6 @@ await test('a POST whose connection is lost is sent once, and its outcome is unk
   t.ok(error instanceof ApiError)
   t.match(error, { status: 502, problem: { code: 'upstream_lost' }, outcome: 'unknown' })
   t.equal(upstream.requests.length, 1)
-})
-
-await test('a refusal by the trading service has no problem, and its body can be read', async (t) => {
-  const { world, upstream } = await apiWorld(t)
-  upstream.answer = (_request, socket) =>
-    void socket.write(
-      'HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"errors":[]}',
-    )
-  const { api } = pageClient(t, world.browser, world.server.url)
-  const error = (await failure(api(TRANSFER, { method: 'POST' }))) as ApiError
-  t.match(error, { status: 403, problem: undefined, outcome: undefined })
-  t.same(await error.response?.json(), { errors: [] })
-})
-
-await test('without a session, the error has the address of the login, and the session becomes anonymous', async (t) => {
-  const { world } = await apiWorld(t)
-  const { api, session } = pageClient(t, world.browser, world.server.url)
-  session.subscribe(() => undefined)
-  await until(() => session.get().status === 'active')
-  await world.browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
-  t.match(await failure(api(ACCOUNTS)), {
-    status: 401,
-    problem: { code: 'login_required', login_url: /\/auth\/login$/ },
-  })
-  await until(() => session.get().status === 'anonymous')
 })
 
 await test('a call that was not executed is repeated once, with the same Idempotency-Key', async (t) => {
@@ -94,16 +69,6 @@ await test('a GET is repeated after a restart of the server', async (t) => {
   t.equal((await client.api(ACCOUNTS)).status, 200)
   t.equal(calls.length, 2)
   t.ok(Date.now() - started >= 1000)
-})
-
-await test('without a response, the outcome of a POST is unknown; a GET has no outcome', async (t) => {
-  const client = createClient({ baseUrl: 'http://127.0.0.1:9' })
-  t.teardown(() => client.close())
-  t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { status: 0, outcome: 'unknown' })
-  t.match(await failure(client.api(ACCOUNTS)), { status: 0, outcome: undefined })
-  const { client: behindProxy } = await scriptedClient(t, [502, ''])
-  const unclear = { status: 502, problem: undefined, outcome: 'unknown' }
-  t.match(await failure(behindProxy.api(TRANSFER, { method: 'POST' })), unclear)
 })
 
 await test('an abort rejects with its reason, even during the pause before a repetition', async (t) => {

@@ -1,12 +1,12 @@
-import { createServer } from 'node:http'
 import type { BrowserContext, Page } from 'puppeteer-core'
 import { test, type Test } from 'tap'
 import type { SessionState } from '../../client/dist/client.js'
-import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
+import { freePort } from '../../sandbox/listening.ts'
 import { browsersOr, logInBy, testWindow, type BrowserName } from '../support/browser/browsers.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { relayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
+import { httpServer } from '../support/server/http-server.ts'
 import { testServer, type TestServer } from '../support/server/world.ts'
 import { WITHIN_A_SECOND, within } from '../support/time/within.ts'
 
@@ -32,11 +32,7 @@ async function pageElsewhere(t: Test, port: number, serverUrl: string): Promise<
     import { createClient } from '${serverUrl}/client.js'
     globalThis.client = createClient({ baseUrl: '${serverUrl}' })${FOLLOW}
   </script>`
-  const server = createServer((_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/html' }).end(page)
-  })
-  await listen(server, port, '127.0.0.1')
-  t.teardown(() => closeNow(server))
+  await httpServer(t, (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end(page), port)
 }
 
 /** The last state that a page has seen; undefined before it has loaded. */
@@ -46,10 +42,6 @@ function lastSeen(page: Page): Promise<Seen | undefined> {
 
 async function allAre(pages: readonly Page[], status: SessionState['status']): Promise<void> {
   for (const page of pages) await until(async () => (await lastSeen(page))?.status === status, status)
-}
-
-async function idleExpiresAt(page: Page): Promise<number> {
-  return Number(await page.evaluate('client.session.get().idleExpiresAt'))
 }
 
 const openPages = (window: BrowserContext, urls: readonly string[]): Promise<Page[]> =>
@@ -125,19 +117,5 @@ for (const name of browsersOr('chrome')) {
     }
     within(t, Math.max(...logins), 1000, 'until every tab knows of a login')
     within(t, Math.max(...logouts), 1000, 'until every tab knows of a logout')
-  })
-
-  await test(`${name}: extend() moves idleExpiresAt in every tab`, async (t) => {
-    const settings = { STATIC_DIR: t.testdir(FILES), SESSION_IDLE_SECONDS: '10' }
-    const { server } = await relayWorld(t, { redis: true, anonymous: true, settings })
-    const window = await testWindow(t, name)
-    const [one, two] = (await openPages(window, [server.url, server.url])) as [Page, Page]
-    await logInBy(one, `${server.url}/auth/login`)
-    await allAre([one, two], 'active')
-    const before = await idleExpiresAt(one)
-    await until(async () => {
-      await one.evaluate('client.session.extend()')
-      return (await idleExpiresAt(one)) > before + 1000 && (await idleExpiresAt(two)) > before + 1000
-    })
   })
 }

@@ -3,7 +3,7 @@ import type { ActiveSession, Client, SessionState } from '../../client/dist/clie
 import { awakeClock } from '../support/time/awake-clock.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
-import { failure, pageClient } from '../support/client/page-client.ts'
+import { pageClient } from '../support/client/page-client.ts'
 import { logOut, relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
 import { logIn, testServer, testWorld } from '../support/server/world.ts'
@@ -111,15 +111,6 @@ await test('extend() moves idleExpiresAt in the tabs of both instances', async (
     return tabs.every((tab) => active(tab).idleExpiresAt > before + 1000)
   })
   for (const tab of tabs) t.ok(active(tab).idleExpiresAt <= Date.now() + 12_000)
-})
-
-await test('extend() without a session is a 401, and the session becomes anonymous', async (t) => {
-  const world = await relayWorld(t)
-  const tab = openTab(t, world.browser, world.server.url)
-  await allAre([tab], 'active')
-  await logOut(world.browser)
-  t.match(await failure(tab.client.session.extend()), { status: 401, problem: { code: 'login_required' } })
-  await allAre([tab], 'anonymous')
 })
 
 await test('an unused session: every tab is warned, then learns the reason idle', async (t) => {

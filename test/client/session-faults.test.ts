@@ -36,7 +36,7 @@ await test('a response that is not a session makes the state unavailable, and do
 })
 
 await test('messages of a stranger on the channel of the tabs change nothing', async (t) => {
-  const { server, session } = await activeTabs(t)
+  const { server, session } = await activeTabs(t, 1, { endsAt: Math.floor(Date.now() / 1000) + 3600 })
   const before = session.get()
   const stranger = new BroadcastChannel(`trading-bff:${server.url}`)
   t.teardown(() => stranger.close())

@@ -4,10 +4,8 @@ import type { PublicSocket, SocketError } from '../../client/dist/client.js'
 import { failure } from '../support/client/page-client.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
 import { tradingPage } from '../support/client/trading-page.ts'
-import { logOut } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
 import { untyped } from '../support/client/untyped.ts'
-import { logIn } from '../support/server/world.ts'
 
 const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.status().state === 'open', 'open')
 
@@ -25,39 +23,6 @@ await test('requests get their own replies, in whatever order these arrive', asy
   for (const reply of waiting.toReversed()) reply()
   t.match(await Promise.all(requests), [{ time: { n: 1 } }, { time: { n: 2 } }, { time: { n: 3 } }])
   t.match(received.filter(Boolean), [{ n: 3 }, { n: 2 }, { n: 1 }])
-})
-
-await test('a refused request rejects with the code of the trading service', async (t) => {
-  const { client, service } = await tradingPage(t)
-  const error = { code: 'RateLimit', message: 'slowly' }
-  service.instead['statement'] = (_message, reply) => reply({ error })
-  const refused = client.publicSocket().request({ statement: 1 })
-  t.match(await failure(refused), { name: 'SocketError', ...error, outcome: undefined })
-})
-
-await test('equal streams share a subscription, which is made once after a reconnect and forgotten at the end', async (t) => {
-  const { client, service, world } = await tradingPage(t)
-  const socket = client.publicSocket()
-  const received: Record<string, number[]> = { a: [], b: [], c: [] }
-  const into = (name: string) => (message: { tick: { quote: number } }) => void received[name]?.push(message.tick.quote)
-  const stops = [
-    socket.subscribe({ ticks: 'R_100' }, into('a')),
-    socket.subscribe({ ticks: 'R_50' }, into('b')),
-    socket.subscribe({ ticks: 'R_100' }, into('c')),
-  ]
-  await until(() => received['a']?.length === 1 && received['b']?.length === 1 && received['c']?.length === 1)
-  t.equal(service.count('ticks'), 2)
-  service.tick(7)
-  await until(() => received['a']?.at(-1) === 7 && received['c']?.at(-1) === 7)
-  ;(await world.upstream.socket()).terminate()
-  await until(() => service.streams === 2 && service.connections === 2)
-  service.tick(8)
-  await until(() => received['a']?.at(-1) === 8 && received['b']?.at(-1) === 8 && received['c']?.at(-1) === 8)
-  t.equal(service.count('ticks', 2), 2)
-  t.same(received['a'], [0, 7, 0, 8])
-  for (const stop of stops) stop()
-  await until(() => service.streams === 0)
-  t.equal(service.count('forget', 2), 2)
 })
 
 await test('a later subscriber gets the first message of a stream, and no subscription is made twice', async (t) => {
@@ -173,15 +138,3 @@ for (const [code, reason] of Object.entries({ 1013: 'upstream_lost', 4429: 'upst
     t.ok(Number(times[1]) - Number(times[0]) >= 2000)
   })
 }
-
-await test('a trading socket survives a new login and ends at the logout', async (t) => {
-  const { client, service, world } = await tradingPage(t)
-  const socket = client.tradingSocket('VRTC100')
-  await isOpen(socket)
-  await logIn(world.browser, world.server.url)
-  await until(() => service.connections === 2 && socket.status().state === 'open')
-  await logOut(world.browser)
-  await until(() => socket.status().state === 'ended')
-  t.match(socket.status(), { code: 4401, reason: 'session_expired' })
-  t.equal(service.connections, 2)
-})

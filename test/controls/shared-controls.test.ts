@@ -3,12 +3,12 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { control, controlsWorld, pause, shown } from '../support/controls/controls-world.ts'
-import { storeClient } from '../support/login/token-endpoint.ts'
 import { SECRETS, testRedis, testServer, type TestServer } from '../support/server/world.ts'
 import { IDENTITY } from '../support/login/identity-world.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const PAUSED = { status: 503, json: { code: 'orders_paused' } }
 const KEY = 'bff:1:controls'

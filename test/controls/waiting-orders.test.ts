@@ -3,12 +3,12 @@ import type { ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { test, type Test } from 'tap'
 import { control, controlsWorld, pause, type ControlsWorld } from '../support/controls/controls-world.ts'
-import { storeClient } from '../support/login/token-endpoint.ts'
 import type { TestServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 import { sendTo, type Answer } from '../support/upstream/api-world.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { SLOW_HOST, slowNames } from '../support/upstream/slow-names.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const RECORDS = 'bff:1:idempotency:*'
 const PAUSED = { status: 503, json: { code: 'orders_paused' } }

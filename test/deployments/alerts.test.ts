@@ -3,8 +3,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { parse } from 'yaml'
-import { startProvider } from '../../sandbox/provider.ts'
-import { startUpstream } from '../../sandbox/upstream.ts'
 import {
   fullStoreScenarios,
   limitScenario,
@@ -45,7 +43,7 @@ import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { SecretVolume } from '../support/config/secret-volume.ts'
-import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/server/world.ts'
+import { CLIENT_ID, logIn, SECRETS, testRedis, testSandbox } from '../support/server/world.ts'
 
 interface Alert {
   readonly alert: string
@@ -73,15 +71,9 @@ function promtool(command: readonly string[], input = ''): void {
 async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
-  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${publicUrl}/auth/callback`] })
-  t.teardown(() => provider.close())
-  const upstream = await startUpstream({ provider, tickMs: 50 })
-  t.teardown(() => upstream.close())
+  const { settings } = await testSandbox(t, publicUrl)
   const server = await serverProcess(t, {
-    PUBLIC_URL: publicUrl,
-    AUTH_URL: provider.url,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
+    ...settings,
     REDIS_URL: (await testRedis(t)).url,
     ...new SecretVolume(t.testdir({}), { SESSION_SECRETS: SECRETS }).settings,
     CLIENT_ID,

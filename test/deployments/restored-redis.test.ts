@@ -57,7 +57,7 @@ await test('A Redis restored from a backup brings back the session that has logg
   }
   const server = await start(SECRETS)
   const browser = new JarBrowser()
-  await logInThere({ browser, server: { url: publicUrl } as never })
+  await logInThere({ browser, server: { url: publicUrl } })
   await shell(BACK_UP)
   t.ok(existsSync(join(dir, 'backup.rdb')))
   // A copy of the cookie, as a thief has it.

@@ -8,13 +8,11 @@ import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { startProvider } from '../../sandbox/provider.ts'
-import { startUpstream } from '../../sandbox/upstream.ts'
 import { OPS_TOKEN } from '../support/login/identity-world.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { makeSecrets, projectFile } from '../support/deployment/files.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
-import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/server/world.ts'
+import { CLIENT_ID, logIn, SECRETS, testRedis, testSandbox } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 
 const RUNBOOK = projectFile('docs/operating/runbook.md')
@@ -30,16 +28,10 @@ const COMMANDS = new Set(
 async function runbookWorld(t: Test) {
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
-  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${publicUrl}/auth/callback`] })
-  t.teardown(() => provider.close())
-  const upstream = await startUpstream({ provider, tickMs: 50 })
-  t.teardown(() => upstream.close())
+  const { provider, upstream, settings } = await testSandbox(t, publicUrl)
   const redis = await testRedis(t)
   const server = await serverProcess(t, {
-    PUBLIC_URL: publicUrl,
-    AUTH_URL: provider.url,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
+    ...settings,
     REDIS_URL: redis.url,
     SESSION_SECRETS: SECRETS,
     CLIENT_ID,

@@ -1,14 +1,12 @@
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { startProvider } from '../../sandbox/provider.ts'
-import { startUpstream } from '../../sandbox/upstream.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { SecretVolume } from '../support/config/secret-volume.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { said, status, workerPids } from '../support/server/two-workers.ts'
-import { CLIENT_ID, logIn, testRedis } from '../support/server/world.ts'
+import { CLIENT_ID, logIn, testRedis, testSandbox } from '../support/server/world.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { untilSlow as until } from '../support/time/until.ts'
 
@@ -23,10 +21,7 @@ const ACCOUNTS = '/api/trading/v1/options/accounts'
 async function twoInstances(t: Test) {
   const [port, otherPort] = [await freePort(), await freePort()]
   const publicUrl = `http://localhost:${port}`
-  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${publicUrl}/auth/callback`] })
-  t.teardown(() => provider.close())
-  const upstream = await startUpstream({ provider, tickMs: 50 })
-  t.teardown(() => upstream.close())
+  const sandbox = await testSandbox(t, publicUrl)
   const redis = await testRedis(t, ['--requirepass', 'old-password'])
   const redisUrl = (password: string): string => redis.url.replace('//', `//:${password}@`)
   const admin = createClient({ url: redisUrl('old-password') })
@@ -38,10 +33,7 @@ async function twoInstances(t: Test) {
     OPS_TOKEN: OLD_TOKEN,
   })
   const settings = {
-    PUBLIC_URL: publicUrl,
-    AUTH_URL: provider.url,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
+    ...sandbox.settings,
     CLIENT_ID,
     ...volume.settings,
   }

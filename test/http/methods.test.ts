@@ -6,6 +6,7 @@ await test('a wrong method, HEAD included, gets 405 with Allow, and an unknown p
   const headers = { cookie, 'x-csrf': '1' }
   const allowed: Record<string, string> = {
     '/auth/login': 'GET',
+    '/auth/signup': 'GET, HEAD',
     '/auth/callback': 'GET',
     '/auth/session': 'GET, POST',
     '/auth/logout': 'POST',
@@ -31,6 +32,7 @@ await test('a wrong method, HEAD included, gets 405 with Allow, and an unknown p
       if (method !== 'HEAD') t.equal(response.json['code'], 'method_not_allowed')
     }
   }
+  t.equal((await send('OPTIONS', '/auth/login', { headers })).status, 405, 'a preflight of a login')
   const bad = { headers: { ...headers, 'content-type': 'no type' }, body: 'not JSON' }
   t.equal((await send('PUT', '/api/v1/health', bad)).status, 405, 'the body does not matter')
   for (const method of ['GET', 'POST', 'PROPFIND', 'HEAD']) {

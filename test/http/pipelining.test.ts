@@ -1,7 +1,8 @@
 import { on, once } from 'node:events'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { promisify } from 'node:util'
 import { test } from 'tap'
+import { takenPort } from '../support/server/http-server.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
 import { logIn, testServer, testWorld } from '../support/server/world.ts'
@@ -9,10 +10,7 @@ import { logIn, testServer, testWorld } from '../support/server/world.ts'
 const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\n\r\n'
 
 await test('a connection that pipelines too many requests is closed', async (t) => {
-  const silent = createServer().listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  t.teardown(() => silent.close())
-  const API_URL = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const API_URL = `http://127.0.0.1:${await takenPort(t)}`
   const server = await testServer(t, { ...ALONE, API_URL })
   const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
   socket.write(HEALTH.repeat(1000))

@@ -5,9 +5,9 @@ import { codeOf, keyedWorld, TRANSFER } from '../support/idempotency/keyed-world
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { SLOW_HOST, slowNames } from '../support/upstream/slow-names.ts'
 import { asleep } from '../support/time/stopped-process.ts'
-import { storeClient } from '../support/login/token-endpoint.ts'
 import { until, untilSlow } from '../support/time/until.ts'
 import { CLIENT_ID, SECRETS } from '../support/server/world.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 /** Long enough for every wait of these tests. */
 const PATIENT = { UPSTREAM_CONNECT_SECONDS: '600' }

@@ -1,9 +1,9 @@
-import { createServer } from 'node:http'
 import { test, type Test } from 'tap'
-import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
+import { freePort } from '../../sandbox/listening.ts'
 import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { loginWorld } from '../support/login/token-endpoint.ts'
+import { httpServer } from '../support/server/http-server.ts'
 
 /** Two hosts of one site. Browsers resolve names below localhost to this machine (RFC 6761 §6.3). */
 const OURS = 'bff.site.localhost'
@@ -18,14 +18,12 @@ const DISGUISES: Readonly<Record<string, string>> = {
 
 /** Serves a page on the sibling host that sets this cookie for the whole site. @returns the address of the page */
 async function siblingPage(t: Test, cookie: () => string): Promise<string> {
-  const server = createServer((_request, response) => {
+  const url = await httpServer(t, (_request, response) => {
     response.setHeader('set-cookie', `${cookie()}; Domain=site.localhost; Path=/`)
     // With a string body Node.js would send the headers as UTF-8 too, and the first byte of the cookie would become two.
     response.setHeader('content-type', 'text/html').end(Buffer.from('<title>A blog</title>'))
   })
-  const port = await listen(server, 0, '127.0.0.1')
-  t.teardown(() => closeNow(server))
-  return `http://${SIBLING}:${port}/`
+  return `http://${SIBLING}:${new URL(url).port}/`
 }
 
 for (const name of browsersOr('firefox')) {

@@ -1,21 +1,19 @@
-import { createClient } from 'redis'
 import { test, type Test } from 'tap'
-import { Changeable } from '../../src/config/changing.ts'
 import { CallLimit } from '../../src/limits/call-limit.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
+import type { RedisStore } from '../../src/store/redis-store.ts'
 import { apiWorld } from '../support/upstream/api-world.ts'
 import { earlyInAMinute } from '../support/time/clock-minute.ts'
 import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
 import { testRedis, testServer } from '../support/server/world.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 const ACCOUNTS = '/api/trading/v1/options/accounts'
+const BULK = '/api/trading/v1/options/contracts/bulk-purchase/real'
 
 async function limitOn(t: Test, url: string, perMinute: number): Promise<{ limit: CallLimit; store: RedisStore }> {
-  const store = RedisStore.connect(new Changeable(url), quiet)
-  t.teardown(() => store.close())
-  await store.connected(5000)
+  const store = await connectedStore(t, url)
   return { limit: new CallLimit(store, perMinute), store }
 }
 
@@ -52,14 +50,15 @@ await test('API_REQUESTS_PER_MINUTE counts a repeated call with an Idempotency-K
   t.equal((await post()).status, 200)
   t.match(await post(), { status: 200, headers: { 'idempotency-replayed': 'true' } })
   t.match((await post()).json, { code: 'rate_limited' })
+  t.match((await call('POST', BULK)).json, { code: 'rate_limited' }, 'a call without a bearer, too')
   t.equal(upstream.requests.length, 1)
+  t.equal((await call('GET', '/api/v1/health')).status, 200, 'a call without a session has no limit')
 })
 
 await test('most calls ask nobody, and a refusal is remembered', async (t) => {
   const redis = await testRedis(t)
   const { limit } = await limitOn(t, redis.url, 1000)
-  const client = await createClient({ url: redis.url }).connect()
-  t.teardown(() => client.destroy())
+  const client = await storeClient(t, { redis })
   await earlyInAMinute()
   let allowed = 0
   for (let count = 0; count < 1500; count++) if ((await limit.count('session:a')).is === 'allowed') allowed++

@@ -1,29 +1,19 @@
-import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
-import { Changeable } from '../../src/config/changing.ts'
 import { SessionPermits } from '../../src/limits/session-permits.ts'
 import { permitsKey } from '../../src/store/keys.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
+import type { RedisStore } from '../../src/store/redis-store.ts'
 import { logOut, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 import { until } from '../support/time/until.ts'
 import { testRedis, testServer } from '../support/server/world.ts'
 
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 const full = { code: 4429, reason: 'too_many_relays' }
 const KEY = 'session:a'
 
-/** A client of the test's own. */
-async function operator(t: Test, url: string) {
-  const client = await createClient({ url }).connect()
-  t.teardown(() => client.destroy())
-  return client
-}
-
 async function permitsOn(t: Test, url: string, limit: number): Promise<{ permits: SessionPermits; store: RedisStore }> {
-  const store = RedisStore.connect(new Changeable(url), quiet)
-  t.teardown(() => store.close())
-  await store.connected(5000)
+  const store = await connectedStore(t, url)
   return { permits: new SessionPermits(store, limit), store }
 }
 
@@ -37,7 +27,7 @@ async function twoInstances(t: Test, settings: Record<string, string>): Promise<
 await test('MAX_RELAYS_PER_SESSION counts the trading sockets of a session on all instances', async (t) => {
   const world = await twoInstances(t, { MAX_RELAYS_PER_SESSION: '3' })
   const [one, other] = world.ports
-  const redis = await operator(t, world.redis?.url ?? '')
+  const redis = await storeClient(t, world)
   const sockets = Array.from({ length: 8 }, (_, index) => world.connect(TRADING, { port: world.ports[index % 2] ?? 0 }))
   const closes: unknown[] = []
   for (const { closed } of sockets) void closed.then((close) => closes.push(close)).catch(() => undefined)
@@ -69,7 +59,7 @@ await test('MAX_RELAYS_PER_SESSION counts the trading sockets of a session on al
 
 await test('a stranger costs no permit, and no command for one', async (t) => {
   const world = await relayWorld(t, { redis: true, anonymous: true })
-  const redis = await operator(t, world.redis?.url ?? '')
+  const redis = await storeClient(t, world)
   // A start asks whether the command is allowed.
   const hasTaken = async (): Promise<boolean> => (await redis.info('commandstats')).includes('cmdstat_getdel')
   await until(hasTaken)
@@ -86,7 +76,7 @@ await test('a stranger costs no permit, and no command for one', async (t) => {
 
 await test('permits count again once Redis is back, also those that were taken while it was away', async (t) => {
   const redis = await testRedis(t)
-  const client = await operator(t, redis.url)
+  const client = await storeClient(t, { redis })
   await client.aclSetUser('far', ['on', '>away', '~*', '&*', '+@all'])
   const { permits: near } = await permitsOn(t, redis.url, 3)
   const { permits: far, store } = await permitsOn(t, `redis://far:away@127.0.0.1:${redis.port}`, 3)
@@ -127,7 +117,7 @@ await test('a Redis that restarts empty learns the permits of all instances at o
   await until(() => store.unavailableSince() !== undefined)
   const next = await startRedis([], redis.port)
   t.teardown(() => next.close())
-  const client = await operator(t, next.url)
+  const client = await storeClient(t, { redis: next })
   await until(async () => (await client.get(permitsKey(KEY)))?.split(' ').length === 2)
   t.equal(await one.acquire(KEY), undefined)
 })
@@ -135,7 +125,7 @@ await test('a Redis that restarts empty learns the permits of all instances at o
 await test('a holder counts until it has been silent for 25 seconds, whether the clock of Redis goes forward or back', async (t) => {
   const redis = await testRedis(t)
   const { permits } = await permitsOn(t, redis.url, 5)
-  const client = await operator(t, redis.url)
+  const client = await storeClient(t, { redis })
   const from = Date.now()
   for (const [silentMs, isGranted] of [
     [20_000, false],
@@ -157,7 +147,7 @@ await test('claims and releases at the same moment leave the count in Redis righ
   const redis = await testRedis(t)
   const { permits: one } = await permitsOn(t, redis.url, 4)
   const { permits: other } = await permitsOn(t, redis.url, 4)
-  const client = await operator(t, redis.url)
+  const client = await storeClient(t, { redis })
   let most = 0
   let open = 0
   const page = async (permits: SessionPermits, rounds: number): Promise<void> => {

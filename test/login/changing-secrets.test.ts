@@ -6,6 +6,7 @@ import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { SecretVolume } from '../support/config/secret-volume.ts'
 import { newClientKey, type ClientKeyPair } from '../support/login/client-keys.ts'
 import { isLoggedIn, loginWorld, logInThere, startLogin } from '../support/login/token-endpoint.ts'
+import { ALONE } from '../support/server/settings.ts'
 import { CLIENT_ID, logIn, SECRETS, testServer, type TestServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 
@@ -31,12 +32,12 @@ async function confidentialWorld(
   t.teardown(() => provider.close())
   const volume = new SecretVolume(t.testdir({}), first.files)
   const server = await testServer(t, {
+    ...ALONE,
+    CLIENT_ID,
     PUBLIC_URL: publicUrl,
     PORT: String(port),
     AUTH_URL: provider.url,
     ISSUER: provider.url,
-    API_URL: 'http://127.0.0.1:9',
-    WS_URL: 'ws://127.0.0.1:9',
     ...first.settings,
     ...volume.settings,
   })

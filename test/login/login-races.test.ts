@@ -2,9 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { identityWorld, operate } from '../support/login/identity-world.ts'
-import { held, json, loginWorld, isLoggedIn, startLogin, storeClient, tokens } from '../support/login/token-endpoint.ts'
+import { held, json, loginWorld, isLoggedIn, startLogin, tokens } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { testServer } from '../support/server/world.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const LOGIN = '__Host-login-'
 /** More than the clocks of a login and of the store may disagree. */

@@ -2,9 +2,10 @@ import { test } from 'tap'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { identityWorld, logOutEverywhere, operate } from '../support/login/identity-world.ts'
 import { end, listed, request, tagOf } from '../support/login/own-sessions.ts'
-import { isLoggedIn, storeClient } from '../support/login/token-endpoint.ts'
+import { isLoggedIn } from '../support/login/token-endpoint.ts'
 import { testServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0'
 const NEVER = 'A'.repeat(16)

@@ -9,12 +9,12 @@ import {
   logInThere,
   loginWorld,
   startLogin,
-  storeClient,
   tokenEndpoint,
   tokens,
   type LoginWorld,
   type TokenEndpoint,
 } from '../support/login/token-endpoint.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const REQUEST_URI = 'urn:ietf:params:oauth:request_uri:abc'
 const PUSHED = json({ request_uri: REQUEST_URI, expires_in: 60 }, 201)

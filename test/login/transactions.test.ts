@@ -4,10 +4,11 @@ import { LoginCookies } from '../../src/login/login-cookies.ts'
 import { LoginTransactions } from '../../src/login/login-transactions.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { held, loginWorld, isLoggedIn, startLogin, storeClient } from '../support/login/token-endpoint.ts'
+import { held, loginWorld, isLoggedIn, startLogin } from '../support/login/token-endpoint.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { testServer } from '../support/server/world.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const LOGIN = '__Host-login-'
 

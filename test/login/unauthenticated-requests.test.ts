@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { test, type Test } from 'tap'
 import type { JarBrowser } from '../support/browser/jar-browser.ts'
-import { rawGet } from '../support/browser/raw-get.ts'
 import {
   isLoggedIn,
   json,
@@ -9,9 +8,10 @@ import {
   logInThere,
   unsignedLoginCookie,
   startLogin,
-  storeClient,
   type LoginWorld,
 } from '../support/login/token-endpoint.ts'
+import { storeClient } from '../support/redis/store-client.ts'
+import { sendTo } from '../support/upstream/api-world.ts'
 
 const MAX_COMMANDS = 10
 const CSRF = { 'x-csrf': '1' }
@@ -198,8 +198,12 @@ await test('GET /auth/callback: state_mismatch unless the name, secret, start ti
     `${name.toLowerCase()}=${value}`,
     `a="; ${name}`,
   ]
-  const callback = (cookie: string): Promise<string> =>
-    rawGet(`${server.url}/auth/callback?code=x&state=${state}`, { ...NAVIGATION, cookie })
+  const callback = async (cookie: string): Promise<string> => {
+    const headers = { ...NAVIGATION, cookie }
+    return (
+      (await sendTo(server.port, 'GET', `/auth/callback?code=x&state=${state}`, { headers })).headers.location ?? ''
+    )
+  }
   for (const forgery of forgeries) t.match(await callback(forgery), /state_mismatch/, JSON.stringify(forgery))
   t.equal(endpoint.forms.length, 0)
   t.notMatch(await callback(`a=b;\t ${name}=${value} \t; c`), /state_mismatch/, 'blanks around a cookie are ignored')

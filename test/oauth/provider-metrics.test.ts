@@ -1,10 +1,9 @@
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { logOut } from '../support/sockets/relay-world.ts'
 import { html, json, loginWorld, logInThere, startLogin, tokens } from '../support/login/token-endpoint.ts'
+import { takenPort } from '../support/server/http-server.ts'
 import { until } from '../support/time/until.ts'
 
 const REQUESTS = 'bff_provider_requests_total'
@@ -39,13 +38,10 @@ await test('bff_provider_requests_total counts exchanges by outcome, and their d
 
 await test('bff_provider_requests_total counts refreshes and revocations separately', async (t) => {
   const upstream = await rawUpstream(t)
-  const silent = createServer().listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  t.teardown(() => silent.close())
-  const { port } = silent.address() as AddressInfo
+  const silent = await takenPort(t)
   for (const [revocation, revoked] of [
     [{}, 'ok'],
-    [{ REVOCATION_URL: `http://127.0.0.1:${port}/revoke` }, 'timeout'],
+    [{ REVOCATION_URL: `http://127.0.0.1:${silent}/revoke` }, 'timeout'],
   ] as const) {
     const world = await loginWorld(t, { settings: { API_URL: upstream.url, ...revocation } })
     const { endpoint, browser, server } = world

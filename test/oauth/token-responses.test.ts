@@ -42,13 +42,6 @@ await test('The exchange sends exactly the form that docs/upstream.md describes'
   t.equal(authorize.searchParams.get('code_challenge'), Buffer.from(digest).toString('base64url'))
 })
 
-await test('The exchange of a confidential client includes its secret, which is never logged', async (t) => {
-  const world = await loginWorld(t, { settings: { CLIENT_SECRET: 'the-client-secret' } })
-  await logInThere(world)
-  t.equal(world.endpoint.forms[0]?.get('client_secret'), 'the-client-secret')
-  t.notMatch(JSON.stringify(world.server.log), /the-client-secret/)
-})
-
 await test('Every request to the token endpoint opens its own connection, so that none goes to an outdated address', async (t) => {
   const world = await loginWorld(t)
   const connections: unknown[] = []

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { another, watch } from '../support/login/oidc-sockets.ts'
+import { watch } from '../support/login/oidc-sockets.ts'
 import { epoch, oidcWorld, type Claims } from '../support/login/oidc-world.ts'
 import { isLoggedIn, startLogin, tokens } from '../support/login/token-endpoint.ts'
 import { testServer } from '../support/server/world.ts'
@@ -101,21 +101,22 @@ await test('Without BACKCHANNEL_LOGOUT, or without OIDC, /auth/backchannel-logou
 
 await test('A logout at one instance closes the sockets of the session at another', async (t) => {
   const world = await oidcWorld(t, { redis: true })
-  const other = await another(t, world)
+  const other = await testServer(t, world.settings)
   for (const [sid, named] of [
     ['s1', { sid: 's1' }],
     ['s2', { sub: 'ada' }],
   ] as const) {
     const { browser } = await world.logIn('ada', { sid, iat: epoch(-5) })
-    const { closed } = await watch(browser, world, other)
+    const socket = await watch(browser, world, other)
     t.equal((await world.postLogout(await world.logoutToken({ ...named, iat: epoch(-5) }))).status, 200)
-    t.match(await closed, [4401, { event: 'ended', reason: 'revoked' }])
+    t.match(await socket.closed, { code: 4401 })
+    t.match(JSON.parse(socket.texts.at(-1) ?? ''), { event: 'ended', reason: 'revoked' })
   }
 })
 
 await test('POST /auth/backchannel-logout: 503 while the store does not answer, and the same token ends the session later', async (t) => {
   const world = await oidcWorld(t, { redis: true })
-  const other = await another(t, world)
+  const other = await testServer(t, world.settings)
   const { browser } = await world.logIn('ada', { sid: 's1' })
   const token = await world.logoutToken({ sid: 's1' })
   world.redis?.process.kill('SIGSTOP')
@@ -131,12 +132,12 @@ await test('POST /auth/backchannel-logout: 503 while the store does not answer, 
 await test('Sessions from before OIDC end when it is switched on, and those from before BACKCHANNEL_LOGOUT obey it', async (t) => {
   const world = await oidcWorld(t, { redis: true, settings: { BACKCHANNEL_LOGOUT: '' } })
   const { browser } = await world.logIn('ada', { sid: 's1' })
-  const on = await another(t, world, { BACKCHANNEL_LOGOUT: 'true' })
+  const on = await testServer(t, { ...world.settings, BACKCHANNEL_LOGOUT: 'true' })
   t.ok(await isLoggedIn(browser, on.url))
   t.equal((await world.postLogout(await world.logoutToken({ sid: 's1' }), on)).status, 200)
   t.notOk(await isLoggedIn(browser, world.server.url))
 
-  const before = await another(t, world, { OIDC: '', BACKCHANNEL_LOGOUT: '' })
+  const before = await testServer(t, { ...world.settings, OIDC: '', BACKCHANNEL_LOGOUT: '' })
   world.endpoint.behaviour = tokens()
   const early = new JarBrowser()
   await (await startLogin({ browser: early, server: before })).finish()

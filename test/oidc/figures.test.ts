@@ -1,7 +1,8 @@
 import { test } from 'tap'
-import { another, watch } from '../support/login/oidc-sockets.ts'
+import { watch } from '../support/login/oidc-sockets.ts'
 import { issuerKey, oidcWorld, sign } from '../support/login/oidc-world.ts'
-import { storeClient } from '../support/login/token-endpoint.ts'
+import { testServer } from '../support/server/world.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 await test('POST /auth/backchannel-logout: ten thousand false tokens cost no command of Redis and no request for keys', async (t) => {
   const world = await oidcWorld(t, { redis: true, settings: { TRUST_PROXY: '1' } })
@@ -51,7 +52,7 @@ await test('POST /auth/backchannel-logout: ten thousand false tokens cost no com
 await test('The time from the post of the provider to the last closed socket at another instance, for docs/performance.md', async (t) => {
   const [rounds, sockets] = [Number(process.env['ROUNDS'] ?? 3), 10]
   const world = await oidcWorld(t, { redis: true, settings: { PUBLIC_HANDSHAKES_PER_MINUTE: '0' } })
-  const other = await another(t, world)
+  const other = await testServer(t, world.settings)
   const took: number[] = []
   for (let round = 0; round < rounds; round++) {
     const { browser } = await world.logIn('ada', { sid: `s${round}` })

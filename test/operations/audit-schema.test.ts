@@ -96,15 +96,6 @@ await test('the check of every test server and a validator of JSON Schema agree 
   t.end()
 })
 
-await test('a line with a field that nobody described, a missing one or an unknown kind does not fit', (t) => {
-  t.match(auditFaults({ ...LOGIN, token: 'x' }), ['/token is not described'])
-  t.match(auditFaults({ ...LOGIN, client: undefined }), ['/client is no string'])
-  t.match(auditFaults({ ...LOGIN, audit: 'logon' }), ['unknown kind logon'])
-  t.match(auditFaults({ ...LOGIN, audit: 'error' }), ['unknown kind error'])
-  t.match(auditFaults({ ...LOGIN, constructor: 'x' }), ['/constructor is not described'])
-  t.end()
-})
-
 await test('every audit line is written through the table', (t) => {
   const files = globSync('src/**/*.ts', { cwd: ROOT }).filter((file) => file !== 'src/telemetry/audit/audit.ts')
   t.ok(files.length > 150)

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { sendTo } from '../support/upstream/api-world.ts'
@@ -9,6 +7,7 @@ import { startNameServer } from '../support/deployment/name-server.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
 import { TRADING } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
+import { httpServer } from '../support/server/http-server.ts'
 import { logIn, testWorld } from '../support/server/world.ts'
 
 const skip = enterNamespaces()
@@ -27,20 +26,14 @@ async function upstreamAt(
   port: number,
 ): Promise<{ port: number; requests: Map<Kind, number> }> {
   const requests = new Map<Kind, number>()
-  const server: Server = createServer((request: IncomingMessage, response) => {
+  const respond: RequestListener = (request, response) => {
     const isOtp = request.url?.endsWith('/otp') === true
     const kind = isOtp ? 'OTP' : request.method === 'POST' ? 'POST' : 'GET'
     requests.set(kind, (requests.get(kind) ?? 0) + 1)
     request.resume().on('end', () => response.writeHead(isOtp ? 404 : 200).end('{}'))
-  })
-  server.keepAliveTimeout = 60_000
-  server.listen(port, address)
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { port: (server.address() as AddressInfo).port, requests }
+  }
+  const url = await httpServer(t, respond, port, address)
+  return { port: Number(new URL(url).port), requests }
 }
 
 await test(

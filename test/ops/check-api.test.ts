@@ -1,19 +1,15 @@
-import { createServer, type RequestListener } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { test, type Test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { check } from '../../src/ops/check.ts'
+import { httpServer } from '../support/server/http-server.ts'
 import { ALONE } from '../support/server/settings.ts'
 
 const IDENTITY = { IDENTITY_PATH: '/account/v1/me', IDENTITY_POINTER: '/data/id', SERVICE_APP_ID: 'the-app' }
 
 /** What `--check` prints about these settings when the API answers like this, and its exit code. */
 async function checked(t: Test, answer: RequestListener, settings: Record<string, string> = {}) {
-  const server = createServer(answer).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const API_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const API_URL = await httpServer(t, answer)
   const lines: string[] = []
   const exitCode = await check(readConfig({ ...ALONE, ...settings, API_URL }), (line) => void lines.push(line))
   const about = (setting: string): string => {

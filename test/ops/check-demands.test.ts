@@ -1,13 +1,13 @@
-import { createServer, type RequestListener } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { test, type Test } from 'tap'
-import { startProvider, type ProviderOptions } from '../../sandbox/provider.ts'
+import type { ProviderOptions } from '../../sandbox/provider.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { checkProvider } from '../../src/ops/check-provider.ts'
 import { newClientKey } from '../support/login/client-keys.ts'
 import { json, tokenEndpoint } from '../support/login/token-endpoint.ts'
+import { httpServer } from '../support/server/http-server.ts'
 import { ALONE } from '../support/server/settings.ts'
+import { testProvider } from '../support/server/world.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 
 const PUBLIC = { token_endpoint_auth_method: 'none' } as const
@@ -29,21 +29,13 @@ async function failures(settings: Record<string, string>): Promise<string[]> {
 
 /** A real provider, and settings for it. */
 async function settingsOf(t: Test, options: Partial<ProviderOptions> = {}): Promise<Record<string, string>> {
-  const redirectUris = [`${ALONE.PUBLIC_URL}/auth/callback`]
-  const provider = await startProvider({ clientId: ALONE.CLIENT_ID, redirectUris, ...options })
-  t.teardown(() => provider.close())
+  const provider = await testProvider(t, ALONE.PUBLIC_URL, { clientId: ALONE.CLIENT_ID, ...options })
   return { AUTH_URL: provider.url, ISSUER: provider.url }
 }
 
 /** A provider that is only an authorization endpoint, which responds like this; everything else is 404. */
 async function authorizationEndpoint(t: Test, respond: RequestListener): Promise<Record<string, string>> {
-  const server = createServer(respond).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { AUTHORIZATION_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/authorize` }
+  return { AUTHORIZATION_URL: `${await httpServer(t, respond)}/authorize` }
 }
 
 await test('--check fails for a client that must push its requests until PAR_URL is set', async (t) => {

@@ -1,10 +1,10 @@
 import { test } from 'tap'
-import { startProvider } from '../../sandbox/provider.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { checkProvider } from '../../src/ops/check-provider.ts'
 import { newClientKey } from '../support/login/client-keys.ts'
 import { document, metadataServer, OIDC_PATH } from '../support/login/metadata-server.ts'
 import { ALONE } from '../support/server/settings.ts'
+import { testProvider } from '../support/server/world.ts'
 import { json, tokenEndpoint } from '../support/login/token-endpoint.ts'
 
 /** The results of `--check` about the provider: setting, result and message. */
@@ -16,13 +16,11 @@ async function check(settings: Record<string, string>): Promise<string[]> {
 await test('--check: a discovered provider with a key, pushed requests and iss is right in every line', async (t) => {
   const [key, next] = [newClientKey('P-256'), newClientKey('Ed25519')]
   const jwks = { keys: [key.publicJwk] }
-  const provider = await startProvider({
+  const provider = await testProvider(t, ALONE.PUBLIC_URL, {
     clientId: ALONE.CLIENT_ID,
-    redirectUris: [`${ALONE.PUBLIC_URL}/auth/callback`],
     client: { token_endpoint_auth_method: 'private_key_jwt', jwks },
     requirePushed: true,
   })
-  t.teardown(() => provider.close())
   const settings = {
     AUTH_URL: provider.url,
     ISSUER: provider.url,
@@ -58,13 +56,11 @@ await test('--check: a discovered provider with a key, pushed requests and iss i
 
 await test('--check: a key that the provider accepts only with another algorithm is told apart from a wrong key', async (t) => {
   const key = newClientKey(2048)
-  const provider = await startProvider({
+  const provider = await testProvider(t, ALONE.PUBLIC_URL, {
     clientId: ALONE.CLIENT_ID,
-    redirectUris: [`${ALONE.PUBLIC_URL}/auth/callback`],
     client: { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [{ ...key.publicJwk, alg: 'PS256' }] } },
     library: { enabledJWA: { clientAuthSigningAlgValues: ['PS256', 'RS256'] } },
   })
-  t.teardown(() => provider.close())
   const settings = { AUTH_URL: provider.url, ISSUER: provider.url, CLIENT_AUTH: 'private_key_jwt' }
   const [line] = await check({ ...settings, CLIENT_KEY: key.pem })
   const kid = String(key.publicJwk['kid'])

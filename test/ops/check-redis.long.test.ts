@@ -1,4 +1,3 @@
-import { createClient } from 'redis'
 import { test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { Changeable } from '../../src/config/changing.ts'
@@ -8,6 +7,7 @@ import { askRedis } from '../support/redis/topologies.ts'
 import { reachableSettings, resultsOf, runProgram as run } from '../support/server/check-run.ts'
 import { testRedis } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 await test('--check: a warning for a Redis that evicts, exit code 69 for a replica', async (t) => {
   const settings = await reachableSettings(t)
@@ -70,8 +70,7 @@ await test('--check: exit code 0 with a warning and a remedy for a Redis that is
   t.match(check.stdout, /^ +Redis is full, so nobody can log in.*Raise maxmemory/m)
   t.notMatch(check.stdout, /TLS \(rediss/)
 
-  const client = await createClient({ url: redis.url }).connect()
-  t.teardown(() => client.close())
+  const client = await storeClient(t, { redis })
   const used = Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1])
   for (const [share, expected] of [
     [0.94, /^warning: .* uses 9\d % of its maxmemory$/],

@@ -1,9 +1,7 @@
-import { createServer as createHttpServer } from 'node:http'
-import { createServer } from 'node:net'
-import { once } from 'node:events'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { reachableSettings, resultsOf, runProgram as run, type CheckRun } from '../support/server/check-run.ts'
+import { httpServer, takenPort } from '../support/server/http-server.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { testRedis } from '../support/server/world.ts'
 import { Collector } from '../support/telemetry/collector.ts'
@@ -48,15 +46,11 @@ await test('--check sends the collector of traces a request without spans; one t
 
 await test('--check: exit code 69 names every unreachable address and a remedy', async (t) => {
   const closedPort = await freePort()
-  const silent = createServer().listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  t.teardown(() => silent.close())
-  const address = silent.address() as { port: number }
   const check = await run({
     ...ALONE,
     AUTH_URL: 'http://nowhere.invalid',
     API_URL: `http://127.0.0.1:${closedPort}`,
-    WS_URL: `wss://127.0.0.1:${address.port}`,
+    WS_URL: `wss://127.0.0.1:${await takenPort(t)}`,
     REDIS_URL: `redis://127.0.0.1:${closedPort}`,
   })
   t.equal(check.exitCode, 69)
@@ -77,10 +71,7 @@ await test('--check: exit code 69 for an address where another service listens',
   const settings = await reachableSettings(t)
   const { url } = await rawUpstream(t)
   const always200 = { AUTH_URL: url, API_URL: `${url}/elsewhere`, WS_URL: url.replace('http', 'ws') }
-  const web = createHttpServer((_request, response) => void response.writeHead(404).end('<h1>Not found</h1>'))
-  await once(web.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(() => web.close())
-  const elsewhere = `http://127.0.0.1:${(web.address() as { port: number }).port}`
+  const elsewhere = await httpServer(t, (_request, response) => response.writeHead(404).end('<h1>Not found</h1>'))
 
   for (const address of [always200, { ...always200, AUTH_URL: elsewhere, WS_URL: elsewhere.replace('http', 'ws') }]) {
     const check = await run({ ...settings, ...address })

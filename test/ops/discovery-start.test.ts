@@ -2,14 +2,13 @@ import { once } from 'node:events'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { startProvider } from '../../sandbox/provider.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { IDENTITY, operate } from '../support/login/identity-world.ts'
 import { metadataServer, OIDC_PATH } from '../support/login/metadata-server.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
-import { logIn, testRedis } from '../support/server/world.ts'
+import { logIn, testProvider, testRedis } from '../support/server/world.ts'
 
 /** The reasons that the ops listener gives for not being ready; undefined while nothing listens. */
 async function reasonsOf({ opsPort }: ServerProcess): Promise<string[] | undefined> {
@@ -50,12 +49,7 @@ async function waitingProcess(t: Test, settings: Record<string, string> = {}) {
     ...settings,
   })
   await until(() => isWaiting(server), 'the server waits', 30_000)
-  const startThere = async () => {
-    const redirectUris = [`${PUBLIC_URL}/auth/callback`]
-    const provider = await startProvider({ clientId: ALONE.CLIENT_ID, port: providerPort, redirectUris })
-    t.teardown(() => provider.close())
-    return provider
-  }
+  const startThere = () => testProvider(t, PUBLIC_URL, { clientId: ALONE.CLIENT_ID, port: providerPort })
   return { server, publicUrl: PUBLIC_URL, startThere }
 }
 

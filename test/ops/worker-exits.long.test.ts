@@ -1,11 +1,10 @@
-import { once } from 'node:events'
 import { renameSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { IDENTITY, operate } from '../support/login/identity-world.ts'
 import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { takenPort } from '../support/server/http-server.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { said, status, twoWorkers, workerPids } from '../support/server/two-workers.ts'
 import { ALONE } from '../support/server/settings.ts'
@@ -62,10 +61,7 @@ await test('A replacement worker that exits with 78 is restarted, and the other 
 })
 
 await test('The supervisor exits with 71 when PORT or OPS_PORT is taken', async (t) => {
-  const other = createServer().listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  t.teardown(() => other.close())
-  const { port } = other.address() as AddressInfo
+  const port = await takenPort(t)
   for (const name of ['PORT', 'OPS_PORT']) {
     const taken = { WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:1', [name]: String(port) }
     const server = await serverProcess(t, { ...ALONE, ...taken })

@@ -1,12 +1,10 @@
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { startProvider } from '../../sandbox/provider.ts'
-import { startUpstream } from '../../sandbox/upstream.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import type { ServerProcess } from '../support/server/server-process.ts'
 import { said, status, twoWorkers, workerPids } from '../support/server/two-workers.ts'
-import { CLIENT_ID, logIn } from '../support/server/world.ts'
+import { CLIENT_ID, logIn, testSandbox } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 
 async function metrics({ opsPort }: ServerProcess): Promise<string> {
@@ -22,18 +20,8 @@ async function counted(server: ServerProcess, route: string): Promise<number> {
 await test('Two workers act as one server: one port, shared sessions and secrets, aggregated metrics', async (t) => {
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
-  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${publicUrl}/auth/callback`] })
-  t.teardown(() => provider.close())
-  const upstream = await startUpstream({ provider })
-  t.teardown(() => upstream.close())
-  const server = await twoWorkers(t, {
-    PUBLIC_URL: publicUrl,
-    PORT: String(port),
-    AUTH_URL: provider.url,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
-    CLIENT_ID,
-  })
+  const { settings } = await testSandbox(t, publicUrl)
+  const server = await twoWorkers(t, { ...settings, PORT: String(port), CLIENT_ID })
   // SESSION_SECRETS is not set, so both workers share the random secrets of their supervisor.
   const browser = new JarBrowser()
   await logIn(browser, publicUrl)

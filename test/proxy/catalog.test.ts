@@ -133,8 +133,8 @@ await test('every endpoint arrives upstream with its method, path, credential an
   await t.test('every other method gets 405', async (t) => {
     upstream.reset()
     for (const path of new Set(EXPECTED.map(([, path]) => path))) {
-      // Compares templates, because a path may also match the id of another endpoint.
-      const allowed = ['GET', 'POST', 'PATCH'].filter((method) => isRouted(method, path))
+      const routed = catalog(OVERVIEW).filter((endpoint) => isRoutedBy(endpoint, path))
+      const allowed = ['GET', 'POST', 'PATCH'].filter((method) => routed.some((endpoint) => endpoint.method === method))
       for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'OPTIONS']) {
         if (allowed.includes(method)) continue
         const response = await call(method, `/api${path}`)
@@ -145,13 +145,6 @@ await test('every endpoint arrives upstream with its method, path, credential an
     t.same(upstream.requests, [])
   })
 })
-
-function isRouted(method: string, path: string): boolean {
-  return catalog(OVERVIEW).some(
-    (endpoint) =>
-      endpoint.method === method && new RegExp(`^${endpoint.path.replaceAll(/:\w+/g, '[^/]+')}$`).test(path),
-  )
-}
 
 await test('the catalog has the endpoints of upstream without the one-time URL, and the overview only with PARTNER_OVERVIEW_PATH', (t) => {
   for (const endpoint of catalog(OVERVIEW)) {

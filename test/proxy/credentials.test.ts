@@ -1,6 +1,5 @@
 import { test } from 'tap'
 import { apiWorld, type ApiWorld } from '../support/upstream/api-world.ts'
-import { earlyInAMinute } from '../support/time/clock-minute.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -107,22 +106,4 @@ await test('a 401 of upstream while the provider is down does not end the sessio
     t.equal(response.json['code'], 'provider_unavailable')
   }
   t.equal(await isLive(api), true)
-})
-
-await test('API_REQUESTS_PER_MINUTE limits each session on its own', async (t) => {
-  const api = await apiWorld(t, { settings: { API_REQUESTS_PER_MINUTE: '3' } })
-  await earlyInAMinute()
-  for (let count = 0; count < 3; count++) t.equal((await api.call('GET', ACCOUNTS)).status, 200)
-  for (const [method, path] of [
-    ['GET', ACCOUNTS],
-    ['POST', BULK],
-  ] as const) {
-    const response = await api.call(method, path)
-    t.equal(response.status, 429)
-    t.equal(response.json['code'], 'rate_limited')
-    const seconds = Number(response.headers['retry-after'])
-    t.ok(seconds >= 1 && seconds <= 60, `${seconds} s`)
-  }
-  t.equal(api.upstream.requests.length, 3)
-  t.equal((await api.call('GET', '/api/v1/health')).status, 200, 'a call without a session has no limit')
 })

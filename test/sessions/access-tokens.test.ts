@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { until } from '../support/time/until.ts'
 import { held, json, tokens } from '../support/login/token-endpoint.ts'
-import { HOUR, MINUTE, tokenWorld } from '../support/login/token-world.ts'
+import { MINUTE, tokenWorld } from '../support/login/token-world.ts'
 
 await test('a token is due for renewal a tenth of its lifetime before it expires, at most a minute', async (t) => {
   const { here, session } = await tokenWorld(t)
@@ -160,15 +160,6 @@ await test('only invalid_grant ends the session', async (t) => {
   endpoint.behaviour = json({ error: 'invalid_grant' }, 400)
   t.match(await here.renewed(old), { is: 'ended' })
   t.equal(await sessions.load(old.id), undefined)
-})
-
-await test('a renewed token that upstream refuses ends the session', async (t) => {
-  const { here, session, sessions, endpoint } = await tokenWorld(t)
-  const old = await session(HOUR)
-  t.match(await here.afterRefusal(old, false), { is: 'ended' })
-  t.equal(await sessions.load(old.id), undefined)
-  t.match(await here.afterRefusal(old, true), { is: 'ended' })
-  t.equal(endpoint.forms.length, 0)
 })
 
 await test('two instances refresh once, even if the provider issues the same access token again', async (t) => {

@@ -1,4 +1,3 @@
-import { createClient } from 'redis'
 import { test } from 'tap'
 import { NearCache } from '../../src/sessions/near-cache.ts'
 import type { SessionRepository } from '../../src/sessions/repository.ts'
@@ -14,6 +13,7 @@ import {
   type SessionInstance,
 } from '../support/sessions/session-instance.ts'
 import { testRedis } from '../support/server/world.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const ROUNDS = 200
 
@@ -126,8 +126,7 @@ await test('FLUSHALL ends each of 500 watched sessions', async (t) => {
     (session) =>
       new Promise<string>((resolve) => void instance.endings.watch(session, { isUse: true, onEnd: resolve })),
   )
-  const operator = await createClient({ url: redis.url }).connect()
-  t.teardown(() => operator.close())
+  const operator = await storeClient(t, { redis })
   await operator.flushAll()
   t.same(new Set(await Promise.all(ends)), new Set(['gone']))
 })

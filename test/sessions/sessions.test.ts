@@ -1,10 +1,10 @@
-import { createClient } from 'redis'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import { huntTokens } from '../support/telemetry/token-hunt.ts'
 import type { JarBrowser } from '../support/browser/jar-browser.ts'
 import { storedSessions } from '../support/sessions/stored-sessions.ts'
-import { logIn, SECRETS, testServer, testWorld, type World } from '../support/server/world.ts'
+import { logIn, SECRETS, testServer, testWorld } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
@@ -15,37 +15,11 @@ async function accounts(browser: JarBrowser, url?: string): Promise<Response> {
   return there.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })
 }
 
-async function redisClient(t: Test, world: World) {
-  const client = await createClient({ url: world.redis?.url ?? '' }).connect()
-  t.teardown(() => client.close())
-  return client
-}
-
-await test('a GET /api request in the steady state sends Redis no command', async (t) => {
-  const world = await testWorld(t, { redis: true })
-  await logIn(world.browser, world.server.url)
-  t.equal((await accounts(world.browser)).status, 200)
-  const client = await redisClient(t, world)
-  const monitor = await createClient({ url: world.redis?.url ?? '' }).connect()
-  t.teardown(() => monitor.destroy())
-  const commands: string[] = []
-  await monitor.monitor((command) => {
-    // Every ten seconds the process tries by itself whether Redis takes writes.
-    const isTrial = command.includes('"#!lua\\nreturn 0" "0"')
-    if (/\] "(get|set|pexpire|eval|mget|exists)/i.test(command) && !isTrial) commands.push(command)
-  })
-  for (let count = 0; count < 200; count++) t.equal((await accounts(world.browser)).status, 200)
-  await client.get('after the requests')
-  await until(() => commands.length > 0)
-  t.match(commands, [/"after the requests"/])
-  t.equal(commands.length, 1)
-})
-
 await test('a session that one instance ends is refused by every instance', async (t) => {
   const world = await testWorld(t, { redis: true })
   const second = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
   const { browser } = world
-  const client = await redisClient(t, world)
+  const client = await storeClient(t, world)
   const deadOnSecond = async (): Promise<void> => {
     await until(async () => (await accounts(copy, second.url)).status === 401)
     t.pass('the other instance refuses the session')
@@ -70,7 +44,7 @@ await test('Redis has no plain secret and no key without an expiry', async (t) =
   const world = await testWorld(t, { redis: true, provider: { refreshTokens: true } })
   await world.browser.navigate(`${world.server.url}/auth/login`)
   await logIn(world.browser, world.server.url)
-  const client = await redisClient(t, world)
+  const client = await storeClient(t, world)
   const keys = await client.keys('*')
   t.ok(keys.length >= 3, `${keys.length} keys`)
   const cookies = world.browser.named('__Host-').map(({ value }) => value)
@@ -186,9 +160,12 @@ await test('without Redis the API answers 503 at once and keeps the cookie, and 
   await until(async () => (await accounts(browser)).status === 503)
   const response = await accounts(browser)
   t.match(await response.json(), { code: 'session_store_unavailable' })
-  t.ok(response.headers.get('retry-after'))
+  t.match(response.headers.get('content-type'), /^application\/problem\+json/)
+  t.ok(Number(response.headers.get('retry-after')) >= 1)
   t.same(response.headers.getSetCookie(), [])
   t.equal((await browser.fetch('/auth/session')).status, 503)
+  const anonymous = await fetch(`${world.server.url}/auth/session`)
+  t.match(await anonymous.json(), { authenticated: false }, 'a request without a cookie needs no store')
   const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
   t.equal(logout.status, 503, 'a logout that failed does not answer 204')
   t.equal(browser.named('__Host-session').length, 1)

@@ -1,12 +1,12 @@
-import { createServer, type ServerResponse } from 'node:http'
-import { createClient } from 'redis'
+import type { ServerResponse } from 'node:http'
 import { test, type Test } from 'tap'
-import { listen } from '../../sandbox/listening.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { gatedWorld } from '../support/login/gated-provider.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { httpServer } from '../support/server/http-server.ts'
 import { logIn, testServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const USERS = 10
@@ -18,33 +18,23 @@ const ask = (path: string, cookie: string, { url }: { url: string }): Promise<Re
   fetch(url + path, { headers: { cookie, 'x-csrf': '1' } })
 
 /** Two instances, an upstream that responds when it is released, and users who are logged in. */
-async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<string, string> } = {}) {
+async function slowWorld(t: Test) {
   const waiting: ServerResponse[] = []
-  const upstream = createServer((_request, response) => void waiting.push(response))
-  const upstreamUrl = `http://127.0.0.1:${await listen(upstream, 0, '127.0.0.1')}`
-  t.teardown(() => {
-    upstream.closeAllConnections()
-    upstream.close()
-  })
-  const { gate, redis, port, publicUrl, ...world } = await gatedWorld(t)
+  const { redis, port, publicUrl, ...world } = await gatedWorld(t)
   const settings = {
     ...world.settings,
-    API_URL: upstreamUrl,
+    API_URL: await httpServer(t, (_request, response) => void waiting.push(response)),
     LOG_LEVEL: 'warn',
     AUTH_STARTS_PER_MINUTE: '0',
-    ...more.settings,
   }
   const servers = [await testServer(t, { ...settings, PORT: String(port) }), await testServer(t, settings)]
-  const client = await createClient({ url: redis.url }).connect()
-  t.teardown(() => client.destroy())
-  gate.expiresIn = more.expiresIn
+  const client = await storeClient(t, { redis })
   const browsers = Array.from({ length: USERS }, () => new JarBrowser())
   await Promise.all(browsers.map((browser) => logIn(browser, publicUrl)))
   const cookies = browsers.map((browser) => browser.cookieHeader(new URL(publicUrl), new URL(publicUrl)))
   const keys = cookies.map((cookie) => sessionKey(/__Host-session=([^.;]+)/.exec(cookie)?.[1] ?? ''))
 
   return {
-    gate,
     publicUrl,
     browsers,
     client,
@@ -99,30 +89,4 @@ await test('requests that are in flight during a second login leave the new sess
     const state = (await (await browser.fetch('/auth/session')).json()) as { authenticated: boolean }
     t.ok(state.authenticated)
   }
-})
-
-await test('requests that wait for a refresh during a logout do not bring the session back', async (t) => {
-  const world = await slowWorld(t, { expiresIn: 0.001 })
-  const opened = Promise.withResolvers<boolean>()
-  world.gate.before = () => opened.promise
-  const answers = world.start()
-  // Each session is refreshed once, on one instance, and all its calls wait for that.
-  await until(() => world.gate.refreshes.length === USERS)
-  await Promise.all(
-    world.browsers.map((browser) => browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })),
-  )
-  opened.resolve(true)
-  t.same(new Set(await Promise.all(answers)), new Set([401]))
-  t.equal(await world.alive(), 0)
-  t.equal(world.gate.refreshes.length, USERS)
-})
-
-await test('requests that are in flight when a session ends do not prolong it', async (t) => {
-  const world = await slowWorld(t, { settings: { SESSION_MAX_SECONDS: '4' } })
-  const answers = world.start()
-  await until(() => world.waiting.length === CALLS_IN_ALL)
-  await until(async () => (await world.client.exists(world.keys)) === 0)
-  world.release()
-  t.same(new Set(await Promise.all(answers)), new Set([200]))
-  t.equal(await world.alive(), 0)
 })

@@ -1,16 +1,14 @@
 import { test, type Test } from 'tap'
-import { Changeable } from '../../src/config/changing.ts'
 import { subjectKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { subjectInstance, type SubjectInstance } from '../support/sessions/subject-instance.ts'
 import { SECRETS, testRedis } from '../support/server/world.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 
 const [OLD, NEW] = [SECRETS, 'the-next-secret-of-thirty-two-bytes-or-more']
 const HOUR_MS = 3_600_000
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 
 type Add = SessionIndex['add']
 
@@ -113,10 +111,7 @@ await test('while secrets are rolled, as many sessions as the limit allows are l
       [NEW, OLD],
       [OLD, NEW],
     ].map(async (secrets): Promise<SubjectInstance> => {
-      const store = RedisStore.connect(new Changeable(redis.url), quiet)
-      t.teardown(() => store.close())
-      await store.connected(5000)
-      return subjectInstance(store, { secrets, maxSessions: 3 })
+      return subjectInstance(await connectedStore(t, redis.url), { secrets, maxSessions: 3 })
     }),
   )
   await Promise.all(Array.from({ length: 40 }, async (_each, at) => instances[at % instances.length]?.logIn('CR1')))

@@ -1,10 +1,9 @@
-import { test, type Test } from 'tap'
-import { Changeable } from '../../src/config/changing.ts'
+import { test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { ENDED_MS } from '../../src/store/session-index.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { REQUESTER, subjectInstance } from '../support/sessions/subject-instance.ts'
 import { SECRETS, testRedis } from '../support/server/world.ts'
@@ -14,15 +13,6 @@ import { assertNoneSurvives } from './everywhere-races.ts'
 const LOGINS = 300
 const [OLD, NEW] = [SECRETS, 'the-next-secret-of-thirty-two-bytes-or-more']
 const BY = { reason: 'logout', requester: REQUESTER } as const
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
-
-async function storeOn(t: Test, url: string): Promise<RedisStore> {
-  const store = RedisStore.connect(new Changeable(url), quiet)
-  t.teardown(() => store.close())
-  await store.connected(5000)
-  return store
-}
-
 const fieldsOf = async (redis: RedisProcess, name: string) => (await askRedis(redis, ['HKEYS', name])) as string[]
 const valuesOf = async (redis: RedisProcess, name: string) => (await askRedis(redis, ['HVALS', name])) as string[]
 
@@ -33,12 +23,12 @@ await test(`of ${LOGINS} logins none survives an end of all sessions that came l
 
 await test(`of ${LOGINS} logins none survives an end of all sessions that came later, on three instances`, async (t) => {
   const redis = await testRedis(t)
-  await assertNoneSurvives(t, () => storeOn(t, redis.url), LOGINS)
+  await assertNoneSurvives(t, () => connectedStore(t, redis.url), LOGINS)
 })
 
 await test('the index shows neither subjects nor sessions nor addresses in Redis, and expires', async (t) => {
   const redis = await testRedis(t)
-  const instance = await subjectInstance(await storeOn(t, redis.url))
+  const instance = await subjectInstance(await connectedStore(t, redis.url))
   const key = (await instance.logIn('the subject')) ?? ''
   const keys = (await askRedis(redis, ['KEYS', '*:subject:*'])) as string[]
   t.equal(keys.length, 1)
@@ -54,7 +44,7 @@ await test('the index shows neither subjects nor sessions nor addresses in Redis
 
 await test('an entry that was moved to another subject, or damaged, is not read', async (t) => {
   const redis = await testRedis(t)
-  const instance = await subjectInstance(await storeOn(t, redis.url))
+  const instance = await subjectInstance(await connectedStore(t, redis.url))
   await instance.logIn('a thief')
   const [from = ''] = (await askRedis(redis, ['KEYS', '*:subject:*'])) as string[]
   const [[id = ''], [value = '']] = [await fieldsOf(redis, from), await valuesOf(redis, from)]
@@ -174,7 +164,11 @@ await test('two ends of all at the same moment both succeed, and end each sessio
 
 await test('with a limit, as many sessions as it allows are left of logins at the same moment', async (t) => {
   const redis = await testRedis(t)
-  const stores = await Promise.all([storeOn(t, redis.url), storeOn(t, redis.url), storeOn(t, redis.url)])
+  const stores = await Promise.all([
+    connectedStore(t, redis.url),
+    connectedStore(t, redis.url),
+    connectedStore(t, redis.url),
+  ])
   const instances = await Promise.all(stores.map((store) => subjectInstance(store, { maxSessions: 3 })))
   await Promise.all(Array.from({ length: 40 }, async (_each, at) => instances[at % 3]?.logIn('CR1')))
   t.equal((await instances[0]?.subjects.list('CR1'))?.length, 3)

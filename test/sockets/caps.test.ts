@@ -26,7 +26,7 @@ await test('public sockets leave a quarter of MAX_RELAYS to trading sockets', as
 
 await test('PUBLIC_HANDSHAKES_PER_MINUTE bounds the public sockets that an address opens, and the handshakes upstream', async (t) => {
   const world = await relayWorld(t, { settings: { PUBLIC_HANDSHAKES_PER_MINUTE: '3', TRUST_PROXY: '1' } })
-  const from = (address: string, path = PUBLIC) => world.connect(path, { headers: { 'x-forwarded-for': address } })
+  const from = (address: string) => world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } })
   const opened = async (address: string): Promise<void> => {
     const client = await from(address).opened()
     client.socket.close()

@@ -1,11 +1,8 @@
 import { test } from 'tap'
-import { freePort } from '../../sandbox/listening.ts'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { answerJson } from '../support/upstream/scripted-upstream.ts'
+import { answerJson, ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
 import { joined, PUBLIC, relayWorld, TRADING } from '../support/sockets/relay-world.ts'
-import { sandboxProcess } from '../support/sandbox/process.ts'
-import { until } from '../support/time/until.ts'
-import { logIn, testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/world.ts'
 
 /** Whether a message gets a response. */
 async function works(client: BrowserSocket): Promise<boolean> {
@@ -14,41 +11,39 @@ async function works(client: BrowserSocket): Promise<boolean> {
   return (await client.count(before + 1)).length > before
 }
 
-await test('relays end with 1013 when upstream is killed, and do not depend on the provider', async (t) => {
-  const port = await freePort()
-  const publicUrl = `http://localhost:${port}`
-  // The provider and the trading sockets are in processes of their own; market data comes from this process.
-  const auth = await sandboxProcess(t, publicUrl)
-  const trading = await sandboxProcess(t, publicUrl)
-  const world = await relayWorld(t, {
-    port,
-    anonymous: true,
-    settings: { AUTH_URL: auth.providerUrl, OTP_HOSTS: trading.upstreamHost, MAX_RELAYS: '4' },
-  })
-  const { upstream, browser } = world
-  const url = `ws://${trading.upstreamHost}/trading/v1/options/ws/public`
+await test('relays end with 1013 when upstream is lost, new ones get upstream_unreachable, and none depends on the provider', async (t) => {
+  const [lost, back] = [await ScriptedUpstream.start(t), await ScriptedUpstream.start(t)]
+  for (const each of [lost, back]) each.onSocket = (socket) => socket.on('message', () => socket.send('{"pong":1}'))
+  const settings = { OTP_HOSTS: `${lost.host},${back.host}`, MAX_RELAYS: '4' }
+  // Market data comes from another upstream than the trading sockets.
+  const world = await relayWorld(t, { settings })
+  const { upstream, provider } = world
+  let url = lost.otpUrl()
   upstream.onOtp = (_request, response) => answerJson(response, 200, { data: { url } })
   upstream.onSocket = (socket) => socket.on('message', () => socket.send('{"pong":1}'))
-  await logIn(browser, publicUrl)
 
   const market = await world.connect(PUBLIC).opened()
   const clients = await Promise.all([1, 2, 3].map(() => world.connect(TRADING).opened()))
   for (const client of clients) t.ok(await works(client))
-  await trading.kill()
+  await lost.close()
   for (const { closed } of clients) t.same(await closed, { code: 1013, reason: 'upstream_lost' })
   t.same(await world.connect(TRADING).closed, { code: 1013, reason: 'upstream_unreachable' })
   t.ok(await works(market), 'the public relay goes on')
 
-  await trading.restart()
+  url = back.otpUrl()
   const again = await Promise.all([1, 2, 3].map(() => world.connect(TRADING).opened()))
   for (const client of again)
     t.ok(await works(client), 'new relays work once upstream is back, so every permit was released')
 
-  await auth.kill()
+  await provider.close()
   for (const client of [market, ...again]) t.ok(await works(client), 'open relays go on without the provider')
   again[0]?.socket.close(1000)
   await again[0]?.closed
   t.ok(await works(await world.connect(TRADING).opened()), 'a new relay opens without the provider')
+
+  await upstream.close()
+  t.same(await market.closed, { code: 1013, reason: 'upstream_lost' })
+  t.same(await world.connect(PUBLIC).closed, { code: 1013, reason: 'upstream_unreachable' })
 })
 
 await test('without Redis a trading relay lives for RELAY_STORE_GRACE_SECONDS, and a public relay goes on', async (t) => {
@@ -72,16 +67,5 @@ await test('without Redis a trading relay lives for RELAY_STORE_GRACE_SECONDS, a
   stream.send('on it goes')
   t.equal((await market.count(1)).length, 1, 'market data needs no session')
   for (const client of [long, market]) client.socket.close()
-  await world.quiet()
-})
-
-await test('when upstream dies its relays end with upstream_lost, and new ones with upstream_unreachable', async (t) => {
-  const world = await relayWorld(t)
-  const clients = [await world.connect(PUBLIC).opened(), await world.connect(TRADING).opened()]
-  await until(() => world.upstream.open === 2)
-  await world.upstream.close()
-  for (const client of clients) t.same(await client.closed, { code: 1013, reason: 'upstream_lost' })
-  t.same(await world.connect(PUBLIC).closed, { code: 1013, reason: 'upstream_unreachable' })
-  t.same(await world.connect(TRADING).closed, { code: 1013, reason: 'upstream_unreachable' })
   await world.quiet()
 })

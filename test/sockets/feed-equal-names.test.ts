@@ -11,7 +11,6 @@ import {
   type UpstreamRequest,
   history,
 } from '../support/feed/world.ts'
-import { until } from '../support/time/until.ts'
 
 const TICKS = { ticks: 'R_1', subscribe: 1, req_id: 1 }
 const HISTORY = { ticks_history: 'R_1', end: 'latest', style: 'ticks', subscribe: 1, req_id: 2 }
@@ -99,21 +98,4 @@ await test('a browser whose stream moves to a connection that does not open is c
   charter.send(HISTORY)
   t.same(await charter.client.closed, { code: 1013, reason: 'upstream_lost' })
   t.same(await ticker.rest(), [], 'the other one stays')
-})
-
-await test('a full pool gives up the stream that was unused longest', async (t) => {
-  const world = await feedWorld(t, {
-    FEED_MAX_SOCKETS: '1',
-    FEED_SUBSCRIPTIONS: '2',
-    FEED_SUBSCRIPTIONS_PER_SOCKET: '2',
-    FEED_LINGER_SECONDS: '600',
-  })
-  const { market, join, metric } = world
-  market.auto = serve
-  const [stays, leaves] = [await join(), await join()]
-  await stays.ask(TICKS)
-  await leaves.ask({ ...TICKS, ticks: 'R_2' })
-  leaves.client.socket.close()
-  await until(async () => (await metric('bff_feed_subscribers')).get('') === 1, 'R_2 has no subscriber')
-  t.match(await stays.ask(HISTORY), { req_id: 2, history: {} })
 })

@@ -20,11 +20,10 @@ const SPREAD_SECONDS = 26
 const asked = (count: number): Message => ({ ticks_history: 'R_1', subscribe: 1, end: 'latest', req_id: count, count })
 
 /** A world whose browsers are not closed after a loss before the test says so. */
-async function lossWorld(t: Test, settings: Record<string, string> = {}) {
+async function lossWorld(t: Test) {
   t.intercept(Math, 'random', { value: () => 0.5 })
   const closings = new HeldTimers(t, 'setTimeout', (SPREAD_SECONDS * 1000) / 2)
-  const spread = { FEED_RECONNECT_SPREAD_SECONDS: String(SPREAD_SECONDS) }
-  return { world: await feedWorld(t, { ...spread, ...settings }), closings }
+  return { world: await feedWorld(t, { FEED_RECONNECT_SPREAD_SECONDS: String(SPREAD_SECONDS) }), closings }
 }
 
 /** Waits until a connection of this kind was lost. */

@@ -195,3 +195,20 @@ await test('a slow browser gets the newest of long messages once it reads, witho
   while (quote !== last) [quote] = quotes([await browser.next()])
   t.same(await browser.rest(), [], 'it is the last message')
 })
+
+await test('nothing more is read from a browser that does not read its answers, and it is closed with 4408', async (t) => {
+  const { market, join, metric } = await feedWorld(t, {
+    MAX_BUFFERED_BYTES: '200000',
+    SLOW_CONSUMER_SECONDS: '1',
+    FEED_CACHE_SECONDS: '60',
+  })
+  const browser = await join()
+  await market.serve(browser, { active_symbols: 'brief', req_id: 1 }, { active_symbols: 'x'.repeat(100_000) })
+  browser.client.socket.pause()
+  for (let count = 0; count < 400; count++) browser.send({ active_symbols: 'brief', req_id: count })
+  await until(async () => ((await metric('bff_relay_buffered_bytes')).get('') ?? 0) > 200_000)
+  t.ok(((await metric('bff_relay_buffered_bytes')).get('') ?? Infinity) < 1_000_000)
+  await until(async () => (await metric('bff_relay_endings_total')).get('kind="public",code="4408"') === 1)
+  browser.client.socket.resume()
+  t.same(await browser.client.closed, { code: 4408, reason: 'slow_consumer' })
+})

@@ -110,16 +110,6 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
     t.match(await second.next(), { tick: { quote: 3 } }, 'messages of the forgotten stream are for nobody')
   })
 
-  await t.test('a stream that upstream takes for another one moves to another connection', async (t) => {
-    const browser = await join()
-    const request = await market.askedBy(browser, { ticks: 'R_6', subscribe: 1, req_id: 1 })
-    reply(request, { error: { code: 'AlreadySubscribed', message: '' } })
-    const moved = await market.next('ticks')
-    t.ok(moved.socket !== request.socket)
-    tick(moved, 1)
-    t.match(await browser.next(), { req_id: 1, tick: { quote: 1 } })
-  })
-
   await t.test('a stream that upstream takes for another one everywhere is refused', async (t) => {
     const browser = await join()
     browser.send({ ticks: 'R_9', subscribe: 1, req_id: 1 })

@@ -1,5 +1,4 @@
 import { test } from 'tap'
-import { createClient } from 'redis'
 import { Changeable } from '../../src/config/changing.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
@@ -7,6 +6,7 @@ import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 import { logIn, SECRETS, testServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 import { answerJson, type ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 type Play = (upstream: ScriptedUpstream) => void
 const otp =
@@ -115,8 +115,7 @@ await test('an unexpected error closes the socket with 1011, causes no call upst
   const [cookie] = browser.named('__Host-session')
   const id = cookie?.value.split('.')[0] ?? ''
   const key = sessionKey(id)
-  const store = await createClient({ url: world.redis?.url ?? '' }).connect()
-  t.teardown(() => store.close())
+  const store = await storeClient(t, world)
   // The record is sealed correctly, but no server would write such a record.
   const envelope = new Envelope(new Changeable([SECRETS]))
   const record = envelope.open(key, id, (await store.get(key)) ?? '') ?? '{}'

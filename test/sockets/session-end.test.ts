@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { joined, logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { storedSessions } from '../support/sessions/stored-sessions.ts'
 import { logIn, testServer, type TestServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const EXPIRED = { code: 4401, reason: 'session_expired' }
 
@@ -20,12 +20,6 @@ async function trading(
 
 function secondServer(t: Test, world: RelayWorld): Promise<TestServer> {
   return testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
-}
-
-async function redisOf(t: Test, world: RelayWorld) {
-  const redis = await createClient({ url: world.redis?.url ?? '' }).connect()
-  t.teardown(() => redis.close())
-  return redis
 }
 
 for (const redis of [false, true]) {
@@ -100,21 +94,6 @@ await test('relays are closed with 4401 when the token of their session expires 
   await world.quiet()
 })
 
-await test('an open relay counts as use of its session', async (t) => {
-  const world = await relayWorld(t, { settings: { SESSION_IDLE_SECONDS: '3' }, redis: true })
-  const { client } = await trading(world)
-  const redis = await redisOf(t, world)
-  const [key = ''] = await storedSessions(redis)
-  const first = await redis.pExpireTime(key)
-  // More than an idle limit later the session lives, without any call.
-  await until(async () => (await redis.pExpireTime(key)) > first + 3500 || client.socket.readyState !== 1)
-  t.equal(client.socket.readyState, 1)
-  client.socket.close()
-  await world.quiet()
-  await until(async () => (await redis.exists(key)) === 0)
-  t.pass('the session ends once the relay is closed')
-})
-
 await test('with RELAYS_KEEP_SESSION=false an open relay does not count as use of its session', async (t) => {
   const settings = { SESSION_IDLE_SECONDS: '3', RELAYS_KEEP_SESSION: 'false' }
   const world = await relayWorld(t, { settings, redis: true })
@@ -123,28 +102,10 @@ await test('with RELAYS_KEEP_SESSION=false an open relay does not count as use o
   await world.quiet()
 })
 
-await test('a logout on one instance closes a relay on another instance that has only watched the session', async (t) => {
-  const world = await relayWorld(t, { redis: true })
-  const second = await secondServer(t, world)
-  const redis = await redisOf(t, world)
-  const { client, upstreamClosed } = await trading(world, second.port)
-  const [key = ''] = await storedSessions(redis)
-  // Two touches of the first instance: the second is notified of each, and must keep watching.
-  for (let touch = 1; touch <= 2; touch++) {
-    await redis.pExpireAt(key, Date.now() + 1_800_000 + touch * 1000)
-    client.socket.ping()
-    await once(client.socket, 'pong')
-  }
-  t.equal((await logOut(world.browser)).status, 204)
-  t.same(await client.closed, EXPIRED)
-  t.equal(await upstreamClosed, 1001)
-  t.equal(world.upstream.open, 0)
-})
-
 await test('a session that an operator deletes from Redis ends its relays on every instance', async (t) => {
   const world = await relayWorld(t, { redis: true })
   const second = await secondServer(t, world)
-  const redis = await redisOf(t, world)
+  const redis = await storeClient(t, world)
   for (const remove of [async () => redis.del(await storedSessions(redis)), async () => redis.flushAll()]) {
     await logIn(world.browser, world.server.url)
     const relays = [await trading(world), await trading(world, second.port)]

@@ -3,7 +3,8 @@ import { test } from 'tap'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
-import { tokenEndpoint } from '../support/login/token-endpoint.ts'
+import { logInThere, tokenEndpoint } from '../support/login/token-endpoint.ts'
+import { ALONE } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
 import { testRedis } from '../support/server/world.ts'
 import { freePort } from '../../sandbox/listening.ts'
@@ -50,22 +51,18 @@ await test('a server that was stopped with SIGSTOP serves its users again, and n
   const port = await freePort()
   const url = `http://localhost:${port}`
   const server = await serverProcess(t, {
+    ...ALONE,
     PUBLIC_URL: url,
     PORT: String(port),
     AUTH_URL: endpoint.url,
     REDIS_URL: redis.url,
-    CLIENT_ID: 'client',
-    API_URL: 'http://127.0.0.1:9',
-    WS_URL: 'ws://127.0.0.1:9',
     AUTH_STARTS_PER_MINUTE: '0',
     SESSION_SECRETS: 'a-secret-of-thirty-two-bytes-or-more',
   })
   t.ok(await ready(server))
   const login = async (): Promise<JarBrowser> => {
     const browser = new JarBrowser()
-    const { url: authorize } = await browser.navigate(`${url}/auth/login`)
-    const state = authorize.searchParams.get('state') ?? ''
-    await browser.navigate(`${url}/auth/callback?code=x&state=${state}`, { from: authorize })
+    await logInThere({ browser, server: { url } })
     return browser
   }
   const state = async (browser: JarBrowser): Promise<unknown> => (await browser.fetch(`${url}/auth/session`)).json()

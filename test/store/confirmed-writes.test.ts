@@ -19,7 +19,7 @@ interface Replicated {
 const expiresAt = (): number => Date.now() + 60_000
 
 /** A master with a replica that is online, and a store whose writes the replica must confirm. */
-async function replicated(t: Test, replicas = 1): Promise<Replicated> {
+async function replicated(t: Test): Promise<Replicated> {
   const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
   const events: string[] = []
@@ -28,7 +28,7 @@ async function replicated(t: Test, replicas = 1): Promise<Replicated> {
   // A new replica confirms nothing for up to a second.
   await until(async () => (await store.isReplicated('any')) === true)
   store.observe({ asked: () => undefined, refusedWrite: () => undefined, failed: (kind) => void events.push(kind) })
-  return { master, replica, store, writes: await store.openConfirmed(replicas), events }
+  return { master, replica, store, writes: await store.openConfirmed(1), events }
 }
 
 const connectionsOf = async (redis: RedisProcess): Promise<number> =>

@@ -1,10 +1,10 @@
-import { createClient } from 'redis'
 import { test } from 'tap'
 import { LedgerModel } from '../support/budget/ledger-model.ts'
 import { settleScript } from '../../src/store/ledger/redis-ledger.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import { seededRandom } from '../support/time/seeded-random.ts'
 import { testRedis } from '../support/server/world.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const TERMS: LedgerTerms = {
   windows: [
@@ -24,9 +24,7 @@ const ENOUGH = 5
 
 await test('the script of Redis replies as its model does to random reports of four holders', async (t) => {
   const redis = await testRedis(t)
-  const client = createClient({ url: redis.url })
-  await client.connect()
-  t.teardown(() => client.destroy())
+  const client = await storeClient(t, { redis })
   const script = settleScript('{tonumber(ARGV[3]), tonumber(ARGV[4])}', 'ARGV[5]')
   const terms = JSON.stringify({ ...TERMS, quietMs: QUIET_MS })
 

@@ -2,12 +2,11 @@ import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { budgetChannel } from '../../src/store/keys.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
 import { tryCredentials } from '../../src/store/credentials-trial.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { testRedis } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 const RIGHTS = ['on', '~*', '&*', '+@all']
 
 /** A Redis with the users old and new, an administrator, and a store of the user old. */
@@ -22,9 +21,7 @@ async function worldWithUsers(t: Test) {
   const as = (credentials: string): string => redis.url.replace('//', `//${credentials}@`)
   const url = new Changeable(as('old:old-password'))
   const warnings: object[] = []
-  const store = RedisStore.connect(url, { ...quiet, warn: (details) => void warnings.push(details) })
-  t.teardown(() => store.close())
-  await store.connected(5000)
+  const store = await connectedStore(t, url, { warn: (details) => void warnings.push(details) })
   /** The users of all connections but the administrator's. */
   const users = async (): Promise<string[]> => {
     const list = (await admin.sendCommand(['CLIENT', 'LIST'])) as unknown as string
@@ -88,9 +85,7 @@ await test('RedisStore reconnects with the new password after CLIENT KILL, when 
   const redis = await testRedis(t, ['--requirepass', 'old'])
   const as = (password: string): string => redis.url.replace('//', `//:${password}@`)
   const url = new Changeable(as('old'))
-  const store = RedisStore.connect(url, quiet)
-  t.teardown(() => store.close())
-  await store.connected(5000)
+  const store = await connectedStore(t, url)
   await store.create('key', 'kept', Date.now() + 60_000)
   const admin = createClient({ url: as('old') })
   await admin.connect()

@@ -1,16 +1,15 @@
-import { createClient } from 'redis'
 import { test } from 'tap'
 import { callsKey, permitsKey } from '../../src/store/keys.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { testRedis } from '../support/server/world.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 
 const PERMITS = permitsKey('session:a')
 
 await test('the shared limits leave no key to track', async (t) => {
   const redis = await testRedis(t)
   const store = await connectedStore(t, redis.url)
-  const client = await createClient({ url: redis.url }).connect()
-  t.teardown(() => client.destroy())
+  const client = await storeClient(t, { redis })
   const changed: unknown[] = []
   store.onChange((key) => changed.push(key))
   t.equal(await store.limits.claim({ key: PERMITS, holder: 'a', count: 2 }, 2), true)

@@ -1,8 +1,7 @@
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { tryCredentials } from '../../src/store/credentials-trial.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
-import { QUIET } from '../support/redis/connected-store.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis, testCluster, testSentinel } from '../support/redis/topologies.ts'
 import { untilSlow as until } from '../support/time/until.ts'
 
@@ -23,9 +22,7 @@ for (const [where, start] of [
     const as = (name: string): string => anonymous.replaceAll(/(\/\/)(?=[^/]*:)/g, `//${name}:${name}-password@`)
     await setUser('old')
     const url = new Changeable(as('old'))
-    const store = RedisStore.connect(url, QUIET)
-    t.teardown(() => store.close())
-    await store.connected(5000)
+    const store = await connectedStore(t, url)
     store.watchBurials()
     const confirmed = await store.openConfirmed(1)
     const expiresAt = Date.now() + 600_000

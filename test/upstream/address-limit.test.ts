@@ -12,8 +12,9 @@ async function ofOrders(world: LimitedWorld, at: number, name: string): Promise<
   return (await samplesOf(world.servers[at]?.opsUrl ?? '', name)).get('class="orders"')
 }
 
-/** Resolves once an instance knows that a user more is held back. */
-async function refused(world: LimitedWorld, user: User, instances: readonly number[] = [0, 1]): Promise<void> {
+/** Resolves once both instances know that a user more is held back. */
+async function refused(world: LimitedWorld, user: User): Promise<void> {
+  const instances = [0, 1]
   const before = await Promise.all(instances.map((at) => ofOrders(world, at, USERS)))
   await world.order(0, user)
   for (const [each, at] of instances.entries()) {

@@ -5,10 +5,11 @@ import { JarBrowser } from '../browser/jar-browser.ts'
 import { BrowserSocket } from '../browser/browser-socket.ts'
 import { control, controlsWorld, pause, type ControlsWorld } from '../controls/controls-world.ts'
 import { reply, served } from '../feed/world.ts'
-import { html, json, startLogin, storeClient, tokens } from '../login/token-endpoint.ts'
+import { html, json, startLogin, tokens } from '../login/token-endpoint.ts'
 import { twoWorkers, workerPids } from '../server/two-workers.ts'
 import { until } from '../time/until.ts'
 import { answerJson } from '../upstream/scripted-upstream.ts'
+import { storeClient } from '../redis/store-client.ts'
 
 type Message = Record<string, unknown>
 const UNREAD = { text: '', isTaken: true }

@@ -1,12 +1,13 @@
-import { createServer, type ServerResponse } from 'node:http'
-import { type AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { PUBLIC, relayWorld } from '../sockets/relay-world.ts'
-import { html, json, logInThere, loginWorld, startLogin, storeClient, tokens } from '../login/token-endpoint.ts'
+import { html, json, logInThere, loginWorld, startLogin, tokens } from '../login/token-endpoint.ts'
+import { httpServer } from '../server/http-server.ts'
 import { testRedis } from '../server/world.ts'
 import { nextEvent, until } from '../time/until.ts'
 import { around, scrape, type Scenario } from './scrapes.ts'
+import { storeClient } from '../redis/store-client.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** Enough events to make a rate. */
@@ -67,15 +68,8 @@ export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
 
 /** An upstream REST API that a test scripts. */
 async function scriptedApi(t: Test): Promise<{ url: string; behave: (response: ServerResponse) => unknown }> {
-  const server = createServer((_request, response) => void api.behave(response))
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
   const api = {
-    url: `http://127.0.0.1:${port}`,
+    url: await httpServer(t, (_request, response) => void api.behave(response)),
     behave: (response: ServerResponse): unknown => response.end('{}'),
   }
   return api

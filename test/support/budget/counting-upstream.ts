@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import type { BudgetClass } from '../../../src/config/upstream-budget.ts'
+import { httpServer } from '../server/http-server.ts'
 
 interface Arrival {
   readonly at: number
@@ -22,7 +22,7 @@ export interface CountingUpstream {
 /** Starts one that ends with the test. */
 export async function countingUpstream(t: Test): Promise<CountingUpstream> {
   const upstream = { url: '', arrivals: [] as CountingUpstream['arrivals'], intercept: () => false }
-  const server = createServer((request, response) => {
+  upstream.url = await httpServer(t, (request, response) => {
     const isOtp = request.url?.endsWith('/otp') === true
     const budgetClass: BudgetClass = isOtp ? 'otps' : request.method === 'GET' ? 'reads' : 'orders'
     const token = tokenOf(request)
@@ -30,14 +30,6 @@ export async function countingUpstream(t: Test): Promise<CountingUpstream> {
     request.resume()
     if ((upstream as CountingUpstream).intercept(budgetClass, response, token)) return
     response.writeHead(isOtp ? 403 : 200, { 'content-type': 'application/json' }).end('{}')
-  })
-  // A connection that was idle for long is often closed just when a call is sent.
-  server.keepAliveTimeout = 30_000
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  upstream.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
   })
   return upstream
 }

@@ -3,13 +3,12 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
 import { freePort } from '../../../sandbox/listening.ts'
-import { startProvider } from '../../../sandbox/provider.ts'
 import { BUDGET_CLASSES, type BudgetClass } from '../../../src/config/upstream-budget.ts'
 import { sendTo } from '../upstream/api-world.ts'
 import { countingUpstream, type CountingUpstream } from './counting-upstream.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
-import { CLIENT_ID, logIn, SECRETS } from '../server/world.ts'
+import { CLIENT_ID, logIn, SECRETS, testProvider } from '../server/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const STEPPING_CLOCK = fileURLToPath(new URL('../time/stepping-clock.ts', import.meta.url))
@@ -68,8 +67,7 @@ export class BudgetFleet {
     const ports: number[] = []
     for (let each = 0; each < count; each++) ports.push(await freePort())
     const publicUrl = `http://localhost:${ports[0]}`
-    const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${publicUrl}/auth/callback`] })
-    t.teardown(() => provider.close())
+    const provider = await testProvider(t, publicUrl)
     const fleet = new BudgetFleet(
       t,
       upstream,

@@ -48,7 +48,7 @@ export class LimitedWorld {
   }
 
   /** Starts two instances that end with the test. */
-  static async start(t: Test, more: Readonly<Record<string, string>> = {}): Promise<LimitedWorld> {
+  static async start(t: Test): Promise<LimitedWorld> {
     const upstream = await countingUpstream(t)
     const redis = await testRedis(t)
     const settings = {
@@ -60,7 +60,6 @@ export class LimitedWorld {
       TRUST_PROXY: '1',
       // A short window, so that a new ledger is quiet for five seconds only.
       UPSTREAM_BUDGET: '600/20',
-      ...more,
     }
     const servers = await Promise.all([testServer(t, settings), testServer(t, settings)])
     return new LimitedWorld(upstream, servers, settings, await sessionInstance(t, redis.url))

@@ -58,8 +58,8 @@ export class ManualBudget {
   }
 
   /** A budget that has had its first reply of the ledger. */
-  static async opened(config: Partial<BudgetConfig> = {}, book?: LedgerModel): Promise<ManualBudget> {
-    const world = new ManualBudget(config, book)
+  static async opened(config: Partial<BudgetConfig> = {}): Promise<ManualBudget> {
+    const world = new ManualBudget(config)
     await world.budget.opened()
     return world
   }

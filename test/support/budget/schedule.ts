@@ -41,11 +41,8 @@ export interface SimulatedUser {
   readonly everyMs: number
   /** How many calls it makes at once in each turn, of the same instance; 1. */
   readonly burst?: number
-  /** When it begins, and ends (ms); at once, and never. */
+  /** When it begins (ms); at once. */
   readonly fromMs?: number
-  readonly untilMs?: number
-  /** The only instance that it asks; otherwise any, one for each turn. */
-  readonly instance?: number
 }
 
 /** What happened. */

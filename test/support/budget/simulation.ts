@@ -10,11 +10,12 @@ import type { Refused, Reservation } from '../../../src/upstream/budget/admissio
 import type { SharedDocument } from '../../../src/store/shared-document.ts'
 import { ledgerTerms } from '../../../src/upstream/budget/terms.ts'
 import type { Happening, Run, Schedule, SimulatedUser } from './schedule.ts'
-import { EventQueue, type TimedEvent } from './event-queue.ts'
 import { SharedText } from './shared-text.ts'
 import { SimulatedInstance as Instance } from './simulated-instance.ts'
 
-interface Event extends TimedEvent {
+/** Something that happens at a time (ms). */
+interface Event {
+  readonly at: number
   readonly instance: Instance | undefined
   readonly run: () => void
 }
@@ -28,11 +29,11 @@ class World {
   readonly plan: Schedule
   readonly random: () => number
   readonly terms: LedgerTerms
-  readonly #events = new EventQueue<Event>()
+  /** In the order of their times. */
+  readonly #events: Event[] = []
   readonly arrivals: Happening[] = []
   readonly refusals: Happening[] = []
   readonly reports: number[] = []
-  #order = 0
   /** Whether promises go on after the present event. */
   #isResolving = false
   #book = new LedgerModel()
@@ -58,12 +59,12 @@ class World {
     this.#planCalls()
     this.#planFaults()
     for (;;) {
-      const event = this.#events.pop()
+      const event = this.#events.shift()
       if (event === undefined || event.at > this.plan.lengthMs) break
       const { instance } = event
       if (instance?.isDead === true) continue
       if (instance !== undefined && instance.pausedUntil > event.at) {
-        this.#events.push({ ...event, at: instance.pausedUntil })
+        this.schedule(instance.pausedUntil, instance, event.run)
         continue
       }
       this.now = event.at
@@ -77,7 +78,8 @@ class World {
   }
 
   schedule(at: number, instance: Instance | undefined, run: () => void): void {
-    this.#events.push({ at, order: this.#order++, instance, run })
+    const before = this.#events.findLastIndex((event) => event.at <= at)
+    this.#events.splice(before + 1, 0, { at, instance, run })
   }
 
   /** A report on its way: request and reply take time, and either may get lost, or the request be late by seconds. */
@@ -159,10 +161,9 @@ class World {
   /** Turns come at uneven times. */
   #planTurn(user: SimulatedUser, from: number): void {
     const at = from + this.random() * 2 * user.everyMs
-    if (at >= (user.untilMs ?? Infinity)) return
     this.schedule(at, undefined, () => {
       this.#planTurn(user, at)
-      const instance = user.instance === undefined ? this.#any(this.#instances) : this.#instances[user.instance]
+      const instance = this.#any(this.#instances)
       for (let call = 0; call < (user.burst ?? 1); call++) void this.#call(user.budgetClass, user.subject, instance)
     })
   }

@@ -1,12 +1,10 @@
 import type { Test } from 'tap'
 import { freePort } from '../../../sandbox/listening.ts'
-import { startProvider } from '../../../sandbox/provider.ts'
-import { keepOutOfLogs } from '../telemetry/log-scan.ts'
 import { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
 import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
 import { StallingProxy } from './stalling-proxy.ts'
 import { TradingService } from './trading-service.ts'
-import { CLIENT_ID, SECRETS, testRedis } from '../server/world.ts'
+import { CLIENT_ID, SECRETS, testProvider, testRedis } from '../server/world.ts'
 
 const PAGE = (script: string): string =>
   `<!doctype html><title>page</title><script type="module" src="${script}"></script>`
@@ -55,9 +53,7 @@ export async function networkWorld(t: Test): Promise<NetworkWorld> {
   let present = 0
   const network = await StallingProxy.start(t, () => Number(ports[present]))
   const url = `http://localhost:${network.port}`
-  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${url}/auth/callback`] })
-  t.teardown(() => provider.close())
-  for (const secrets of [provider.issued, provider.verifiers]) keepOutOfLogs(secrets)
+  const provider = await testProvider(t, url)
   const upstream = await ScriptedUpstream.start(t)
   const redis = await testRedis(t)
   const settings = {

@@ -126,10 +126,7 @@ export class SessionServer {
     if (path === '/auth/logout') {
       this.isLoggedIn = false
       this.logouts.push(query)
-      if (query !== '' && this.subject === undefined) {
-        response.writeHead(409, { 'content-type': 'application/problem+json' })
-        response.end('{"code":"subject_unknown"}')
-      } else response.writeHead(204).end()
+      response.writeHead(204).end()
       return this.end('logout')
     }
     const file = this.files[path]

@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { makeSecrets } from './files.ts'
 import { proxyProcess, type ProxyProcess } from '../proxies/process.ts'
 
 const DEPLOY = fileURLToPath(new URL('../../../deploy', import.meta.url))
@@ -14,7 +14,7 @@ export const PUBLIC_URL = 'https://localhost:8443'
 /** Installs a certificate for localhost where the proxies expect it, and makes this process trust it. */
 export async function installCertificate(t: Test): Promise<void> {
   const dir = join(t.testdir({}), 'secrets')
-  execFileSync(join(DEPLOY, 'make-secrets.sh'), [dir], { stdio: 'ignore' })
+  makeSecrets(dir)
   const certificate = join(dir, 'certificate.pem')
   setDefaultCACertificates([...getCACertificates('default'), await readFile(certificate, 'utf8')])
   await copyFile(certificate, '/run/secrets/certificate')

@@ -1,15 +1,13 @@
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { startProvider } from '../../../sandbox/provider.ts'
 import type { RedisProcess } from '../../../sandbox/redis-process.ts'
 import { deployedBalancer, PUBLIC_URL } from './deployed-balancer.ts'
 import { answerJson, ScriptedUpstream } from '../upstream/scripted-upstream.ts'
-import { keepOutOfLogs } from '../telemetry/log-scan.ts'
 import { startNameServer } from './name-server.ts'
 import type { ProxyProcess } from '../proxies/process.ts'
 import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
 import { untilSlow } from '../time/until.ts'
-import { CLIENT_ID, SECRETS, testRedis } from '../server/world.ts'
+import { CLIENT_ID, SECRETS, testProvider, testRedis } from '../server/world.ts'
 
 /** Instances on one Redis, without a balancer. */
 export interface Fleet {
@@ -23,10 +21,7 @@ export interface Fleet {
 
 /** Starts everything that instances with these settings need, inside enterNamespaces(). It ends with the test. */
 export async function startFleet(t: Test, publicUrl: string, common: Record<string, string> = {}): Promise<Fleet> {
-  const redirectUris = [`${publicUrl}/auth/callback`]
-  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris })
-  t.teardown(() => provider.close())
-  for (const secrets of [provider.issued, provider.verifiers]) keepOutOfLogs(secrets)
+  const provider = await testProvider(t, publicUrl)
   const { upstream, executed } = await slowUpstream(t)
   const redis = await testRedis(t)
   return {

@@ -1,4 +1,4 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,10 +9,9 @@ import { BrowserSocket } from '../browser/browser-socket.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { isLoggedIn, logInThere, tokenEndpoint } from '../login/token-endpoint.ts'
 import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
-import { CLIENT_ID } from '../server/world.ts'
+import { ALONE } from '../server/settings.ts'
+import { makeSecrets } from './files.ts'
 import { untilSlow as until } from '../time/until.ts'
-
-const ROOT = new URL('../../..', import.meta.url)
 
 /** A shell that keeps its state between commands, in a folder with the secrets of make-secrets.sh. */
 export class Shell {
@@ -23,9 +22,7 @@ export class Shell {
 
   constructor(t: Test) {
     this.dir = t.testdir({})
-    execFileSync(new URL('deploy/make-secrets.sh', ROOT).pathname, [join(this.dir, 'deploy/secrets')], {
-      stdio: 'ignore',
-    })
+    makeSecrets(join(this.dir, 'deploy/secrets'))
     this.#child = spawn('bash', ['--norc'], { cwd: this.dir, stdio: ['pipe', 'pipe', 'inherit'] })
     const { stdout } = this.#child
     if (stdout === null) throw new Error('the shell has no stdout')
@@ -62,13 +59,11 @@ export async function startTwo(t: Test, shell: Shell, show: string) {
   const endpoint = await tokenEndpoint(t)
   const port = await freePort()
   const settings = {
+    ...ALONE,
     PUBLIC_URL: `http://localhost:${port}`,
     AUTH_URL: endpoint.url,
-    API_URL: 'http://127.0.0.1:9',
-    WS_URL: 'ws://127.0.0.1:9',
     SESSION_SECRETS_FILE: join(shell.dir, 'deploy/secrets/session-secrets'),
     REDIS_URL_FILE: join(shell.dir, 'deploy/secrets/redis-url'),
-    CLIENT_ID,
   }
   const start = async (ownPort: number): Promise<ServerProcess> => {
     const server = await serverProcess(t, { ...settings, PORT: String(ownPort) })
@@ -78,7 +73,7 @@ export async function startTwo(t: Test, shell: Shell, show: string) {
   const servers = [await start(port), await start(await freePort())]
   const logIn = async (): Promise<JarBrowser> => {
     const browser = new JarBrowser()
-    const { url, response, body } = await logInThere({ browser, server: { url: settings.PUBLIC_URL } as never })
+    const { url, response, body } = await logInThere({ browser, server: { url: settings.PUBLIC_URL } })
     if (!(await isLoggedIn(browser, settings.PUBLIC_URL))) {
       throw new Error(`the login ended at ${url.href} with ${response.status}: ${body.slice(0, 500)}`)
     }

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
+import { httpServer } from '../server/http-server.ts'
 
 /** What upstream does with the calls of a key. */
 export const BEHAVIOURS = [
@@ -21,24 +20,16 @@ const SLOW_MS = 400
 
 /** An upstream that takes orders, remembers which keys it has seen, and misbehaves as each key asks for. */
 export class OrderUpstream {
+  url = ''
   /** When each key arrived (ms since the start of this process). A call that is refused with 429 does not count. */
   readonly seen = new Map<string, number[]>()
   readonly #busy = new Set<string>()
-  readonly #server = createServer((request, response) => void this.#take(request, response))
 
   /** Starts one on a free port that ends with the test. */
   static async start(t: Test): Promise<OrderUpstream> {
     const upstream = new OrderUpstream()
-    await once(upstream.#server.listen(0, '127.0.0.1'), 'listening')
-    t.teardown(() => {
-      upstream.#server.closeAllConnections()
-      upstream.#server.close()
-    })
+    upstream.url = await httpServer(t, (request, response) => void upstream.#take(request, response))
     return upstream
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
   /** The first word of a key says what happens to its calls. */

@@ -1,12 +1,13 @@
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { startProvider, type ProviderOptions, type SandboxProvider } from '../../../sandbox/provider.ts'
+import type { ProviderOptions, SandboxProvider } from '../../../sandbox/provider.ts'
 import type { RedisProcess } from '../../../sandbox/redis-process.ts'
-import { startUpstream, type SandboxUpstream } from '../../../sandbox/upstream.ts'
+import type { SandboxUpstream } from '../../../sandbox/upstream.ts'
 import { freePort } from '../../../sandbox/listening.ts'
-import { keepOutOfLogs } from '../telemetry/log-scan.ts'
-import { CLIENT_ID, testRedis } from '../server/world.ts'
+import { httpServer } from '../server/http-server.ts'
+import { testProvider, testRedis, testUpstream } from '../server/world.ts'
+import { passOn } from './pass-on.ts'
 
 /** The sandbox's provider behind a gate at its token endpoint. */
 export interface GatedProvider {
@@ -38,9 +39,8 @@ export interface GatedWorld {
 export async function gatedWorld(t: Test, options: Partial<ProviderOptions> = {}): Promise<GatedWorld> {
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
-  const gate = await gatedProvider(t, { redirectUris: [`${publicUrl}/auth/callback`], ...options })
-  const upstream = await startUpstream({ provider: gate.provider })
-  t.teardown(() => upstream.close())
+  const gate = await gatedProvider(t, publicUrl, options)
+  const upstream = await testUpstream(t, { provider: gate.provider })
   const redis = await testRedis(t)
   const settings = {
     PUBLIC_URL: publicUrl,
@@ -59,15 +59,10 @@ const open = async (): Promise<boolean> => true
  * Starts one that ends with the test: refresh tokens are given, rotate, and revoke everything when used twice.
  * Provider and gate have the same port, on two loopback addresses, so that the provider's own address is the gate's.
  */
-async function gatedProvider(
-  t: Test,
-  options: Partial<ProviderOptions> & { redirectUris: string[] },
-): Promise<GatedProvider> {
+async function gatedProvider(t: Test, publicUrl: string, options: Partial<ProviderOptions>): Promise<GatedProvider> {
   const port = await freePort()
   const bind = '127.0.0.2'
-  const provider = await startProvider({ clientId: CLIENT_ID, refreshTokens: true, port, bind, ...options })
-  t.teardown(() => provider.close())
-  for (const secrets of [provider.issued, provider.verifiers]) keepOutOfLogs(secrets)
+  const provider = await testProvider(t, publicUrl, { refreshTokens: true, port, bind, ...options })
   const gate: GatedProvider = {
     provider,
     url: provider.url,
@@ -77,14 +72,9 @@ async function gatedProvider(
     before: open,
     after: open,
   }
-  const server = createServer((request, response) => {
-    pass(gate, request, response, { host: bind, port }).catch(() => response.destroy())
-  })
-  await new Promise<void>((resolve) => void server.listen(port, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  const relay: RequestListener = (request, response) =>
+    void pass(gate, request, response, { host: bind, port }).catch(() => response.destroy())
+  await httpServer(t, relay, port)
   return gate
 }
 
@@ -102,20 +92,7 @@ async function pass(
     gate.refreshes.push(form)
     if (!(await gate.before())) return void response.destroy()
   }
-  const { method, url: path, headers } = request
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    httpRequest({ ...to, method, path, headers }, resolve)
-      .on('error', reject)
-      .end(body)
-  })
-  const answered = await buffer(answer)
+  const passed = await passOn(request, body, to)
   if (isRefresh && !(await gate.after())) return void response.destroy()
-  const { 'content-length': _, 'transfer-encoding': __, ...upstreamHeaders } = answer.headers
-  const shown = path === '/oauth2/token' ? relabelled(answered, gate.expiresIn) : answered
-  response.writeHead(answer.statusCode ?? 502, upstreamHeaders).end(shown)
-}
-
-function relabelled(answer: Buffer, expiresIn: number | undefined): Buffer | string {
-  if (expiresIn === undefined) return answer
-  return JSON.stringify({ ...(JSON.parse(answer.toString()) as object), expires_in: expiresIn })
+  passed.send(response, gate.expiresIn)
 }

@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Test } from 'tap'
+import { httpServer } from '../server/http-server.ts'
 
 /** The two places where an issuer may publish its metadata. */
 export const OIDC_PATH = '/.well-known/openid-configuration'
@@ -23,18 +23,12 @@ export interface MetadataServer {
 /** Starts one that ends with the test. */
 export async function metadataServer(t: Test): Promise<MetadataServer> {
   const requests: string[] = []
-  const server = createServer((request, response) => {
+  const url = await httpServer(t, (request, response) => {
     requests.push(request.url ?? '')
     const respond = issuer.responses[request.url ?? '']
     if (respond === undefined) response.writeHead(404).end()
     else respond(request, response)
   })
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const issuer: MetadataServer = {
     url,
     requests,

@@ -18,11 +18,9 @@ export interface IssuerKey {
 }
 
 /** Makes a key. */
-export function issuerKey(kid: string, alg: 'ES256' | 'RS256' = 'ES256'): IssuerKey {
-  const { privateKey, publicKey } =
-    alg === 'ES256'
-      ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
-      : generateKeyPairSync('rsa', { modulusLength: 2048 })
+export function issuerKey(kid: string): IssuerKey {
+  const alg = 'ES256'
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return { kid, alg, privateKey, jwk: { ...publicKey.export({ format: 'jwk' }), kid, alg, use: 'sig' } }
 }
 

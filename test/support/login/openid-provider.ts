@@ -1,13 +1,10 @@
 import type { Test } from 'tap'
 import { freePort } from '../../../sandbox/listening.ts'
-import { startProvider, type SandboxProvider } from '../../../sandbox/provider.ts'
-import type { RedisProcess } from '../../../sandbox/redis-process.ts'
-import { startUpstream } from '../../../sandbox/upstream.ts'
+import type { SandboxProvider } from '../../../sandbox/provider.ts'
 import { readConfig } from '../../../src/config/config.ts'
 import { discover } from '../../../src/oauth/discovery.ts'
 import type { Arrival, JarBrowser } from '../browser/jar-browser.ts'
-import { CLIENT_ID, testRedis, testServer, type TestServer } from '../server/world.ts'
-import { keepOutOfLogs } from '../telemetry/log-scan.ts'
+import { testSandbox, testServer, type TestServer } from '../server/world.ts'
 import { ALONE } from '../server/settings.ts'
 import { OIDC } from './oidc-world.ts'
 
@@ -15,7 +12,6 @@ import { OIDC } from './oidc-world.ts'
 export interface OpenIdWorld {
   readonly provider: SandboxProvider
   readonly server: TestServer
-  readonly redis: RedisProcess | undefined
   /** For another instance. */
   readonly settings: Record<string, string>
 }
@@ -29,30 +25,23 @@ export async function openIdWorld(
   {
     client = {},
     settings: own = {},
-    redis: hasRedis = false,
     accessTokenSeconds = 3600,
   }: {
     client?: Record<string, unknown>
     settings?: Record<string, string>
-    redis?: boolean
     accessTokenSeconds?: number
   } = {},
 ): Promise<OpenIdWorld> {
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
-  const provider = await startProvider({
-    clientId: CLIENT_ID,
-    redirectUris: [`${publicUrl}/auth/callback`],
-    refreshTokens: true,
-    accessTokenSeconds,
-    client: { ...registration(publicUrl), ...client },
-    library: LIBRARY,
+  const { provider, settings: addresses } = await testSandbox(t, publicUrl, {
+    provider: {
+      refreshTokens: true,
+      accessTokenSeconds,
+      client: { ...registration(publicUrl), ...client },
+      library: LIBRARY,
+    },
   })
-  t.teardown(() => provider.close())
-  const upstream = await startUpstream({ provider })
-  t.teardown(() => upstream.close())
-  for (const secrets of [provider.issued, provider.verifiers, upstream.issued]) keepOutOfLogs(secrets)
-  const redis = hasRedis ? await testRedis(t) : undefined
   const scope = 'openid profile trade offline_access'
   const discovered = await discover(readConfig({ ...ALONE, ...OIDC, AUTH_URL: provider.url }).oauth)
   if (discovered.is !== 'found') throw new Error(`no metadata: ${JSON.stringify(discovered)}`)
@@ -62,16 +51,12 @@ export async function openIdWorld(
     OAUTH_SCOPE: scope,
     JWKS_URL: jwksUrl,
     END_SESSION_URL: endSessionUrl,
-    PUBLIC_URL: publicUrl,
-    AUTH_URL: provider.url,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
+    ...addresses,
     AUTHORIZATION_PARAMS: 'prompt=consent',
-    ...(redis && { REDIS_URL: redis.url }),
     ...own,
   }
   const server = await testServer(t, { ...settings, PORT: String(port) })
-  return { provider, server, redis, settings }
+  return { provider, server, settings }
 }
 
 function registration(publicUrl: string) {

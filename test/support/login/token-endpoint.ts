@@ -1,12 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { createClient } from 'redis'
 import type { Test } from 'tap'
 import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
 import { freePort } from '../../../sandbox/listening.ts'
 import { keepOutOfLogs } from '../telemetry/log-scan.ts'
+import { httpServer } from '../server/http-server.ts'
 import { testRedis, testServer, type TestServer } from '../server/world.ts'
 import type { RedisProcess } from '../../../sandbox/redis-process.ts'
 
@@ -81,15 +80,8 @@ export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
     headers.push(request.headers)
     await endpoint.behaviour(request, response, form)
   }
-  const server = createServer((request, response) => void answer(request, response))
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
   const endpoint: TokenEndpoint = {
-    url: `http://127.0.0.1:${port}`,
+    url: await httpServer(t, (request, response) => void answer(request, response)),
     forms,
     headers,
     revoked,
@@ -139,11 +131,14 @@ export interface StartedLogin {
   readonly finish: (parameters?: Record<string, string>) => Promise<Arrival>
 }
 
+/** A browser, and the server that it logs in to. */
+interface Visit {
+  readonly browser: JarBrowser
+  readonly server: Pick<TestServer, 'url'>
+}
+
 /** Starts a login, in a new tab. @param path of this server, or of another instance when it is an address */
-export async function startLogin(
-  { browser, server }: Pick<LoginWorld, 'browser' | 'server'>,
-  path = '/auth/login',
-): Promise<StartedLogin> {
+export async function startLogin({ browser, server }: Visit, path = '/auth/login'): Promise<StartedLogin> {
   const { url } = server
   const arrival = await browser.navigate(new URL(path, url).href, { from: 'address bar' })
   const authorize = arrival.url
@@ -156,7 +151,7 @@ export async function startLogin(
 }
 
 /** Logs in. */
-export async function logInThere(world: Pick<LoginWorld, 'browser' | 'server'>): Promise<Arrival> {
+export async function logInThere(world: Visit): Promise<Arrival> {
   return (await startLogin(world)).finish()
 }
 
@@ -181,11 +176,4 @@ export function unsignedLoginCookie(): string {
   const secret = randomBytes(24).toString('base64url')
   const state = createHmac('sha256', secret).update('state').digest('base64url')
   return `__Host-login-${state.slice(0, 8)}=${secret}.mwr2db0i`
-}
-
-/** A Redis client of the test for the world's store. */
-export async function storeClient(t: Test, { redis }: Pick<LoginWorld, 'redis'>) {
-  const client = await createClient({ url: redis?.url ?? '' }).connect()
-  t.teardown(() => client.close())
-  return client
 }

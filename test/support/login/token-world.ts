@@ -9,12 +9,13 @@ import type { SessionRepository } from '../../../src/sessions/repository.ts'
 import type { Session, SessionRecord } from '../../../src/sessions/session.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../../src/store/store.ts'
+import { ALONE } from '../server/settings.ts'
 import { instanceOn, newSession } from '../sessions/session-instance.ts'
 import { tokenEndpoint, type TokenEndpoint } from './token-endpoint.ts'
 
 /** In milliseconds. */
 export const MINUTE = 60_000
-export const HOUR = 60 * MINUTE
+const HOUR = 60 * MINUTE
 
 /** A store that can become unavailable, and whose replaces can be delayed. */
 class FaultyStore extends MemoryStore {
@@ -52,12 +53,9 @@ export interface TokenWorld {
 export async function tokenWorld(t: Test): Promise<TokenWorld> {
   const endpoint = await tokenEndpoint(t)
   const config = readConfig({
-    PUBLIC_URL: 'http://localhost:3000',
+    ...ALONE,
     AUTH_URL: endpoint.url,
     REVOCATION_URL: `${endpoint.url}/oauth2/revoke`,
-    API_URL: 'http://127.0.0.1:9',
-    WS_URL: 'ws://127.0.0.1:9',
-    CLIENT_ID: 'test-client',
   })
   const store = new FaultyStore()
   const instance = instanceOn(store)

@@ -1,18 +1,15 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../../sandbox/listening.ts'
 import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
 import type { Product } from './provider-product.ts'
 import { rawUpstream } from '../upstream/raw-upstream.ts'
+import { runProgram } from '../server/check-run.ts'
 import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
 import { isLoggedIn } from '../login/token-endpoint.ts'
 import { tokenGate } from './token-gate.ts'
 import { until } from '../time/until.ts'
 import { SECRETS, testRedis } from '../server/world.ts'
 
-const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const CALL = '/api/trading/v1/options/accounts'
 const CSRF = { 'x-csrf': '1' }
 /** Renewals pause after a failure, at first for a second. */
@@ -146,11 +143,7 @@ async function isWaiting({ opsPort }: ServerProcess): Promise<boolean> {
 
 /** Runs `--check`. @returns its lines about the provider */
 async function check(settings: Record<string, string>): Promise<string> {
-  const cwd = fileURLToPath(new URL('..', import.meta.url))
-  const child = spawn(process.execPath, [MAIN, '--check'], { env: settings, cwd })
-  let stdout = ''
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
-  await once(child, 'close')
+  const { stdout } = await runProgram(settings)
   const ofProvider = / (AUTH_URL|TOKEN_URL|PAR_URL|ISSUER|DISCOVERY|CLIENT_AUTH) /
   return stdout
     .split('\n')

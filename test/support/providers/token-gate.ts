@@ -1,7 +1,8 @@
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import type { Test } from 'tap'
+import { passOn } from '../login/pass-on.ts'
+import { httpServer } from '../server/http-server.ts'
 
 /** A request that went through the gate, and the status of its response. */
 interface GatedRequest {
@@ -26,34 +27,17 @@ export interface TokenGate {
 export async function tokenGate(t: Test, providerPort: number): Promise<TokenGate> {
   const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await buffer(request)
-    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      const { method, url: path, headers } = request
-      // The address that browsers know, as a balancer would pass it on.
-      const own = { ...headers, host: `127.0.0.1:${providerPort}` }
-      httpRequest({ host: '127.0.0.1', port: providerPort, method, path, headers: own }, resolve)
-        .on('error', reject)
-        .end(body)
-    })
-    const answered = await buffer(answer)
-    const { statusCode: status = 502, headers } = answer
+    // The address that browsers know, as a balancer would pass it on.
+    const headers = { ...request.headers, host: `127.0.0.1:${providerPort}` }
+    const passed = await passOn(request, body, { host: '127.0.0.1', port: providerPort }, headers)
     const form = new URLSearchParams(body.toString())
-    const seen = { form, headers: request.headers, path: request.url ?? '', status }
+    const seen = { form, headers: request.headers, path: request.url ?? '', status: passed.status }
     if (form.get('grant_type') === 'refresh_token') gate.refreshes.push(seen)
     else if (form.has('token')) gate.revocations.push(seen)
-    const { 'content-length': _, 'transfer-encoding': __, ...rest } = headers
-    const isToken = form.has('grant_type') && status === 200
-    response.writeHead(status, rest).end(isToken ? relabelled(answered, gate.expiresIn) : answered)
+    passed.send(response, gate.expiresIn)
   }
-  const server = createServer((request, response) => {
-    pass(request, response).catch(() => response.destroy())
-  })
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
   const gate: TokenGate = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: await httpServer(t, (request, response) => void pass(request, response).catch(() => response.destroy())),
     refreshes: [],
     revocations: [],
     expiresIn: undefined,
@@ -70,9 +54,4 @@ export async function tokenGate(t: Test, providerPort: number): Promise<TokenGat
     },
   }
   return gate
-}
-
-function relabelled(answer: Buffer, expiresIn: number | undefined): Buffer | string {
-  if (expiresIn === undefined) return answer
-  return JSON.stringify({ ...(JSON.parse(answer.toString()) as object), expires_in: expiresIn })
 }

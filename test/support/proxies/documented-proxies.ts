@@ -30,14 +30,10 @@ const impatient = (text: string): string => text.replaceAll(/\b75(s?)\b/g, '1$1'
 
 /** haproxy with deploy/haproxy.cfg. */
 export const HAPROXY: DocumentedProxy = {
+  ...AS_DOCUMENTED,
   publicUrl: PUBLIC_URL,
   insecureUrl: 'http://localhost:8080',
   hosts: ['10.0.0.11', '10.0.0.12'],
-  hasPatience: true,
-  triesOthers: true,
-  asks: true,
-  usesUnready: true,
-  countsSockets: true,
   async start(t, isImpatient) {
     if (!isImpatient) await startNameServer(t, 'app', new Set(this.hosts))
     const { stop } = await deployedBalancer(t, isImpatient ? impatient : undefined)

@@ -1,5 +1,5 @@
-import { createClient } from 'redis'
 import type { Test } from 'tap'
+import { storeClient } from './store-client.ts'
 
 const MAX_BYTES = 4 * 1_048_576
 /** Sizes of values: large ones first, then small ones, until nothing fits. */
@@ -16,8 +16,7 @@ export interface FullRedis {
 
 /** Fills a Redis to its limit, as many started logins would. It evicts nothing. */
 export async function fillRedis(t: Test, url: string): Promise<FullRedis> {
-  const client = await createClient({ url }).connect()
-  t.teardown(() => client.close())
+  const client = await storeClient(t, { redis: { url } })
   await client.configSet({ 'maxmemory-policy': 'noeviction', maxmemory: String(MAX_BYTES) })
   let keys = 0
   const fill = async (bytes: number): Promise<void> => {

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
 /** A command that has been started. */
@@ -29,12 +28,4 @@ export function runCommand(
     if (child.exitCode === null && child.signalCode === null) signal('SIGKILL')
   })
   return { output, exited, signal }
-}
-
-/** A port on which something else listens until the end of the test. */
-export async function takenPort(t: Test): Promise<number> {
-  const other = createServer().listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  t.teardown(() => other.close())
-  return (other.address() as AddressInfo).port
 }

@@ -2,9 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { startProvider } from '../../../sandbox/provider.ts'
-import { startUpstream } from '../../../sandbox/upstream.ts'
 import { ALONE, COMPILED, nodeCommand } from './settings.ts'
+import { testSandbox } from './world.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 /** A folder without `.env`. */
@@ -41,18 +40,8 @@ export async function runProgram(
 
 /** Settings with a sandbox provider and a sandbox upstream, which run until the test ends. */
 export async function reachableSettings(t: Test): Promise<Record<string, string>> {
-  const { CLIENT_ID, PUBLIC_URL } = ALONE
-  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${PUBLIC_URL}/auth/callback`] })
-  t.teardown(() => provider.close())
-  const upstream = await startUpstream({ provider })
-  t.teardown(() => upstream.close())
-  return {
-    ...ALONE,
-    AUTH_URL: provider.url,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
-    REVOCATION_URL: `${provider.url}/oauth2/revoke`,
-  }
+  const { provider, settings } = await testSandbox(t, ALONE.PUBLIC_URL, { provider: { clientId: ALONE.CLIENT_ID } })
+  return { ...ALONE, ...settings, REVOCATION_URL: `${provider.url}/oauth2/revoke` }
 }
 
 /** Results of the lines about this setting. */

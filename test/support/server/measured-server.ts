@@ -4,6 +4,8 @@ import { freePort } from '../../../sandbox/listening.ts'
 import { BrowserSocket } from '../browser/browser-socket.ts'
 import { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
 import { PUBLIC } from '../sockets/relay-world.ts'
+import { samplesOf } from '../telemetry/metrics.ts'
+import { ALONE } from './settings.ts'
 import { ready, serverProcess } from './server-process.ts'
 
 const COLLECT_GARBAGE = new URL('collect-garbage.ts', import.meta.url).href
@@ -31,12 +33,11 @@ export async function measuredServer(t: Test, settings: Record<string, string> =
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
   const server = await serverProcess(t, {
+    ...ALONE,
     PUBLIC_URL: publicUrl,
     PORT: String(port),
-    AUTH_URL: 'http://127.0.0.1:9',
     API_URL: `http://${upstream.host}`,
     WS_URL: `ws://${upstream.host}`,
-    CLIENT_ID: 'test-client',
     MAX_PUBLIC_RELAYS_PER_IP: '10000',
     LOG_LEVEL: 'warn',
     // Memory in use is to be measured, not garbage.
@@ -44,33 +45,24 @@ export async function measuredServer(t: Test, settings: Record<string, string> =
     ...settings,
   })
   t.ok(await ready(server))
-  const metrics = async (...names: readonly string[]): Promise<number[]> => {
-    const text = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text()
-    return names.map((name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]))
-  }
+  const metric = async (name: string, labels = ''): Promise<number> =>
+    (await samplesOf(`http://127.0.0.1:${server.opsPort}`, name)).get(labels) ?? NaN
   return {
     upstream,
     publicUrl,
     port,
-    async memory() {
-      const [resident = NaN, buffered = NaN] = await metrics(
-        'process_resident_memory_bytes',
-        'bff_relay_buffered_bytes',
-      )
-      return { resident, buffered }
-    },
-    async relays() {
-      const [count = NaN] = await metrics('bff_relays\\{kind="public"\\}')
-      return count
-    },
+    memory: async () => ({
+      resident: await metric('process_resident_memory_bytes'),
+      buffered: await metric('bff_relay_buffered_bytes'),
+    }),
+    relays: () => metric('bff_relays', 'kind="public"'),
     async usedBytes(collections = 3) {
       let least = Infinity
       for (let count = 0; count < collections; count++) {
         server.child.kill('SIGUSR2')
         await delay(COLLECTING_MS)
-        const names = ['nodejs_heap_size_used_bytes', 'nodejs_external_memory_bytes']
-        const [heap = NaN, external = NaN] = await metrics(...names)
-        least = Math.min(least, heap + external)
+        const used = (await metric('nodejs_heap_size_used_bytes')) + (await metric('nodejs_external_memory_bytes'))
+        least = Math.min(least, used)
       }
       return least
     },

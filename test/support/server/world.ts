@@ -132,28 +132,56 @@ export interface World {
   readonly browser: JarBrowser
 }
 
+/**
+ * A sandbox provider, one of whose clients is the server at this URL. It ends with the test, and no log may have its
+ * secrets.
+ */
+export async function testProvider(
+  t: Test,
+  publicUrl: string,
+  options: Partial<ProviderOptions> = {},
+): Promise<SandboxProvider> {
+  // Loading it takes longer than starting a server, and many tests need none.
+  const { startProvider } = await import('../../../sandbox/provider.ts')
+  const provider = await startProvider({
+    clientId: CLIENT_ID,
+    redirectUris: [`${publicUrl}/auth/callback`],
+    ...options,
+  })
+  t.teardown(() => provider.close())
+  for (const secrets of [provider.issued, provider.verifiers]) keepOutOfLogs(secrets)
+  return provider
+}
+
+/** A sandbox upstream, like {@link testProvider}. */
+export async function testUpstream(t: Test, options: UpstreamOptions): Promise<SandboxUpstream> {
+  const { startUpstream } = await import('../../../sandbox/upstream.ts')
+  const upstream = await startUpstream({ tickMs: 50, ...options })
+  t.teardown(() => upstream.close())
+  keepOutOfLogs(upstream.issued)
+  return upstream
+}
+
+/** Both for servers at this URL, and the settings that name them. */
+export async function testSandbox(
+  t: Test,
+  publicUrl: string,
+  options: Pick<WorldOptions, 'provider' | 'upstream'> = {},
+) {
+  const provider = await testProvider(t, publicUrl, options.provider)
+  const upstream = await testUpstream(t, { provider, ...options.upstream })
+  const settings = { PUBLIC_URL: publicUrl, AUTH_URL: provider.url, API_URL: upstream.url, WS_URL: upstream.wsUrl }
+  return { provider, upstream, settings }
+}
+
 /** Starts a world that ends with the test. */
 export async function testWorld(t: Test, options: WorldOptions = {}): Promise<World> {
   const port = await freePort()
   const publicUrl = options.settings?.['PUBLIC_URL'] ?? `http://localhost:${port}`
-  // Loading these takes longer than starting the server, and many tests need neither.
-  const { startProvider } = await import('../../../sandbox/provider.ts')
-  const { startUpstream } = await import('../../../sandbox/upstream.ts')
-  const provider = await startProvider({
-    clientId: CLIENT_ID,
-    redirectUris: [`${publicUrl}/auth/callback`],
-    ...options.provider,
-  })
-  t.teardown(() => provider.close())
-  const upstream = await startUpstream({ provider, tickMs: 50, ...options.upstream })
-  t.teardown(() => upstream.close())
-  for (const secrets of [provider.issued, provider.verifiers, upstream.issued]) keepOutOfLogs(secrets)
+  const { provider, upstream, settings: addresses } = await testSandbox(t, publicUrl, options)
   const redis = options.redis === true ? await testRedis(t) : undefined
   const settings = {
-    PUBLIC_URL: publicUrl,
-    AUTH_URL: provider.url,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
+    ...addresses,
     PARTNER_OVERVIEW_PATH: '/partners/analytics/v1/overview',
     ...(redis && { REDIS_URL: redis.url }),
     ...options.settings,

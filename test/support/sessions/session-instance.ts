@@ -7,7 +7,7 @@ import { SessionReader } from '../../../src/sessions/session-reader.ts'
 import { SessionRepository } from '../../../src/sessions/repository.ts'
 import type { SessionRecord } from '../../../src/sessions/session.ts'
 import { Envelope } from '../../../src/sessions/envelope.ts'
-import { RedisStore } from '../../../src/store/redis-store.ts'
+import { connectedStore } from '../redis/connected-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { logNames } from '../server/settings.ts'
 import { SECRETS } from '../server/world.ts'
@@ -22,14 +22,9 @@ export interface SessionInstance {
   readonly cookie: (id: string) => string
 }
 
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
-
 /** An instance on this Redis, whatever its topology, that ends with the test. */
 export async function sessionInstance(t: Test, url: string): Promise<SessionInstance> {
-  const store = RedisStore.connect(new Changeable(url), quiet)
-  t.teardown(() => store.close())
-  await store.connected(10_000)
-  return instanceOn(store)
+  return instanceOn(await connectedStore(t, url))
 }
 
 /** An instance on a store. */

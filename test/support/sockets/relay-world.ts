@@ -1,15 +1,14 @@
 import type { Test } from 'tap'
 import type { WebSocket } from 'ws'
-import { startProvider, type ProviderOptions, type SandboxProvider } from '../../../sandbox/provider.ts'
+import type { ProviderOptions, SandboxProvider } from '../../../sandbox/provider.ts'
 import type { RedisProcess } from '../../../sandbox/redis-process.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { BrowserSocket } from '../browser/browser-socket.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
-import { keepOutOfLogs } from '../telemetry/log-scan.ts'
 import { samplesOf } from '../telemetry/metrics.ts'
 import { freePort } from '../../../sandbox/listening.ts'
-import { CLIENT_ID, logIn, testRedis, testServer, type TestServer } from '../server/world.ts'
+import { logIn, testProvider, testRedis, testServer, type TestServer } from '../server/world.ts'
 import { until } from '../time/until.ts'
 
 /** How a page opens a socket. */
@@ -62,10 +61,7 @@ export async function relayWorld(
 ): Promise<RelayWorld> {
   const port = options.port ?? (await freePort())
   const publicUrl = `http://localhost:${port}`
-  const redirectUris = [`${publicUrl}/auth/callback`]
-  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris, ...options.provider })
-  t.teardown(() => provider.close())
-  for (const secrets of [provider.issued, provider.verifiers]) keepOutOfLogs(secrets)
+  const provider = await testProvider(t, publicUrl, options.provider)
   const upstream = await ScriptedUpstream.start(t)
   const redis = options.redis === true ? await testRedis(t) : undefined
   const settings = {

@@ -1,7 +1,6 @@
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Test } from 'tap'
+import { httpServer } from '../server/http-server.ts'
 import { scanForSecrets } from './log-scan.ts'
 import { until } from '../time/until.ts'
 
@@ -56,23 +55,21 @@ const FAILED = 2
 
 /** A small OpenTelemetry collector: it takes traces over OTLP/HTTP, and decodes those that are JSON. */
 export class Collector {
+  url = ''
   readonly spans: ReceivedSpan[] = []
   /** The requests as they came. */
   readonly requests: { readonly url: string; readonly headers: IncomingHttpHeaders; readonly body: Buffer }[] = []
   /** Answers a request. */
   respond: (response: ServerResponse) => void = (response) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
-  readonly #server = createServer((request, response) => void this.#take(request, response))
 
   /** Starts one that ends with the test, which fails if a secret has reached it. */
   static async start(t: Test): Promise<Collector> {
     const collector = new Collector()
-    await once(collector.#server.listen(0, '127.0.0.1'), 'listening')
-    t.teardown(() => {
-      scanForSecrets(t, 'traces', collector.requests.map(({ body }) => body.toString('latin1')).join('\n'))
-      collector.#server.closeAllConnections()
-      collector.#server.close()
-    })
+    collector.url = await httpServer(t, (request, response) => void collector.#take(request, response))
+    t.teardown(() =>
+      scanForSecrets(t, 'traces', collector.requests.map(({ body }) => body.toString('latin1')).join('\n')),
+    )
     return collector
   }
 
@@ -83,10 +80,6 @@ export class Collector {
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_BSP_SCHEDULE_DELAY: '20',
     }
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
   /** Waits for a span with this name, and returns the latest. */

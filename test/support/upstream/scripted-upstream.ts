@@ -70,10 +70,10 @@ export class ScriptedUpstream {
   }
 
   /** A new one-time URL. */
-  otpUrl(kind = 'demo'): string {
+  otpUrl(): string {
     const password = `secret-otp-of-a-test-${++this.#issued}`
     this.#passwords.add(password)
-    return `ws://${this.host}/trading/v1/options/ws/${kind}?otp=${password}`
+    return `ws://${this.host}/trading/v1/options/ws/demo?otp=${password}`
   }
 
   /** Completes a handshake. */

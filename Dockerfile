@@ -1,5 +1,4 @@
-# The base image. Every build takes the newest one with this tag, unless it is pinned: node:24-slim@sha256:… The update bot
-# adds the digest and keeps it current (renovate.json).
+# The base image. A build takes the newest one with this tag; a release names it by digest (deploy/base-image).
 ARG NODE_IMAGE=node:24-slim
 
 # The packages are the same for each platform, so one stage on the platform of the builder installs them for all.

@@ -45,6 +45,19 @@ await test('No package of the image is for one platform, since one stage of the 
   t.end()
 })
 
+await test('A release is built on a base image that is fixed by its digest, which the update bot finds', (t) => {
+  const base = read('deploy/base-image')
+  const [, tagged] = /^ARG NODE_IMAGE=(\S+)$/m.exec(read('Dockerfile')) ?? []
+  t.match(base, new RegExp(`^${tagged}@sha256:[0-9a-f]{64}\n$`))
+  t.match(read('docs/operating/release.md'), '--build-arg NODE_IMAGE="$(cat deploy/base-image)"')
+  const { customManagers } = JSON.parse(read('renovate.json')) as {
+    readonly customManagers: readonly { readonly matchStrings: readonly string[] }[]
+  }
+  const found = customManagers.map(({ matchStrings }) => new RegExp(matchStrings.join('')).exec(base)?.groups)
+  t.match(found, [{ depName: 'node', currentValue: '24-slim', currentDigest: /^sha256:/ }])
+  t.end()
+})
+
 await test('dependencies.md says of each dependency why it is there', (t) => {
   const rows = [...read('docs/dependencies.md').matchAll(/^\| `([^`]+)` \| \S.*\. \|$/gm)].map(([, name = '']) => name)
   t.same(rows.toSorted(), Object.keys(program.dependencies).toSorted())

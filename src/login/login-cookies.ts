@@ -1,9 +1,9 @@
-import { createHmac, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto'
+import { createHmac, randomBytes, type KeyObject } from 'node:crypto'
 import type { CookieSerializeOptions } from '@fastify/cookie'
-import { derived, type Changing } from '../config/changing.ts'
+import type { Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookiesNamed } from '../http/cookies.ts'
-import { signingKey } from '../sessions/index.ts'
+import { isSame, signingKeys } from '../sessions/index.ts'
 
 /** Cookies that a browser has at most; a start deletes the surplus. */
 export const MAX_PER_BROWSER = 10
@@ -35,13 +35,13 @@ export interface LoginCookie {
 export class LoginCookies {
   readonly #prefix: string
   readonly #secure: boolean
-  readonly #macKeys: () => readonly KeyObject[]
+  readonly #macKeys: ReturnType<typeof signingKeys>
 
   /** @param secrets the first one signs, all of them verify */
   constructor(cookies: Config['cookies'], secrets: Changing<readonly string[]>) {
     this.#prefix = `${cookies.prefix}login-`
     this.#secure = cookies.secure
-    this.#macKeys = derived(secrets, (list) => list.map((secret) => signingKey(secret, 'login cookie')))
+    this.#macKeys = signingKeys(secrets, 'login cookie')
   }
 
   /** Creates a cookie for a new transaction. */
@@ -77,7 +77,7 @@ export class LoginCookies {
   }
 
   #isMac(signed: string, mac: string): boolean {
-    return mac.length === MAC_LENGTH && this.#macKeys().some((key) => isEqual(mac, macOf(signed, key)))
+    return mac.length === MAC_LENGTH && this.#macKeys().some((key) => isSame(mac, macOf(signed, key)))
   }
 }
 
@@ -85,12 +85,6 @@ function stateOf(secret: string): string {
   return createHmac('sha256', secret).update('state').digest('base64url')
 }
 
-function macOf(text: string, key: KeyObject | undefined): string {
-  if (key === undefined) throw new Error('there is no secret')
+function macOf(text: string, key: KeyObject): string {
   return createHmac('sha256', key).update(text).digest('base64url').slice(0, MAC_LENGTH)
-}
-
-/** Compares texts of equal length in constant time. */
-function isEqual(one: string, other: string): boolean {
-  return timingSafeEqual(Buffer.from(one, 'latin1'), Buffer.from(other, 'latin1'))
 }

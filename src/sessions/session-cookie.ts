@@ -91,33 +91,40 @@ export interface CookieSigner {
  * @param secrets the first one signs, all of them verify
  */
 export function createSigner(secrets: Changing<readonly string[]>, purpose: string): CookieSigner {
-  const keys = derived(secrets, (list) => list.map((secret) => signingKey(secret, purpose)))
+  const keys = signingKeys(secrets, purpose)
   return {
     sign: (value) => `${value}.${signatureOf(value, keys()[0])}`,
     unsign(signed) {
       const dot = signed.lastIndexOf('.')
       const value = signed.slice(0, Math.max(0, dot))
-      const signature = Buffer.from(signed.slice(dot + 1))
-      const found = keys().findIndex((key) => isEqual(signature, Buffer.from(signatureOf(value, key))))
+      const signature = signed.slice(dot + 1)
+      const found = keys().findIndex((key) => isSame(signature, signatureOf(value, key)))
       return found === -1 ? { valid: false, renew: false, value: null } : { valid: true, renew: found > 0, value }
     },
   }
 }
 
+/** A key for each secret. */
+type SigningKeys = readonly [first: KeyObject, ...others: KeyObject[]]
+
 /**
- * Derives a key for signatures from a secret. Each purpose has its own, so that what is signed for one is not valid for another.
- * It is no buffer: createHmac would first take that for a key object, and catch an exception each time.
+ * Derives keys for signatures. Each purpose has its own, so that what is signed for one is not valid for another. They are no
+ * buffers: createHmac would look for a key object in these, and catch an exception each time.
  */
-export function signingKey(secret: string, purpose: string): KeyObject {
-  return createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', purpose, 32)))
+export function signingKeys(secrets: Changing<readonly string[]>, purpose: string): () => SigningKeys {
+  const keyOf = (secret: string): KeyObject => createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', purpose, 32)))
+  return derived(secrets, ([first, ...others]) => {
+    if (first === undefined) throw new Error('there is no secret')
+    return [keyOf(first), ...others.map(keyOf)]
+  })
 }
 
-function signatureOf(value: string, key: KeyObject | undefined): string {
-  if (key === undefined) throw new Error('there is no secret')
+function signatureOf(value: string, key: KeyObject): string {
   return createHmac('sha256', key).update(value).digest('base64').replace('=', '')
 }
 
-/** Compares in constant time. */
-function isEqual(one: Buffer, other: Buffer): boolean {
-  return one.length === other.length && timingSafeEqual(one, other)
+/** Compares two signatures in constant time. */
+export function isSame(one: string, other: string): boolean {
+  const [ones, others] = [Buffer.from(one), Buffer.from(other)]
+  return ones.length === others.length && timingSafeEqual(ones, others)
 }

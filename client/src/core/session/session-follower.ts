@@ -196,17 +196,17 @@ export class SessionFollower implements SessionStore {
   #receive(event: SessionEvent | null | undefined, isOwn: boolean): void {
     const { status } = this.#state
     // A server without tags does not say which session it is.
-    const { reason, notice, session = this.#key }: SessionEvent = event ?? {}
+    const { reason, notice, session = this.#key }: SessionEvent = Object(event)
     const body = bodyOf(event)
     if (body) this.#server.onTime?.(body.now)
     if (notice !== undefined) this.#notice = notice ?? undefined
     if (isOwn && (reason || body || notice !== undefined)) this.#broadcast(event)
-    if (!reason && !body) return this.#show(this.#state)
     if (reason) {
       if (status !== 'anonymous') this.#endedBy = reason
       // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.
       void this.#check(status === 'anonymous' ? 1 : CHECKS, true)
-    } else if (isOwn || (status === 'active' && this.#checksLeft === 0 && session === this.#key)) this.#apply(body)
+    } else if (!body) this.#show(this.#state)
+    else if (isOwn || (status === 'active' && session === this.#key && !this.#checksLeft)) this.#apply(body)
     // The other tab may have sent this before that session ended. Then it does not know, and the leader tells it.
     else
       void this.#check(1, true).then(() => this.#tabs?.leads && this.#state.status === 'anonymous' && this.#broadcast())

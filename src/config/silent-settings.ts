@@ -25,21 +25,23 @@ export function misspeltSettings(names: readonly string[]): string[] {
 /** Whether a name becomes the other by one or two changes of a character; two only where the name is long. */
 function isMisspelt(name: string, setting: string): boolean {
   const most = name.length < 12 ? 1 : 2
-  return Math.abs(name.length - setting.length) <= most && changesBetween(name, setting) <= most
+  return isWithin(most, name, setting)
 }
 
-/** The Levenshtein distance of two texts. */
-function changesBetween(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
-  for (let at = 1; at <= one.length; at++) {
-    const next = [at]
-    for (let to = 1; to <= other.length; to++) {
-      const replaced = (row[to - 1] ?? 0) + Number(one[at - 1] !== other[to - 1])
-      next.push(Math.min(replaced, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
+/** Whether the Levenshtein distance of two texts is at most this. */
+function isWithin(most: number, one: string, other: string): boolean {
+  if (Math.abs(one.length - other.length) > most) return false
+  let same = 0
+  while (same < one.length && one[same] === other[same]) same++
+  const [rest, otherRest] = [one.slice(same), other.slice(same)]
+  if (rest === otherRest) return true
+  if (most === 0) return false
+  const [shorter, otherShorter] = [rest.slice(1), otherRest.slice(1)]
+  return (
+    isWithin(most - 1, shorter, otherShorter) ||
+    isWithin(most - 1, shorter, otherRest) ||
+    isWithin(most - 1, rest, otherShorter)
+  )
 }
 
 /** Settings that only matter together with another one, by how their names begin. */

@@ -1,6 +1,7 @@
 import type { RedisClientOptions } from '@redis/client'
 import { beforeDeadline } from './deadline.ts'
-import { reconnectMs, CONNECTION, delay, newConnection, SOCKET, type Connection } from './redis-link.ts'
+import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
+import { delay, reconnectMs } from './redis-link.ts'
 
 /** A server that accepts connections but does not reply is dropped after this time. */
 const OPEN_MS = 2500

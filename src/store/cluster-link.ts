@@ -1,14 +1,12 @@
 import { RedisCluster, type RedisClientOptions } from '@redis/client'
 import type { RedisNode } from '../config/redis-address.ts'
+import { closedForGood, CONNECTION, SOCKET } from './connection.ts'
 import { beforeDeadline } from './deadline.ts'
 import type { LiveCredentials } from './live-credentials.ts'
 import {
   reconnectMs,
-  closedForGood,
-  CONNECTION,
   delay,
   liveNodeOptions,
-  SOCKET,
   type LinkEvents,
   type MasterCommands,
   type MasterServer,

@@ -2,7 +2,8 @@ import { polls } from '../time/polls.ts'
 import { ConfirmingServer } from './confirming-server.ts'
 import { REPLACE, runScript } from './scripts.ts'
 import { parseInfo, type ServerInfo } from './server-facts.ts'
-import { replyCode, type Connection, type MasterCommands, type MasterServer, type RedisLink } from './redis-link.ts'
+import type { Connection } from './connection.ts'
+import { replyCode, type MasterCommands, type MasterServer, type RedisLink } from './redis-link.ts'
 import { StoreUnavailable, type ConfirmableWrites } from './store.ts'
 
 /** How often the masters are asked for their replication. */

@@ -7,10 +7,11 @@ import {
   type RedisNode,
 } from '../config/redis-address.ts'
 import { ClusterLink } from './cluster-link.ts'
+import { withConnection } from './connection.ts'
 import type { StoreLog } from './link-health.ts'
 import { LiveCredentials } from './live-credentials.ts'
 import { MasterLink, type FindMaster } from './master-link.ts'
-import { liveNodeOptions, nodeOptions, replyCode, withConnection, type RedisLink } from './redis-link.ts'
+import { liveNodeOptions, nodeOptions, replyCode, type RedisLink } from './redis-link.ts'
 
 /** The timeout of one Sentinel, connecting included. */
 const SENTINEL_TIMEOUT_MS = 1000

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from '@redis/client'
 import type { CheckResult } from '../config/setting-rule.ts'
+import { withConnection, type Connection } from './connection.ts'
 import { replicationWarnings } from './confirmed-writes.ts'
 import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
 import { askSentinel } from './link-to.ts'
 import { forbiddenCommands, forbiddenToConfirm, PERMISSION_ADVICE, WAIT_ADVICE } from './permissions.ts'
-import { mayLackDatabase, nodeOptions, replyCode, withConnection, type Connection } from './redis-link.ts'
+import { mayLackDatabase, nodeOptions, replyCode } from './redis-link.ts'
 import { parseInfo, readMemory, type ServerInfo } from './server-facts.ts'
 import type { WriteRefusal } from '../telemetry/store-observer.ts'
 import { REFUSAL_ADVICE, writeRefusalOf } from './write-refusals.ts'
@@ -73,7 +74,7 @@ async function probeServer(
   try {
     return await withConnection(options, timeoutMs, async (connection) => {
       await connection.ping()
-      const info = parseInfo(await connection.info())
+      const info = parseInfo(await connection.info('default'))
       const mayWrite = mustBeMaster && info['role'] === 'master'
       const refusal = mayWrite ? await tryToWrite(connection, timeoutMs) : undefined
       const results = judge(info, name, mustBeMaster, refusal)

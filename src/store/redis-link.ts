@@ -1,33 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
-import { ErrorReply, RedisClient, type RedisClientOptions } from '@redis/client'
+import { ErrorReply, type RedisClientOptions } from '@redis/client'
 import type { RedisAccess, RedisNode } from '../config/redis-address.ts'
 import { backoffMs } from '../time/backoff.ts'
-import { beforeDeadline } from './deadline.ts'
-import { LiveCredentials } from './live-credentials.ts'
-
-/**
- * The protocol of every connection. Only RESP3 lets a server push invalidations over the connection itself. The library does
- * not introduce itself, which needs a right of its own, and does not follow a server's notice that it moves: it would change
- * the socket without a word, and with it lose what the server tracks for us.
- *
- * It has no timeout for commands that wait to be written: each would leave a timer and a signal behind for five seconds, and a
- * server that is silent for less is abandoned. Only the client of a Cluster keeps its own, since it keeps silent servers.
- */
-const RESP = {
-  RESP: 3,
-  disableClientInfo: true,
-  maintNotifications: 'disabled',
-  commandOptions: { timeout: 0 },
-} as const
-
-/**
- * `createClient` of node-redis builds a class for every new set of options, with a method for each of several hundred
- * commands, those of Redis' modules included. That takes a tenth of the start-up time, and again at each reconnection.
- */
-const createConnection = RedisClient.factory(RESP)
-
-/** A connection of node-redis. */
-export type Connection = ReturnType<typeof createConnection>
+import type { Connection } from './connection.ts'
+import type { LiveCredentials } from './live-credentials.ts'
 
 /** The commands that the store uses. */
 export type RedisCommands = Pick<Connection, 'get' | 'set' | 'del' | 'eval' | 'pExpireTime'>
@@ -83,72 +59,6 @@ export interface RedisLink {
   isReplicated(key: string): Promise<boolean | undefined>
   close(): Promise<void>
 }
-
-/** A connection that is not open yet. With {@link LiveCredentials} it follows their changes while it is open. */
-export function newConnection(options: RedisClientOptions): Connection {
-  const connection = createConnection({ ...RESP, ...options })
-  const { credentialsProvider } = options
-  if (credentialsProvider instanceof LiveCredentials) {
-    let endFollowing: (() => void) | undefined
-    let access = credentialsProvider.access
-    const end = (): void => endFollowing?.()
-    connection.on('connect', () => (access = credentialsProvider.access))
-    connection.on('ready', () => {
-      end()
-      endFollowing = credentialsProvider.follow(connection)
-      // The credentials changed while the connection was opening.
-      if (credentialsProvider.access !== access) credentialsProvider.authenticate(connection)
-    })
-    // Most connections are not opened again. One that is will be ready again.
-    connection.on('error', end).on('end', end)
-  }
-  return closedForGood(connection)
-}
-
-/**
- * Has a connection end although it was closed while TCP connected. The library opens it all the same, and it would stay open
- * for ever, with pings that outlive even its socket.
- */
-export function closedForGood<Closable extends Pick<Connection, 'isOpen' | 'destroy'> & NodeJS.EventEmitter>(
-  connection: Closable,
-): Closable {
-  return connection.on('ready', () => {
-    if (!connection.isOpen) connection.destroy()
-  })
-}
-
-/**
- * Opens a connection for one use, and closes it afterwards.
- * @throws CommandTimeout when connecting and `use` together take longer than `timeoutMs`
- */
-export async function withConnection<Result>(
-  options: RedisClientOptions,
-  timeoutMs: number,
-  use: (connection: Connection) => Promise<Result>,
-): Promise<Result> {
-  const socket = { ...options.socket, connectTimeout: timeoutMs, reconnectStrategy: false }
-  const connection = newConnection({ ...options, socket } as RedisClientOptions)
-  connection.on('error', () => undefined)
-  try {
-    return await beforeDeadline(
-      timeoutMs,
-      connection.connect().then(() => use(connection)),
-    )
-  } finally {
-    if (connection.isOpen) connection.destroy()
-  }
-}
-
-/** Options of every lasting connection. */
-export const CONNECTION = {
-  ...RESP,
-  pingInterval: 1000,
-  // While the link is down a command fails at once. A queued command would take effect later, unexpectedly.
-  disableOfflineQueue: true,
-} as const
-
-/** Socket options of every lasting connection. */
-export const SOCKET = { connectTimeout: 2000 } as const
 
 /** The code of a Redis error message: its first word (redis.io/docs/reference/protocol-spec: simple errors). */
 export function errorCode(message: string): string | undefined {

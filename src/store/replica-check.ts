@@ -1,6 +1,7 @@
 import type { RedisClientOptions } from '@redis/client'
 import { beforeDeadline } from './deadline.ts'
-import { reconnectMs, CONNECTION, newConnection, SOCKET, type Connection } from './redis-link.ts'
+import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
+import { reconnectMs } from './redis-link.ts'
 
 /** How long a master waits for its replica (WAIT). */
 const WAIT_MS = 200
@@ -54,8 +55,9 @@ export class ReplicaCheck {
 
   async #ask(key: string): Promise<boolean | undefined> {
     await this.#connecting
-    const role = await this.#connection.role()
-    if (role === undefined || !('replicas' in role) || !role.replicas?.length) return undefined
+    // A master names its replicas.
+    const [, , known] = await this.#connection.role()
+    if (!Array.isArray(known) || known.length === 0) return undefined
     // WAIT covers only the writes of its own connection, so this one writes a marker after the write in question. The
     // braces put the marker into the same slot, and it expires by itself.
     const marker = this.#connection.set(`{${key}}:ended`, '', { expiration: { type: 'PX', value: 1000 } })

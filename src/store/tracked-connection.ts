@@ -1,15 +1,7 @@
 import type { RedisClientOptions } from '@redis/client'
 import { beforeDeadline } from './deadline.ts'
-import {
-  CONNECTION,
-  mayLackDatabase,
-  newConnection,
-  replyCode,
-  SOCKET,
-  type Connection,
-  type LinkEvents,
-  type RedisCommands,
-} from './redis-link.ts'
+import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
+import { mayLackDatabase, replyCode, type LinkEvents, type RedisCommands } from './redis-link.ts'
 
 /** Timeout for connecting, and again for preparing the connection: a server may accept it and never reply. */
 const OPEN_MS = 2500
@@ -50,8 +42,7 @@ export class TrackedConnection {
       // A server that is still loading its data refuses this.
       this.#connection.ping(),
     ])
-    const [reply] = await beforeDeadline(OPEN_MS, preparing)
-    const { role } = (reply ?? { role: 'master' }) as { role: string }
+    const [[role] = ['master']] = await beforeDeadline(OPEN_MS, preparing)
     if (role !== 'master') throw new Error(`it is a ${role}`)
   }
 

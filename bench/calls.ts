@@ -23,7 +23,7 @@ export interface Cost {
 }
 
 /** What one of many calls costs. */
-interface CallCost extends Cost {
+export interface CallCost extends Cost {
   readonly p50Ms: number
 }
 

@@ -38,6 +38,11 @@ export interface RestRound {
   readonly rssMib: number
 }
 
+/** The main figure of a round. */
+export function cpuMicros({ cpuMicrosPerRequest }: RestRound): number {
+  return cpuMicrosPerRequest
+}
+
 /** A world, the contenders in it, and a note for each contender that could not be started. */
 interface Started {
   readonly world: World

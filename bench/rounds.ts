@@ -25,6 +25,44 @@ export async function rounds<Contender extends { readonly name: string }, Result
   return results
 }
 
+/** The rounds of two contenders that were measured together. */
+export interface Pair<Result> {
+  readonly base: readonly Result[]
+  readonly other: readonly Result[]
+}
+
+/**
+ * Measures the CPU time of each other contender together with the base: both run at the same moment on one processor, which goes
+ * from one to the other every few milliseconds. What slows the machine down for longer befalls both alike, so their ratio varies
+ * much less from round to round than with {@link rounds}. Their latencies mean nothing.
+ * @returns the pairs by the name of the other contender
+ */
+export async function pairs<Contender extends { readonly name: string }, Result>(
+  base: Contender,
+  others: readonly Contender[],
+  count: number | ((other: Contender) => number),
+  measure: (contender: Contender) => Promise<Result>,
+): Promise<Map<string, Pair<Result>>> {
+  const results = new Map<string, Pair<Result>>()
+  for (const other of others) {
+    const pair = { base: [] as Result[], other: [] as Result[] }
+    const runs = [async () => pair.base.push(await measure(base)), async () => pair.other.push(await measure(other))]
+    const times = typeof count === 'number' ? count : count(other)
+    for (let round = 0; round < times; round++) {
+      // The one that starts later has the processor to itself for a moment at its end.
+      await Promise.all(runs.map((run) => run()))
+      runs.reverse()
+    }
+    results.set(other.name, pair)
+  }
+  return results
+}
+
+/** The spread of the quotients of a figure of the other contender and that of the base, round by round. */
+export function ratioToBase<Result>(pair: Pair<Result> | undefined, figure: (result: Result) => number): Spread {
+  return ratio(pair?.other.map(figure) ?? [], pair?.base.map(figure) ?? [])
+}
+
 /** @returns a function that returns a figure of a contender, round by round; nothing of one that did not take part */
 export function figuresOf<Result>(
   results: ReadonlyMap<string, readonly Result[]>,

@@ -27,6 +27,8 @@ interface WrkLoad {
   readonly cookies: readonly string[]
 }
 
+/** So far. Several may run at once. */
+let loads = 0
 /** Between two requests in the file that the script reads. */
 const SEPARATOR = '\x1e'
 const SCRIPT = fileURLToPath(new URL('load/rotate.lua', import.meta.url))
@@ -34,7 +36,7 @@ const run = promisify(execFile)
 
 /** Loads a server with one thread of wrk. @throws Error if wrk is not installed or fails */
 export async function wrk({ url, seconds, connections, headers, cookies }: WrkLoad): Promise<WrkResult> {
-  const requestFile = join(workDir, 'requests')
+  const requestFile = join(workDir, `requests-${loads++}`)
   writeFileSync(requestFile, requestTexts(url, headers, cookies).join(SEPARATOR))
   const [program, ...before] = [...pinning('others'), 'wrk']
   const { stdout } = await run(program, [

@@ -1,9 +1,9 @@
-import { costOfCalls } from '../calls.ts'
+import { costOfCalls, type CallCost } from '../calls.ts'
 import { BARE, THIS_SERVER } from '../contenders.ts'
 import { BROWSER_HEADERS } from '../load/request-texts.ts'
-import { atMost, shown, shownMedian, tableOf, type Report } from '../report.ts'
-import { startSelected, type Choice } from '../rest-load.ts'
-import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
+import { atMost, shown, tableOf, type Report } from '../report.ts'
+import { startSelected, type Choice, type Running } from '../rest-load.ts'
+import { pairs, ratioToBase, spread, type Pair } from '../rounds.ts'
 import { AGENTS, AGENTS_PATH, receipt, TRANSFER_PATH } from '../upstream-routes.ts'
 
 const ROUNDS = 15
@@ -28,26 +28,24 @@ const LOADS = {
 /** Measures bodies of 1 KB and 100 KB. */
 export async function sizes({ before }: Choice): Promise<Report> {
   const { world, contenders, missing } = await startSelected({ with: [BARE, 'nginx'], ...(before && { before }) })
-  const servers = contenders.filter(({ name }) => !name.includes('no log'))
-  const kinds = Object.entries(LOADS).flatMap(([load, { path, request }]) =>
-    servers.map((server) => ({ name: nameOf(load, server.name), server, path, request })),
-  )
-  const measure = ({ server, path, request }: (typeof kinds)[number], calls: number) => {
-    const { program, cookies, url } = server
-    const headers = { ...BROWSER_HEADERS, 'content-type': 'application/json' }
-    return costOfCalls(world.redis, { program, url: new URL(`/api${path}`, url).href }, calls, AT_ONCE, (index) => ({
-      ...request,
-      headers: { ...headers, cookie: cookies[index % cookies.length] ?? '' },
-    }))
+  const bare = contenders.find(({ name }) => name === BARE)
+  if (bare === undefined) throw new Error(missing.join(', '))
+  const others = contenders.filter(({ name }) => !name.includes(BARE))
+  const headers = { ...BROWSER_HEADERS, 'content-type': 'application/json' }
+  const paired = new Map<string, Map<string, Pair<CallCost>>>()
+  for (const [load, { path, request }] of Object.entries(LOADS)) {
+    const measure = ({ program, cookies, url }: Running, calls = CALLS): Promise<CallCost> =>
+      costOfCalls(world.redis, { program, url: new URL(`/api${path}`, url).href }, calls, AT_ONCE, (index) => ({
+        ...request,
+        headers: { ...headers, cookie: cookies[index % cookies.length] ?? '' },
+      }))
+    for (const contender of [bare, ...others]) await measure(contender, WARM_UP_CALLS)
+    paired.set(load, await pairs(bare, others, ROUNDS, (contender) => measure(contender)))
   }
-  for (const kind of kinds) await measure(kind, WARM_UP_CALLS)
-  const results = await rounds(kinds, ROUNDS, (kind) => measure(kind, CALLS))
-  const of = figuresOf(results)
-  const names = servers.map(({ name }) => name)
-  const toBare = (load: string, name: string) =>
-    ratio(of(nameOf(load, name), 'cpuMicros'), of(nameOf(load, BARE), 'cpuMicros'))
+  const toBare = (load: string, name: string) => ratioToBase(paired.get(load)?.get(name), cpuMicros)
   const perLoad = (cell: (load: string, name: string) => string) =>
     Object.fromEntries(Object.keys(LOADS).map((load) => [load, (name: string) => cell(load, name)]))
+  const names = others.map(({ name }) => name)
   return {
     name: 'sizes',
     title: 'Larger bodies, proxied',
@@ -60,26 +58,21 @@ export async function sizes({ before }: Choice): Promise<Report> {
       tableOf(
         'CPU µs per call',
         names,
-        perLoad((load, name) => shown(spread(of(nameOf(load, name), 'cpuMicros')), 0)),
-      ),
-      tableOf(
-        'p50 ms',
-        names,
-        perLoad((load, name) => shownMedian(of(nameOf(load, name), 'p50Ms'), 2)),
+        perLoad((load, name) => shown(spread(paired.get(load)?.get(name)?.other.map(cpuMicros) ?? []), 0)),
       ),
     ],
     goals: Object.keys(LOADS).map((load) =>
       atMost(LIMIT, `CPU time of a ${load} ≤ ${LIMIT} × ${BARE}`, toBare(load, THIS_SERVER), { why: WHY }),
     ),
     notes: [
-      `${ROUNDS} rounds of ${CALLS} calls each, ${AT_ONCE} at a time, after a warm-up of ${WARM_UP_CALLS}. Each round starts with another kind.`,
+      `${ROUNDS} rounds for each contender, in which it shares a processor with the ${BARE}; both get ${CALLS} calls, ${AT_ONCE} at a time, after a warm-up of ${WARM_UP_CALLS}.`,
       'Upstream responds to a POST when its whole body has arrived, with its length. The bench compares every response with the right one.',
       ...missing,
     ],
-    raw: results,
+    raw: paired,
   }
 }
 
-function nameOf(load: string, server: string): string {
-  return `${load}, ${server}`
+function cpuMicros(cost: CallCost): number {
+  return cost.cpuMicros
 }

@@ -3,12 +3,20 @@ import { freePort } from '../../sandbox/listening.ts'
 import { thisServer } from '../contenders.ts'
 import { Program } from '../program.ts'
 import { atMost, shown, shownMedian, tableOf, type Goal, type Report } from '../report.ts'
-import { CONNECTIONS, measure, startServers, type Choice } from '../rest-load.ts'
-import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
+import {
+  CONNECTIONS,
+  cpuMicros,
+  measure,
+  startServers,
+  type Choice,
+  type RestRound,
+  type Running,
+} from '../rest-load.ts'
+import { pairs, ratioToBase, spread } from '../rounds.ts'
 import { listening } from '../world.ts'
 
-const ROUNDS = 45
-const SECONDS = 1
+const ROUNDS = 15
+const SECONDS = 2
 const WARM_UP_SECONDS = 4
 const OFF = 'without traces'
 const BEFORE = 'before'
@@ -32,29 +40,34 @@ export async function traces({ before }: Choice): Promise<Report> {
     thisServer('1 % of the requests', { settings: sampled }),
   ])
   for (const contender of contenders) await measure(world, contender, WARM_UP_SECONDS)
-  const results = await rounds(contenders, ROUNDS, (contender) => measure(world, contender, SECONDS))
-  const of = figuresOf(results)
-  const cpu = (name: string): number[] => of(name, 'cpuMicrosPerRequest')
-  const names = [...results.keys()]
+  const [off, ...others] = contenders as [Running, ...Running[]]
+  const paired = await pairs(off, others, ROUNDS, (contender) => measure(world, contender, SECONDS))
+  const of = (name: string, figure: (round: RestRound) => number): number[] => paired.get(name)?.other.map(figure) ?? []
   return {
     name: 'traces',
     title: 'A GET with traces',
     tables: [
-      tableOf('An authenticated GET of 1.1 KB, proxied: two spans', names, {
-        'CPU µs per request': (name) => shown(spread(cpu(name)), 1),
-        [`${OFF} = 1`]: (name) => shown(ratio(cpu(name), cpu(OFF))),
-        'p99 ms': (name) => shownMedian(of(name, 'p99Ms'), 2),
-        'RSS MiB': (name) => shownMedian(of(name, 'rssMib'), 0),
+      tableOf('An authenticated GET of 1.1 KB, proxied: two spans', [...paired.keys()], {
+        'CPU µs per request': (name) => shown(spread(of(name, cpuMicros)), 1),
+        [`${OFF} = 1`]: (name) => shown(ratioToBase(paired.get(name), cpuMicros)),
+        'RSS MiB': (name) =>
+          shownMedian(
+            of(name, ({ rssMib }) => rssMib),
+            0,
+          ),
       }),
     ],
     goals: Object.entries(LIMITS).map(([name, most]): Goal =>
-      atMost(most, `a GET with traces of ${name} costs at most ${most} × one without`, ratio(cpu(name), cpu(OFF)), {
-        why: WHY,
-      }),
+      atMost(
+        most,
+        `a GET with traces of ${name} costs at most ${most} × one without`,
+        ratioToBase(paired.get(name), cpuMicros),
+        { why: WHY },
+      ),
     ),
     notes: [
-      `${ROUNDS} rounds of ${SECONDS} s each after a warm-up of ${WARM_UP_SECONDS} s; wrk with ${CONNECTIONS} connections. Each round starts with another kind.`,
+      `${ROUNDS} rounds of ${SECONDS} s for each, in which it shares a processor with a server ${OFF}, after a warm-up of ${WARM_UP_SECONDS} s; wrk with ${CONNECTIONS} connections to each.`,
     ],
-    raw: results,
+    raw: paired,
   }
 }

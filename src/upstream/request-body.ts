@@ -38,19 +38,19 @@ export async function receiveBody(request: IncomingMessage, maxBytes: number): P
   if (Number(length) > maxBytes) throw new Problem('body_too_large')
   const start = await receiveStart(request, Math.min(WHOLE_BYTES, maxBytes))
   if (start === undefined) return undefined
-  const { content, isWhole } = start
-  if (isWhole) {
+  const { content, next } = start
+  if (next === undefined) {
     return content.length === 0
       ? NO_BODY
       : { is: 'whole', content, headers: ['content-length', String(content.length)] }
   }
-  if (content.length > maxBytes) {
+  if (content.length + next.length > maxBytes) {
     // Reads and drops the rest. Without this, the browser might never get to read the response.
     request.resume()
     throw new Problem('body_too_large')
   }
   const headers = length === undefined ? [] : ['content-length', length]
-  return { is: 'streamed', content: new StreamedBody(request, content, maxBytes), headers }
+  return { is: 'streamed', content: new StreamedBody(request, [content, next], maxBytes), headers }
 }
 
 /** Releases a body that will not be sent; the unread rest of a stream is read and dropped. */
@@ -58,25 +58,27 @@ export function discard(body: Readable | Buffer | null): void {
   if (body instanceof Readable) body.destroy()
 }
 
+/** The first bytes of a body, and the piece after them; undefined if they are all. */
+interface Start {
+  readonly content: Buffer
+  readonly next: Buffer | undefined
+}
+
 /** Receives until there are more than `bytes` or the body is complete. Undefined when the browser left. */
-function receiveStart(
-  request: IncomingMessage,
-  bytes: number,
-): Promise<{ content: Buffer; isWhole: boolean } | undefined> {
+function receiveStart(request: IncomingMessage, bytes: number): Promise<Start | undefined> {
   if (request.destroyed) return Promise.resolve(undefined)
   return new Promise((resolve) => {
     const pieces = new JoinedPieces()
-    const settle = (result: { isWhole: boolean } | undefined): void => {
+    const settle = (start: Start | undefined): void => {
       request.off('data', onData).off('end', onEnd).off('close', onClose)
-      resolve(result && { ...result, content: pieces.joined() })
+      resolve(start)
     }
     const onData = (chunk: Buffer): void => {
-      pieces.add(chunk)
-      if (pieces.length <= bytes) return
+      if (pieces.length + chunk.length <= bytes) return pieces.add(chunk)
       request.pause()
-      settle({ isWhole: false })
+      settle({ content: pieces.joined(), next: chunk })
     }
-    const onEnd = (): void => settle({ isWhole: true })
+    const onEnd = (): void => settle({ content: pieces.joined(), next: undefined })
     const onClose = (): void => settle(undefined)
     request.on('data', onData).once('end', onEnd).once('close', onClose)
   })
@@ -109,16 +111,16 @@ class StreamedBody extends Readable {
   }
   readonly #onClose = (): void => void this.destroy(new Error('the browser left'))
 
-  constructor(source: IncomingMessage, start: Buffer, maxBytes: number) {
+  constructor(source: IncomingMessage, start: readonly Buffer[], maxBytes: number) {
     super()
     this.#source = source
     this.#maxBytes = maxBytes
-    this.#bytes = start.length
+    this.#bytes = start.reduce((sum, { length }) => sum + length, 0)
     this.#windowTimer = setInterval(() => this.#endWindow(), WINDOW_MS)
     // Without a listener, an error before undici starts to read the body would end the process.
     this.on('error', () => undefined)
     source.on('data', this.#onData).once('end', this.#onEnd).once('close', this.#onClose)
-    this.push(start)
+    for (const piece of start) this.push(piece)
   }
 
   #endWindow(): void {

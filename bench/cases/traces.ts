@@ -23,7 +23,7 @@ const BEFORE = 'before'
 /** The most that a GET may cost with traces, as a multiple of one without. */
 const LIMITS = { 'all requests': 1.35, '1 % of the requests': 1.05 }
 const WHY =
-  'A request that is sampled is written down twice, as a span of this server and one of the call, and that is sent from here. One that is not still has an id, a context that follows its promises, and a header for upstream: 3 to 5 µs.'
+  'To make, serialize and send the two spans of a sampled request takes the packages of OpenTelemetry alone about 30 µs, a third of a GET. Any other request has an id, a longer log line, a header for upstream, and a context that follows its promises, which costs most.'
 
 /** Measures a GET with and without traces. The collector is a process of its own, and not on the measured processor. */
 export async function traces({ before }: Choice): Promise<Report> {

@@ -6,7 +6,7 @@ import { idempotencyConfig } from './idempotency.ts'
 import { oidcChecks } from './oidc.ts'
 import { DISCOVERED_ENDPOINTS, providerChecks, providerConfig } from './provider.ts'
 import { crossChecks, isProduction, settingWarnings, workerCount } from './setting-checks.ts'
-import { isOn, seconds, splitList } from './setting-formats.ts'
+import { isOn, seconds, splitList, textOfFile } from './setting-formats.ts'
 import type { SettingProblem, SettingRule } from './setting-rule.ts'
 import { parseBudget, parseShares, type BudgetConfig } from './upstream-budget.ts'
 import { readSettings, FILED, SECRET_SETTINGS, settingRules, SUPERVISED, type Settings } from './settings.ts'
@@ -100,9 +100,10 @@ function withSecretFiles(
       problems.push({ setting: name, message: `must not be set together with ${name}_FILE` })
     }
     try {
-      raw[name] = readFileSync(file, 'utf8').trim()
-    } catch {
-      problems.push({ setting: `${name}_FILE`, message: 'must name a readable file' })
+      raw[name] = textOfFile(readFileSync(file))
+    } catch (error) {
+      const kind = error instanceof TypeError ? 'file of UTF-8 text' : 'readable file'
+      problems.push({ setting: `${name}_FILE`, message: `must name a ${kind}` })
     }
   }
   return raw

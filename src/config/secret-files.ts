@@ -4,6 +4,7 @@ import { within } from '../time/within.ts'
 import { problemsOf, type Config } from './config.ts'
 import { withoutCredentials } from './redis-address.ts'
 import { secretSettings, secretTexts, type Environment, type SecretSetting } from './secrets.ts'
+import { textOfFile } from './setting-formats.ts'
 
 /** How often the files are read. A text counts once it was read twice alike, so that a file that is being written does not. */
 const READ_INTERVAL_MS = 1000
@@ -86,7 +87,7 @@ export class SecretFiles {
   }
 
   async #consider(name: SecretSetting, text: string | undefined): Promise<void> {
-    const reason = text === undefined ? 'the file cannot be read' : this.#problemOf(name, text)
+    const reason = text === undefined ? 'the file cannot be read as text' : this.#problemOf(name, text)
     if (reason !== undefined || text === undefined) {
       this.#settled.set(name, text)
       return this.#refuse(name, reason ?? '')
@@ -136,11 +137,12 @@ export class SecretFiles {
   }
 }
 
-/** Undefined if the file cannot be read. White space around the text does not count. */
+/** Undefined if the file cannot be read as text. */
 async function readText(path: string): Promise<string | undefined> {
   try {
     // A file system that hangs must not end the looks at the other files.
-    return (await within(READ_TIMEOUT_MS, readFile(path, 'utf8')))?.trim()
+    const bytes = await within(READ_TIMEOUT_MS, readFile(path))
+    return bytes && textOfFile(bytes)
   } catch {
     return undefined
   }

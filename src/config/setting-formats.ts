@@ -196,3 +196,11 @@ function isAddressRange(value: string): boolean {
 
 /** A setting in seconds, in milliseconds. */
 export const seconds = (count: number): number => count * 1000
+
+/**
+ * The text of a file with a secret. White space around it does not count.
+ * @throws TypeError for bytes that are no UTF-8: each would become the same character, so that the secret would be guessed easily
+ */
+export function textOfFile(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { fatal: true }).decode(bytes).trim()
+}

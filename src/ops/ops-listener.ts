@@ -72,6 +72,8 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
       .send({ error: 'The version of HTTP must be 1.1 or 1.0' })
   })
 
+  ops.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'Unknown path or method' }))
+
   ops.get('/livez', async (_request, reply) => reply.type('text/plain').send('ok\n'))
 
   // The provider does not count: no restart and no other instance would help while it fails.

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
@@ -164,6 +165,16 @@ for (const [condition, settings, named] of SCENARIOS) {
 await test('readConfig names STATIC_DIR if nobody can tell whether it is a folder', async (t) => {
   const folder = t.testdir({ loop: t.fixture('symlink', 'loop') })
   t.same(wrongOnes({ ...ALONE, STATIC_DIR: join(folder, 'loop') }), ['STATIC_DIR'])
+})
+
+await test('readConfig refuses a secret in a file of bytes that are no text', async (t) => {
+  const folder = t.testdir()
+  const file = join(folder, 'secret')
+  // As text with replacement characters it would be long enough, and guessed more easily.
+  writeFileSync(file, Buffer.alloc(40, 0xff))
+  const settings = { ...PRODUCTION, SESSION_SECRETS: '', SESSION_SECRETS_FILE: file }
+  t.same(wrongOnes(settings), ['SESSION_SECRETS_FILE'])
+  t.match(errorOf(settings)?.message, /SESSION_SECRETS_FILE must name a file of UTF-8 text/)
 })
 
 await test('readConfig accepts the minimal settings of development and production', async (t) => {

@@ -45,7 +45,7 @@ async function filesOf(
     config,
     files,
     lines,
-    write: (name: SecretSetting, text: string) => writeFileSync(pathOf(name), text),
+    write: (name: SecretSetting, text: string | Buffer) => writeFileSync(pathOf(name), text),
     remove: (name: SecretSetting) => rmSync(pathOf(name)),
     /** Waits until the reason for which a file is refused matches. */
     refused: (reason: RegExp) => until(() => files.warnings.some((each) => reason.test(each)), `a warning ${reason}`),
@@ -99,6 +99,10 @@ await test('SESSION_SECRETS_FILE: a list without the secret that signs, and what
   }
   remove('SESSION_SECRETS')
   await refused(/cannot be read/)
+  write('SESSION_SECRETS', OLD)
+  await accepted()
+  write('SESSION_SECRETS', Buffer.from(`${OLD},${'\xff'.repeat(40)}`, 'latin1'))
+  await refused(/cannot be read as text/)
   t.same(secretsOf(config), [OLD])
   write('SESSION_SECRETS', `${OLD},${NEW}`)
   await until(() => secretsOf(config).length === 2, 'a good list after a missing file')

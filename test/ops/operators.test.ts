@@ -129,6 +129,8 @@ await test('/sessions needs the token, on the ops listener, and takes a subject 
     headers: { authorization: `Bearer ${OPS_TOKEN}` },
   })
   t.equal(publicly.status, 404, 'the public listener has no such path')
+  const unknown = await fetch(`${server.opsUrl}/nothing`)
+  t.same([unknown.status, await unknown.json()], [404, { error: 'Unknown path or method' }])
   t.ok(server.log.some(({ audit }) => audit === 'ops_refused'))
   t.notMatch(JSON.stringify(server.log), OPS_TOKEN)
 

@@ -56,6 +56,8 @@ const NEEDS: Readonly<Record<string, string>> = {
   BACKCHANNEL_FROM: 'BACKCHANNEL_LOGOUT=true',
   BACKCHANNEL_WITHOUT_SID: 'BACKCHANNEL_LOGOUT=true',
 }
+/** A fact about the deployment, which holds without a budget too: deploy/kubernetes sets it for all. */
+const INSTANCES = 'UPSTREAM_BUDGET_INSTANCES'
 /** The variables of OpenTelemetry for other signals than traces. They resemble those of traces, and are no mistakes. */
 const OTHER_SIGNALS = /^OTEL_.*(?:METRIC|LOG|BLRP)/
 /** Where traces are sent. It is gone where there are none (`withoutUnusedTraces`). */
@@ -69,7 +71,9 @@ const PROXY = /^(?:https?|all)_proxy$/i
 export function settingsWithoutEffect(raw: Readonly<Record<string, string>>): string[] {
   const dependent = Object.entries(NEEDS).flatMap(([start, needs]) => {
     const [name = '', value] = needs.split('=')
-    const set = SETTINGS.filter((setting) => setting.startsWith(start) && raw[setting] !== undefined)
+    const set = SETTINGS.filter(
+      (setting) => setting.startsWith(start) && setting !== INSTANCES && raw[setting] !== undefined,
+    )
     const isMet =
       value === undefined ? raw[name] !== undefined : raw[name] === value || (value === 'true' && isOn(raw[name] ?? ''))
     return isMet || set.length === 0 ? [] : `${set.join(', ')}: no effect without ${needs}`

@@ -101,6 +101,7 @@ await test('settings that do nothing without another one are warned about, by na
   t.same(unused({ FEED_LINGER_SECONDS: '' }), [], 'an empty value counts as unset')
   t.same(unused({ PUBLIC_FEED: 'shared', FEED_LINGER_SECONDS: '1' }), [])
   t.same(unused({ UPSTREAM_BUDGET: '300/60', UPSTREAM_BUDGET_ALONE: '0.5' }), [])
+  t.same(unused({ UPSTREAM_BUDGET_INSTANCES: '16' }), [], 'the number of processes is a fact')
   t.same(unused({ STATIC_DIR, STATIC_CSP: 'x' }), [])
 })
 

@@ -38,11 +38,6 @@ export interface RestRound {
   readonly rssMib: number
 }
 
-/** The main figure of a round. */
-export function cpuMicros({ cpuMicrosPerRequest }: RestRound): number {
-  return cpuMicrosPerRequest
-}
-
 /** A world, the contenders in it, and a note for each contender that could not be started. */
 interface Started {
   readonly world: World
@@ -120,30 +115,51 @@ async function checkResponses(url: string, cookies: readonly string[]): Promise<
 
 /** Loads one contender. @throws Error if a request fails or does not reach upstream */
 export async function measure(
-  { redis, upstream }: World,
-  { program, url, cookies, name }: Running,
+  world: World,
+  contender: Running,
   seconds: number,
   connections = CONNECTIONS,
 ): Promise<RestRound> {
+  const [round] = await measureTogether(world, [contender], seconds, connections)
+  return round as RestRound
+}
+
+/**
+ * Loads several contenders at the same moment. The figures of Redis are those of all together.
+ * @throws Error if a request fails or does not reach upstream
+ */
+export async function measureTogether(
+  { redis, upstream }: World,
+  contenders: readonly Running[],
+  seconds: number,
+  connections = CONNECTIONS,
+): Promise<RestRound[]> {
   const before = { requests: await upstream.requests(), commands: await redis.commands() }
-  const cpuBefore = { own: program.cpuMs(), redis: redis.program.cpuMs() }
-  const result = await wrk({ url, seconds, connections, headers: BROWSER_HEADERS, cookies })
-  const cpuMs = program.cpuMs() - cpuBefore.own
-  const redisMs = redis.program.cpuMs() - cpuBefore.redis
+  const redisBefore = redis.program.cpuMs()
+  const loaded = await Promise.all(
+    contenders.map(async ({ program, url, cookies, name }) => {
+      const cpuBefore = program.cpuMs()
+      const result = await wrk({ url, seconds, connections, headers: BROWSER_HEADERS, cookies })
+      const cpuMs = program.cpuMs() - cpuBefore
+      if (result.errors > 0) throw new Error(`${name}: ${result.errors} errors: ${program.logTail()}`)
+      return { program, result, cpuMs }
+    }),
+  )
+  const requests = loaded.reduce((sum, { result }) => sum + result.requests, 0)
+  const redisMs = redis.program.cpuMs() - redisBefore
   const arrived = (await upstream.requests()) - before.requests
-  if (result.errors > 0 || arrived < result.requests) {
-    throw new Error(
-      `${name}: ${result.errors} errors, ${arrived} of ${result.requests} requests reached upstream: ${program.logTail()}`,
-    )
+  if (arrived < requests) {
+    const names = contenders.map(({ name }) => name).join(', ')
+    throw new Error(`${names}: ${arrived} of ${requests} requests reached upstream`)
   }
-  const { requests } = result
-  return {
-    requestsPerSecond: requests / result.seconds,
-    cpuMicrosPerRequest: (cpuMs * 1000) / requests,
+  const commands = (await redis.commands()) - before.commands
+  return loaded.map(({ program, result, cpuMs }) => ({
+    requestsPerSecond: result.requests / result.seconds,
+    cpuMicrosPerRequest: (cpuMs * 1000) / result.requests,
     redisMicrosPerRequest: (redisMs * 1000) / requests,
-    redisCommandsPerRequest: ((await redis.commands()) - before.commands) / requests,
+    redisCommandsPerRequest: commands / requests,
     p50Ms: result.p50Ms,
     p99Ms: result.p99Ms,
     rssMib: program.rssBytes() / 1024 ** 2,
-  }
+  }))
 }

@@ -35,32 +35,45 @@ export interface Pair<Result> {
  * Measures the CPU time of each other contender together with the base: both run at the same moment on one processor, which goes
  * from one to the other every few milliseconds. What slows the machine down for longer befalls both alike, so their ratio varies
  * much less from round to round than with {@link rounds}. Their latencies mean nothing.
+ * @param measure measures two at once, and returns their results in the same order
  * @returns the pairs by the name of the other contender
  */
 export async function pairs<Contender extends { readonly name: string }, Result>(
   base: Contender,
   others: readonly Contender[],
-  count: number | ((other: Contender) => number),
-  measure: (contender: Contender) => Promise<Result>,
+  count: number,
+  measure: (two: readonly Contender[]) => Promise<readonly Result[]>,
 ): Promise<Map<string, Pair<Result>>> {
   const results = new Map<string, Pair<Result>>()
   for (const other of others) {
     const pair = { base: [] as Result[], other: [] as Result[] }
-    const runs = [async () => pair.base.push(await measure(base)), async () => pair.other.push(await measure(other))]
-    const times = typeof count === 'number' ? count : count(other)
-    for (let round = 0; round < times; round++) {
+    for (let round = 0; round < count; round++) {
       // The one that starts later has the processor to itself for a moment at its end.
-      await Promise.all(runs.map((run) => run()))
-      runs.reverse()
+      const isReversed = round % 2 === 1
+      const measured = await measure(isReversed ? [other, base] : [base, other])
+      const [ofBase, ofOther] = (isReversed ? measured.toReversed() : measured) as [Result, Result]
+      pair.base.push(ofBase)
+      pair.other.push(ofOther)
     }
     results.set(other.name, pair)
   }
   return results
 }
 
+/** A figure of rounds, in their order; nothing of a contender that did not take part. */
+export function figures<Figure extends string>(
+  rounds: readonly Readonly<Record<Figure, number>>[] | undefined,
+  figure: Figure,
+): number[] {
+  return rounds?.map((round) => round[figure]) ?? []
+}
+
 /** The spread of the quotients of a figure of the other contender and that of the base, round by round. */
-export function ratioToBase<Result>(pair: Pair<Result> | undefined, figure: (result: Result) => number): Spread {
-  return ratio(pair?.other.map(figure) ?? [], pair?.base.map(figure) ?? [])
+export function ratioToBase<Figure extends string>(
+  pair: Pair<Readonly<Record<Figure, number>>> | undefined,
+  figure: Figure,
+): Spread {
+  return ratio(figures(pair?.other, figure), figures(pair?.base, figure))
 }
 
 /** @returns a function that returns a figure of a contender, round by round; nothing of one that did not take part */

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -27,7 +27,7 @@ interface WrkLoad {
   readonly cookies: readonly string[]
 }
 
-/** So far. Several may run at once. */
+/** The number of loads so far, since several may run at once. */
 let loads = 0
 /** Between two requests in the file that the script reads. */
 const SEPARATOR = '\x1e'
@@ -50,6 +50,7 @@ export async function wrk({ url, seconds, connections, headers, cookies }: WrkLo
     '--',
     requestFile,
   ])
+  rmSync(requestFile)
   const found = /^result (\d+) (\d+) (\d+) (\d+) (\d+)$/m.exec(stdout)
   if (found === null) throw new Error(`wrk printed no result: ${stdout}`)
   const [requests = 0, micros = 0, errors = 0, p50 = 0, p99 = 0] = found.slice(1).map(Number)

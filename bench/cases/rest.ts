@@ -1,14 +1,14 @@
 import { BARE, THIS_SERVER } from '../contenders.ts'
 import { atMost, shown, shownMedian, tableOf, type Report } from '../report.ts'
-import { CONNECTIONS, cpuMicros, measure, startSelected, type Choice, type Running } from '../rest-load.ts'
-import { figuresOf, pairs, ratio, ratioToBase, rounds, spread } from '../rounds.ts'
+import { CONNECTIONS, measure, measureTogether, startSelected, type Choice, type Running } from '../rest-load.ts'
+import { figuresOf, pairs, ratioToBase, rounds, spread } from '../rounds.ts'
 
 const ROUNDS = 5
 const SECONDS = 1
 /** Rounds of this server together with another one. */
 const PAIRS = 8
-/** Those with the bare proxy, which has a goal. */
-const BARE_PAIRS = 24
+/** Those with the bare proxy, which has a goal, and with another checkout. */
+const MORE_PAIRS = 24
 const SHORT_PAIRS = 12
 const PAIR_SECONDS = 2
 /** Long enough for V8 to compile hot code. */
@@ -29,9 +29,15 @@ export async function rest(choice: Choice): Promise<Report> {
   const names = [...results.keys()]
   const commands = spread(of(THIS_SERVER, 'redisCommandsPerRequest'))
   const [own, ...others] = contenders as [Running, ...Running[]]
-  const countOf = ({ name }: Running): number =>
-    choice.short === true ? SHORT_PAIRS : name === BARE ? BARE_PAIRS : PAIRS
-  const paired = await pairs(own, others, countOf, (contender) => measure(world, contender, PAIR_SECONDS))
+  const compare = (some: readonly Running[], count: number) =>
+    pairs(own, some, count, (two) => measureTogether(world, two, PAIR_SECONDS))
+  const paired = new Map([
+    ...(await compare(others.filter(isExact), choice.short === true ? SHORT_PAIRS : MORE_PAIRS)),
+    ...(await compare(
+      others.filter((other) => !isExact(other)),
+      PAIRS,
+    )),
+  ])
   const bare = paired.get(BARE)
   return {
     name: 'rest',
@@ -39,7 +45,7 @@ export async function rest(choice: Choice): Promise<Report> {
     tables: [
       tableOf('CPU time per request, this server = 1', names, {
         'median (min–max) of the rounds': (name) =>
-          name === THIS_SERVER ? '1' : shown(ratioToBase(paired.get(name), cpuMicros)),
+          name === THIS_SERVER ? '1' : shown(ratioToBase(paired.get(name), 'cpuMicrosPerRequest')),
       }),
       tableOf('Figures (requests/s of one processor; latencies under full load)', names, {
         'CPU µs per request': (name) => shown(spread(of(name, 'cpuMicrosPerRequest')), 1),
@@ -59,17 +65,22 @@ export async function rest(choice: Choice): Promise<Report> {
             atMost(
               LIMIT,
               `CPU time per request ≤ ${LIMIT} × ${BARE}`,
-              ratio(bare.base.map(cpuMicros), bare.other.map(cpuMicros)),
+              ratioToBase({ base: bare.other, other: bare.base }, 'cpuMicrosPerRequest'),
               { why: WHY },
             ),
           ]),
     ],
     notes: [
-      `Ratios: this server and another one share the first processor for ${PAIR_SECONDS} s, ${PAIRS} times; with the ${BARE} ${BARE_PAIRS} times.`,
+      `Ratios: this server and another one share the first processor for ${PAIR_SECONDS} s, ${PAIRS} times; with the ${BARE} ${MORE_PAIRS} times.`,
       `Figures: ${ROUNDS} rounds of ${SECONDS} s, in which each contender has the first processor to itself; load generator, upstream and Redis share the other. So requests/s are those of one processor, except where upstream and wrk are the bottleneck (nginx).`,
       `wrk has ${CONNECTIONS} connections to each contender, after a warm-up of ${WARM_UP_SECONDS} s.`,
       ...missing,
     ],
     raw: { alone: results, together: paired },
   }
+}
+
+/** Whether small differences matter. */
+function isExact({ name }: Running): boolean {
+  return name === BARE || name === 'before'
 }

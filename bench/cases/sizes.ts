@@ -3,7 +3,7 @@ import { BARE, THIS_SERVER } from '../contenders.ts'
 import { BROWSER_HEADERS } from '../load/request-texts.ts'
 import { atMost, shown, tableOf, type Report } from '../report.ts'
 import { startSelected, type Choice, type Running } from '../rest-load.ts'
-import { pairs, ratioToBase, spread, type Pair } from '../rounds.ts'
+import { figures, pairs, ratioToBase, spread, type Pair } from '../rounds.ts'
 import { AGENTS, AGENTS_PATH, receipt, TRANSFER_PATH } from '../upstream-routes.ts'
 
 const ROUNDS = 15
@@ -40,9 +40,10 @@ export async function sizes({ before }: Choice): Promise<Report> {
         headers: { ...headers, cookie: cookies[index % cookies.length] ?? '' },
       }))
     for (const contender of [bare, ...others]) await measure(contender, WARM_UP_CALLS)
-    paired.set(load, await pairs(bare, others, ROUNDS, (contender) => measure(contender)))
+    const both = (two: readonly Running[]) => Promise.all(two.map((contender) => measure(contender)))
+    paired.set(load, await pairs(bare, others, ROUNDS, both))
   }
-  const toBare = (load: string, name: string) => ratioToBase(paired.get(load)?.get(name), cpuMicros)
+  const toBare = (load: string, name: string) => ratioToBase(paired.get(load)?.get(name), 'cpuMicros')
   const perLoad = (cell: (load: string, name: string) => string) =>
     Object.fromEntries(Object.keys(LOADS).map((load) => [load, (name: string) => cell(load, name)]))
   const names = others.map(({ name }) => name)
@@ -58,7 +59,7 @@ export async function sizes({ before }: Choice): Promise<Report> {
       tableOf(
         'CPU µs per call',
         names,
-        perLoad((load, name) => shown(spread(paired.get(load)?.get(name)?.other.map(cpuMicros) ?? []), 0)),
+        perLoad((load, name) => shown(spread(figures(paired.get(load)?.get(name)?.other, 'cpuMicros')), 0)),
       ),
     ],
     goals: Object.keys(LOADS).map((load) =>
@@ -71,8 +72,4 @@ export async function sizes({ before }: Choice): Promise<Report> {
     ],
     raw: paired,
   }
-}
-
-function cpuMicros(cost: CallCost): number {
-  return cost.cpuMicros
 }

@@ -5,14 +5,14 @@ import { Program } from '../program.ts'
 import { atMost, shown, shownMedian, tableOf, type Goal, type Report } from '../report.ts'
 import {
   CONNECTIONS,
-  cpuMicros,
   measure,
+  measureTogether,
   startServers,
   type Choice,
   type RestRound,
   type Running,
 } from '../rest-load.ts'
-import { pairs, ratioToBase, spread } from '../rounds.ts'
+import { figures, pairs, ratioToBase, spread } from '../rounds.ts'
 import { listening } from '../world.ts'
 
 const ROUNDS = 15
@@ -46,27 +46,23 @@ export async function traces({ before }: Choice): Promise<Report> {
     await measure(world, contender, contender.name === SAMPLED ? SAMPLED_WARM_UP_SECONDS : WARM_UP_SECONDS)
   }
   const [off, ...others] = contenders as [Running, ...Running[]]
-  const paired = await pairs(off, others, ROUNDS, (contender) => measure(world, contender, SECONDS))
-  const of = (name: string, figure: (round: RestRound) => number): number[] => paired.get(name)?.other.map(figure) ?? []
+  const paired = await pairs(off, others, ROUNDS, (two) => measureTogether(world, two, SECONDS))
+  const of = (name: string, figure: keyof RestRound): number[] => figures(paired.get(name)?.other, figure)
   return {
     name: 'traces',
     title: 'A GET with traces',
     tables: [
       tableOf('An authenticated GET of 1.1 KB, proxied: two spans', [...paired.keys()], {
-        'CPU µs per request': (name) => shown(spread(of(name, cpuMicros)), 1),
-        [`${OFF} = 1`]: (name) => shown(ratioToBase(paired.get(name), cpuMicros)),
-        'RSS MiB': (name) =>
-          shownMedian(
-            of(name, ({ rssMib }) => rssMib),
-            0,
-          ),
+        'CPU µs per request': (name) => shown(spread(of(name, 'cpuMicrosPerRequest')), 1),
+        [`${OFF} = 1`]: (name) => shown(ratioToBase(paired.get(name), 'cpuMicrosPerRequest')),
+        'RSS MiB': (name) => shownMedian(of(name, 'rssMib'), 0),
       }),
     ],
     goals: Object.entries(LIMITS).map(([name, most]): Goal =>
       atMost(
         most,
         `a GET with traces of ${name} costs at most ${most} × one without`,
-        ratioToBase(paired.get(name), cpuMicros),
+        ratioToBase(paired.get(name), 'cpuMicrosPerRequest'),
         { why: WHY },
       ),
     ),

@@ -8,7 +8,7 @@ import { requestInProgress, responseInProgress } from './http-socket.ts'
 
 interface Refusal {
   readonly status: number
-  /** The reason phrase. Those of `node:http` would cost a start 15 ms: a module that imports that loads all that it has to offer. */
+  /** The reason phrase. Importing `node:http` for it would load all that it exports, WebSocket included: 15 ms of a start. */
   readonly reason: string
 }
 

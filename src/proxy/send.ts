@@ -123,8 +123,3 @@ function sendOnce(
     },
   )
 }
-
-/** Whether upstream certainly sent no part of a response, so that a GET may be repeated on another connection. */
-export function failedBeforeResponse(outcome: ForwardOutcome): boolean {
-  return outcome.is === 'unreachable' || (outcome.is === 'lost' && !outcome.responseBegan)
-}

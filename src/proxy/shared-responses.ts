@@ -6,8 +6,9 @@ import { Problem } from '../problem.ts'
 import { sharedResponseKey } from '../store/keys.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { OverBudget } from '../upstream/budget/admission.ts'
+import type { FetchOutcome } from '../upstream/buffered-exchange.ts'
 import { responseHeaders, USER_AGENT, type UpstreamHeaders } from '../upstream/headers.ts'
-import type { NoResponse } from '../upstream/no-response.ts'
+import { failedBeforeResponse, type NoResponse } from '../upstream/no-response.ts'
 import type { CallDependencies } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import { isWithheld, upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
@@ -147,15 +148,12 @@ export class SharedResponse {
     return opened === undefined ? undefined : (JSON.parse(opened) as Shared)
   }
 
+  /** Asks upstream, and once more if the connection fails before a response. Both share the time that one may take. */
   async #exchange(requestId: string): Promise<Outcome> {
-    const { clients, metrics } = this.#deps
-    const endpoint = this.#endpoint
-    const { method, path } = endpoint
-    const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId]
-    const sentAt = performance.now()
-    const outcome = await clients.reads.exchange({ method, path, template: path, headers, body: null })
-    metrics.upstreamRequests.count(endpoint, upstreamOutcome(outcome))
-    metrics.upstreamLatency.add(path, { method }, (performance.now() - sentAt) / 1000)
+    const startedAt = performance.now()
+    let outcome = await this.#exchangeOnce(requestId, this.#deps.upstream.headersMs)
+    const leftMs = startedAt + this.#deps.upstream.headersMs - performance.now()
+    if (failedBeforeResponse(outcome) && leftMs > 0) outcome = await this.#exchangeOnce(requestId, leftMs)
     if (outcome.is === 'overBudget') return outcome
     if (outcome.is !== 'answered') return { is: outcome.is, cause: outcome.cause }
     const { status, headers: responded, body } = outcome.response
@@ -164,6 +162,18 @@ export class SharedResponse {
       return { is: 'withheld', status, ...(typeof retryAfter === 'string' && { retryAfter }) }
     }
     return { is: 'answered', status, headers: responded, body: body.toString('base64') }
+  }
+
+  async #exchangeOnce(requestId: string, timeoutMs: number): Promise<FetchOutcome> {
+    const { clients, metrics } = this.#deps
+    const endpoint = this.#endpoint
+    const { method, path } = endpoint
+    const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId]
+    const sentAt = performance.now()
+    const outcome = await clients.reads.exchange({ method, path, template: path, headers, body: null, timeoutMs })
+    metrics.upstreamRequests.count(endpoint, upstreamOutcome(outcome))
+    metrics.upstreamLatency.add(path, { method }, (performance.now() - sentAt) / 1000)
+    return outcome
   }
 }
 

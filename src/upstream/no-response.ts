@@ -24,6 +24,11 @@ export function noResponse(cause: Error, sent: Sent, responseBegan: boolean): No
   return isTimeout(cause) ? { is: 'timeout', cause } : { is: 'lost', cause, responseBegan }
 }
 
+/** Whether upstream certainly sent no part of a response, so that a GET may be repeated on another connection. */
+export function failedBeforeResponse(outcome: { readonly is: string; readonly responseBegan?: boolean }): boolean {
+  return outcome.is === 'unreachable' || (outcome.is === 'lost' && outcome.responseBegan === false)
+}
+
 /** Whether the error shows that a response had begun: one that is not HTTP, or whose headers are too long. */
 export function hasResponseBegun(cause: Error & { code?: string }): boolean {
   return cause.name === 'HTTPParserError' || cause.code === 'UND_ERR_HEADERS_OVERFLOW'

@@ -47,7 +47,7 @@ await test('callers share a failure of GET /api/v1/health too', async (t) => {
   for (const [name, status, code, times] of [
     ['503 secret', 503, 'upstream_error', 1],
     ['302 secret', 502, 'upstream_error', 1],
-    ['reset', 502, 'upstream_lost', 1],
+    ['reset', 502, 'upstream_lost', 2],
   ] as const) {
     const { send, upstream } = await apiWorld(t)
     upstream.answer = (_request, socket) => {
@@ -69,6 +69,36 @@ await test('callers share a failure of GET /api/v1/health too', async (t) => {
   const { send, upstream } = await apiWorld(t)
   upstream.answer = (_request, socket) => void socket.write(ok('x'.repeat(70_000)))
   t.equal((await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })).status, 502, 'a response of 70 KB is not shared')
+})
+
+await test('like any GET, it is sent once more after a connection that failed before any response', async (t) => {
+  const { send, upstream } = await apiWorld(t)
+  const headers = { 'x-csrf': '1' }
+  upstream.answer = (_request, socket) => {
+    if (upstream.requests.length === 1) socket.resetAndDestroy()
+    else socket.write(ok('{"second":1}'))
+  }
+  const { status, text } = await send('GET', HEALTH, { headers })
+  t.match({ status, text }, { status: 200, text: '{"second":1}' })
+  t.equal(upstream.requests.length, 2)
+
+  const other = await apiWorld(t)
+  other.upstream.answer = (_request, socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nContent-Len')
+    setTimeout(() => socket.resetAndDestroy(), 50)
+  }
+  t.equal((await other.send('GET', HEALTH, { headers })).status, 502, 'a response had begun')
+  t.equal(other.upstream.requests.length, 1)
+})
+
+await test('a second try without a response ends as upstream_timeout', async (t) => {
+  const { send, upstream } = await apiWorld(t, { settings: { UPSTREAM_HEADERS_SECONDS: '1' } })
+  upstream.answer = (_request, socket) => {
+    if (upstream.requests.length === 1) socket.resetAndDestroy()
+  }
+  const response = await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })
+  t.match(response.json, { code: 'upstream_timeout' })
+  t.equal(upstream.requests.length, 2)
 })
 
 await test('too many callers that wait for the same response get 429', async (t) => {

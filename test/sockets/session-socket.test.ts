@@ -94,6 +94,18 @@ await test('at the absolute limit the reason is expired, and the warning says ab
   t.same(events.at(-1), { event: 'ended', reason: 'expired' })
 })
 
+await test('near the absolute limit, the idle one moves on by itself, and the warning still comes 60 seconds ahead', async (t) => {
+  const settings = { SESSION_IDLE_SECONDS: '63', SESSION_MAX_SECONDS: '67' }
+  const world = await relayWorld(t, { settings })
+  t.equal((await use(world)).status, 204)
+  const client = await listening(world)
+  await client.count(2)
+  const [state, warning = {}] = eventsOf(client)
+  t.match(warning, { event: 'expiring', why: 'absolute', at: state?.['expires_at'] })
+  t.ok(Number(warning['at']) - Number(warning['now']) <= 60)
+  client.socket.close()
+})
+
 await test('POST /auth/session moves the idle limit, and session sockets of all instances receive the new state', async (t) => {
   const world = await relayWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '10' } })
   const other = await secondServer(t, world)

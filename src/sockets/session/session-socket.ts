@@ -9,6 +9,7 @@ import type { Registered } from '../registry.ts'
 
 /** How long before the end of a session its page is warned. */
 const WARNING_MS = 60_000
+const SECOND = 1000
 /** The longest delay of a Node timer that does not overflow. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 /** A page that does not read this little is not there. */
@@ -100,12 +101,13 @@ export class SessionSocket implements Registered {
 
   #scheduleWarning(): void {
     clearTimeout(this.#warning)
-    const dueInMs = 1000 * nearerEnd(this.#options.sessions.state(this.#session)).at - WARNING_MS - Date.now()
-    const isDue = dueInMs <= MAX_TIMER_MS
-    this.#warning = setTimeout(
-      () => (isDue ? void this.#warn() : this.#scheduleWarning()),
-      Math.min(Math.max(dueInMs, 0), MAX_TIMER_MS),
-    ).unref()
+    // Near the absolute limit, the idle one moves with the clock, so a warning that was due may be due later.
+    const next = (): void => (this.#msToWarning > 0 ? this.#scheduleWarning() : void this.#warn())
+    this.#warning = setTimeout(next, Math.min(Math.max(this.#msToWarning, 0), MAX_TIMER_MS)).unref()
+  }
+
+  get #msToWarning(): number {
+    return SECOND * nearerEnd(this.#options.sessions.state(this.#session)).at - WARNING_MS - Date.now()
   }
 
   /** Warns of the nearer end, unless the session was used on another instance in the meantime. */

@@ -93,12 +93,7 @@ export const settingRules = {
     'JSON pointer to the subject, a string or a number, in the response to IDENTITY_PATH',
     'jsonPointer',
   ),
-  MAX_SESSIONS_PER_SUBJECT: whole(
-    100,
-    0,
-    1000,
-    'Sessions of one subject; a login beyond it ends the oldest. 0 = no limit',
-  ),
+  MAX_SESSIONS_PER_SUBJECT: whole(100, 0, 1000, 'Sessions of one subject; a login beyond it ends the oldest. 0 = 1000'),
   RELAYS_KEEP_SESSION: flag(true, 'Whether an open relay counts as activity of its session'),
 
   API_REQUESTS_PER_MINUTE: whole(

@@ -58,7 +58,7 @@ export class LogoutSenders {
 
   /**
    * Checks the signature of a token, after those of the same address that came before it: whether these were false decides
-   * whether it is looked at. A token that waits in vain for a key of the provider counts as false.
+   * whether it is looked at. A token that names a key which the provider lacks counts as false, since strangers make these up.
    * @param checkSignature never rejects
    * @returns undefined when the address, or strangers together, have had too many checked in this second
    */
@@ -93,7 +93,7 @@ export class LogoutSenders {
     if (!this.#checks.allows(CHECKS, this.#isKnown(address) ? Infinity : MAX_CHECKS)) return undefined
     const signature = await checkSignature()
     if (signature.is === 'valid') this.#checks.allows(CHECKS, Infinity, -1)
-    else this.countFalse(address)
+    else if (signature.is === 'invalid' || signature.isKeyUnknown) this.countFalse(address)
     return signature
   }
 

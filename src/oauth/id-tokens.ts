@@ -7,7 +7,7 @@ import { loginFailed, type FailedOutcome } from './grant-outcome.ts'
 import { isId, type Claim, type LoginIdentity } from './login-identity.ts'
 import type { ProviderKeys } from './provider-keys.ts'
 
-/** A claim that is larger, as JSON, is not shown to pages; neither are those that are too much together. */
+/** A claim that is larger is not shown to pages; neither are those that are too much together. */
 const MAX_CLAIM_BYTES = 1024
 const MAX_CLAIMS_BYTES = 4096
 
@@ -93,7 +93,7 @@ export class IdTokens {
         this.#metrics.claimsLeftOut.inc({ why: 'type' })
         continue
       }
-      const bytes = Buffer.byteLength(JSON.stringify(value))
+      const bytes = Buffer.byteLength(String(value))
       if (bytes > MAX_CLAIM_BYTES || total + bytes > MAX_CLAIMS_BYTES) {
         this.#metrics.claimsLeftOut.inc({ why: 'size' })
         continue

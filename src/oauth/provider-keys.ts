@@ -14,11 +14,14 @@ const MAX_TRIED = 4
 /** The kind of token: an ID token of a login, or a logout token, which a stranger may have made up. */
 type Purpose = 'login' | 'logout'
 
-/** Whether the provider has signed a token. `away`: its keys cannot be had at the moment. */
+/**
+ * Whether the provider has signed a token. `away`: its keys cannot be had at the moment; with `isKeyUnknown` only the one that the
+ * token names, which was looked for a moment ago.
+ */
 export type SignatureCheck =
   | { readonly is: 'valid' }
   | { readonly is: 'invalid'; readonly cause: unknown }
-  | { readonly is: 'away'; readonly cause: unknown }
+  | { readonly is: 'away'; readonly cause: unknown; readonly isKeyUnknown?: true }
 
 /**
  * The public keys of the provider (RFC 7517), with which it signs tokens. One request for them is under way at a time. Logins and
@@ -44,7 +47,8 @@ export class ProviderKeys {
   /** Checks the signature of a token (RFC 7515 §5.2), and nothing else of it. Never rejects. */
   async check(token: string, purpose: Purpose): Promise<SignatureCheck> {
     try {
-      if (performance.now() - this.#fetchedAt > MAX_AGE_MS) {
+      const isOld = performance.now() - this.#fetchedAt > MAX_AGE_MS
+      if (isOld) {
         if (this.#fetching === undefined && purpose === 'logout' && !this.#retries.allows(1)) {
           return { is: 'away', cause: new Error('the keys of the provider were asked for a moment ago') }
         }
@@ -52,9 +56,14 @@ export class ProviderKeys {
       }
       const first = await this.#checkNow(token)
       if (first.is !== 'unknown') return first
+      const { cause } = first
       if (this.#fetching === undefined && !this.#unknown[purpose].allows(1)) {
-        return { is: purpose === 'logout' || this.#hasFailed ? 'away' : 'invalid', cause: first.cause }
+        return purpose === 'logout' || this.#hasFailed
+          ? { is: 'away', cause, isKeyUnknown: true }
+          : { is: 'invalid', cause }
       }
+      // These keys were fetched for this very token.
+      if (isOld) return { is: 'invalid', cause }
       await this.#refetch()
     } catch (cause) {
       return { is: 'away', cause }

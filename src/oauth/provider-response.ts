@@ -44,8 +44,9 @@ export async function readProviderResponse(response: RawResponse): Promise<Provi
   const body = parsedObject(text)
   if (status < 400) return { is: 'success', status, body }
   const said = body?.['error'] === undefined ? (dpopChallenge(headers) ?? body) : body
-  // A 401 always concerns the client (RFC 6749 §5.2), even if neither its body nor its challenge says more.
-  if (status === 401) return refusal(status, { ...said, error: said?.['error'] ?? 'invalid_client' }, secrets)
+  // With a challenge a 401 concerns the client (RFC 6749 §5.2), even if neither says more. Without one it may be of a proxy.
+  if (status === 401 && headers.has('www-authenticate'))
+    return refusal(status, { ...said, error: said?.['error'] ?? 'invalid_client' }, secrets)
   if (said === undefined) throw new UnusableResponse(`status ${status}, not a JSON object`, status)
   return refusal(status, said, secrets)
 }

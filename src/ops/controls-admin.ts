@@ -52,8 +52,8 @@ export type ControlsOutcome =
 
 /** Every instance holds all of them in memory. */
 export const MAX_SUBJECTS = 1000
-/** An `until` later than this is more likely to be in milliseconds. */
-const MAX_AHEAD_MS = 10 * 366 * 86_400_000
+/** The end of the year 9999. A later `until` is in milliseconds. */
+const LATEST_MS = Date.UTC(10_000, 0) - 1
 
 /** Makes the function that shows and changes the controls for operators. It writes an audit line for each change. */
 export function controlsAdmin(
@@ -85,7 +85,7 @@ async function change(
   let refusal: 'wrongUntil' | 'tooMany' | undefined
   const outcome = await shared.change((version, now) => {
     const { until = Infinity } = value ?? {}
-    if (until <= now || (until !== Infinity && until > now + MAX_AHEAD_MS)) refusal = 'wrongUntil'
+    if (until <= now || (until !== Infinity && until > LATEST_MS)) refusal = 'wrongUntil'
     else if (value !== null && subject !== undefined && isFull(shared, name)) refusal = 'tooMany'
     return refusal === undefined ? [name, { version, at: Math.floor(now), value }] : undefined
   })

@@ -142,7 +142,7 @@ function respond(reply: FastifyReply, outcome: OperatorOutcome): FastifyReply {
       return unavailable(reply, { error, version })
     }
     case 'wrongUntil':
-      return reply.code(400).send({ error: `until must be ${RULES.until[0]}, at most ten years ahead` })
+      return reply.code(400).send({ error: `until must be ${RULES.until[0]}, before the year 10000` })
     case 'tooMany':
       return reply.code(400).send({ error: `The orders of at most ${MAX_SUBJECTS} subjects can be paused` })
     case 'noSubjects':

@@ -5,6 +5,8 @@ import { control, controlsWorld, shown } from '../support/controls/controls-worl
 import { OPS_TOKEN } from '../support/login/identity-world.ts'
 
 const SOON = Math.floor(Date.now() / 1000) + 3600
+/** The last second of the year 9999. */
+const LATEST = 253_402_300_799
 const SUBJECT = { paused: true, subject: 'CR1' }
 const MESSAGE = { message: 'Hello' }
 
@@ -57,6 +59,7 @@ await test('every bad input of /controls gets 400, and changes nothing', async (
         '{"paused":true,"message":"x"} x',
       ].map((body): [string, string, unknown] => [path, JSON.stringify(body), body]),
     ),
+    ['/orders', 'until after the year 9999', { paused: true, until: 253_402_300_800 }],
     ['/orders', 'paused false', { paused: false }],
     ['/orders', 'paused is a text', { paused: 'true' }],
     ['/orders', 'paused is 1', { paused: 1 }],
@@ -115,7 +118,7 @@ await test('/controls takes texts and times at their limits, whatever the Conten
       await control(server, 'PUT', '/orders', {
         paused: true,
         message,
-        until: SOON,
+        until: LATEST,
         closing: false,
         subject: '😀'.repeat(256),
       })
@@ -123,7 +126,7 @@ await test('/controls takes texts and times at their limits, whatever the Conten
     200,
   )
   t.match((await shown(server)).subjects, [
-    { subject: '😀'.repeat(256), message, until: SOON, closing: false, version: 1 },
+    { subject: '😀'.repeat(256), message, until: LATEST, closing: false, version: 1 },
   ])
   for (const type of [
     'application/json',

@@ -43,6 +43,16 @@ await test('POST /auth/backchannel-logout: 503 without keys, and a rotated key i
   )
 })
 
+await test('POST /auth/backchannel-logout: while the keys cannot be had, no token counts as false', async (t) => {
+  const world = await oidcWorld(t)
+  world.keys.responses['/jwks'] = (_request, response) => response.writeHead(503).end()
+  const statuses: number[] = []
+  for (let count = 0; count < 15; count++) {
+    statuses.push((await world.postLogout(await world.logoutToken({ sub: 'ada' }))).status)
+  }
+  t.same(new Set(statuses), new Set([503]))
+})
+
 await test('POST /auth/backchannel-logout: an address with ten false tokens in a second gets 429, unless it has sent a valid one', async (t) => {
   const world = await oidcWorld(t, { redis: true, settings: { TRUST_PROXY: '1' } })
   const post = async (from: string, token: string, server = world.server): Promise<Response> =>

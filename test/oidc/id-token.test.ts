@@ -7,21 +7,28 @@ import { samplesOf } from '../support/telemetry/metrics.ts'
 
 await test('GET /auth/callback: the ID token says whose session it is, and which claims the page sees', async (t) => {
   const world = await oidcWorld(t, {
-    settings: { IDENTITY_CLAIMS: 'name,email,age,verified,huge,address,missing,__proto__' },
+    settings: { IDENTITY_CLAIMS: 'name,email,age,verified,largest,huge,address,missing,__proto__' },
   })
   const claims = {
     name: 'Ada',
     email: 'ada@secret.example',
     age: 36,
     verified: true,
-    huge: 'x'.repeat(1100),
+    largest: '"'.repeat(1024),
+    huge: 'x'.repeat(1025),
     address: {},
   }
   const { browser, arrival } = await world.logIn('ada', { ...claims, phone: '1', sid: 'at-the-provider' })
   t.equal(arrival.url.search, '')
   const state = await sessionState(browser, world.server.url)
   t.equal(state['subject'], `${world.issuer}#ada`)
-  t.same(state['claims'], { name: 'Ada', email: 'ada@secret.example', age: 36, verified: true })
+  t.same(state['claims'], {
+    name: 'Ada',
+    email: 'ada@secret.example',
+    age: 36,
+    verified: true,
+    largest: claims.largest,
+  })
   t.notMatch(JSON.stringify(world.server.log), /secret\.example|at-the-provider/)
   const leftOut = await samplesOf(world.server.opsUrl, 'bff_identity_claims_left_out_total')
   t.same(

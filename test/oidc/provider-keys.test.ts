@@ -27,6 +27,19 @@ await test('A provider that does not name its keys may change them: a signature 
   t.equal(requests, 3)
 })
 
+await test('A key that is not among those that were fetched for this very token is looked for no further', async (t) => {
+  const [first, foreign] = [await namelessKey(), await namelessKey()]
+  let requests = 0
+  const keys = new ProviderKeys(async () => {
+    requests++
+    return { keys: [first.jwk] }
+  })
+  t.match(await keys.check(await foreign.sign(), 'logout'), { is: 'invalid' })
+  t.equal(requests, 1)
+  t.match(await keys.check(await foreign.sign(), 'logout'), { is: 'away' }, 'the request of this minute is spent')
+  t.equal(requests, 1)
+})
+
 await test('A login with a new key waits for the keys while the provider cannot be reached, and does not fail for good', async (t) => {
   const [first, second] = [await namelessKey(), await namelessKey()]
   let isUp = true

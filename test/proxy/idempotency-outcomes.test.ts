@@ -64,9 +64,12 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
       t.equal(brokenOff.status, Number.parseInt(line, 10))
       t.equal(brokenOff.headers['retry-after'], '7')
       t.match(brokenOff.json, { code, outcome: undefined })
+      upstream.answer = (_request, socket) => void socket.end(half.replace('Retry-After: 7\r\n', ''))
+      const expected = code === 'rate_limited' ? '1' : undefined
+      t.equal((await post(line)).headers['retry-after'], expected, 'each 429 of this server says when')
       upstream.answer = (_request, socket) => void socket.write(ok())
       t.equal((await post(line, { at: other, body: 'another' })).status, 200)
-      t.equal(upstream.requests.length, 4)
+      t.equal(upstream.requests.length, 5)
     })
   }
 

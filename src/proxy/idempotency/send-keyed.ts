@@ -137,11 +137,10 @@ function settle(claim: HeldClaim, outcome: SentOutcome, sink: AnswerSink): Promi
 /** The problem that the browser gets for a response whose body broke off. */
 function brokenOff({ status, retryAfter, cause }: Extract<SentOutcome, { is: 'cut' }>): Problem {
   if (!NOT_EXECUTED.has(status)) return upstreamProblem({ is: 'lost', cause, responseBegan: true }, false)
-  return new Problem(status === 413 ? 'body_too_large' : 'rate_limited', {
-    detail: 'The trading service refused the call.',
-    ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }),
-    cause,
-  })
+  const details = { detail: 'The trading service refused the call.', cause }
+  if (retryAfter !== undefined) Object.assign(details, { headers: { 'retry-after': retryAfter } })
+  else if (status !== 413) Object.assign(details, { retryAfterSeconds: 1 })
+  return new Problem(status === 413 ? 'body_too_large' : 'rate_limited', details)
 }
 
 /** The outcome of a call whose browser has left. */

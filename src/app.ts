@@ -97,6 +97,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const { registry } = metrics
   const subjects = await sessions.createSubjects(config, { store, envelope, budget, registry })
   const { replicas } = config.idempotency
+  store.watchReplication(replicas)
   // For what must outlive a failover of the store.
   const confirmed = replicas === 0 ? store : await store.openConfirmed(replicas)
   const controls = await openControls(config, { store, confirmed, envelope, sessions, subjects, registry, log })

@@ -129,6 +129,10 @@ export class MemoryStore implements Store {
     return this
   }
 
+  watchReplication(): void {
+    // There are no replicas.
+  }
+
   observe(): void {
     // There are no round trips to observe.
   }

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from '@redis/client'
 import type { CheckResult } from '../config/setting-rule.ts'
 import { withConnection, type Connection } from './connection.ts'
-import { replicationWarnings } from './confirmed-writes.ts'
 import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
 import { askSentinel } from './link-to.ts'
 import { forbiddenCommands, forbiddenToConfirm, PERMISSION_ADVICE, WAIT_ADVICE } from './permissions.ts'
+import { replicationWarnings } from './replication.ts'
 import { mayLackDatabase, nodeOptions, replyCode } from './redis-link.ts'
 import { parseInfo, readMemory, type ServerInfo } from './server-facts.ts'
 import type { WriteRefusal } from '../telemetry/store-observer.ts'
@@ -78,10 +78,8 @@ async function probeServer(
       const mayWrite = mustBeMaster && info['role'] === 'master'
       const refusal = mayWrite ? await tryToWrite(connection, timeoutMs) : undefined
       const results = judge(info, name, mustBeMaster, refusal)
-      if (replicas > 0) {
-        results.push(...replicationWarnings(info, replicas).map((message) => warning(`${name}: ${message}`)))
-        results.push(...forbids(name, await forbiddenToConfirm(connection), WAIT_ADVICE))
-      }
+      results.push(...replicationWarnings(info, replicas).map((message) => warning(`${name}: ${message}`)))
+      if (replicas > 0) results.push(...forbids(name, await forbiddenToConfirm(connection), WAIT_ADVICE))
       return [...results, ...forbids(name, await forbiddenCommands(connection), PERMISSION_ADVICE)]
     })
   } catch (error) {

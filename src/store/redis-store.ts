@@ -8,6 +8,7 @@ import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
 import { readMarked } from './marked-reading.ts'
+import { watchReplication } from './replication.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
 import { ServerFacts } from './server-facts.ts'
 import {
@@ -62,6 +63,8 @@ export class RedisStore implements Store {
     new ChannelSubscriber(channel, () => this.#link.anyServer(), events)
   #burials: ChannelSubscriber | undefined
   #confirmed: ConfirmedWrites | undefined
+  #replication: readonly string[] = []
+  #endWatch: () => void = () => undefined
   #isClosed = false
 
   private constructor(link: RedisLink, log: StoreLog) {
@@ -217,7 +220,11 @@ export class RedisStore implements Store {
 
   warnings(): string[] {
     const refusal = this.#refusals.warning
-    return [...(refusal === undefined ? [] : [refusal]), ...(this.#confirmed?.warnings() ?? [])]
+    return [...(refusal === undefined ? [] : [refusal]), ...(this.#confirmed?.warnings() ?? []), ...this.#replication]
+  }
+
+  watchReplication(replicas: number): void {
+    this.#endWatch = watchReplication(this.#link, replicas, (warnings) => (this.#replication = warnings))
   }
 
   unavailableSince(): number | undefined {
@@ -235,6 +242,7 @@ export class RedisStore implements Store {
   async close(): Promise<void> {
     // Before the link closes, so that its end is not mistaken for a loss.
     this.#health.close()
+    this.#endWatch()
     this.#confirmed?.close()
     this.#burials?.close()
     this.#isClosed = true

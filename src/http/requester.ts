@@ -30,7 +30,7 @@ export function callerOf({ sessionTag, subjectTag, ip }: FastifyRequest) {
 
 /** The same for an event that may concern the trading account which the path names. */
 export function callerOnAccount(request: FastifyRequest) {
-  return { ...callerOf(request), account: request.accountTag }
+  return { ...callerOf(request), account: request.accountTag?.() }
 }
 
 /**
@@ -40,7 +40,8 @@ export function callerOnAccount(request: FastifyRequest) {
 export function noteAccount(request: FastifyRequest, parameter: string, secrets: Changing<readonly string[]>): void {
   const { [parameter]: id = '' } = request.params as Record<string, string>
   const [secret = ''] = secrets.current
-  if (ID.test(id)) request.accountTag = logTag(secret, `account:${id}`)
+  // Most requests write no line that names it.
+  if (ID.test(id)) request.accountTag = () => logTag(secret, `account:${id}`)
 }
 
 /** The address of a client for the log: empty if it left at once, and cut if a proxy passed on something endless instead. */

@@ -32,7 +32,7 @@ declare module 'fastify' {
     /** What the log calls the subject of that session; undefined where it is not known. */
     subjectTag: string | undefined
     /** What the log calls the trading account that the path names; undefined where it names none. */
-    accountTag: string | undefined
+    accountTag: (() => string) | undefined
   }
 }
 

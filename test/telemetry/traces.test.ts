@@ -77,8 +77,8 @@ await test('A traceparent that is not trusted becomes a link, and neither it nor
 
 await test('TRUST_TRACEPARENT=true: the caller is the parent, and its decision and tracestate go on', async (t) => {
   const { collector, browser, seen, server } = await tracedWorld(t, { TRUST_TRACEPARENT: 'true' })
-  const call = (traceparent: string): Promise<Response> =>
-    browser.fetch(`/api${ACCOUNTS}`, { headers: { ...SCRIPT, traceparent, tracestate: 'a=b', baggage: 'c=d' } })
+  const call = (traceparent: string, tracestate = 'a=b'): Promise<Response> =>
+    browser.fetch(`/api${ACCOUNTS}`, { headers: { ...SCRIPT, traceparent, tracestate, baggage: 'c=d' } })
   await call(`00-${TRACE}-${SPAN}-00`)
   t.equal(seen[0]?.headers['traceparent']?.slice(0, 36), `00-${TRACE}-`)
   t.equal(seen[0]?.headers['traceparent']?.slice(-3), '-00')
@@ -95,6 +95,9 @@ await test('TRUST_TRACEPARENT=true: the caller is the parent, and its decision a
   await call(`00-${TRACE}-${'0'.repeat(16)}-01`)
   await until(() => collector.spans.filter(({ name }) => name === served.name).length === 2)
   t.match(await collector.span(served.name), { parent: undefined, links: [] }, 'an invalid one')
+
+  await call(`00-${TRACE}-${SPAN}-01`, 'malformed')
+  t.equal(seen[3]?.headers['tracestate'], undefined, 'a malformed state goes no further')
 })
 
 await test('a ratio sampler records none or all of the requests, and upstream is told', async (t) => {

@@ -150,7 +150,10 @@ function callerOf(headers: FastifyRequest['raw']['headers']): SpanContext | unde
 
 function withState(parent: SpanContext, tracestate: string | string[] | undefined): SpanContext {
   const text = Array.isArray(tracestate) ? tracestate.join(',') : tracestate
-  return text === undefined ? parent : { ...parent, traceState: createTraceState(text) }
+  if (text === undefined) return parent
+  const traceState = createTraceState(text)
+  // What is malformed is dropped (W3C Trace Context §3.3.1), and nothing may be left.
+  return traceState.serialize() === '' ? parent : { ...parent, traceState }
 }
 
 function samplerOf({ sampler, ratio }: TracesConfig): Sampler {

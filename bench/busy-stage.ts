@@ -10,7 +10,7 @@ import type { MarketOrder, MarketReply } from './load/market.ts'
 import { BROWSER_HEADERS } from './load/request-texts.ts'
 import { logInMany } from './login.ts'
 import type { Processors } from './program.ts'
-import { handshakes, openRelays, startPump } from './pumps.ts'
+import { handshakes, openRelays, startPump, type Pump } from './pumps.ts'
 import { startServers, type Running } from './rest-load.ts'
 import type { World } from './world.ts'
 
@@ -23,58 +23,126 @@ const TOKEN_SECONDS = 40
 const RENEWAL_MS = 0.9 * TOKEN_SECONDS * 1000
 const SCRAPE_MS = 5000
 const LOGIN_MS = 1000
-const PATH = '/ws/trading/CR9000'
+const TRADING = '/ws/trading/CR9000'
+const PUBLIC = '/ws/public'
+
+/** The bare proxy in one process with a bare relay and a bare fan-out, which have as many sockets as this server. */
+export const BARE_WITH_SOCKETS = `${BARE} with sockets`
 
 /** What goes on beside the requests that are measured. */
-export const LOAD_NOTE = `Meanwhile this server has ${RELAYS.toLocaleString('en')} trading sockets, which get ${FRAMES_PER_SECOND} frames a second, and ${FEED_BROWSERS} browsers at the shared feed, which get a price every ${TICK_MS} ms each. Every second or so a user logs in and out, each session renews its token every ${RENEWAL_MS / 1000} s, and the metrics are read every ${SCRAPE_MS / 1000} s.`
+export const LOAD_NOTE = `Meanwhile the measured process also serves ${RELAYS.toLocaleString('en')} relayed sockets, with ${FRAMES_PER_SECOND} frames a second in all, and ${FEED_BROWSERS} browsers that share market data, each of which gets a price every ${TICK_MS} ms. At this server, a user also logs in and out every second or so, each session renews its token every ${RENEWAL_MS / 1000} s, and the metrics are read every ${SCRAPE_MS / 1000} s.`
 
 /** Something that goes on for so many seconds. @param signal aborts when they are over */
 type Activity = (seconds: number, signal: AbortSignal) => Promise<unknown>
 
-/** This server with everything that goes on, and the bare proxy. */
+/** A server, and what goes on there while it is measured. */
+export interface Busy extends Running {
+  readonly activities: readonly Activity[]
+}
+
+/** The busy servers, and the bare proxy, which has nothing else to do. */
 interface BusyStage {
   readonly world: World
-  readonly own: Running
-  readonly bare: Running
-  /** Executes something while everything else goes on for so many seconds. */
-  readonly during: <Result>(seconds: number, execute: () => Promise<Result>) => Promise<Result>
+  readonly contenders: readonly [own: Busy, bareWithSockets: Busy, bare: Busy]
+}
+
+/** Both ends of the sockets of a server. */
+interface Ends {
+  readonly relays: Readonly<Record<'browsers' | 'upstream', Pump>>
+  readonly relayUrl: string
+  readonly market: Actor<MarketOrder, MarketReply>
+  readonly feedUrl: string
 }
 
 /** Starts everything, and opens all sockets. */
 export async function startBusyStage(on: Processors): Promise<BusyStage> {
-  const ends = { browsers: startPump('browsers'), upstream: startPump('upstream sockets') }
-  const wsUrl = `ws://127.0.0.1:${await ends.upstream.order({ do: 'listen' })}`
-  const market = new Actor<MarketOrder, MarketReply>('market', 'market.ts')
-  const { count: marketPort } = await market.order({ do: 'listen' })
-  const opsPort = await freePort()
+  const [ends, bareEnds] = [await startEnds(), await startEnds()]
+  const [opsPort, relayPort, feedPort] = [await freePort(), await freePort(), await freePort()]
   const settings = {
-    WS_URL: `ws://127.0.0.1:${marketPort}`,
-    OTP_HOSTS: new URL(wsUrl).host,
+    WS_URL: ends.feedUrl,
+    OTP_HOSTS: new URL(ends.relayUrl).host,
     PUBLIC_FEED: 'shared',
     MAX_RELAYS_PER_SESSION: String(RELAYS),
     OPS_PORT: String(opsPort),
   }
+  const bareSettings = {
+    RELAY_PORT: String(relayPort),
+    RELAY_URL: bareEnds.relayUrl,
+    FEED_PORT: String(feedPort),
+    FEED_URL: bareEnds.feedUrl,
+  }
   const { world, contenders } = await startServers(
-    [thisServer(THIS_SERVER, { settings, on }), bareProxy(BARE, 'info', on)],
-    { wsUrl, accessTokenSeconds: TOKEN_SECONDS },
+    [
+      thisServer(THIS_SERVER, { settings, on }),
+      bareProxy(BARE_WITH_SOCKETS, { file: 'all.ts', settings: bareSettings, on }),
+      bareProxy(BARE, { on }),
+    ],
+    { wsUrl: ends.relayUrl, accessTokenSeconds: TOKEN_SECONDS },
   )
-  const [started, bare] = contenders as [Running, Running]
+  const [started, bareWithSockets, bare] = contenders as [Running, Running, Running]
   const own = { ...started, cookies: await logInByAndBy(started) }
   const { port, origin } = addressOf(own)
-  await openRelays(ends, port, handshakes(RELAYS, PATH, origin, own.cookies))
-  const browsers = await openFeed({ ...own, port, path: '/ws/public', origin, market, isShared: true })
-  const all: Activity[] = [
-    (seconds) => ends.upstream.order({ do: 'pump', framesPerWrite: 1, framesPerSecond: FRAMES_PER_SECOND, seconds }),
-    browsers,
+  const sockets = await openSockets(ends, own, handshakes(RELAYS, TRADING, origin, own.cookies), [port, port], origin)
+  const bareSockets = await openSockets(
+    bareEnds,
+    bareWithSockets,
+    handshakes(RELAYS, '/', origin),
+    [relayPort, feedPort],
+    origin,
+  )
+  const others: Activity[] = [
     (_seconds, signal) => again(() => logInAndOut(own), LOGIN_MS, signal),
     (_seconds, signal) => again(() => expectStatus(`http://127.0.0.1:${opsPort}/metrics`, 200), SCRAPE_MS, signal),
   ]
-  return { world, own, bare, during: (seconds, execute) => executeBeside(all, seconds, execute) }
+  return {
+    world,
+    contenders: [
+      { ...own, activities: [...sockets, ...others] },
+      { ...bareWithSockets, activities: bareSockets },
+      { ...bare, activities: [] },
+    ],
+  }
 }
 
-/** Executes something while these activities go on. */
-async function executeBeside<Result>(
-  activities: readonly Activity[],
+async function startEnds(): Promise<Ends> {
+  const relays = { browsers: startPump('browsers'), upstream: startPump('upstream sockets') }
+  const market = new Actor<MarketOrder, MarketReply>('market', 'market.ts')
+  const { count: marketPort } = await market.order({ do: 'listen' })
+  return {
+    relays,
+    relayUrl: `ws://127.0.0.1:${await relays.upstream.order({ do: 'listen' })}`,
+    market,
+    feedUrl: `ws://127.0.0.1:${marketPort}`,
+  }
+}
+
+/** Opens the relays and the feed of a server. @returns what goes on over them */
+async function openSockets(
+  { relays, market }: Ends,
+  server: Running,
+  requests: readonly string[],
+  [relayPort, feedPort]: readonly [relay: number, feed: number],
+  origin: string,
+): Promise<Activity[]> {
+  await openRelays(relays, relayPort, requests)
+  const feed: FeedContender = { ...server, port: feedPort, path: PUBLIC, origin, market, isShared: true }
+  const stage = { contenders: [], crowd: new Actor<CrowdOrder, CrowdReply>('crowd', 'crowd.ts') }
+  await gather(stage, feed, FEED_BROWSERS)
+  return [
+    (seconds) => relays.upstream.order({ do: 'pump', framesPerWrite: 1, framesPerSecond: FRAMES_PER_SECOND, seconds }),
+    (seconds) =>
+      tick(stage, feed, FEED_BROWSERS, {
+        ticksPerBurst: 1,
+        bursts: (seconds * 1000) / TICK_MS,
+        everyMs: TICK_MS,
+        isOneWrite: true,
+      }),
+  ]
+}
+
+/** Executes something while everything that belongs to a busy server goes on for so many seconds. */
+export async function executeBeside<Result>(
+  { activities }: Busy,
   seconds: number,
   execute: () => Promise<Result>,
 ): Promise<Result> {
@@ -94,18 +162,6 @@ async function logInByAndBy(contender: Running): Promise<string[]> {
     await pause(RENEWAL_MS / SESSIONS)
   }
   return cookies
-}
-
-async function openFeed(contender: FeedContender): Promise<Activity> {
-  const stage = { contenders: [], crowd: new Actor<CrowdOrder, CrowdReply>('crowd', 'crowd.ts') }
-  await gather(stage, contender, FEED_BROWSERS)
-  return (seconds) =>
-    tick(stage, contender, FEED_BROWSERS, {
-      ticksPerBurst: 1,
-      bursts: (seconds * 1000) / TICK_MS,
-      everyMs: TICK_MS,
-      isOneWrite: true,
-    })
 }
 
 /** Acts again and again. */

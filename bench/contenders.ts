@@ -109,16 +109,30 @@ export const thisServer = (name = THIS_SERVER, { settings, publicPort, ...option
   }
 }
 
-/** The bare proxy. @param logLevel `silent` leaves out its log */
-export const bareProxy = (name: string, logLevel = 'info', on: Processors = 'measured'): Entry => ({
+/** How the bare proxy differs from what it is by default. */
+interface BareVariant {
+  /** `silent` leaves out its log. */
+  readonly logLevel?: string
+  readonly on?: Processors
+  /** The program in bench/bare, if it is more than the proxy, and the settings of what it is besides. */
+  readonly file?: string
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+/** The bare proxy. */
+export const bareProxy = (
+  name: string,
+  { logLevel = 'info', on = 'measured', file: fileName = 'rest-proxy.ts', settings }: BareVariant = {},
+): Entry => ({
   name,
   async start(world, port) {
-    const file = fileURLToPath(new URL('bare/rest-proxy.ts', import.meta.url))
+    const file = fileURLToPath(new URL(`bare/${fileName}`, import.meta.url))
     const env = {
       NODE_ENV: 'production',
       PORT: String(port),
       API_URL: world.upstream.url,
       LOG_LEVEL: logLevel,
+      ...settings,
     }
     const program = new Program(name, process.execPath, [file], { env, on })
     await listening(program, port)
@@ -153,7 +167,7 @@ const nginxProxy: Entry = {
 /** The contenders of the REST load besides this server. */
 export const entries: readonly Entry[] = [
   bareProxy(BARE),
-  bareProxy(`${BARE}, no log`, 'silent'),
+  bareProxy(`${BARE}, no log`, { logLevel: 'silent' }),
   nginxProxy,
   npmStack('Fastify + @fastify/http-proxy', 'fastify-http-proxy.js', SESSIONS),
   npmStack('Express stack', 'express-stack.js', SESSIONS),

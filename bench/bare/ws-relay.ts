@@ -9,12 +9,13 @@ import { WebSocket, WebSocketServer } from 'ws'
 const environment = process.env
 const options = { perMessageDeflate: false }
 const server = new WebSocketServer({ ...options, port: Number(environment['PORT']), host: '127.0.0.1' })
+const wsUrl = environment['WS_URL']
 const apiUrl = environment['API_URL'] ?? ''
 const pool = apiUrl === '' ? undefined : new Pool(apiUrl, { connections: 512 })
 
 server.on('connection', (browser, request) => {
   if (pool === undefined) {
-    join(browser, `${environment['WS_URL']}/trading/v1/options/ws/public`)
+    join(browser, `${wsUrl}/trading/v1/options/ws/public`)
   } else {
     oneTimeUrl(pool, request.url?.split('/').at(-1)).then(
       (url) => join(browser, url),

@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { AuthorizationOutcome } from './authorization-requests.ts'
 import { ProviderRefusal, type GrantOutcome } from './grant-outcome.ts'
 import { Provider } from './provider.ts'
+import { UnusableResponse } from './provider-response.ts'
 
 /** The settings that a probe tries. */
 export type OAuth = Config['oauth']
@@ -44,7 +45,14 @@ export function requestUrl(config: OAuth, prompt?: 'none'): Promise<Authorizatio
 
 /** Whether the provider did not accept who asks. */
 export function isClientRefused(outcome: GrantOutcome): boolean {
-  return outcome.is === 'refused' && outcome.code === 'invalid_client'
+  return (outcome.is === 'refused' && outcome.code === 'invalid_client') || isBare401(outcome)
+}
+
+/** Whether the response was a 401 that says nothing: of a provider that does not know who asks, or of a proxy before it. */
+export function isBare401(outcome: GrantOutcome | AuthorizationOutcome): boolean {
+  const failure = 'cause' in outcome ? outcome.cause : undefined
+  const response = failure instanceof Error ? failure.cause : undefined
+  return (response instanceof UnusableResponse || response instanceof Response) && response.status === 401
 }
 
 /** Whether the provider refused the code alone, and so accepted who asks, unless it looks at the code first. */
@@ -54,7 +62,7 @@ export function isClientAccepted(outcome: GrantOutcome): boolean {
 
 /** “refuses this client (invalid_client: no such client)” */
 export function refusalOf(cause: unknown): string {
-  if (!(cause instanceof ProviderRefusal)) return 'refuses this client (invalid_client)'
+  if (!(cause instanceof ProviderRefusal)) return 'refuses this client, or a proxy refuses it (401 without an error)'
   const { error, description } = cause
   return `refuses this client (${error}${description === undefined ? '' : `: ${description}`})`
 }

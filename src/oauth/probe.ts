@@ -6,6 +6,7 @@ import { clockDoubt, type ClockDifference } from './probe-clock.ts'
 import {
   CLIENT_ADVICE,
   exchangeNothing,
+  isBare401,
   isClientAccepted,
   isClientRefused,
   refusalOf,
@@ -37,12 +38,12 @@ const DPOP_ERRORS: ReadonlySet<string> = new Set(['invalid_dpop_proof', 'use_dpo
  */
 export async function probeTokenEndpoint(config: OAuth, clock?: ClockDifference): Promise<ProbeResult> {
   const outcome = await exchangeNothing(config)
+  if (outcome.is !== 'granted' && isClientRefused(outcome)) return refusedClient(config, outcome.cause, clock)
   switch (outcome.is) {
     case 'granted':
       return { is: 'failed', message: 'issues tokens for a code that was never issued' }
     case 'refused': {
       const { code, cause } = outcome
-      if (code === 'invalid_client') return refusedClient(config, cause, clock)
       if (!(cause instanceof ProviderRefusal)) {
         const { code: fault } = cause as { code?: string }
         const why =
@@ -67,6 +68,9 @@ export async function probeTokenEndpoint(config: OAuth, clock?: ClockDifference)
 /** Pushes an authorization request that no login will use. @throws the failure, if the endpoint could not be reached */
 export async function probePush(config: OAuth): Promise<ProbeResult> {
   const outcome = await requestUrl(config)
+  if (outcome.is !== 'ready' && isBare401(outcome)) {
+    return { is: 'failed', message: refusalOf(outcome.cause), advice: CLIENT_ADVICE }
+  }
   switch (outcome.is) {
     case 'ready':
       return { is: 'ok', message: 'accepts pushed authorization requests' }

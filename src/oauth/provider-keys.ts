@@ -15,8 +15,8 @@ const MAX_TRIED = 4
 type Purpose = 'login' | 'logout'
 
 /**
- * Whether the provider has signed a token. `away`: its keys cannot be had at the moment; with `isKeyUnknown` only the one that the
- * token names, which was looked for a moment ago.
+ * Whether the provider has signed a token. `away`: its keys cannot be had at the moment. With `isKeyUnknown` they are there, but
+ * not the one for this token, and they were fetched again less than a minute ago.
  */
 export type SignatureCheck =
   | { readonly is: 'valid' }
@@ -47,8 +47,9 @@ export class ProviderKeys {
   /** Checks the signature of a token (RFC 7515 §5.2), and nothing else of it. Never rejects. */
   async check(token: string, purpose: Purpose): Promise<SignatureCheck> {
     try {
-      const isOld = performance.now() - this.#fetchedAt > MAX_AGE_MS
-      if (isOld) {
+      let hasFetched = false
+      if (performance.now() - this.#fetchedAt > MAX_AGE_MS) {
+        hasFetched = this.#fetching === undefined
         if (this.#fetching === undefined && purpose === 'logout' && !this.#retries.allows(1)) {
           return { is: 'away', cause: new Error('the keys of the provider were asked for a moment ago') }
         }
@@ -58,12 +59,10 @@ export class ProviderKeys {
       if (first.is !== 'unknown') return first
       const { cause } = first
       if (this.#fetching === undefined && !this.#unknown[purpose].allows(1)) {
-        return purpose === 'logout' || this.#hasFailed
-          ? { is: 'away', cause, isKeyUnknown: true }
-          : { is: 'invalid', cause }
+        if (this.#hasFailed) return { is: 'away', cause }
+        return purpose === 'logout' ? { is: 'away', cause, isKeyUnknown: true } : { is: 'invalid', cause }
       }
-      // These keys were fetched for this very token.
-      if (isOld) return { is: 'invalid', cause }
+      if (hasFetched) return { is: 'invalid', cause }
       await this.#refetch()
     } catch (cause) {
       return { is: 'away', cause }

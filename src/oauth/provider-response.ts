@@ -44,7 +44,7 @@ export async function readProviderResponse(response: RawResponse): Promise<Provi
   const body = parsedObject(text)
   if (status < 400) return { is: 'success', status, body }
   const said = body?.['error'] === undefined ? (dpopChallenge(headers) ?? body) : body
-  // With a challenge a 401 concerns the client (RFC 6749 §5.2), even if neither says more. Without one it may be of a proxy.
+  // With a challenge a 401 concerns the client (RFC 6749 §5.2), even if neither says more. Without one it may come from a proxy.
   if (status === 401 && headers.has('www-authenticate'))
     return refusal(status, { ...said, error: said?.['error'] ?? 'invalid_client' }, secrets)
   if (said === undefined) throw new UnusableResponse(`status ${status}, not a JSON object`, status)

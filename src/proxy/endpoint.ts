@@ -34,7 +34,7 @@ export interface Endpoint {
   /** The documented shape of upstream's response, or one for each status. Without it the response may be anything. */
   readonly response?: BodyName | Readonly<Record<number, BodyName>>
   /**
-   * The response is the same for all users, so upstream is asked once in HEALTH_SECONDS. Only for endpoints without a
+   * The response is the same for all users, so upstream is asked once in HEALTH_SECONDS for all of them. Only for endpoints without a
    * credential.
    */
   readonly isShared?: true

@@ -44,7 +44,7 @@ interface Shared {
 
 /**
  * The response of an endpoint that is the same for all users. All instances together ask upstream at most once in
- * HEALTH_SECONDS, one request at a time, however many browsers call. The browser's query is dropped, because every new query
+ * HEALTH_SECONDS (twice if the first connection fails before a response), one request at a time, however many browsers call. The browser's query is dropped, because every new query
  * would need a request of its own.
  */
 export class SharedResponse {
@@ -148,7 +148,7 @@ export class SharedResponse {
     return opened === undefined ? undefined : (JSON.parse(opened) as Shared)
   }
 
-  /** Asks upstream, and once more if the connection fails before a response. Both share the time that one may take. */
+  /** Asks upstream, and once more if the connection fails before a response. The two attempts together get no more time than one. */
   async #exchange(requestId: string): Promise<Outcome> {
     const startedAt = performance.now()
     let outcome = await this.#exchangeOnce(requestId, this.#deps.upstream.headersMs)

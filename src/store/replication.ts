@@ -18,12 +18,12 @@ export function replicationWarnings(info: ServerInfo, replicas: number): string[
   const connected = Number(info['connected_slaves'] ?? 0)
   if (info['role'] === 'master' && connected > replicas) {
     warnings.push(
-      `Redis has ${connected} replicas, and IDEMPOTENCY_REPLICAS is ${replicas}: if one without a record of an Idempotency-Key is promoted, a repeated order could be sent twice. Set it to the number of replicas that may be promoted.`,
+      `replicas of Redis: ${connected}; IDEMPOTENCY_REPLICAS: ${replicas}. If a replica without the record of an Idempotency-Key is promoted, a repeated order could be sent twice. Set it to the number of replicas, unless none of them is ever promoted.`,
     )
   }
   if (info['role'] === 'master' && connected < replicas) {
     warnings.push(
-      `Redis has ${connected} replicas, and IDEMPOTENCY_REPLICAS is ${replicas}: calls with an Idempotency-Key are refused until there are more.`,
+      `replicas of Redis: ${connected}; IDEMPOTENCY_REPLICAS: ${replicas}. Calls with an Idempotency-Key are refused until there are more.`,
     )
   }
   return warnings

@@ -107,7 +107,7 @@ export interface StoreHealth {
   unavailableSince(): number | undefined
   /** For how long the store has been available without a failure that this process has seen (ms). */
   availableForMs(): number
-  /** Faults that an operator should put right, and how: refused writes, and replicas that are missing or too many. */
+  /** Faults that an operator should put right, and how: refused writes, too few or too many replicas, no append-only file. */
   warnings(): string[]
   /** From now on {@link warnings} also tells what could make a failover or a restart forget records of Idempotency-Keys. */
   watchReplication(replicas: number): void

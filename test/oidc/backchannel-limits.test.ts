@@ -45,12 +45,25 @@ await test('POST /auth/backchannel-logout: 503 without keys, and a rotated key i
 
 await test('POST /auth/backchannel-logout: while the keys cannot be had, no token counts as false', async (t) => {
   const world = await oidcWorld(t)
+  const published = world.keys.responses['/jwks']
   world.keys.responses['/jwks'] = (_request, response) => response.writeHead(503).end()
   const statuses: number[] = []
   for (let count = 0; count < 15; count++) {
     statuses.push((await world.postLogout(await world.logoutToken({ sub: 'ada' }))).status)
   }
   t.same(new Set(statuses), new Set([503]))
+
+  const { keys } = world
+  const failing = keys.responses['/jwks']
+  keys.responses['/jwks'] = published ?? (() => undefined)
+  await world.logIn('ada')
+  keys.responses['/jwks'] = failing ?? (() => undefined)
+  const rotated = issuerKey('rotated')
+  const late: number[] = []
+  for (let count = 0; count < 15; count++) {
+    late.push((await world.postLogout(await sign(rotated, world.logoutClaims({ sub: 'ada' })))).status)
+  }
+  t.same(new Set(late), new Set([503]), 'nor does one whose key may be among those that cannot be had')
 })
 
 await test('POST /auth/backchannel-logout: an address with ten false tokens in a second gets 429, unless it has sent a valid one', async (t) => {

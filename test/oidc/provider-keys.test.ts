@@ -40,6 +40,15 @@ await test('A key that is not among those that were fetched for this very token 
   t.equal(requests, 1)
 })
 
+await test('A token that joins a request for the keys causes one of its own, since the keys may have changed meanwhile', async (t) => {
+  const [first, second] = [await namelessKey(), await namelessKey()]
+  let requests = 0
+  const keys = new ProviderKeys(async () => ({ keys: [++requests === 1 ? first.jwk : second.jwk] }))
+  const checks = [keys.check(await first.sign(), 'login'), keys.check(await second.sign(), 'login')]
+  t.match(await Promise.all(checks), [{ is: 'valid' }, { is: 'valid' }])
+  t.equal(requests, 2)
+})
+
 await test('A login with a new key waits for the keys while the provider cannot be reached, and does not fail for good', async (t) => {
   const [first, second] = [await namelessKey(), await namelessKey()]
   let isUp = true

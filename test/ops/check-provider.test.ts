@@ -5,7 +5,7 @@ import { newClientKey } from '../support/login/client-keys.ts'
 import { document, metadataServer, OIDC_PATH } from '../support/login/metadata-server.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { testProvider } from '../support/server/world.ts'
-import { json, tokenEndpoint } from '../support/login/token-endpoint.ts'
+import { html, json, tokenEndpoint } from '../support/login/token-endpoint.ts'
 
 /** The results of `--check` about the provider: setting, result and message. */
 async function check(settings: Record<string, string>): Promise<string[]> {
@@ -104,6 +104,19 @@ await test('--check: a token endpoint that takes any credential, and one that lo
   t.match((await check(settings))[0], /^AUTH_URL failed: .* not a token endpoint: it refuses without an error code$/)
   endpoint.behaviour = json({ error: 'unauthorized_client' }, 400)
   t.match((await check(settings))[0], /^AUTH_URL failed: .* refuses this client \(unauthorized_client\)$/)
+  for (const bare of [json({ message: 'no' }, 401), html(401)]) {
+    endpoint.behaviour = bare
+    t.match(
+      (await check(settings))[0],
+      /^AUTH_URL failed: .* refuses this client, or a proxy refuses it \(401 without an error\)$/,
+    )
+  }
+  endpoint.behaviour = (request, response, form) =>
+    form.get('client_secret') === settings.CLIENT_SECRET
+      ? json({ error: 'invalid_grant' }, 400)(request, response, form)
+      : html(401)(request, response, form)
+  t.match((await check(settings))[0], /^AUTH_URL ok: .* accepts this client as authenticated/)
+  endpoint.behaviour = json({ error: 'unauthorized_client' }, 400)
   const required = await check({ ...settings, ISSUER_REQUIRED: 'true' })
   t.match(required[3], /^ISSUER warning: .* could not be checked$/)
   t.notMatch([...lines, ...required].join(), /never-print/)

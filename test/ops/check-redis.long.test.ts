@@ -9,6 +9,9 @@ import { testRedis } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 
+/** Without the warning of a Redis that forgets everything at a restart. */
+const DURABLE = ['--appendonly', 'yes']
+
 await test('--check: a warning for a Redis that evicts, exit code 69 for a replica', async (t) => {
   const settings = await reachableSettings(t)
   for (const [policy, maxmemory] of [
@@ -31,7 +34,7 @@ await test('--check: a warning for a Redis that evicts, exit code 69 for a repli
 })
 
 await test('--check and a start warn of commands that a user of Redis may not run', async (t) => {
-  const redis = await testRedis(t)
+  const redis = await testRedis(t, DURABLE)
   await askRedis(redis, ['ACL', 'SETUSER', 'poor', 'on', '>secret', '~*', '&*', '+@all', '-getdel', '-time'])
   const url = redis.url.replace('redis://', 'redis://poor:secret@')
   const check = await run({ ...(await reachableSettings(t)), REDIS_URL: url })
@@ -53,7 +56,7 @@ await test('--check and a start warn of commands that a user of Redis may not ru
 
 await test('--check: exit code 0 with a warning and a remedy for a Redis that is full or almost full', async (t) => {
   const settings = await reachableSettings(t)
-  const redis = await testRedis(t)
+  const redis = await testRedis(t, DURABLE)
   const full = await fillRedis(t, redis.url)
   let check = await run({ ...settings, REDIS_URL: redis.url })
   // The buffers of Redis's connections grow and shrink, so it may have room for a moment.

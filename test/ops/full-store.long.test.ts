@@ -8,6 +8,8 @@ import { testServer, testWorld, type TestServer } from '../support/server/world.
 
 /** Less than a warning lasts that nothing renews. */
 const RECOVERY_MS = 30_000
+/** Without the warning of a Redis that forgets everything at a restart. */
+const DURABLE = ['--appendonly', 'yes']
 
 interface Readiness {
   readonly ready: boolean
@@ -18,7 +20,7 @@ const readiness = async ({ opsUrl }: TestServer): Promise<Readiness> =>
   (await (await fetch(`${opsUrl}/readyz`)).json()) as Readiness
 
 await test('GET /readyz on three instances: all of them warn of a Redis that refuses writes, and of none once it takes them again', async (t) => {
-  const world = await testWorld(t, { redis: true })
+  const world = await testWorld(t, { redis: DURABLE })
   const { settings } = world
   const instances = [world.server, await testServer(t, settings), await testServer(t, settings)]
   const url = world.redis?.url ?? ''

@@ -123,8 +123,11 @@ await test('/readyz: 503 once a store that was reached has been gone for READY_G
   await until(async () => (await readiness(server.opsUrl)).status === 200)
 })
 
+/** Without the warning of a Redis that forgets everything at a restart. */
+const DURABLE = ['--appendonly', 'yes']
+
 await test('A full Redis: /readyz is 200 with a warning, refused writes are counted, and one line is logged', async (t) => {
-  const world = await testWorld(t, { redis: true })
+  const world = await testWorld(t, { redis: DURABLE })
   const { server, browser } = world
   const refused = async (): Promise<number | undefined> =>
     (await samplesOf(server.opsUrl, 'bff_session_store_refused_writes_total')).get('reason="oom"')
@@ -158,7 +161,7 @@ await test('A full Redis: /readyz is 200 with a warning, refused writes are coun
 })
 
 await test('A full Redis: /readyz of a supervisor has the warnings of its workers', async (t) => {
-  const redis = await testRedis(t)
+  const redis = await testRedis(t, DURABLE)
   const server = await serverProcess(t, {
     ...ALONE,
     REDIS_URL: redis.url,

@@ -3,7 +3,7 @@ import { probeRedis } from '../../src/store/probe.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis, testWorld } from '../support/server/world.ts'
 
 await test('--check and /readyz warn of replicas that do not fit IDEMPOTENCY_REPLICAS, and of a Redis without appendonly', async (t) => {
   const master = await testRedis(t)
@@ -13,16 +13,19 @@ await test('--check and /readyz warn of replicas that do not fit IDEMPOTENCY_REP
     (await probeRedis(master.url, { timeoutMs: 5000, replicas }))
       .map(({ is, message }) => `${is}: ${message}`)
       .join('\n')
-  t.match(await warned(0), /warning: .*has 1 replicas, and IDEMPOTENCY_REPLICAS is 0: .* could be sent twice/)
+  t.match(
+    await warned(0),
+    /warning: .*Set appendonly yes.*\nwarning: .*replicas of Redis: 1; IDEMPOTENCY_REPLICAS: 0\. .* could be sent twice/,
+  )
   const one = await warned(1)
   t.match(one, /warning: .*Set appendonly yes/)
   t.notMatch(one, /IDEMPOTENCY_REPLICAS/)
-  t.match(await warned(2), /warning: .*has 1 replicas, and IDEMPOTENCY_REPLICAS is 2: calls .* are refused/)
+  t.match(await warned(2), /warning: .*replicas of Redis: 1; IDEMPOTENCY_REPLICAS: 2\. Calls .* are refused/)
   await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
   await until(async () => String(await askRedis(master, ['INFO', 'replication'])).includes('connected_slaves:2'))
   await askRedis(master, ['CONFIG', 'SET', 'appendonly', 'yes'])
   const two = await warned(1)
-  t.match(two, /warning: .*has 2 replicas, and IDEMPOTENCY_REPLICAS is 1: .* could be sent twice/)
+  t.match(two, /warning: .*replicas of Redis: 2; IDEMPOTENCY_REPLICAS: 1\. .* could be sent twice/)
   t.notMatch(two, /appendonly/)
 
   await askRedis(master, ['CONFIG', 'SET', 'appendonly', 'no'])
@@ -33,5 +36,13 @@ await test('--check and /readyz warn of replicas that do not fit IDEMPOTENCY_REP
   t.same(store.warnings(), [])
   store.watchReplication(1)
   await until(() => store.warnings().length === 2)
-  t.match(store.warnings(), [/Set appendonly yes/, /has 2 replicas/])
+  t.match(store.warnings(), [/Set appendonly yes/, /replicas of Redis: 2/])
+})
+
+await test('/readyz warns of a Redis without appendonly by default, too', async (t) => {
+  const { server } = await testWorld(t, { redis: true })
+  const warnings = async (): Promise<unknown[]> =>
+    ((await (await fetch(`${server.opsUrl}/readyz`)).json()) as { warnings: unknown[] }).warnings
+  await until(async () => (await warnings()).length > 0)
+  t.match(await warnings(), [/Set appendonly yes/])
 })

@@ -48,7 +48,7 @@ export async function pausedScenario(t: Test): Promise<Scenario> {
 export async function firstRefusalScenario(t: Test): Promise<Scenario> {
   const world = await loginWorld(t)
   const before = await scrape(world.server)
-  world.endpoint.behaviour = json({}, 401)
+  world.endpoint.behaviour = json({ error: 'invalid_client' }, 401)
   await logInThere(world)
   const raises = ['BffClientRefused']
   return {

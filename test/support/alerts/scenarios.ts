@@ -41,7 +41,11 @@ export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
   return [
     await when('the provider is down', ['BffLoginsFailing'], logsIn(html(503))),
     await when('the provider refuses the scopes', ['BffLoginsFailing'], logsIn(json({ error: 'invalid_scope' }, 400))),
-    await when('the provider refuses this client', ['BffClientRefused'], logsIn(json({}, 401))),
+    await when(
+      'the provider refuses this client',
+      ['BffClientRefused'],
+      logsIn(json({ error: 'invalid_client' }, 401)),
+    ),
     await when('login cookies are lost', ['BffLoginsTurnedAway'], () =>
       times(async () => {
         const login = await startLogin(fresh())

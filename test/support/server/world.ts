@@ -117,8 +117,8 @@ export interface WorldOptions {
   readonly settings?: Record<string, string>
   readonly provider?: Partial<ProviderOptions>
   readonly upstream?: Partial<UpstreamOptions>
-  /** Sessions in a real Redis instead of in memory. */
-  readonly redis?: boolean
+  /** Sessions in a real Redis instead of in memory; a list has options of redis-server. */
+  readonly redis?: boolean | readonly string[]
 }
 
 /** A provider, an upstream and a server, all real, and a browser that has visited nothing yet. */
@@ -179,7 +179,8 @@ export async function testWorld(t: Test, options: WorldOptions = {}): Promise<Wo
   const port = await freePort()
   const publicUrl = options.settings?.['PUBLIC_URL'] ?? `http://localhost:${port}`
   const { provider, upstream, settings: addresses } = await testSandbox(t, publicUrl, options)
-  const redis = options.redis === true ? await testRedis(t) : undefined
+  const { redis: wanted = false } = options
+  const redis = wanted === false ? undefined : await testRedis(t, wanted === true ? [] : wanted)
   const settings = {
     ...addresses,
     PARTNER_OVERVIEW_PATH: '/partners/analytics/v1/overview',

@@ -1,5 +1,5 @@
 import type { Changing } from '../config/changing.ts'
-import { beforeDeadline, CommandTimeout } from './deadline.ts'
+import { beforeDeadline, CommandTimeout, failureOf } from './deadline.ts'
 import { within } from '../time/within.ts'
 import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
@@ -29,9 +29,8 @@ import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.t
 import type { SharedDocument } from './shared-document.ts'
 import { redisLimits } from './shared-limits.ts'
 import type { MarkedReading } from './marked-reading.ts'
-import type { ConfirmableWrites, Store, StoredValue, Tombstone } from './store.ts'
-import { StoreUnavailable } from './store.ts'
-import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
+import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
+import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
 import { tryWrites, WriteRefusals } from './write-refusals.ts'
 
 /** Timeout of a command. */
@@ -219,8 +218,7 @@ export class RedisStore implements Store {
   }
 
   warnings(): string[] {
-    const refusal = this.#refusals.warning
-    return [...(refusal === undefined ? [] : [refusal]), ...(this.#confirmed?.warnings() ?? []), ...this.#replication]
+    return [this.#refusals.warning ?? [], this.#confirmed?.warnings() ?? [], this.#replication].flat()
   }
 
   watchReplication(replicas: number): void {
@@ -313,9 +311,4 @@ export class RedisStore implements Store {
   #notify(key: string | undefined): void {
     for (const listener of this.#listeners) listener(key)
   }
-}
-
-function failureOf(cause: unknown, code: string | undefined): StoreFailure {
-  if (code !== undefined) return 'refused'
-  return cause instanceof CommandTimeout ? 'timeout' : 'lost'
 }

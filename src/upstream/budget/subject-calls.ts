@@ -4,6 +4,8 @@ import type { Clock } from './clock.ts'
 const SLICES = 60
 /** How many standard deviations of a number of calls are put down to chance. */
 const CHANCE = 2
+/** The same of the calls that others have yet to make, since each that is refused may be an order. */
+const CHANCE_OF_OTHERS = 4
 /** An equal part is this many calls at least, however few tokens there are. */
 const LEAST_PART = 2
 /** The rate of calls is measured over this part of the window at least. */
@@ -94,7 +96,7 @@ export class SubjectCalls {
     // The others will ask for more until the window is over, at the rate seen so far. Tokens that they have had come free then.
     const had = this.#count - greedy
     const seenMs = Math.max(this.seenMs, this.#windowMs * LEAST_SEEN_PART)
-    const toCome = Math.max(0, this.#windowMs / seenMs - 1) * (had + CHANCE * Math.sqrt(had))
+    const toCome = Math.max(0, this.#windowMs / seenMs - 1) * (had + CHANCE_OF_OTHERS * Math.sqrt(had))
     const spare = stock.spare - toCome / stock.part
     return Math.max(0, Math.floor(Math.min(spare, stock.greedy - greedy)))
   }

@@ -164,11 +164,14 @@ async function logInByAndBy(contender: Running): Promise<string[]> {
   return cookies
 }
 
-/** Acts again and again. */
+/** Acts again and again. A round is short, so it begins at a random moment of the interval. */
 async function again(act: () => Promise<unknown>, everyMs: number, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
+  let waitMs = Math.random() * everyMs
+  for (;;) {
+    await pause(waitMs, undefined, { signal }).catch(() => undefined)
+    if (signal.aborted) return
     await act()
-    await pause(everyMs, undefined, { signal }).catch(() => undefined)
+    waitMs = everyMs
   }
 }
 

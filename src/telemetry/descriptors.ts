@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
 import { devNull } from 'node:os'
 
 /** Log message for a failure that is caused by a lack of file descriptors. */
@@ -8,6 +9,8 @@ export const NO_DESCRIPTOR =
 /** The limit of the process, and that of the whole machine. */
 const CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
 const MAX_CAUSES = 4
+/** Has an entry for each open file descriptor (Linux). */
+const DESCRIPTORS = '/proc/self/fd'
 /** More descriptors than one name lookup needs. */
 const SPARE = 4
 
@@ -24,6 +27,17 @@ export function isOutOfDescriptors(error: unknown, depth = MAX_CAUSES): boolean 
 /** Like {@link isOutOfDescriptors}, for a caller that has only a code. It also checks whether any are left now. */
 export function meansOutOfDescriptors(code: string): boolean {
   return CODES.has(code) || !hasDescriptors()
+}
+
+/** The number of open file descriptors of this process; undefined where the system does not tell. Never rejects. */
+export async function openDescriptors(): Promise<number | undefined> {
+  try {
+    // Since Linux 6.2 the size of the folder is their number. Before that it is 0, and they have to be listed.
+    const { size } = await stat(DESCRIPTORS)
+    return size > 0 ? size : (await readdir(DESCRIPTORS)).length
+  } catch {
+    return undefined
+  }
 }
 
 function hasDescriptors(): boolean {

@@ -1,5 +1,6 @@
 import program from '../../package.json' with { type: 'json' }
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { openDescriptors } from './descriptors.ts'
 import { Instruments } from './instruments.ts'
 import { createLogins, createProviderMetrics, createRefreshes } from './provider-metrics.ts'
 import { createSessionStoreMetrics } from './store-metrics.ts'
@@ -18,10 +19,13 @@ export function createMetrics() {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_PRECISION_MS })
   const versions = { version: program.version, node: process.versions.node }
   make.info('bff_build_info', 'Always 1; the labels say which version of this server runs, and which of Node', versions)
-  // promtool refuses gauges whose names end in _total. Each is only the sum of the gauge without that suffix.
+  // To read these, prom-client lists all sockets, which with a thousand of them blocks this process for several ms.
   for (const kind of ['handles', 'requests', 'resources']) {
+    registry.removeSingleMetric(`nodejs_active_${kind}`)
     registry.removeSingleMetric(`nodejs_active_${kind}_total`)
   }
+  registry.removeSingleMetric('process_open_fds')
+  make.scrapedGauge('process_open_fds', 'Open file descriptors', openDescriptors)
   // A RouteHistogram exports only what `add` was given, so the methods that it inherits are hidden.
   type Durations = Pick<RouteHistogram, 'add'>
   const durations = (name: string, help: string, labelNames: readonly RouteLabel[]): Durations =>

@@ -1,4 +1,6 @@
+import { open } from 'node:fs/promises'
 import { request } from 'node:http'
+import { devNull } from 'node:os'
 import { test } from 'tap'
 import program from '../../package.json' with { type: 'json' }
 import { logIn, testWorld } from '../support/server/world.ts'
@@ -35,6 +37,18 @@ await test('Request metrics have route patterns as labels, and "unmatched" and "
     t.equal(count('bff_upstream_request_duration_seconds', `method="GET",route="${route}"`), 1)
   }
   t.notMatch(text, /nowhere|PROPFIND/)
+})
+
+await test('process_open_fds follows the open files of the process, and no metric lists its sockets', async (t) => {
+  const { server } = await testWorld(t)
+  const scraped = async (): Promise<string> => (await fetch(`${server.opsUrl}/metrics`)).text()
+  const openFiles = async (): Promise<number> => Number(/^process_open_fds (\d+)$/m.exec(await scraped())?.[1])
+  const before = await openFiles()
+  const files = await Promise.all(Array.from({ length: 100 }, () => open(devNull)))
+  const more = (await openFiles()) - before
+  await Promise.all(files.map((file) => file.close()))
+  t.ok(more > 80 && more < 120, `${more} more`)
+  t.notMatch(await scraped(), /nodejs_active_/)
 })
 
 await test('An event loop that is in time has a lag of 0.05 s, as the alert for it presumes', async (t) => {

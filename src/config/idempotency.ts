@@ -15,7 +15,7 @@ export const idempotencyRules = {
   IDEMPOTENCY_REPLICAS: {
     kind: 'whole',
     description:
-      'Replicas that must confirm the record of an Idempotency-Key before its call is sent: as many as may be promoted. 1 with Sentinel or a Cluster, else 0',
+      'Replicas that must confirm the record of an Idempotency-Key before its call is sent: as many as a master has. 1 with Sentinel or a Cluster, else 0',
     minimum: 0,
     maximum: 10,
   },

@@ -20,6 +20,9 @@ const PROBE_VERIFIER = PROBE.padEnd(43, '-')
 export const CLIENT_ADVICE =
   'Check CLIENT_ID, CLIENT_AUTH and its secret or key, and how this client is registered with the provider.'
 
+/** What to do about a response that does not say who refuses this client. */
+export const BARE_401_ADVICE = `${CLIENT_ADVICE} If a proxy or another page answers there, check the address and what the proxy lets through.`
+
 /** What to do about a provider that does not accept the authorization requests of this client. */
 export const REQUEST_ADVICE = `${CLIENT_ADVICE} Its redirect URI must be PUBLIC_URL + /auth/callback. If it must push its requests, set PAR_URL; signed request objects are not supported.`
 
@@ -62,7 +65,7 @@ export function isClientAccepted(outcome: GrantOutcome): boolean {
 
 /** “refuses this client (invalid_client: no such client)” */
 export function refusalOf(cause: unknown): string {
-  if (!(cause instanceof ProviderRefusal)) return 'refuses this client, or a proxy refuses it (401 without an error)'
+  if (!(cause instanceof ProviderRefusal)) return 'refuses this client without an error, or a proxy does (401)'
   const { error, description } = cause
   return `refuses this client (${error}${description === undefined ? '' : `: ${description}`})`
 }

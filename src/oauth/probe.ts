@@ -4,6 +4,7 @@ import type { ClientKey } from '../config/client-key.ts'
 import { ProviderRefusal } from './grant-outcome.ts'
 import { clockDoubt, type ClockDifference } from './probe-clock.ts'
 import {
+  BARE_401_ADVICE,
   CLIENT_ADVICE,
   exchangeNothing,
   isBare401,
@@ -69,7 +70,7 @@ export async function probeTokenEndpoint(config: OAuth, clock?: ClockDifference)
 export async function probePush(config: OAuth): Promise<ProbeResult> {
   const outcome = await requestUrl(config)
   if (outcome.is !== 'ready' && isBare401(outcome)) {
-    return { is: 'failed', message: refusalOf(outcome.cause), advice: CLIENT_ADVICE }
+    return { is: 'failed', message: refusalOf(outcome.cause), advice: BARE_401_ADVICE }
   }
   switch (outcome.is) {
     case 'ready':
@@ -89,7 +90,8 @@ export async function probePush(config: OAuth): Promise<ProbeResult> {
 async function refusedClient(config: OAuth, cause: unknown, clock?: ClockDifference): Promise<ProbeResult> {
   const [first, ...others] = config.clientKeys?.current ?? []
   if (config.clientAuth !== 'private_key_jwt' || first === undefined) {
-    return { is: 'failed', message: refusalOf(cause), advice: CLIENT_ADVICE }
+    const advice = cause instanceof ProviderRefusal ? CLIENT_ADVICE : BARE_401_ADVICE
+    return { is: 'failed', message: refusalOf(cause), advice }
   }
   const tried = [first, ...others, ...[first, ...others].flatMap(withOtherAlgorithm)]
   for (const key of tried.slice(1)) {

@@ -46,6 +46,7 @@ export class ProviderKeys {
 
   /** Checks the signature of a token (RFC 7515 §5.2), and nothing else of it. Never rejects. */
   async check(token: string, purpose: Purpose): Promise<SignatureCheck> {
+    let hasJoined = false
     try {
       let hasFetched = false
       if (performance.now() - this.#fetchedAt > MAX_AGE_MS) {
@@ -63,12 +64,15 @@ export class ProviderKeys {
         return purpose === 'logout' ? { is: 'away', cause, isKeyUnknown: true } : { is: 'invalid', cause }
       }
       if (hasFetched) return { is: 'invalid', cause }
+      hasJoined = this.#fetching !== undefined
       await this.#refetch()
     } catch (cause) {
       return { is: 'away', cause }
     }
     const second = await this.#checkNow(token)
-    return second.is === 'unknown' ? { is: 'invalid', cause: second.cause } : second
+    if (second.is !== 'unknown') return second
+    // A request that another token began may have come before the provider published the key.
+    return hasJoined ? { is: 'away', cause: second.cause, isKeyUnknown: true } : { is: 'invalid', cause: second.cause }
   }
 
   #refetch(): Promise<void> {

@@ -29,14 +29,26 @@ export function meansOutOfDescriptors(code: string): boolean {
   return CODES.has(code) || !hasDescriptors()
 }
 
-/** The number of open file descriptors of this process; undefined where the system does not tell. Never rejects. */
-export async function openDescriptors(): Promise<number | undefined> {
-  try {
-    // Since Linux 6.2 the size of the folder is their number. Before that it is 0, and they have to be listed.
-    const { size } = await stat(DESCRIPTORS)
-    return size > 0 ? size : (await readdir(DESCRIPTORS)).length
-  } catch {
-    return undefined
+/** Counts the open file descriptors of this process. */
+export class OpenDescriptors {
+  readonly #sizeOf: (folder: string) => Promise<number>
+  #last: number | undefined
+
+  /** @param sizeOf the size of a folder; since Linux 6.2, of this one the number of descriptors, and 0 before that */
+  constructor(sizeOf = async (folder: string): Promise<number> => (await stat(folder)).size) {
+    this.#sizeOf = sizeOf
+  }
+
+  /** Undefined where the system does not tell; the last number when no descriptor is left to count with. Never rejects. */
+  async count(): Promise<number | undefined> {
+    try {
+      const size = await this.#sizeOf(DESCRIPTORS)
+      // The one that lists them does not count.
+      this.#last = size > 0 ? size : (await readdir(DESCRIPTORS)).length - 1
+    } catch (error) {
+      if (!isOutOfDescriptors(error)) return undefined
+    }
+    return this.#last
   }
 }
 

@@ -1,6 +1,6 @@
 import program from '../../package.json' with { type: 'json' }
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import { openDescriptors } from './descriptors.ts'
+import { OpenDescriptors } from './descriptors.ts'
 import { Instruments } from './instruments.ts'
 import { createLogins, createProviderMetrics, createRefreshes } from './provider-metrics.ts'
 import { createSessionStoreMetrics } from './store-metrics.ts'
@@ -25,7 +25,8 @@ export function createMetrics() {
     registry.removeSingleMetric(`nodejs_active_${kind}_total`)
   }
   registry.removeSingleMetric('process_open_fds')
-  make.scrapedGauge('process_open_fds', 'Open file descriptors', openDescriptors)
+  const descriptors = new OpenDescriptors()
+  make.scrapedGauge('process_open_fds', 'Open file descriptors', () => descriptors.count())
   // A RouteHistogram exports only what `add` was given, so the methods that it inherits are hidden.
   type Durations = Pick<RouteHistogram, 'add'>
   const durations = (name: string, help: string, labelNames: readonly RouteLabel[]): Durations =>

@@ -19,7 +19,8 @@ await test('600/60, three instances: in the first minutes of a flood, at most 1 
   const users = [...others(50), flood({ fromMs: 20_000 })]
   const orders = await ordersOfOthers({ users, minutes: 2.5 }, 16)
   t.comment(JSON.stringify(orders))
-  t.ok(orders.part <= 0.01)
+  // On average over these seeds: a single run may have twice as many.
+  t.ok(orders.part <= 0.005)
 })
 
 await test('600/60, three instances: a flood that begins with the others cannot take half before they have asked', async (t) => {

@@ -1,5 +1,6 @@
 import { exportJWK, SignJWT } from 'jose'
 import { generateKeyPairSync } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { ProviderKeys } from '../../src/oauth/provider-keys.ts'
 
@@ -44,9 +45,26 @@ await test('A token that joins a request for the keys causes one of its own, sin
   const [first, second] = [await namelessKey(), await namelessKey()]
   let requests = 0
   const keys = new ProviderKeys(async () => ({ keys: [++requests === 1 ? first.jwk : second.jwk] }))
-  const checks = [keys.check(await first.sign(), 'login'), keys.check(await second.sign(), 'login')]
+  const tokens = [await first.sign(), await second.sign()]
+  const checks = tokens.map((token) => keys.check(token, 'login'))
   t.match(await Promise.all(checks), [{ is: 'valid' }, { is: 'valid' }])
   t.equal(requests, 2)
+})
+
+await test('A login that joins the request of another token, and does not find its key, may try again', async (t) => {
+  const [first, second, foreign] = [await namelessKey(), await namelessKey(), await namelessKey()]
+  let published = first.jwk
+  const keys = new ProviderKeys(async () => {
+    const response = { keys: [published] }
+    await delay(50)
+    return response
+  })
+  t.match(await keys.check(await first.sign(), 'login'), { is: 'valid' })
+  const [logout, login] = [await foreign.sign(), await second.sign()]
+  const checks = [keys.check(logout, 'logout'), keys.check(login, 'login')]
+  t.match(await Promise.all(checks), [{ is: 'invalid' }, { is: 'away' }])
+  published = second.jwk
+  t.match(await keys.check(await second.sign(), 'login'), { is: 'valid' })
 })
 
 await test('A login with a new key waits for the keys while the provider cannot be reached, and does not fail for good', async (t) => {

@@ -106,9 +106,14 @@ await test('--check: a token endpoint that takes any credential, and one that lo
   t.match((await check(settings))[0], /^AUTH_URL failed: .* refuses this client \(unauthorized_client\)$/)
   for (const bare of [json({ message: 'no' }, 401), html(401)]) {
     endpoint.behaviour = bare
+    const pushed = await check({ ...settings, PAR_URL: `${endpoint.url}/oauth2/token` })
+    t.match(
+      pushed.find((line) => line.startsWith('PAR_URL')),
+      /^PAR_URL failed: .* refuses this client without an error, or a proxy does \(401\)$/,
+    )
     t.match(
       (await check(settings))[0],
-      /^AUTH_URL failed: .* refuses this client, or a proxy refuses it \(401 without an error\)$/,
+      /^AUTH_URL failed: .* refuses this client without an error, or a proxy does \(401\)$/,
     )
   }
   endpoint.behaviour = (request, response, form) =>

@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts'
 const SLICES = 60
 /** How many standard deviations of a number of calls are put down to chance. */
 const CHANCE = 2
-/** The same of the calls that others have yet to make, since each that is refused may be an order. */
+/** Likewise for the calls that others have yet to make. It is higher, since each one refused may be an order: see budget/shares. */
 const CHANCE_OF_OTHERS = 4
 /** An equal part is this many calls at least, however few tokens there are. */
 const LEAST_PART = 2

@@ -89,9 +89,9 @@ export async function probePush(config: OAuth): Promise<ProbeResult> {
 /** Why the provider refuses this client: the clock, the first key where the second is known, the algorithm, or all of it. */
 async function refusedClient(config: OAuth, cause: unknown, clock?: ClockDifference): Promise<ProbeResult> {
   const [first, ...others] = config.clientKeys?.current ?? []
+  const general = cause instanceof ProviderRefusal ? CLIENT_ADVICE : BARE_401_ADVICE
   if (config.clientAuth !== 'private_key_jwt' || first === undefined) {
-    const advice = cause instanceof ProviderRefusal ? CLIENT_ADVICE : BARE_401_ADVICE
-    return { is: 'failed', message: refusalOf(cause), advice }
+    return { is: 'failed', message: refusalOf(cause), advice: general }
   }
   const tried = [first, ...others, ...[first, ...others].flatMap(withOtherAlgorithm)]
   for (const key of tried.slice(1)) {
@@ -104,7 +104,7 @@ async function refusedClient(config: OAuth, cause: unknown, clock?: ClockDiffere
   }
   const message = `${refusalOf(cause)} with ${[first, ...others].map(nameOf).join(' and with ')}`
   const doubt = clockDoubt(clock)
-  if (doubt === undefined) return { is: 'failed', message, advice: CLIENT_ADVICE }
+  if (doubt === undefined) return { is: 'failed', message, advice: general }
   const advice = 'What a key signs is good for a minute: synchronize the clocks first, then check again.'
   return { is: 'failed', message: `${message}, but ${doubt}, so the keys may be right`, advice }
 }

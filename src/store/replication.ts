@@ -18,7 +18,7 @@ export function replicationWarnings(info: ServerInfo, replicas: number): string[
   const connected = Number(info['connected_slaves'] ?? 0)
   if (info['role'] === 'master' && connected > replicas) {
     warnings.push(
-      `replicas of Redis: ${connected}; IDEMPOTENCY_REPLICAS: ${replicas}. If a replica without the record of an Idempotency-Key is promoted, a repeated order could be sent twice. Set it to the number of replicas, unless none of them is ever promoted.`,
+      `replicas of Redis: ${connected}; IDEMPOTENCY_REPLICAS: ${replicas}. If a replica without the record of an Idempotency-Key is promoted, a repeated order could be sent twice. Set IDEMPOTENCY_REPLICAS to their number, unless none of them is ever promoted.`,
     )
   }
   if (info['role'] === 'master' && connected < replicas) {

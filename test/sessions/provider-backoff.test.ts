@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { json, logInThere, loginWorld, tokens, type LoginWorld } from '../support/login/token-endpoint.ts'
+import { html, json, logInThere, loginWorld, tokens, type LoginWorld } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 
 /** A token lifetime that is over at once. */
@@ -36,6 +36,18 @@ async function usersWithOldTokens(t: Parameters<typeof loginWorld>[0]): Promise<
     },
   }
 }
+
+await test('a proxy in front of the provider that refuses refreshes with 401 ends no session', async (t) => {
+  const { browsers, endpoint, call } = await usersWithOldTokens(t)
+  const [browser] = browsers as [JarBrowser]
+  endpoint.behaviour = html(401)
+  const refused = await call(browser)
+  t.equal(refused.status, 503)
+  t.match(await refused.json(), { code: 'provider_unavailable' })
+  endpoint.behaviour = tokens({ refresh_token: 'another-refresh-token' })
+  // There is no upstream.
+  await until(async () => (await call(browser)).status === 502, 'the session goes on')
+})
 
 await test('refreshes pause while the provider fails, and every session goes on once it works', async (t) => {
   const world = await usersWithOldTokens(t)

@@ -137,10 +137,13 @@ function settle(claim: HeldClaim, outcome: SentOutcome, sink: AnswerSink): Promi
 /** The problem that the browser gets for a response whose body broke off. */
 function brokenOff({ status, retryAfter, cause }: Extract<SentOutcome, { is: 'cut' }>): Problem {
   if (!NOT_EXECUTED.has(status)) return upstreamProblem({ is: 'lost', cause, responseBegan: true }, false)
-  const details = { detail: 'The trading service refused the call.', cause }
-  if (retryAfter !== undefined) Object.assign(details, { headers: { 'retry-after': retryAfter } })
-  else if (status !== 413) Object.assign(details, { retryAfterSeconds: 1 })
-  return new Problem(status === 413 ? 'body_too_large' : 'rate_limited', details)
+  const isLimit = status !== 413
+  return new Problem(isLimit ? 'rate_limited' : 'body_too_large', {
+    detail: 'The trading service refused the call.',
+    ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }),
+    ...(retryAfter === undefined && isLimit && { retryAfterSeconds: 1 }),
+    cause,
+  })
 }
 
 /** The outcome of a call whose browser has left. */

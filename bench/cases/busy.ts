@@ -63,7 +63,7 @@ export async function busy(): Promise<Report> {
       latencyGoals(results, nameOf(THIS_SERVER, place), nameOf(BARE_WITH_SOCKETS, place), WHILE, WHY),
     ),
     notes: [
-      `${ROUNDS} rounds of ${SECONDS} s, after a warm-up of ${WARM_UP_ROUNDS} more, in which V8 compiles what is hot: in 2 s this takes up to a quarter of a second of the one processor. The last column counts these rounds alone. Requests per second: ${rates.join(', ')}, which keep this server half busy by themselves. ${LOAD_NOTE} The bare proxy without sockets has nothing else to do.`,
+      `${ROUNDS} rounds of ${SECONDS} s, after a warm-up of ${WARM_UP_ROUNDS} more, in which V8 compiles what is hot. The last column is of the warm-up alone. Requests per second: ${rates.join(', ')}, which keep this server half busy by themselves. ${LOAD_NOTE} The bare proxy without sockets has nothing else to do.`,
       'On two processors, the load, upstream and Redis run on the second one, too.',
       'Requests are sent and counted as in "Latency at half load".',
     ],

@@ -75,20 +75,8 @@ export function createServer(
     addBaseHeaders(request, reply)
     return span
   }
-  const server = Fastify({
-    ...fastifyOptions(config),
-    loggerInstance: logger,
-    // Fastify runs no hooks for these errors, because it could not read the path.
-    frameworkErrors: (error, request, reply) => {
-      begin(request, reply)
-      void sendProblem(request, reply, toProblem(error))
-    },
-  })
-  server.decorateRequest('sessionTag', '')
-  server.decorateRequest('subjectTag')
-  server.decorateRequest('accountTag')
   const hasProxy = config.trustProxy !== false
-  server.addHook('onRequest', (request, reply, done) => {
+  const receive = (request: FastifyRequest, reply: FastifyReply, proceed: () => void): void => {
     if (hasProxy) stripForwardedPorts(request)
     begin(request, reply).run(() => {
       const { socket } = request.raw
@@ -98,9 +86,27 @@ export function createServer(
       }
       requireWellFormed(request, reply)
       dropUnwantedBody(request)
-      done()
+      proceed()
     })
+  }
+  const server = Fastify({
+    ...fastifyOptions(config),
+    loggerInstance: logger,
+    // Fastify runs no hooks for these errors, because it could not read the path.
+    frameworkErrors: (error, request, reply) => {
+      try {
+        receive(request, reply, () => {
+          throw error
+        })
+      } catch (fault) {
+        void sendProblem(request, reply, toProblem(fault))
+      }
+    },
   })
+  server.decorateRequest('sessionTag', '')
+  server.decorateRequest('subjectTag')
+  server.decorateRequest('accountTag')
+  server.addHook('onRequest', receive)
   // Reading the address makes Node cache it. Otherwise it would be unknown once the connection has closed.
   server.server.on('connection', (socket) => void socket.remoteAddress)
   // The server ignores an unknown expectation and handles the request (RFC 9110 §10.1.1).

@@ -29,6 +29,7 @@ export function requireWellFormed(request: FastifyRequest, reply: FastifyReply):
     throw new Problem('bad_request', { status: WRONG_VERSION, detail: 'The version of HTTP must be 1.1 or 1.0.' })
   }
   if (headers.host === undefined && httpVersion === '1.0') {
+    distrusted.add(socket)
     reply.header('connection', 'upgrade, close')
     throw new Problem('upgrade_required', { detail: NO_HOST, headers: { upgrade: 'HTTP/1.1' } })
   }

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { test } from 'tap'
 import { takenPort } from '../support/server/http-server.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { until } from '../support/time/until.ts'
+import { until, within } from '../support/time/until.ts'
 import { logIn, testServer, testWorld } from '../support/server/world.ts'
 
 const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\n\r\n'
@@ -16,6 +16,21 @@ await test('a connection that pipelines too many requests is closed', async (t) 
   socket.write(HEALTH.repeat(1000))
   await once(socket, 'close')
   t.pass('the connection is closed')
+})
+
+await test('the limit stands after requests whose path cannot be decoded', async (t) => {
+  const API_URL = `http://127.0.0.1:${await takenPort(t)}`
+  const server = await testServer(t, { ...ALONE, API_URL })
+  const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
+  const closed = once(socket, 'close')
+  let text = ''
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  for (let count = 1; count <= 40; count++) {
+    socket.write('GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await until(() => text.split('HTTP/1.1 400').length > count)
+  }
+  socket.write(HEALTH.repeat(30))
+  await within(closed, 'the connection is closed')
 })
 
 await test('a few pipelined requests get their responses, and so do many sequential ones', async (t) => {

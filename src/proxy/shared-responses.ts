@@ -17,8 +17,6 @@ import { isWithheld, upstreamOutcome, upstreamProblem } from './upstream-problem
 const MAX_WAITING = 512
 /** The first pause of a request that waits for another instance; each further one is twice as long. */
 const POLL_MS = 100
-/** A larger response is shared within this process only. */
-const MAX_STORED_BYTES = 8192
 /** Stands for the holder's secret of the envelope, since a shared response belongs to no session. */
 const NO_HOLDER = 'shared response'
 
@@ -137,7 +135,6 @@ export class SharedResponse {
     const { store, envelope } = this.#deps
     const { outcome, freshUntil } = shared
     const text = JSON.stringify({ outcome: { ...outcome, cause: undefined }, freshUntil })
-    if (text.length > MAX_STORED_BYTES) return
     // Sealed, so that a program that can write to the store cannot forge a response of upstream.
     const sealed = envelope.seal(this.#key, NO_HOLDER, text)
     await store.replace(this.#key, lock, sealed, freshUntil)

@@ -155,6 +155,20 @@ await test('all instances together ask upstream once in HEALTH_SECONDS, one at a
   t.equal(requests, 2)
 })
 
+await test('the largest response is shared by all instances, too', async (t) => {
+  const { upstream, world } = await apiWorld(t, { redis: true })
+  const other = await testServer(t, world.settings)
+  const page = 'x'.repeat(65_536)
+  upstream.answer = (_request, socket) =>
+    void socket.write(`HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\nContent-Length: 65536\r\n\r\n${page}`)
+  for (const port of [world.server.port, other.port]) {
+    const response = await ask(port)
+    t.equal(response.status, 404)
+    t.ok(response.text === page)
+  }
+  t.equal(upstream.requests.length, 1)
+})
+
 await test('the claim of an instance that dies while it asks expires, and another instance asks upstream', async (t) => {
   const { upstream, world, send } = await apiWorld(t, { redis: true })
   const client = await createClient({ url: world.redis?.url ?? '' }).connect()

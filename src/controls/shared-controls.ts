@@ -167,7 +167,8 @@ export class SharedControls {
   /** @throws StoreUnavailable */
   async #read(): Promise<true> {
     const { store, envelope } = this.#deps
-    const known = this.#stored
+    // What could not be opened is read anew each time: the secret for it may have come since, from its file.
+    const known = this.#stored?.document === undefined ? undefined : this.#stored
     const { value, isKnown, now } = await store.readMarked(CONTROLS_KEY, known === undefined ? '' : markOf(known.text))
     // The clock was read before this moment, so it is at least as late as that now.
     this.#aheadMs = now - performance.now()

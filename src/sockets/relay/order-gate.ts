@@ -10,7 +10,7 @@ export interface OrderGate {
   /** Whether messages must be judged at present. If not, none is looked at. */
   readonly isClosed: boolean
   judge(message: Buffer, isBinary: boolean): Passage
-  /** Calls a listener whenever it may have closed. Returns a function that ends this. */
+  /** Calls a listener whenever it may have closed, or closed to more messages. Returns a function that ends this. */
   onClosed(listener: () => void): () => void
 }
 
@@ -30,6 +30,14 @@ export function orderGate(controls: Controls, session: Session): OrderGate {
       controls.metrics.refusals.inc({ by: 'message' })
       return ordersPaused(message, read, verdict.message)
     },
-    onClosed: (listener) => controls.onPause(listener),
+    onClosed(listener) {
+      let known = JSON.stringify(controls.verdictOn(session))
+      return controls.onPause(() => {
+        const verdict = JSON.stringify(controls.verdictOn(session))
+        if (verdict === known) return
+        known = verdict
+        listener()
+      })
+    },
   }
 }

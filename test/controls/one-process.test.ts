@@ -1,0 +1,60 @@
+import { Registry } from 'prom-client'
+import { test, type Test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
+import { ordersOf, type Control } from '../../src/controls/control-document.ts'
+import { Controls } from '../../src/controls/controls.ts'
+import { Envelope, type Session } from '../../src/sessions/index.ts'
+import { orderGate } from '../../src/sockets/relay/order-gate.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { until } from '../support/time/until.ts'
+
+const OLD = 'old-secret-of-thirty-two-bytes-or-more'
+const NEW = 'new-secret-of-thirty-two-bytes-or-more'
+
+/** Starts the controls of an instance that has this store. */
+async function startControls(t: Test, store: MemoryStore, secrets: Changeable<readonly string[]>): Promise<Controls> {
+  const controls = new Controls({
+    store,
+    confirmed: store,
+    index: await store.openIndex(),
+    envelope: new Envelope(secrets),
+    log: { error: (fault: unknown) => t.fail(String(fault)) },
+    registry: new Registry(),
+    identify: async () => undefined,
+  })
+  t.teardown(() => controls.shared.close())
+  await controls.shared.open()
+  return controls
+}
+
+const set = (controls: Controls, name: string, value: Control['value']) =>
+  controls.shared.change((version, now) => [name, { version, at: Math.floor(now), value }])
+
+await test('controls that no secret opens are obeyed as soon as the secret is there', async (t) => {
+  const store = new MemoryStore()
+  const first = await startControls(t, store, new Changeable<readonly string[]>([NEW, OLD]))
+  await set(first, 'orders', { closing: true })
+  const secrets = new Changeable<readonly string[]>([OLD])
+  const late = await startControls(t, store, secrets)
+  t.match(late.shared.warnings, [/controls cannot be read/])
+  // As when its SESSION_SECRETS_FILE is put right.
+  secrets.change([NEW, OLD])
+  await until(() => late.shared.document.has('orders'), 'it obeys the pause')
+  t.same(late.shared.warnings, [])
+  t.match(await set(late, 'notice', { message: 'late' }), { version: 2, isShared: true })
+  await until(() => first.shared.document.has('notice'), 'the other one learns of its change')
+  t.equal((await first.shared.reports()).length, 2)
+})
+
+await test('a trading socket is told of a pause of its orders, and of no other change', async (t) => {
+  const controls = await startControls(t, new MemoryStore(), new Changeable<readonly string[]>([NEW]))
+  let closings = 0
+  t.teardown(orderGate(controls, { key: 'a', record: {} } as Session).onClosed(() => closings++))
+  await set(controls, 'orders', { closing: true })
+  t.equal(closings, 1)
+  await set(controls, 'notice', { message: 'Trading is paused' })
+  await set(controls, ordersOf('another user'), { closing: true })
+  t.equal(closings, 1, 'what waits for upstream to read it, and may leave, still leaves')
+  await set(controls, 'orders', { closing: false })
+  t.equal(closings, 2, 'it may leave no more')
+})

@@ -164,9 +164,55 @@ await test('a browser has SLOW_CONSUMER_SECONDS to read down to half of MAX_BUFF
   t.equal((await closed)[0], 4408)
 })
 
+await test('a browser from which nothing is read has that time, too, while less than MAX_BUFFERED_BYTES waits', async (t) => {
+  const timers = new HeldTimers(t, 'setTimeout', 60_000)
+  const host = memberHost()
+  const limits = { ...host.limits, maxBufferedBytes: 1000 }
+  const { member, browser, socket, wire } = await startMember(t, { ...host, limits })
+  const wait = waitingOn(wire, 0)
+  const answered = (bytes: number): void => {
+    member.awaits(1001)
+    wait(bytes)
+    member.awaitsNoMore(1001)
+  }
+  answered(500)
+  await until(() => timers.size === 1, 'it has read too little')
+  t.ok(socket.isPaused)
+  wait(499)
+  member.relieve()
+  t.equal(timers.size, 0)
+  t.notOk(socket.isPaused)
+  answered(500)
+  await until(() => timers.size === 1)
+  const closed = nextEvent(browser, 'close')
+  timers.run()
+  t.equal((await closed)[0], 4408)
+})
+
+await test('a browser whose requests upstream does not answer, and from which nothing is read, is not kept for ever', async (t) => {
+  const timers = new HeldTimers(t, 'setTimeout', 110_000)
+  const host = memberHost()
+  const limits = { ...host.limits, maxBufferedBytes: 1000 }
+  const { member, browser, socket } = await startMember(t, { ...host, limits })
+  for (let times = 0; times < 2; times++) {
+    member.awaits(1001)
+    member.awaits(1)
+    t.equal(timers.size, 1)
+    member.awaitsNoMore(1002)
+    await until(() => !socket.isPaused)
+    t.equal(timers.size, 0, 'it is read again')
+  }
+  member.awaits(1001)
+  const closed = nextEvent(browser, 'close')
+  timers.run()
+  t.equal((await closed)[0], 1013)
+  t.ok(member.isOver)
+})
+
 await test('a slow browser that leaves while its messages wait leaves no timer behind', async (t) => {
   const waits = new HeldTimers(t, 'setTimeout', 7000)
   const slow = new HeldTimers(t, 'setTimeout', 60_000)
+  const stalled = new HeldTimers(t, 'setTimeout', 110_000)
   const departures = new HeldTimers(t, 'setTimeout', 9000)
   const host = memberHost()
   const { member, wire } = await startMember(t, { ...host, limits: { ...host.limits, maxBufferedBytes: 1000 } })
@@ -174,10 +220,10 @@ await test('a slow browser that leaves while its messages wait leaves no timer b
   waitingOn(wire, 1001)
   member.press()
   for (let count = 0; count < 2; count++) member.endLater({ code: 1013, reason: '' }, 9000)
-  t.same([waits.size, slow.size, departures.size], [1, 1, 1])
+  t.same([waits.size, slow.size, stalled.size, departures.size], [1, 1, 1, 1])
   member.end(undefined)
   member.endLater({ code: 1013, reason: '' }, 9000)
-  t.same([waits.size, slow.size, departures.size], [0, 0, 0])
+  t.same([waits.size, slow.size, stalled.size, departures.size], [0, 0, 0, 0])
 })
 
 await test('a browser is read again once it has read an answer that the kernel could not take at once', async (t) => {

@@ -38,6 +38,8 @@ export interface MemberHost extends OutboxHost {
 const MESSAGES_PER_SECOND = 200
 /** A request that upstream has not answered after this time will hardly be answered at all. */
 const HOLD_MS = 10_000
+/** As long as a heartbeat waits for a pong. Nothing is read from a paused browser, so that no heartbeat would notice that it is gone. */
+const STALLED_MS = 50_000
 
 /**
  * A browser's socket. Nothing is read from it while too much waits to be sent to it, or while too many of its requests wait for
@@ -61,6 +63,8 @@ export class Member implements Registered {
   readonly #awaited: Awaited
   /** Runs while the browser is slow. */
   #slow: NodeJS.Timeout | undefined
+  /** Runs while nothing is read from the browser, from its last message on. */
+  #stalled: NodeJS.Timeout | undefined
   /** Runs once the browser is to be closed soon. */
   #departure: NodeJS.Timeout | undefined
   /** Messages that had been read when reading stopped. */
@@ -151,10 +155,13 @@ export class Member implements Registered {
     const { maxBufferedBytes, slowConsumerMs } = this.#host.limits
     const { waitingBytes } = this.#peer
     if (waitingBytes > maxBufferedBytes) {
-      this.#slow ??= this.#endAfter(slowConsumerMs, CLOSE.slowConsumer)
+      this.#watchSlowness()
       this.own?.pause()
     }
-    if (waitingBytes + this.#awaited.bytes > maxBufferedBytes || this.own?.isFull === true) this.#peer.pause()
+    if (waitingBytes + this.#awaited.bytes > maxBufferedBytes || this.own?.isFull === true) {
+      this.#peer.pause()
+      this.#stalled ??= this.#endAfter(slowConsumerMs + STALLED_MS, CLOSE.upstreamLost)
+    }
   }
 
   /** Notes that less may wait now, and reads on unless something still forbids it. */
@@ -166,7 +173,7 @@ export class Member implements Registered {
       clearTimeout(this.#slow)
       this.#slow = undefined
       this.own?.resume()
-    }
+    } else if (this.#peer.isPaused) this.#watchSlowness()
     if (this.#peer.isPaused && !this.#isTaking) this.#readOn()
   }
 
@@ -194,6 +201,7 @@ export class Member implements Registered {
   }
 
   #take(message: Buffer, isBinary: boolean): void {
+    this.#stalled?.refresh()
     if (!this.#second.allows(MESSAGES_PER_SECOND)) this.hold(this.#second.leftMs)
     this.#host.received(this, message, isBinary)
   }
@@ -203,6 +211,8 @@ export class Member implements Registered {
     while (!this.#isBusy) {
       const next = this.#unread.shift()
       if (next === undefined) {
+        clearTimeout(this.#stalled)
+        this.#stalled = undefined
         this.#peer.resume()
         break
       }
@@ -215,6 +225,11 @@ export class Member implements Registered {
   get #isBusy(): boolean {
     const waitingBytes = this.#peer.waitingBytes + this.#awaited.bytes
     return waitingBytes >= this.#host.limits.maxBufferedBytes / 2 || this.own?.isFull === true
+  }
+
+  /** From now on the browser has its time to read down to half of the limit. */
+  #watchSlowness(): void {
+    this.#slow ??= this.#endAfter(this.#host.limits.slowConsumerMs, CLOSE.slowConsumer)
   }
 
   #endAfter(ms: number, close: CloseStatus): NodeJS.Timeout {
@@ -234,6 +249,7 @@ export class Member implements Registered {
     this.#heartbeat.stop()
     this.#awaited.stop()
     clearTimeout(this.#slow)
+    clearTimeout(this.#stalled)
     clearTimeout(this.#departure)
     this.own?.end(toUpstream)
     this.outbox.close()

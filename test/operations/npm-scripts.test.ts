@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { until, within } from '../support/time/until.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const SERVER = { ...ALONE, HOST: '127.0.0.1' }
+/** The scripts that run until they are stopped, and the settings of their ports. */
+const SCRIPTS: readonly (readonly [name: string, env: NodeJS.ProcessEnv, ports: readonly string[]])[] = [
+  ['start', SERVER, ['PORT', 'OPS_PORT']],
+  ['dev', SERVER, ['PORT', 'OPS_PORT']],
+  ['demo', {}, ['PORT', 'OPS_PORT', 'PROVIDER_PORT', 'UPSTREAM_PORT']],
+  ['sandbox', {}, ['PROVIDER_PORT', 'UPSTREAM_PORT']],
+]
+
+const responds = (port: string): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${port}/livez`).then(
+    () => true,
+    () => false,
+  )
+
+for (const [name, settings, portNames] of SCRIPTS) {
+  await test(`npm run ${name}: a SIGTERM that only npm gets stops everything, and leaves no process behind`, async (t) => {
+    const ports: Record<string, string> = {}
+    for (const portName of portNames) ports[portName] = String(await freePort())
+    // As in a user's shell: without the options of the test runner, and with the machine's own Node.js, which may be older.
+    const { PATH = '', HOME } = process.env
+    const path = PATH.split(':').filter((folder) => !folder.includes('node_modules'))
+    const npm = spawn('npm', ['run', name], {
+      cwd: ROOT,
+      env: { PATH: path.join(':'), HOME, TMPDIR: t.testdir({}), ...settings, ...ports },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    })
+    let output = ''
+    for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    t.teardown(() => {
+      try {
+        process.kill(-(npm.pid ?? 0), 'SIGKILL')
+      } catch {
+        // The whole group has ended.
+      }
+    })
+    const exited = once(npm, 'exit')
+    for (const port of Object.values(ports)) await until(() => responds(port), `${name} listens on ${port}`, 30_000)
+    npm.kill('SIGTERM')
+    t.same(await within(exited, 'npm ends', 30_000), [0, null], output)
+    for (const port of Object.values(ports)) t.notOk(await responds(port), `nothing listens on ${port} any more`)
+    if (name === 'start') t.match(output, /"msg":"draining"/)
+  })
+}

@@ -56,7 +56,7 @@ export const SESSIONS: Row = {
     }),
     lines({
       title: 'Memory of Redis',
-      says: 'Share of maxmemory; nothing without one. Normal: below 85 %. When it is full, nobody can log in.',
+      says: 'Share of maxmemory; nothing without one. Normal: below 85 %. When it is full, nobody can log in, and calls with an Idempotency-Key get 503.',
       see: 'runbook.md#bffstorenearlyfull',
       unit: 'percentunit',
       steps: { orange: 0.7, red: 0.85 },

@@ -70,7 +70,10 @@ await test('--check: exit code 0 with a warning and a remedy for a Redis that is
   t.match(refused, /^warning: .* refuses writes \(OOM\)$/)
   t.match(nearly, /^warning: .* \d{2,3} % of its maxmemory$/)
   t.same(more, [])
-  t.match(check.stdout, /^ +Redis is full, so nobody can log in.*Raise maxmemory/m)
+  t.match(
+    check.stdout,
+    /^ +Redis is full, so nobody can log in, and calls with an Idempotency-Key get 503.*Raise maxmemory/m,
+  )
   t.notMatch(check.stdout, /TLS \(rediss/)
 
   const client = await storeClient(t, { redis })

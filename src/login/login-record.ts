@@ -60,7 +60,7 @@ export function keyOf({ state, secret }: LoginCookie): string {
 
 /** Encrypts a record, so that only the browser with the cookie can read it. */
 export function sealLogin(envelope: Envelope, cookie: LoginCookie, loginState: LoginState): string {
-  // An instance of version 2 would exchange the code without a look at the nonce.
+  // An instance of version 0.2 would exchange the code without a look at the nonce.
   const hasNonce = loginState.is === 'pending' && loginState.nonce !== undefined
   return envelope.seal(keyOf(cookie), secretOf(cookie, hasNonce), JSON.stringify(loginState))
 }

@@ -40,7 +40,7 @@ await test('instances change a document together: each change is made to the las
   t.match(await one.document.read(), { version: '', text: '' })
 })
 
-await test('version 2 publishes hold-backs of all users on the same channel: they have no effect here', async (t) => {
+await test('version 0.2 publishes hold-backs of all users on the same channel: they have no effect here', async (t) => {
   const redis = await testRedis(t)
   const [one, two] = [await open(t, redis.url), await open(t, redis.url)]
   await askRedis(redis, ['PUBLISH', budgetChannel('default'), 'orders 30000'])

@@ -40,7 +40,8 @@ try {
 
 async function run(): Promise<void> {
   for (const [name, port] of Object.entries(ports)) await requireFree(name, port, HOST, 'npm run demo')
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop(0))
+  // A Ctrl-C comes twice: npm passes on what the terminal sends to all its processes.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop(0))
 
   const publicUrl = `http://localhost:${ports.PORT}`
   const provider = await startProvider({

@@ -35,9 +35,11 @@ async function run(): Promise<void> {
   const redirectUris = [`${publicUrl}/auth/callback`]
   const provider = await startProvider({ port: ports.PROVIDER_PORT, host, bind, clientId, redirectUris })
   const upstream = await startUpstream({ port: ports.UPSTREAM_PORT, host: upstreamHost, bind, provider })
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void Promise.all([provider.close(), upstream.close()]).then(() => process.exit(0)))
-  }
+  let stopping: Promise<unknown> | undefined
+  const stop = (): void =>
+    void (stopping ??= Promise.all([provider.close(), upstream.close()]).then(() => process.exit(0)))
+  // A Ctrl-C comes twice: npm passes on what the terminal sends to all its processes.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop)
   process.stdout
     .write(`# The sandbox is running. Any e-mail address signs up, and all money is play money. Ctrl-C stops it.
 # Save these lines as .env, start the server with "npm run dev", and open your page at PUBLIC_URL.

@@ -35,7 +35,7 @@ await test('a request that parsers read differently gets 400 or 404, and does no
         // The plain health check of a balancer: the response names the missing header.
         const isPlain = name === 'no Host' && version === '1.0'
         t.match(response, isPlain ? /^HTTP\/1\.1 426 / : /^HTTP\/1\.1 400 /, what)
-        t.equal(response.split('HTTP/1.1 ').length, 2, `${what}: one response, then the connection ends`)
+        t.equal(response.match(/^HTTP\/1\.1 /gm)?.length, 1, `${what}: one response, then the connection ends`)
         t.match(
           response,
           isPlain ? /upgrade: HTTP\/1\.1[^]*Host header[^]*\/readyz[^]*"upgrade_required"/i : /"bad_request"/,

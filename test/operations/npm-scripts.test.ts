@@ -22,8 +22,18 @@ const responds = (port: string): Promise<boolean> =>
     () => false,
   )
 
-for (const [name, settings, portNames] of SCRIPTS) {
-  await test(`npm run ${name}: a SIGTERM that only npm gets stops everything, and leaves no process behind`, async (t) => {
+/** A process manager signals npm alone, a terminal all processes. npm passes both on. */
+const SIGNALS = [
+  ['SIGTERM', 'only npm gets'],
+  ['SIGINT', 'all processes get'],
+] as const
+
+const RUNS = SCRIPTS.flatMap((script) => SIGNALS.map((ending) => ({ script, ending })))
+
+for (const { script, ending } of RUNS) {
+  const [name, settings, portNames] = script
+  const [signal, who] = ending
+  await test(`npm run ${name}: a ${signal} that ${who} stops everything, and leaves no process behind`, async (t) => {
     const ports: Record<string, string> = {}
     for (const portName of portNames) ports[portName] = String(await freePort())
     // As in a user's shell: without the options of the test runner, and with the machine's own Node.js, which may be older.
@@ -46,9 +56,13 @@ for (const [name, settings, portNames] of SCRIPTS) {
     })
     const exited = once(npm, 'exit')
     for (const port of Object.values(ports)) await until(() => responds(port), `${name} listens on ${port}`, 30_000)
-    npm.kill('SIGTERM')
+    process.kill(signal === 'SIGINT' ? -(npm.pid ?? 0) : (npm.pid ?? 0), signal)
     t.same(await within(exited, 'npm ends', 30_000), [0, null], output)
     for (const port of Object.values(ports)) t.notOk(await responds(port), `nothing listens on ${port} any more`)
-    if (name === 'start') t.match(output, /"msg":"draining"/)
+    // Of two signals the second one ends the server at once (docs/operating/rotation-and-upgrades.md).
+    if (name === 'start' && signal === 'SIGTERM') {
+      t.match(output, /"msg":"draining"/)
+      t.notMatch(output, /"msg":"exiting now"/)
+    }
   })
 }

@@ -94,7 +94,7 @@ export function granted(response: client.TokenEndpointResponse, fallbackMs: numb
   }
   const grant: TokenGrant = {
     accessToken,
-    expiresAt: Date.now() + (lifetime === undefined ? fallbackMs : lifetime * 1000),
+    expiresAt: Date.now() + (lifetime === undefined ? fallbackMs : Math.floor(lifetime * 1000)),
     ...(response.refresh_token === undefined ? {} : { refreshToken: response.refresh_token }),
     ...(response.scope === undefined ? {} : { scope: response.scope }),
     lifetimeGuessed: lifetime === undefined,

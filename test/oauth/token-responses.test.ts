@@ -79,6 +79,14 @@ await test('A session lives as long as its token: expires_in, one hour if that i
   t.equal(await lifetimeSeconds({ expires_in: 600, refresh_token: null, id_token: 'no.jwt' }), 600)
 })
 
+await test('A lifetime with a fraction of a millisecond works with Redis, which takes whole ones only', async (t) => {
+  const world = await loginWorld(t, { redis: true })
+  world.endpoint.behaviour = tokens({ expires_in: 599.987654 })
+  const { url } = await logInThere(world)
+  t.notMatch(url.href, /auth_error/)
+  t.match(await sessionState(world.browser, world.server.url), { authenticated: true })
+})
+
 await test('The log gives the error description of a failed login, cannot be forged and holds no secret', async (t) => {
   const world = await unlimitedWorld(t)
   const { browser, endpoint, server } = world

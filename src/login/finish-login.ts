@@ -113,11 +113,17 @@ async function makeSession(
       return { is: 'ended' }
     }
     await Promise.all([...replaced].map(([old, id]) => sessions.end(old, 'replaced', { requester, id })))
-    if (enlisted !== undefined) await subjects?.makeRoom(enlisted, requester)
   } catch (error) {
     // An entry that stayed would count as a session for a minute, and could cost another one its life.
     await Promise.allSettled([sessions.end(session, 'replaced', by), enlisted && subjects?.withdraw(enlisted)])
     throw error
+  }
+  // The sessions that this one replaces are gone, so it must not fail any more. The next login makes room.
+  if (enlisted !== undefined) {
+    const made = subjects?.makeRoom(enlisted, requester)
+    await made?.catch((cause: unknown) =>
+      logFailure(request.log, 'sessions beyond the limit could not be ended', {}, cause),
+    )
   }
   const finished: Finished = { is: 'finished', flow, returnTo, session, cookieValue, endsAt, cookieEndsAt }
   await keepOutcome(login, ticket, finished)

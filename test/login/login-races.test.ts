@@ -1,11 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
+import { MemoryIndex } from '../../src/store/memory-index.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { identityWorld, operate } from '../support/login/identity-world.ts'
 import { held, json, loginWorld, isLoggedIn, startLogin, tokens } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { testServer } from '../support/server/world.ts'
 import { storeClient } from '../support/redis/store-client.ts'
+import { failureCount } from '../support/telemetry/lines.ts'
 
 const LOGIN = '__Host-login-'
 /** More than the clocks of a login and of the store may disagree. */
@@ -157,4 +160,19 @@ await test('GET /auth/callback: a login that was waiting for the store when all 
   store.released.resolve()
   t.match((await finishing).url.search, 'auth_error=login_failed')
   t.notOk(await isLoggedIn(browser, server.url))
+})
+
+await test('a login that cannot end the sessions beyond the limit has replaced the one before, and does not fail', async (t) => {
+  const world = await identityWorld(t, { settings: { MAX_SESSIONS_PER_SUBJECT: '1' } })
+  const { browser } = await world.logIn('alice')
+  const login = await startLogin({ browser, server: world.server })
+  t.intercept(MemoryIndex.prototype, 'list', {
+    value: async () => {
+      throw new StoreUnavailable(new Error('away'))
+    },
+  })
+  const { url } = await login.finish({ code: 'alice' })
+  t.notMatch(url.href, /auth_error/)
+  t.ok(await isLoggedIn(browser, world.server.url))
+  await until(() => failureCount(world.server.log, 'sessions beyond the limit could not be ended') === 1)
 })

@@ -27,7 +27,7 @@ export class MinuteLimit {
     const knownMs = this.#refused.getRemainingTTL(key)
     if (knownMs > 0) return knownMs
     const now = Date.now()
-    if ((await this.#store.count(key, 1, now + WINDOW_MS)) <= this.#limit) return undefined
+    if ((await this.#store.count(key, 1, now + WINDOW_MS, true)) <= this.#limit) return undefined
     const { expiresAt = now } = (await this.#store.readUntracked(key)) ?? {}
     const leftMs = Math.max(1, expiresAt - now)
     this.#refused.set(key, true, { ttl: leftMs })

@@ -13,7 +13,7 @@ import { warnOfForbiddenCommands } from './permissions.ts'
 import { ServerFacts } from './server-facts.ts'
 import {
   BURY,
-  COUNT,
+  countScript,
   EXTEND,
   LOCK,
   READ,
@@ -157,9 +157,9 @@ export class RedisStore implements Store {
     return (removed as string | null) ?? undefined
   }
 
-  async count(key: string, by: number, expiresAt: number): Promise<number> {
-    const count = await this.#ask((redis) => runScript(redis, COUNT, [key], [by, expiresAt]))
-    this.#noteWrite()
+  async count(key: string, by: number, expiresAt: number, evenWhenFull = false): Promise<number> {
+    const count = await this.#ask((redis) => runScript(redis, countScript(evenWhenFull), [key], [by, expiresAt]))
+    if (!evenWhenFull) this.#noteWrite()
     return count as number
   }
 

@@ -2,6 +2,7 @@ import type { RedisClientOptions } from '@redis/client'
 import { beforeDeadline } from './deadline.ts'
 import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
 import { reconnectMs } from './redis-link.ts'
+import { MARK, runScript } from './scripts.ts'
 
 /** How long a master waits for its replica (WAIT). */
 const WAIT_MS = 200
@@ -19,6 +20,7 @@ export class ReplicaCheck {
   readonly #connecting: Promise<unknown>
   #running: Promise<boolean | undefined> | undefined
   #next: Promise<boolean | undefined> | undefined
+  #hadReplica = false
 
   constructor(options: RedisClientOptions) {
     const socket = {
@@ -32,7 +34,7 @@ export class ReplicaCheck {
     this.#connecting = this.#connection.connect().catch(() => undefined)
   }
 
-  /** Undefined where there is no replica. Also false when the master does not reply. Never rejects. */
+  /** Undefined where there has been no replica so far. Also false when the master does not reply. Never rejects. */
   ask(key: string): Promise<boolean | undefined> {
     if (this.#running === undefined) return this.#start(key)
     // The running check may have begun before the caller wrote.
@@ -57,10 +59,13 @@ export class ReplicaCheck {
     await this.#connecting
     // A master names its replicas.
     const [, , known] = await this.#connection.role()
-    if (!Array.isArray(known) || known.length === 0) return undefined
+    const isNamed = Array.isArray(known) && known.length > 0
+    // A master no longer names a replica whose connection has closed.
+    if (!isNamed) return this.#hadReplica ? false : undefined
+    this.#hadReplica = true
     // WAIT covers only the writes of its own connection, so this one writes a marker after the write in question. The
     // braces put the marker into the same slot, and it expires by itself.
-    const marker = this.#connection.set(`{${key}}:ended`, '', { expiration: { type: 'PX', value: 1000 } })
+    const marker = runScript(this.#connection, MARK, [`{${key}}:ended`])
     const [, replicas] = await Promise.all([marker, this.#connection.wait(1, WAIT_MS)])
     return replicas >= 1
   }

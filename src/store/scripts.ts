@@ -49,11 +49,20 @@ return 1`)
 export const LOCK = evenWhenFull(`
 return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PXAT', ARGV[2]) and 1 or 0`)
 
-/** Counts, and sets the expiry of a new counter. */
-export const COUNT = `
+const COUNT = `
 local count = redis.call('INCRBY', KEYS[1], ARGV[1])
 if count == tonumber(ARGV[1]) then redis.call('PEXPIREAT', KEYS[1], ARGV[2], 'NX') end
 return count`
+const COUNT_EVEN_WHEN_FULL = evenWhenFull(COUNT)
+
+/** Counts, and sets the expiry of a new counter. */
+export function countScript(isEvenWhenFull: boolean): string {
+  return isEvenWhenFull ? COUNT_EVEN_WHEN_FULL : COUNT
+}
+
+/** Writes what expires by itself, for a WAIT of the same connection. */
+export const MARK = evenWhenFull(`
+return redis.call('SET', KEYS[1], '', 'PX', 1000)`)
 
 /** Removes a key if it still holds the expected value. */
 export const REMOVE_IF = `

@@ -47,8 +47,11 @@ export interface StoreData {
    * Succeeds even when the store is full.
    */
   bury(key: string, tombstone: Tombstone): Promise<string | undefined>
-  /** Adds to a counter and returns the count. The first call creates the counter and sets its expiry. */
-  count(key: string, by: number, expiresAt: number): Promise<number>
+  /**
+   * Adds to a counter and returns the count. The first call creates the counter and sets its expiry.
+   * @param evenWhenFull for counters that no stranger can create; false by default
+   */
+  count(key: string, by: number, expiresAt: number, evenWhenFull?: boolean): Promise<number>
   /**
    * Waits briefly for every write to the key so far to reach a replica, and returns whether it did. Undefined where
    * there are no replicas. Never rejects.

@@ -17,7 +17,7 @@ async function withReplica(t: Test) {
     replica.process.kill('SIGSTOP')
     t.teardown(() => replica.process.kill('SIGCONT'))
   }
-  return { instance, hang }
+  return { instance, hang, master, replica }
 }
 
 await test('a logout that no replica confirms is counted, and delays no other request', async (t) => {
@@ -42,6 +42,25 @@ await test('a logout that no replica confirms is counted, and delays no other re
   await Promise.all(logouts)
   t.equal(order[0], 'read', 'reads go on while the logouts wait')
   t.same(unconfirmed.sort(), others.sort())
+})
+
+await test('a logout counts as unconfirmed once the only replica is gone, and not because Redis is full', async (t) => {
+  const { instance, master, replica } = await withReplica(t)
+  const { sessions } = instance
+  const unconfirmed: string[] = []
+  sessions.onUnreplicatedEnd((key) => unconfirmed.push(key))
+  const [first = '', second = ''] = [await newSession(instance), await newSession(instance)].map(sessionKey)
+  await askRedis(master, ['CONFIG', 'SET', 'maxmemory', '1'])
+  t.equal(await sessions.end(first, 'logout'), true)
+  t.same(unconfirmed, [], 'the replica has it')
+  await askRedis(replica, ['REPLICAOF', '127.0.0.1', '1'])
+  await until(
+    async () => JSON.stringify(await askRedis(master, ['ROLE'])).endsWith(',[]]'),
+    'the master names no replica',
+  )
+  t.equal(await sessions.end(second, 'logout'), true)
+  t.same(unconfirmed, [second])
+  t.equal(await askRedis(replica, ['EXISTS', second]), 1, 'it would live again after a failover')
 })
 
 await test('a second logout of a session waits for a replica, as the first may not have; a made-up id waits for none', async (t) => {

@@ -22,6 +22,9 @@ await test('a full Redis takes no new session, but whatever keeps sessions going
   // It has far more than that already, so it has no room for anything, whatever is removed.
   await askRedis(redis, ['CONFIG', 'SET', 'maxmemory', '1'])
   await t.rejects(store.create('new', 'v', soon()), StoreUnavailable)
+  await t.rejects(store.count('starts', 1, soon()), StoreUnavailable)
+  t.equal(await store.count('counter', 1, soon(), true), 1)
+  t.equal(await store.count('counter', 1, soon(), true), 2)
   t.ok(await store.replace('one', 'v', 'w', soon()))
   t.ok(await store.lock('lock', 'owner', soon()))
   t.ok(await store.removeIf('lock', 'owner'))

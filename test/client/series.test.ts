@@ -14,18 +14,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ does: fc.constant('wait' as const), ms: fc.integer({ min: 100, max: 900 }) }) },
 )
 
-/** Prices that follow each other: several in a second, or none for some. No second has a price twice, so each can be told apart. */
-const market = fc
+/** Prices that follow each other: several in a second, or none for some. */
+const anyMarket = fc
   .array(fc.tuple(fc.integer({ min: 0, max: 2 }), fc.integer({ min: 1, max: 9 })), { minLength: 4, maxLength: 60 })
   .map((steps) => {
     let epoch = 100
-    const points: Point[] = []
-    for (const [seconds, quote] of steps) {
-      epoch += seconds
-      if (!points.some((point) => point.epoch === epoch && point.quote === quote)) points.push({ epoch, quote })
-    }
-    return points
+    return steps.map(([seconds, quote]): Point => ({ epoch: (epoch += seconds), quote }))
   })
+/** The same without a price that a second has twice, so that each can be told apart. */
+const market = anyMarket.map((all) =>
+  all.filter(({ epoch, quote }, at) => all.findIndex((point) => point.epoch === epoch && point.quote === quote) === at),
+)
 
 await test('a history and a stream that has begun before it make every price once', (t) => {
   fc.assert(
@@ -35,7 +34,7 @@ await test('a history and a stream that has begun before it make every price onc
       const begins = from + (b % (all.length - from))
       const until = begins + 1 + (c % (all.length - begins))
       for (let now = begins + 1; now <= all.length; now++) {
-        const joined = joinPrices(all.slice(start, until), all.slice(begins, now))
+        const joined = joinPrices(all.slice(start, until), all.slice(begins, now), Math.min(now, until) - begins)
         assert.deepStrictEqual(joined.points, all.slice(start, Math.max(until, now)))
         assert.equal(joined.isBehind, false)
         // From then on, each message of the stream is appended as it comes.
@@ -46,13 +45,29 @@ await test('a history and a stream that has begun before it make every price onc
   t.end()
 })
 
+await test('equal prices of a second make no other one out of a history that has all that the stream had brought', (t) => {
+  fc.assert(
+    fc.property(anyMarket, fc.nat(), fc.nat(), (all, a, b) => {
+      const begins = a % all.length
+      const start = all.findIndex(({ epoch }) => epoch === all[begins]?.epoch)
+      const until = begins + 1 + (b % (all.length - begins))
+      for (let now = until; now <= all.length; now++) {
+        const joined = joinPrices(all.slice(start, until), all.slice(begins, now), until - begins)
+        assert.deepStrictEqual(joined.points, all.slice(start, now))
+      }
+    }),
+    { numRuns: 1000 },
+  )
+  t.end()
+})
+
 const point = (epoch: number, quote: number): Point => ({ epoch, quote })
 
 await test('a history that ends before the stream begins is behind it, and so is one without the first price of the stream', (t) => {
   const history = [point(1, 5), point(2, 6)]
-  t.match(joinPrices(history, [point(4, 1)]), { isBehind: true, gap: { from: 2, to: 4 } })
-  t.match(joinPrices(history, [point(2, 7)]), { isBehind: true, points: [...history, point(2, 7)] })
-  t.match(joinPrices(history, [point(2, 6), point(2, 7)]), { isBehind: false, points: [...history, point(2, 7)] })
+  t.match(joinPrices(history, [point(4, 1)], 1), { isBehind: true, gap: { from: 2, to: 4 } })
+  t.match(joinPrices(history, [point(2, 7)], 1), { isBehind: true, points: [...history, point(2, 7)] })
+  t.match(joinPrices(history, [point(2, 6), point(2, 7)], 1), { isBehind: false, points: [...history, point(2, 7)] })
   const before = [point(0, 1), point(1, 4)]
   t.same(bridge(before, history, false), { points: [point(0, 1), ...history], gap: undefined })
   t.match(bridge([point(0, 1)], history, false), { points: [point(0, 1), ...history], gap: { from: 0, to: 1 } })

@@ -29,9 +29,10 @@ export function bridge<P extends { readonly epoch: number }>(
 
 /**
  * Appends the prices of a stream to a history that was asked for after the stream had begun. Prices have no id, and a second may
- * have several, so the last second of the history is compared price by price.
+ * have several, even equal ones, so the last second of the history is compared price by price.
+ * @param known how many prices the stream had brought when the history arrived, which usually has them, too
  */
-export function joinPrices(history: readonly Point[], live: readonly Point[]): Joined<Point> {
+export function joinPrices(history: readonly Point[], live: readonly Point[], known: number): Joined<Point> {
   const epoch = history.at(-1)?.epoch ?? Number.NEGATIVE_INFINITY
   const later = live.filter((point) => point.epoch > epoch)
   const [first] = live
@@ -42,20 +43,22 @@ export function joinPrices(history: readonly Point[], live: readonly Point[]): J
   const inHistory = history.filter((point) => point.epoch === epoch)
   const inStream = live.filter((point) => point.epoch === epoch)
   // A stream that began before has every price of the second so far. One that began in it has those from its first price on.
-  const place = first.epoch < epoch ? 0 : placeOf(inStream, inHistory)
+  const place = first.epoch < epoch ? 0 : placeOf(inStream, inHistory, Math.min(known, inStream.length))
   const isLonger = (place ?? inHistory.length) + inStream.length > inHistory.length
   const second = isLonger ? [...inHistory.slice(0, place), ...inStream] : inHistory
   const points = [...history.slice(0, history.length - inHistory.length), ...second, ...later]
   return { points, isBehind: place === undefined, isSettled: later.length > 0 }
 }
 
-/** The newest place in a second where the prices of a stream fit; undefined where its first price is nowhere. */
-function placeOf(inStream: readonly Point[], inHistory: readonly Point[]): number | undefined {
-  for (let place = inHistory.length - 1; place >= 0; place--) {
-    const rest = inHistory.slice(place)
-    if (rest.every(({ quote }, index) => index >= inStream.length || inStream[index]?.quote === quote)) return place
-  }
-  return undefined
+/**
+ * The newest place in a second where the prices of a stream fit, with all that are known if that is possible; undefined where its
+ * first price is nowhere.
+ */
+function placeOf(inStream: readonly Point[], inHistory: readonly Point[], known: number): number | undefined {
+  const places = [...inHistory.keys()].filter((place) =>
+    inHistory.slice(place).every(({ quote }, index) => index >= inStream.length || inStream[index]?.quote === quote),
+  )
+  return places.findLast((place) => place + known <= inHistory.length) ?? places.at(-1)
 }
 
 /**

@@ -29,7 +29,7 @@ interface Kind<P> {
   read(message: TicksHistoryAnswer): readonly P[]
   /** The points of a history. */
   past(answer: TicksHistoryAnswer): readonly P[]
-  join(history: readonly P[], live: readonly P[]): Joined<P>
+  join(history: readonly P[], live: readonly P[], known: number): Joined<P>
   append(points: readonly P[], point: P): readonly P[]
 }
 
@@ -102,6 +102,8 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
   #before: SeriesState<P> = this.#state
   #history: readonly P[] | undefined
   #live: readonly P[] | undefined
+  /** How many points the stream had brought when the history arrived. */
+  #known = 0
   /** Why there is no stream at present. */
   #refusal: SocketError | undefined
   /** How many histories have arrived since the stream began. */
@@ -176,6 +178,7 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
       const answer = await this.#socket.request(message as never, { signal: this.#own.signal })
       if (stream !== this.#stream) return
       this.#history = this.#kind.past(answer as TicksHistoryAnswer)
+      this.#known = this.#live?.length ?? 0
       this.#histories++
       this.#join()
     } catch (error) {
@@ -193,7 +196,7 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
 
   #join(): void {
     if (this.#history === undefined || this.#live === undefined) return
-    const { points, gap, isBehind, isSettled } = this.#kind.join(this.#history, this.#live)
+    const { points, gap, isBehind, isSettled } = this.#kind.join(this.#history, this.#live, this.#known)
     const isFull = this.#history.length >= this.#count
     const joined = bridge(this.#before.points, points, isFull)
     this.#set(joined.points, gap ?? joined.gap ?? this.#before.gap)

@@ -21,9 +21,10 @@ export declare function bridge<P extends {
 };
 /**
  * Appends the prices of a stream to a history that was asked for after the stream had begun. Prices have no id, and a second may
- * have several, so the last second of the history is compared price by price.
+ * have several, even equal ones, so the last second of the history is compared price by price.
+ * @param known how many prices the stream had brought when the history arrived, which usually has them, too
  */
-export declare function joinPrices(history: readonly Point[], live: readonly Point[]): Joined<Point>;
+export declare function joinPrices(history: readonly Point[], live: readonly Point[], known: number): Joined<Point>;
 /**
  * Appends the states of candles that a stream has brought to a history that was asked for after the stream had begun. The history
  * decides on candles that it has closed. The newest state of the stream counts for the others: it has, or soon will have, all that

@@ -6,8 +6,10 @@ import {
   isInForce,
   NOTICE,
   ORDERS,
+  ordersOf,
   subjectOf,
   versionOf,
+  type Control,
   type ControlDocument,
   type Notice,
   type OrdersPause,
@@ -61,7 +63,9 @@ export class Controls {
   #forbidsClosing = false
   readonly #notice = new Changeable<Notice | undefined>(undefined)
   /** What the pauses were taken from. */
-  readonly #document = new Changeable<ControlDocument | undefined>(undefined)
+  #document: ControlDocument = new Map()
+  /** The names of the pauses that the last change has begun or altered. */
+  readonly #begun = new Changeable<ReadonlySet<string>>(new Set())
 
   constructor({ registry, identify, ...deps }: ControlsDependencies) {
     this.#identification = new Identification(identify)
@@ -91,9 +95,14 @@ export class Controls {
     return this.#notice.onChange(listener)
   }
 
-  /** Calls a listener whenever a pause may have begun. Returns a function that ends this. */
-  onPause(listener: () => void): () => void {
-    return this.#document.onChange(listener)
+  /** Calls a listener whenever a pause has begun, or has been altered, that may be one of this session. Returns a function that ends this. */
+  onPauseOf({ key, record }: Pick<Session, 'key' | 'record'>, listener: () => void): () => void {
+    return this.#begun.onChange(() => {
+      const begun = this.#begun.current
+      const whose = this.#identification.of({ key, record })
+      const isKnown = whose !== undefined && whose !== 'failed'
+      if (begun.has(ORDERS) || (isKnown ? begun.has(ordersOf(whose.subject)) : begun.size > 0)) listener()
+    })
   }
 
   /** Why orders of this session may not be sent now; undefined if they may. */
@@ -141,8 +150,19 @@ export class Controls {
     }
     this.#forbidsClosing = [...this.#subjects.values()].some(({ closing }) => !closing)
     if (JSON.stringify(notice) !== JSON.stringify(this.#notice.current)) this.#notice.change(notice)
-    if (document !== this.#document.current) this.#document.change(document)
+    const before = this.#document
+    if (document === before) return
+    this.#document = document
+    const begun = [...document].filter(
+      ([name, control]) => name !== NOTICE && isInForce(control, now) && isOther(control, before.get(name)),
+    )
+    this.#begun.change(new Set(begun.map(([name]) => name)))
   }
+}
+
+/** Instances that are cut off from each other may give the same version to two controls. */
+function isOther(one: Control, other: Control | undefined): boolean {
+  return one.version !== other?.version || one.at !== other.at
 }
 
 /** All of these at once; undefined where there is none. */

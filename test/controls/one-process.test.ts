@@ -46,15 +46,27 @@ await test('controls that no secret opens are obeyed as soon as the secret is th
   t.equal((await first.shared.reports()).length, 2)
 })
 
-await test('a trading socket is told of a pause of its orders, and of no other change', async (t) => {
+await test('a trading socket is told of the pauses that may be its own, and of no other change', async (t) => {
   const controls = await startControls(t, new MemoryStore(), new Changeable<readonly string[]>([NEW]))
-  let closings = 0
-  t.teardown(orderGate(controls, { key: 'a', record: {} } as Session).onClosed(() => closings++))
+  const told = { known: 0, unknown: 0 }
+  for (const [name, record] of [
+    ['known', { subject: 'a user' }],
+    ['unknown', {}],
+  ] as const) {
+    t.teardown(orderGate(controls, { key: name, record } as Session).onClosed(() => told[name]++))
+  }
   await set(controls, 'orders', { closing: true })
-  t.equal(closings, 1)
+  t.same(told, { known: 1, unknown: 1 })
   await set(controls, 'notice', { message: 'Trading is paused' })
+  t.same(told, { known: 1, unknown: 1 }, 'what waits for upstream to read it, and may leave, still leaves')
   await set(controls, ordersOf('another user'), { closing: true })
-  t.equal(closings, 1, 'what waits for upstream to read it, and may leave, still leaves')
+  t.same(told, { known: 1, unknown: 2 })
+  await set(controls, ordersOf('a user'), { closing: true })
+  t.same(told, { known: 2, unknown: 3 })
   await set(controls, 'orders', { closing: false })
-  t.equal(closings, 2, 'it may leave no more')
+  t.same(told, { known: 3, unknown: 4 }, 'it may leave no more')
+  await set(controls, 'orders', null)
+  t.same(told, { known: 3, unknown: 4 }, 'one that is lifted has not begun')
+  await set(controls, 'orders', { closing: false })
+  t.same(told, { known: 4, unknown: 5 }, 'the same pause again')
 })

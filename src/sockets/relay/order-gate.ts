@@ -30,14 +30,6 @@ export function orderGate(controls: Controls, session: Session): OrderGate {
       controls.metrics.refusals.inc({ by: 'message' })
       return ordersPaused(message, read, verdict.message)
     },
-    onClosed(listener) {
-      let known = JSON.stringify(controls.verdictOn(session))
-      return controls.onPause(() => {
-        const verdict = JSON.stringify(controls.verdictOn(session))
-        if (verdict === known) return
-        known = verdict
-        listener()
-      })
-    },
+    onClosed: (listener) => controls.onPauseOf(session, listener),
   }
 }

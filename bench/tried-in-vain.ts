@@ -46,13 +46,13 @@ export const triedInVain: Table = {
     ],
     [
       "V8's thread at a slightly lower priority (nice 5)",
-      'rest: pooled p99 of the first 3 s after a start, at 2,400 requests/s on one processor, 10 starts each',
+      'latency: pooled p99 of the first 3 s after a start, at 2,400 requests/s on one processor, 10 starts each',
       '160 ms',
       '172 ms',
     ],
     [
       '`--always-sparkplug`, to leave the interpreter at once',
-      'rest: pooled p99 of the first 3 s after a start, at 2,400 requests/s on one processor, 4 starts each',
+      'latency: pooled p99 of the first 3 s after a start, at 2,400 requests/s on one processor, 4 starts each',
       '205 ms',
       '192 ms',
     ],

@@ -120,10 +120,9 @@ async function makeSession(
   }
   // The sessions that this one replaces are gone, so it must not fail any more. The next login makes room.
   if (enlisted !== undefined) {
-    const made = subjects?.makeRoom(enlisted, requester)
-    await made?.catch((cause: unknown) =>
-      logFailure(request.log, 'sessions beyond the limit could not be ended', {}, cause),
-    )
+    await subjects
+      ?.makeRoom(enlisted, requester)
+      .catch((cause: unknown) => logFailure(request.log, 'sessions beyond the limit could not be ended', {}, cause))
   }
   const finished: Finished = { is: 'finished', flow, returnTo, session, cookieValue, endsAt, cookieEndsAt }
   await keepOutcome(login, ticket, finished)

@@ -11,7 +11,7 @@ const REASONS: ReadonlySet<string> = new Set(WRITE_REFUSALS)
 
 /** The remedy for each refusal, for an operator. Contains no secret. */
 export const REFUSAL_ADVICE: Readonly<Record<WriteRefusal, string>> = {
-  oom: 'Redis is full, so nobody can log in, and calls with an Idempotency-Key get 503; all else goes on. Raise maxmemory (REDIS_MAXMEMORY with compose), or find what fills it.',
+  oom: 'Redis is full, so nobody can log in, and calls with an Idempotency-Key get 503; everything else goes on. Raise maxmemory (REDIS_MAXMEMORY with compose), or find what fills it.',
   misconf: 'Redis cannot write to its disk. Make room there, or put the disk right.',
   noreplicas: 'Too few replicas of Redis are connected (min-replicas-to-write). Put the replicas right.',
   readonly: 'This Redis is a replica. Name the master, or let Sentinels name it.',

@@ -38,7 +38,7 @@ export interface MemberHost extends OutboxHost {
 const MESSAGES_PER_SECOND = 200
 /** A request that upstream has not answered after this time will hardly be answered at all. */
 const HOLD_MS = 10_000
-/** As long as a heartbeat waits for a pong. Nothing is read from a paused browser, so that no heartbeat would notice that it is gone. */
+/** As long as a heartbeat waits for a pong. A paused browser gets no heartbeat, so nothing else would notice that it is gone. */
 const STALLED_MS = 50_000
 
 /**

@@ -40,9 +40,9 @@ function createClient(nodes: readonly RedisNode[], credentials: LiveCredentials)
   })
   for (const event of ['node-connect', 'node-ready', 'node-error', 'node-reconnecting']) {
     client.on(event, () => {
+      guardConnections(client)
       // The library goes on with a search for the masters after it was closed, and would keep what it connects then.
-      if (client.isOpen) guardConnections(client)
-      else client.destroy()
+      if (!client.isOpen) client.destroy()
     })
   }
   // The commands that a failed node was sent reject, so the event adds nothing.

@@ -7,46 +7,52 @@ import { RedisStore } from '../../src/store/redis-store.ts'
 import { QUIET } from '../support/redis/connected-store.ts'
 import { until } from '../support/time/until.ts'
 
-/** A Cluster of one master, which lets each client wait for its answer to CLUSTER SLOTS. */
-async function oneMaster(t: Test) {
+/** A Cluster of two masters, which lets each client wait for its answer to CLUSTER SLOTS. */
+async function twoMasters(t: Test) {
   const open = new Set<Socket>()
   const answers: (() => void)[] = []
   const counts = { accepted: 0 }
-  const server = createServer((socket) => {
+  const serve = (socket: Socket): void => {
     counts.accepted++
     open.add(socket)
     socket.on('close', () => open.delete(socket)).on('error', () => undefined)
     socket.on('data', (data) => {
       for (const [, name = ''] of data.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) {
-        const slots = `*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$9\r\n127.0.0.1\r\n:${port}\r\n$1\r\na\r\n`
         if (name === 'CLUSTER') answers.push(() => void socket.write(slots))
         else socket.write(name === 'HELLO' ? '%1\r\n$5\r\nproto\r\n:3\r\n' : '+OK\r\n')
       }
     })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  }
+  const servers = [createServer(serve), createServer(serve)]
+  for (const server of servers) await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => {
     for (const socket of open) socket.destroy()
-    server.close()
+    for (const server of servers) server.close()
   })
-  const { port } = server.address() as AddressInfo
-  const url = `redis://127.0.0.1:${port}`
-  const connect = (): RedisStore => RedisStore.connect(new Changeable(`${url},${url}`), QUIET)
-  return { open, answers, counts, connect }
+  const ports = servers.map((server) => (server.address() as AddressInfo).port)
+  const [first, second] = ports.map((port) => `*3\r\n$9\r\n127.0.0.1\r\n:${port}\r\n$1\r\na\r\n`)
+  const slots = `*2\r\n*3\r\n:0\r\n:8191\r\n${first}*3\r\n:8192\r\n:16383\r\n${second}`
+  const url = ports.map((port) => `redis://127.0.0.1:${port}`).join(',')
+  return { open, answers, counts, connect: (): RedisStore => RedisStore.connect(new Changeable(url), QUIET) }
+}
+
+/** One that was left behind would be open until it has been silent for four seconds, or for ever. */
+async function noneStays(open: ReadonlySet<Socket>): Promise<void> {
+  await until(() => open.size === 0, 'no connection stays', 3000)
 }
 
 await test('A store that is closed while its client asks for the masters of the Cluster leaves no connection behind', async (t) => {
-  const { open, answers, counts, connect } = await oneMaster(t)
+  const { open, answers, counts, connect } = await twoMasters(t)
   const store = connect()
   await until(() => answers.length === 1, 'the client asks for the masters')
   await store.close()
   answers[0]?.()
-  await until(() => counts.accepted === 2, 'the client connects to the master')
-  await until(() => open.size === 0, 'no connection stays')
+  await until(() => counts.accepted === 3, 'the client connects to the masters')
+  await noneStays(open)
 })
 
 await test('A store that is closed while its client connects to a master of the Cluster leaves no connection behind', async (t) => {
-  const { open, answers, connect } = await oneMaster(t)
+  const { open, answers, connect } = await twoMasters(t)
   for (let turns = 0; turns < 40; turns++) {
     const store = connect()
     await until(() => answers.length === turns + 1, 'the client asks for the masters')
@@ -55,6 +61,5 @@ await test('A store that is closed while its client connects to a master of the 
     for (let passed = 0; passed < turns; passed++) await turn()
     await store.close()
   }
-  // One that was left behind would be open until it has been silent for four seconds, or for ever.
-  await until(() => open.size === 0, 'no connection stays', 3000)
+  await noneStays(open)
 })

@@ -10,8 +10,8 @@ const MAX_PREVIOUS = 2
 export interface BrowserLogin {
   readonly key: string
   readonly cookie: LoginCookie
-  /** `lost`: the record is gone; `unreadable`: this instance cannot decrypt it, but another one may. */
-  readonly loginState: LoginState | { readonly is: 'lost' | 'unreadable' }
+  /** `lost`: the record is gone; `unreadable`: this instance cannot decrypt it, but another one may; `unasked`: not looked up. */
+  readonly loginState: LoginState | { readonly is: 'lost' | 'unreadable' | 'unasked' }
 }
 
 /** The remains of a finished or failed login in the browser and in the store. */
@@ -27,23 +27,40 @@ export interface SettledLogin {
   readonly cookieValue?: string
 }
 
-/** Looks up the logins of a browser by their cookies, oldest first. @throws StoreUnavailable */
+/**
+ * Looks up the logins of a browser by their cookies, oldest first. Tabs that start logins at the same moment leave more cookies
+ * than a browser should have. Only the newest are looked up, since a stranger could send as many, unless one of these has
+ * finished: that takes a user.
+ * @throws StoreUnavailable
+ */
 export async function browserLogins(
   cookies: readonly LoginCookie[],
   store: StoreData,
   envelope: Envelope,
 ): Promise<BrowserLogin[]> {
-  if (cookies.length === 0) return []
+  const logins: BrowserLogin[] = []
+  let mayAsk = true
+  for (let end = cookies.length; end > 0; end -= MAX_PER_BROWSER) {
+    const batch = cookies.slice(Math.max(0, end - MAX_PER_BROWSER), end)
+    const asked: readonly BrowserLogin[] = mayAsk ? await lookUp(batch, store, envelope) : batch.map(unasked)
+    logins.unshift(...asked)
+    mayAsk &&= asked.some(({ loginState }) => loginState.is === 'finished')
+  }
+  return logins
+}
+
+async function lookUp(cookies: readonly LoginCookie[], store: StoreData, envelope: Envelope): Promise<BrowserLogin[]> {
   const named = cookies.map((cookie) => ({ cookie, key: keyOf(cookie) }))
-  // A request may carry more cookies than a browser has, so only the newest are looked up.
-  const newest = named.slice(-MAX_PER_BROWSER)
-  const stored = await store.readMany(newest.map(({ key }) => key))
-  const texts = [...Array<undefined>(named.length - newest.length), ...stored]
+  const texts = await store.readMany(named.map(({ key }) => key))
   return named.map(({ cookie, key }, index) => {
     const text = texts[index]
     if (text === undefined) return { key, cookie, loginState: { is: 'lost' } }
     return { key, cookie, loginState: openLogin(envelope, cookie, text) ?? { is: 'unreadable' } }
   })
+}
+
+function unasked(cookie: LoginCookie): BrowserLogin {
+  return { key: keyOf(cookie), cookie, loginState: { is: 'unasked' } }
 }
 
 /** The finished, failed and lost ones among the logins of a browser. */
@@ -80,5 +97,5 @@ export function surplusOf(logins: readonly BrowserLogin[]): string[] {
 
 /** Whether a login may still be completed. One that cannot be decrypted here may still be completed by another instance. */
 function isInUse({ is }: BrowserLogin['loginState']): boolean {
-  return is === 'pending' || is === 'running' || is === 'unreadable'
+  return is === 'pending' || is === 'running' || is === 'unreadable' || is === 'unasked'
 }

@@ -4,7 +4,7 @@ import { callbackError } from '../oauth/grant-outcome.ts'
 import { failureUrl } from './return-to.ts'
 import type { SettledLogin } from './browser-logins.ts'
 import { failLogin, failureOf, type Callback } from './failed-login.ts'
-import { finishLogin, setLoginCookies, type ReplacedSessions } from './finish-login.ts'
+import { finishLogin, setLoginCookies, type FinishedLogin, type ReplacedSessions } from './finish-login.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import type { Consumption, LoginTicket } from './login-transactions.ts'
 
@@ -82,8 +82,9 @@ async function exchange(callback: Callback, ticket: LoginTicket, replaced: Repla
   const { provider } = callback.deps
   const { transaction, cookie } = ticket
   try {
+    const { state, startedAt } = cookie
     const { verifier, nonce } = transaction
-    const outcome = await provider.exchange(callback.request.query.text, { state: cookie.state, verifier, nonce })
+    const outcome = await provider.exchange(callback.request.query.text, { state, verifier, nonce, startedAt })
     switch (outcome.is) {
       case 'unavailable':
       case 'refused':
@@ -97,13 +98,19 @@ async function exchange(callback: Callback, ticket: LoginTicket, replaced: Repla
 }
 
 /** A callback that was repeated by a reload, the back button or a restored tab. It exchanges no code and changes no session. */
-function replay(
+async function replay(
   { deps, reply }: Callback,
   { outcome, waited, cookie }: Extract<Consumption, { is: 'replayed' }>,
-): FastifyReply {
+): Promise<FastifyReply> {
   const { frontendUrl } = deps.config
   if (outcome.is === 'failed') return reply.redirect(failureUrl(frontendUrl, outcome.error, outcome), 303)
   // After a reload in the middle of the exchange the browser ignores the first response, so this one must set the cookies.
-  if (waited) setLoginCookies(deps, reply, cookie, outcome)
+  if (waited && (await mayLive(deps, outcome))) setLoginCookies(deps, reply, cookie, outcome)
   return reply.redirect(frontendUrl + outcome.returnTo, 303)
+}
+
+/** Whether the session of a finished login lives, as far as the store can say: a newer login, or a logout, may have ended it since. */
+async function mayLive({ sessions }: LoginDependencies, { cookieValue }: FinishedLogin): Promise<boolean> {
+  const id = sessions.cookie.verify(cookieValue)
+  return id !== undefined && (await sessions.reread({ id })).is !== 'none'
 }

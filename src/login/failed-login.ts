@@ -8,7 +8,6 @@ import { logFailure } from '../telemetry/failure-log.ts'
 import { ProviderRefusal } from '../oauth/grant-outcome.ts'
 import { failureUrl, type AuthError, type Flow } from './return-to.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
-import type { LoginOutcome } from './login-record.ts'
 import type { LoginTicket } from './login-transactions.ts'
 
 /** Longest error_description that is logged. */
@@ -69,20 +68,18 @@ export async function failLogin(callback: Callback, failure: LoginFailure): Prom
   deps.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome })
   if (ticket !== undefined) {
     const { flow, returnTo } = ticket.transaction
-    await keepOutcome(callback, ticket, { is: 'failed', error, flow, returnTo })
+    // Best effort: without it, a repeated callback reports that the first one was abandoned.
+    await deps.transactions
+      .settle(ticket, { is: 'failed', error, flow, returnTo })
+      .catch((lost: unknown) => logFailure(request.log, 'the outcome of a login was not saved', {}, lost))
   }
   return reply.redirect(failureUrl(deps.config.frontendUrl, error, known), 303)
 }
 
-/** Keeps an outcome for repeated callbacks. Best effort: without it, they report that the first one was abandoned. */
-export function keepOutcome({ deps, request }: Callback, ticket: LoginTicket, outcome: LoginOutcome): Promise<void> {
-  const fail = (lost: unknown): void => logFailure(request.log, 'the outcome of a login was not saved', {}, lost)
-  return deps.transactions.settle(ticket, outcome).catch(fail)
-}
-
 /** The provider's description of a failure, with the code and the state blacked out. */
 function descriptionOf(query: URLSearchParams): string | undefined {
-  const description = query.get('error_description')?.slice(0, MAX_DESCRIPTION)
+  const description = query.get('error_description') ?? undefined
   const secrets = [...query.getAll('code'), ...query.getAll('state')].filter((value) => value.length >= 8)
-  return secrets.reduce((text, secret) => text?.replaceAll(secret, '…'), description)
+  // Shortened last, or the beginning of a secret could be left at the end.
+  return secrets.reduce((text, secret) => text?.replaceAll(secret, '…'), description)?.slice(0, MAX_DESCRIPTION)
 }

@@ -4,7 +4,7 @@ import { logFailure } from '../telemetry/failure-log.ts'
 import { callerOf, requesterOf } from '../http/requester.ts'
 import { newSessionId, recordOf, saveNewSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
-import { failLogin, keepOutcome, type Callback } from './failed-login.ts'
+import { failLogin, type Callback } from './failed-login.ts'
 import { warnOfNarrowScope } from './granted-scope.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import type { LoginCookie } from './login-cookies.ts'
@@ -23,7 +23,8 @@ interface GrantedLogin extends Callback {
   readonly replaced: ReplacedSessions
 }
 
-type Finished = Extract<LoginOutcome, { is: 'finished' }>
+/** The outcome of a login that has made a session. */
+export type FinishedLogin = Extract<LoginOutcome, { is: 'finished' }>
 
 /**
  * Creates the session of a login and redirects the browser to the frontend.
@@ -67,7 +68,7 @@ export function setLoginCookies(
   { sessions: { cookie }, transactions, attributionCookie }: LoginDependencies,
   reply: FastifyReply,
   login: LoginCookie,
-  { flow, cookieValue, cookieEndsAt, endsAt }: Finished,
+  { flow, cookieValue, cookieEndsAt, endsAt }: FinishedLogin,
 ): void {
   const now = Date.now()
   reply.setCookie(cookie.name, cookieValue, cookie.attributes(cookieEndsAt - now))
@@ -83,9 +84,9 @@ export function setLoginCookies(
 async function makeSession(
   login: GrantedLogin,
   subject: string | undefined,
-): Promise<Finished | { readonly is: 'ended' }> {
+): Promise<FinishedLogin | { readonly is: 'ended' }> {
   const { deps, request, ticket, grant, replaced, ageMs } = login
-  const { sessions, subjects } = deps
+  const { sessions, subjects, transactions } = deps
   const { flow, returnTo } = ticket.transaction
   const cookieEndsAt = Date.now() + deps.sessionMaxMs
   const record = recordOf(grant, {
@@ -105,13 +106,16 @@ async function makeSession(
   const enlisted =
     subject === undefined ? undefined : await subjects?.enlist({ subject, id, endsAt, client, userAgent, identity })
   const by = { requester, subjectTag: subject === undefined ? undefined : sessions.subjectTag(subject) }
-  let cookieValue: string
+  let finished: FinishedLogin
   try {
-    cookieValue = await saveNewSession(request, record)
+    const cookieValue = await saveNewSession(request, record)
     if (enlisted !== undefined && !(await subjects?.mayLive(enlisted, ageMs))) {
       await sessions.end(session, 'revoked', by)
       return { is: 'ended' }
     }
+    finished = { is: 'finished', flow, returnTo, session, cookieValue, endsAt, cookieEndsAt }
+    // Before any other session ends: without it, neither this browser's next login nor its logout might find the session.
+    await transactions.settle(ticket, finished)
     await Promise.all([...replaced].map(([old, id]) => sessions.end(old, 'replaced', { requester, id })))
   } catch (error) {
     // An entry that stayed would count as a session for a minute, and could cost another one its life.
@@ -124,7 +128,5 @@ async function makeSession(
       ?.makeRoom(enlisted, requester)
       .catch((cause: unknown) => logFailure(request.log, 'sessions beyond the limit could not be ended', {}, cause))
   }
-  const finished: Finished = { is: 'finished', flow, returnTo, session, cookieValue, endsAt, cookieEndsAt }
-  await keepOutcome(login, ticket, finished)
   return finished
 }

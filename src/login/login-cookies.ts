@@ -7,7 +7,7 @@ import { isSame, signingKeys } from '../sessions/index.ts'
 
 /** Cookies that a browser has at most; a start deletes the surplus. */
 export const MAX_PER_BROWSER = 10
-/** Further cookies are ignored: only an attacker sends so many. */
+/** More are ignored: the oldest, which browsers send first (RFC 6265 §5.4). */
 const MAX_READ = 3 * MAX_PER_BROWSER
 const SECRET_BYTES = 24
 const SECRET = /^[\w-]{32}$/
@@ -57,7 +57,7 @@ export class LoginCookies {
   /** The login cookies of a Cookie header, oldest first. Malformed ones and those without a valid MAC are ignored. */
   read(header = ''): LoginCookie[] {
     const cookies: LoginCookie[] = []
-    for (const { name, value } of cookiesNamed(header, this.#prefix).slice(0, MAX_READ)) {
+    for (const { name, value } of cookiesNamed(header, this.#prefix).slice(-MAX_READ)) {
       const [secret = '', start = '', mac = ''] = value.split('.')
       if (!SECRET.test(secret) || !this.#isMac(`${secret}.${start}`, mac)) continue
       const state = stateOf(secret)

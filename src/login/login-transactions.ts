@@ -23,8 +23,8 @@ export interface LoginTicket {
   readonly key: string
   readonly cookie: LoginCookie
   readonly transaction: LoginTransaction
-  /** The stored text, for compare-and-set. */
-  readonly sealed: string
+  /** The stored text, for compare-and-set; {@link LoginTransactions.settle} replaces it. */
+  sealed: string
 }
 
 /** How a login starts. */
@@ -133,10 +133,15 @@ export class LoginTransactions {
     }
   }
 
-  /** Stores the outcome of a login for a repeated callback, unless a logout has removed the record meanwhile. */
-  async settle({ key, cookie, sealed }: LoginTicket, outcome: LoginOutcome): Promise<void> {
+  /**
+   * Stores the outcome of a login, for repeated callbacks, later logins and logouts. A login that has finished may still fail.
+   * Does nothing where the record is gone or somebody else has changed it.
+   */
+  async settle(ticket: LoginTicket, outcome: LoginOutcome): Promise<void> {
+    const { key, cookie } = ticket
+    const sealed = sealLogin(this.#envelope, cookie, outcome)
     const until = outcome.is === 'finished' ? outcome.endsAt : Date.now() + this.#ttlMs
-    await this.#store.replace(key, sealed, sealLogin(this.#envelope, cookie, outcome), until)
+    if (await this.#store.replace(key, ticket.sealed, sealed, until)) ticket.sealed = sealed
   }
 
   /** The finished, failed and lost logins of this browser. */

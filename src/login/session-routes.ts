@@ -5,6 +5,8 @@ import type { RawQuery } from '../http/server.ts'
 import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
+import { logFailure } from '../telemetry/failure-log.ts'
+import type { NamedSession } from '../sessions/index.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import { ownSessionRoutes } from './own-session-routes.ts'
 import { sessionOf } from './session-of.ts'
@@ -122,10 +124,10 @@ async function logOut(
   const named = cookie.named(cookies)
   const requester = requesterOf(request)
   // For the log, even if the session cannot be ended. An id without a valid signature could be that of another user.
-  const own = named.find(({ isAuthentic }) => isAuthentic)
-  if (own !== undefined) request.sessionTag = sessions.tag(sessionKey(own.id))
+  const authentic = named.find(({ isAuthentic }) => isAuthentic)
+  if (authentic !== undefined) request.sessionTag = sessions.tag(sessionKey(authentic.id))
   // A cookie without a valid signature may be made up. It is always the only one.
-  const mayBeMadeUp = named.length > 0 && own === undefined
+  const mayBeMadeUp = named.length > 0 && authentic === undefined
   const isOverLimit = mayBeMadeUp && !(await deps.startLimit.allows(request.ip))
   const meant = isOverLimit ? [] : named
   // By id, because a login cookie and the session cookie usually name the same session.
@@ -138,17 +140,31 @@ async function logOut(
     // The cookie was signed with a secret that has been removed since; the session ends all the same.
     else await sessions.end(session, 'logout', { requester })
   }
-  let idToken: string | undefined
-  for (const { id, isAuthentic } of toEnd.values()) {
-    const record = await sessions.endById(id, 'logout', isAuthentic, requester)
-    // The first is that of the session cookie.
-    idToken ??= record?.oidc?.idToken
-    // Without a record, the session was gone already or could not be decrypted; it has ended in either case.
-    if (record !== undefined) await transactions.forget([record.loginKey])
-  }
+  // The session of the page last: after a failure it is left, and the page can try again.
+  const [own, ...others] = toEnd.values()
+  for (const other of others) await endSession(deps, request, other)
   await transactions.forget(logins.flatMap(({ key }) => key ?? []))
+  const idToken = own && (await endSession(deps, request, own))
   for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
   if (meant.length > 0) reply.setCookie(cookie.name, '', cookie.attributes(0))
   if (isOverLimit) throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })
   return idToken
+}
+
+/**
+ * Ends a session of this browser, and removes the login that made it.
+ * @returns the ID token of the session
+ * @throws StoreUnavailable when the session may be left
+ */
+async function endSession(
+  { sessions, transactions }: LoginDependencies,
+  request: FastifyRequest,
+  { id, isAuthentic }: NamedSession,
+): Promise<string | undefined> {
+  const record = await sessions.endById(id, 'logout', isAuthentic, requesterOf(request))
+  // The session was gone already or could not be decrypted; it has ended in either case.
+  if (record === undefined) return undefined
+  const keep = (cause: unknown): void => logFailure(request.log, 'a finished login was not removed', {}, cause)
+  await transactions.forget([record.loginKey]).catch(keep)
+  return record.oidc?.idToken
 }

@@ -21,7 +21,8 @@ export { Envelope } from './envelope.ts'
 export type { CausedEnd } from './repository.ts'
 export { IDENTITY_TIMEOUT_MS, isSubject, recordOf, refusalSource, sharerOf } from './session.ts'
 export type { Session, SessionRecord, SessionState } from './session.ts'
-export { createSigner, isSame, signingKeys, type CookieSigner, type SessionCookie } from './session-cookie.ts'
+export { createSigner, isSame, signingKeys } from './session-cookie.ts'
+export type { CookieSigner, NamedSession, SessionCookie } from './session-cookie.ts'
 export type { ProviderLogouts } from './provider-logouts.ts'
 export type { SessionLookup } from './session-reader.ts'
 export { newSessionId, saveNewSession } from './session-writer.ts'
@@ -135,7 +136,7 @@ export class Sessions {
   }
 
   /** Reads a session again from the store, bypassing the near cache. */
-  reread({ id }: Session): Promise<SessionLookup> {
+  reread({ id }: Pick<Session, 'id'>): Promise<SessionLookup> {
     return this.#reader.reload(id)
   }
 

@@ -14,6 +14,17 @@ const LOGIN = '__Host-login-'
 /** More than the clocks of a login and of the store may disagree. */
 const CLEARLY_LATER_MS = 50
 
+/** Fails to store the outcome of the first login. */
+class ForgetfulStore extends MemoryStore {
+  #changes = 0
+
+  override async replace(...args: Parameters<MemoryStore['replace']>): Promise<boolean> {
+    // The first change is from pending to running.
+    if (++this.#changes === 2) throw new StoreUnavailable(new Error('away'))
+    return super.replace(...args)
+  }
+}
+
 /** Makes every change of a record wait. */
 class HeldStore extends MemoryStore {
   readonly asked = Promise.withResolvers<void>()
@@ -89,6 +100,56 @@ await test('GET /auth/callback: a repeated callback that waits for a sign-up del
   const { world, hungUp } = await reloadDuringExchange(t, `/auth/signup?${link}`)
   t.same(hungUp.named('__Host-attribution'), [])
   t.same(world.browser.named('__Host-attribution'), [])
+})
+
+await test('GET /auth/callback: a repeated callback that hears late of its login leaves the session of a newer one in place', async (t) => {
+  const world = await loginWorld(t)
+  const { browser, endpoint, server } = world
+  const waiting = held()
+  endpoint.behaviour = waiting.behaviour
+  const older = await startLogin(world, '/auth/login?return_to=/older')
+  const first = older.finish()
+  await waiting.asked
+  const repeated = older.finish()
+  // Its pauses grow: from here on it looks again only after 1.6 seconds.
+  await delay(1700)
+  waiting.release()
+  await first
+  await (await startLogin(world, '/auth/login?return_to=/newer')).finish()
+  const newer = browser.named('__Host-session')
+  t.equal((await repeated).url.href, `${server.url}/older`)
+  t.same(browser.named('__Host-session'), newer)
+  t.ok(await isLoggedIn(browser, server.url))
+})
+
+await test('GET /auth/callback: try_later when the outcome cannot be stored, and the session before it lives on', async (t) => {
+  const world = await loginWorld(t)
+  const { PUBLIC_URL: _, ...settings } = world.settings
+  const server = await testServer(t, settings, new ForgetfulStore())
+  const { browser } = world
+  const failed = await (await startLogin({ browser, server })).finish()
+  t.equal(failed.url.searchParams.get('auth_error'), 'try_later')
+  t.notOk(await isLoggedIn(browser, server.url))
+  await until(() => world.endpoint.revoked.length === 1, 'its token is revoked')
+  await (await startLogin({ browser, server })).finish()
+  t.ok(await isLoggedIn(browser, server.url))
+})
+
+await test('POST /auth/logout: 204 ends the sessions of all logins that tabs started at the same moment', async (t) => {
+  const world = await loginWorld(t, { redis: true })
+  const { browser, server } = world
+  const client = await storeClient(t, world)
+  const tabs = await Promise.all(Array.from({ length: 12 }, () => startLogin(world)))
+  for (const tab of tabs) await tab.finish()
+  t.equal(browser.named(LOGIN).length, 12)
+  browser.page = new URL(server.url)
+  const response = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+  t.equal(response.status, 204)
+  t.same(
+    (await client.keys('*:session:*')).filter((key) => !key.endsWith(':tombstone')),
+    [],
+  )
+  t.same(browser.named('__Host-'), [])
 })
 
 await test('GET /auth/callback: a repeated callback of a failed login reports the same failure', async (t) => {

@@ -2,6 +2,7 @@ import { test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { identityWorld, logOutEverywhere, operate } from '../support/login/identity-world.ts'
+import { oidcWorld } from '../support/login/oidc-world.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { held, isLoggedIn, sessionState, tokens } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
@@ -12,6 +13,14 @@ import { storeClient } from '../support/redis/store-client.ts'
 /** Fails when the session after this many is to end. */
 class FailingStore extends MemoryStore {
   endsLeft = Infinity
+  /** Once, for the record of a login. */
+  failsToRemove = false
+
+  override remove(key: string): Promise<boolean> {
+    if (!this.failsToRemove || !key.includes(':login:')) return super.remove(key)
+    this.failsToRemove = false
+    return Promise.reject(new StoreUnavailable('a planted failure'))
+  }
 
   override bury(...args: Parameters<MemoryStore['bury']>): ReturnType<MemoryStore['bury']> {
     return this.endsLeft-- > 0 ? super.bury(...args) : Promise.reject(new StoreUnavailable('a planted failure'))
@@ -94,6 +103,23 @@ await test('POST /auth/logout?everywhere=true: 503 while the store is down, and 
   await until(async () => (status = (await logOutEverywhere(browser, server)).status) !== 503)
   t.equal(status, 204, 'the session with which to repeat it is still there')
   for (const each of [browser, other]) t.notOk(await isLoggedIn(each, server.url))
+})
+
+await test('POST /auth/logout: 503 while the store is away for a moment, and its repetition does what was asked', async (t) => {
+  for (const query of ['?everywhere=true&provider=true', '?everywhere=true', '?provider=true']) {
+    const world = await oidcWorld(t, { settings: { ID_TOKEN_HINT: 'true' } })
+    const { PUBLIC_URL: _, ...settings } = world.settings
+    const store = new FailingStore()
+    const server = await testServer(t, settings, store)
+    const { browser } = await world.logIn('ada', {}, server)
+    store.failsToRemove = true
+    browser.page = new URL(server.url)
+    t.equal((await logOut(browser, query)).status, 503)
+    const again = await logOut(browser, query)
+    t.ok(again.ok, query)
+    if (query.includes('provider')) t.match(await again.json(), { logout_url: /id_token_hint/ })
+    t.notOk(await isLoggedIn(browser, server.url))
+  }
 })
 
 await test('An order to end all sessions that fails half-way leaves an audit line that says so', async (t) => {

@@ -96,6 +96,14 @@ await test('The log gives the error description of a failed login, cannot be for
   const line = server.log.findLast(({ audit }) => audit === 'login_failed')
   t.match(line?.['description'], 'nice try\n{"level":60')
   t.ok(String(line?.['description']).length <= 500)
+  await (
+    await startLogin(world)
+  ).finish({
+    error: 'access_denied',
+    code: 'the-authorization-code',
+    error_description: `${'x'.repeat(490)}the-authorization-code`,
+  })
+  t.notMatch(server.log.findLast(({ audit }) => audit === 'login_failed')?.['description'], 'xthe-', 'not even a part')
   t.notOk(server.log.some(({ msg }) => msg === 'forged'))
 
   await (await startLogin(world, `/auth/login?x=${encodeURIComponent('\n{"msg":"forged"}')}`)).finish()

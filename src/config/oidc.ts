@@ -101,5 +101,10 @@ export function oidcChecks(raw: Readonly<Record<string, string>>): SettingProble
       'must not be set together with OIDC=true: there would be two answers to whose a session is',
     ],
     ['AUTHORIZATION_PARAMS', taken !== undefined, 'must not have nonce or id_token_hint with OIDC=true'],
+    [
+      'AUTHORIZATION_PARAMS',
+      parameters.some(([name, value]) => name === 'max_age' && !/^\d{1,9}$/.test(value)),
+      'must have a whole number of seconds as max_age with OIDC=true',
+    ],
   ])
 }

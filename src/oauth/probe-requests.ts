@@ -29,7 +29,12 @@ export const REQUEST_ADVICE = `${CLIENT_ADVICE} Its redirect URI must be PUBLIC_
 /** Asks the token endpoint to exchange a code that was never issued. */
 export function exchangeNothing(config: OAuth): Promise<GrantOutcome> {
   return withProvider({ ...config, issuerRequired: false }, (provider) =>
-    provider.exchange(`code=${PROBE}&state=${PROBE}`, { state: PROBE, verifier: PROBE_VERIFIER, nonce: undefined }),
+    provider.exchange(`code=${PROBE}&state=${PROBE}`, {
+      state: PROBE,
+      verifier: PROBE_VERIFIER,
+      nonce: undefined,
+      startedAt: Date.now(),
+    }),
   )
 }
 

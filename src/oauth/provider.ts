@@ -32,6 +32,8 @@ export interface ExchangeProofs {
   readonly verifier: string
   /** The nonce of the authorization request, with OpenID Connect. */
   readonly nonce: string | undefined
+  /** When the authorization request was made (epoch ms). */
+  readonly startedAt: number
 }
 
 /** Makes the part of a provider that only OpenID Connect needs. */
@@ -70,7 +72,8 @@ export class Provider {
   }
 
   /** Exchanges the code of a callback for tokens (RFC 6749 §4.1.3). Never retried: a code can be used only once. */
-  async exchange(callbackQuery: string, { state, verifier, nonce }: ExchangeProofs): Promise<GrantOutcome> {
+  async exchange(callbackQuery: string, proofs: ExchangeProofs): Promise<GrantOutcome> {
+    const { state, verifier, nonce, startedAt } = proofs
     if (this.openId !== undefined && nonce === undefined) {
       // The login was started before OIDC was switched on.
       return loginFailed('the login was started without a nonce')
@@ -81,13 +84,14 @@ export class Provider {
       return loginFailed('the iss of the callback is empty')
     }
     this.#normalizeIssuer(callback.searchParams)
-    const expectedNonce = this.openId === undefined ? undefined : nonce
+    const maxAge = this.#maxAge(startedAt)
     let tokens: AcceptedTokens | undefined
     const outcome = await this.#grant(async () => {
       return (tokens = await client.authorizationCodeGrant(this.#exchanger, callback, {
         pkceCodeVerifier: verifier,
         expectedState: state,
-        ...(expectedNonce !== undefined && { expectedNonce }),
+        ...(this.openId !== undefined && nonce !== undefined && { expectedNonce: nonce }),
+        ...(maxAge !== undefined && { maxAge }),
       }))
     })
     if (outcome.is === 'granted') this.circuit.succeed()
@@ -125,6 +129,16 @@ export class Provider {
   async close(): Promise<void> {
     await this.#revocations.finished()
     await this.#traffic.close()
+  }
+
+  /**
+   * How old the user's authentication may be now (seconds), where AUTHORIZATION_PARAMS limit it: a browser can take that parameter
+   * out of its address (OpenID Connect Core §3.1.3.7). It counted when the login was started, not after a long second factor.
+   */
+  #maxAge(startedAt: number): number | undefined {
+    const [, seconds] = this.#config.authorizationParams.find(([name]) => name === 'max_age') ?? []
+    if (this.openId === undefined || seconds === undefined) return undefined
+    return Number(seconds) + Math.max(0, Math.ceil((Date.now() - startedAt) / 1000))
   }
 
   async #refreshed(refreshToken: string, sub: string | undefined): Promise<GrantOutcome> {

@@ -109,6 +109,20 @@ await test('GET /auth/callback: an ID token that is not valid fails the login', 
   t.notOk(await isLoggedIn(browser, world.server.url))
 })
 
+await test('GET /auth/callback: with max_age in AUTHORIZATION_PARAMS the ID token must say that the user authenticated in time', async (t) => {
+  const world = await oidcWorld(t, { settings: { AUTHORIZATION_PARAMS: 'max_age=300' } })
+  for (const [authTime, result] of [
+    [undefined, 'login_failed'],
+    [epoch(-400), 'login_failed'],
+    // The clocks may differ by half a minute.
+    [epoch(-310), null],
+    [epoch(), null],
+  ] as const) {
+    const { arrival } = await world.logIn('ada', { auth_time: authTime })
+    t.equal(arrival.url.searchParams.get('auth_error'), result)
+  }
+})
+
 await test('GET /auth/callback: provider_unavailable without the keys, one request for them at a time, and a new key works', async (t) => {
   const world = await oidcWorld(t)
   const { keys } = world

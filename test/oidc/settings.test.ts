@@ -17,6 +17,7 @@ await test('OIDC needs openid and DISCOVERY, and bears no other answer to whose 
     ['DISCOVERY', { DISCOVERY: '' }],
     ['IDENTITY_PATH', { IDENTITY_PATH: '/me', IDENTITY_POINTER: '/id' }],
     ['AUTHORIZATION_PARAMS', { AUTHORIZATION_PARAMS: 'nonce=1' }],
+    ['AUTHORIZATION_PARAMS', { AUTHORIZATION_PARAMS: 'max_age=1h' }],
     ['AUTHORIZATION_PARAMS', { AUTHORIZATION_PARAMS: 'audience=api&ID_TOKEN_HINT=x' }],
     ['JWKS_URL', { JWKS_URL: 'http://keys.example/jwks' }],
     ['END_SESSION_URL', { END_SESSION_URL: 'http://auth.example/end' }],

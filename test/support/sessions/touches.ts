@@ -104,10 +104,10 @@ function summary(seen: readonly Seen[]): Pick<Touches, 'commands' | 'most' | 'li
     scripts.set(script, (scripts.get(script) ?? 0) + 1)
     limits.set(key, (limits.get(key) ?? new Set()).add(limit))
   }
-  // Each trial is preceded by CLIENT CACHING NO.
-  const { CLIENT: clients = 0, ...others } = commands
+  // CLIENT CACHING NO precedes each trial, and each look at the replication (replication.ts), which asks INFO twice at intervals.
+  const { CLIENT: clients = 0, INFO: infos = 0, ...others } = commands
   return {
-    commands: clients === trials ? others : commands,
+    commands: clients === trials + infos / 2 ? others : commands,
     most: Math.max(0, ...scripts.values()),
     limits: Math.max(0, ...[...limits.values()].map(({ size }) => size)),
   }

@@ -30,7 +30,10 @@ interface Paused {
   readonly closing: boolean
 }
 
-/** The orders of some subjects are paused, and the session's is not known: {@link Controls.identify} it first. */
+/**
+ * It is not known: orders of some subjects are paused, and the session's is not known, or this instance has slept.
+ * {@link Controls.identify} it first.
+ */
 interface Unidentified {
   readonly is: 'unidentified'
 }
@@ -107,6 +110,7 @@ export class Controls {
 
   /** Why orders of this session may not be sent now; undefined if they may. */
   verdictOn(session: Session): Verdict | undefined {
+    if (this.shared.isBehind) return UNIDENTIFIED
     if (this.#all === undefined && this.#subjects.size === 0) return undefined
     const all = this.#current(this.#all)
     if (this.#subjects.size === 0) return paused([all])
@@ -122,7 +126,7 @@ export class Controls {
 
   /** Asks whose session it is. Resolves once {@link verdictOn} can say more. Never rejects. */
   identify(session: Session): Promise<void> {
-    return this.#identification.ask(session)
+    return this.shared.isBehind ? this.shared.catchUp() : this.#identification.ask(session)
   }
 
   /** In how many seconds a pause ends by itself; undefined where that is not known. */

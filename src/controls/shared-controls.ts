@@ -13,6 +13,8 @@ import { merged, parseControls, textOf, versionOf, type Control, type ControlDoc
  * have to be read as often all the same.
  */
 const POLL_MS = 300
+/** What is older is read again before an order is sent: this process may have slept, and what it receives is processed in any order. */
+const MAX_AGE_MS = 800
 /** How often an instance says which version it has, and for how long that counts. */
 const REPORT_MS = 10_000
 const REPORTED_MS = 30_000
@@ -78,6 +80,8 @@ export class SharedControls {
   #isUnconfirmed = false
   /** The store's clock less the monotonic clock of this process (ms). Never more than that, so that no control ends early. */
   #aheadMs = Date.now() - performance.now()
+  /** The document is as old as that, or the store could not say more then (monotonic ms). */
+  #knownAt = -Infinity
   #reported = { version: -1, at: -Infinity }
   #resealedAt = -Infinity
   #turn: Promise<unknown> = Promise.resolve()
@@ -96,6 +100,11 @@ export class SharedControls {
     return performance.now() + this.#aheadMs
   }
 
+  /** Whether the document may have changed without the knowledge of this instance: {@link catchUp} then. */
+  get isBehind(): boolean {
+    return performance.now() - this.#knownAt > MAX_AGE_MS
+  }
+
   /** What an operator should know. */
   get warnings(): string[] {
     if (!this.#hasRead) return ['controls have not been read yet: this instance pauses no orders and shows no notice']
@@ -107,6 +116,11 @@ export class SharedControls {
   async open(): Promise<void> {
     await this.#poll()
     this.#endPolls = polls(() => this.#poll(), POLL_MS)
+  }
+
+  /** Reads the document now. While the store is away, the last one that was read stays in force. Never rejects. */
+  catchUp(): Promise<void> {
+    return this.#poll()
   }
 
   /** Makes a change, which has an effect here even if the store is away. Never rejects because of that. */
@@ -151,7 +165,10 @@ export class SharedControls {
   /** Never rejects. */
   async #poll(): Promise<void> {
     await this.#exclusively(async () => {
-      if (!(await this.#tryRead())) return
+      const askedAt = performance.now()
+      const isRead = await this.#tryRead()
+      this.#knownAt = isRead ? askedAt : performance.now()
+      if (!isRead) return
       if (this.#mustWrite()) await this.#tryWrite()
       await unlessDown(this.#report())
     }).catch((error: unknown) => this.#deps.log.error({ err: error }, 'controls could not be read'))

@@ -156,6 +156,11 @@ export class Sessions {
     return this.#watcher.watch(session, watch)
   }
 
+  /** Asks the store whether a watched session is live. If not, its watches know it once this resolves. Never rejects. */
+  confirm(session: Session): Promise<void> {
+    return this.#watcher.confirm(session)
+  }
+
   /** Ends a session everywhere. Returns whether it still existed. @throws StoreUnavailable */
   end(key: string, reason: CausedEnd, by?: EndedBy): Promise<boolean> {
     return this.#repository.end(key, reason, by)

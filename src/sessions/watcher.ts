@@ -92,6 +92,11 @@ export class SessionWatcher {
     }
   }
 
+  /** Asks the store whether a watched session is live. If not, its watches know it once this resolves. Never rejects. */
+  async confirm({ key }: Pick<Session, 'key'>): Promise<void> {
+    await this.#check(key)
+  }
+
   /** Never rejects, because nothing would handle the rejection. */
   async #recheck(watched: Watched): Promise<SessionLookup | { readonly is: 'unknown' }> {
     try {

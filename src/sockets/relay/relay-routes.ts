@@ -16,7 +16,7 @@ import { socketRoute } from '../socket-route.ts'
 import type { SocketIdentity, SocketKind } from '../socket-log.ts'
 import { OtpClient } from './otp.ts'
 import { orderGate, type OrderGate } from './order-gate.ts'
-import { Relay, type RelayPeers } from './relay.ts'
+import { Relay, type RelayPeers, type RelayUser } from './relay.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
 
 /** What relays work with. */
@@ -28,6 +28,12 @@ interface RelayDependencies extends SocketDependencies {
   readonly callLimit: CallLimit | undefined
   /** Absent where operators have no token. */
   readonly controls: Controls | undefined
+}
+
+/** What is asked before a message of a browser is sent on. */
+interface RelayChecks {
+  readonly user?: RelayUser
+  readonly gate?: OrderGate | undefined
 }
 
 /** `GET /ws/trading/:accountId` and, unless browsers share the market data, `GET /ws/public`. */
@@ -79,7 +85,9 @@ async function openTradingRelay(
   if (url === undefined) return
   handshake.kind = kindOf(url)
   const gate = deps.controls && orderGate(deps.controls, session)
-  const opened = await openUpstream(handshake, url, deps, gate)
+  const { sessions } = deps
+  const user = { isCurrent: () => sessions.isCurrent(session), confirm: () => sessions.confirm(session) }
+  const opened = await openUpstream(handshake, url, deps, { user, gate })
   if (opened === undefined || (await handshake.current(session)) !== undefined) return opened
   opened.drop()
 }
@@ -145,14 +153,14 @@ async function openUpstream(
   handshake: Handshake,
   url: URL | string,
   deps: RelayDependencies,
-  gate?: OrderGate,
+  checks: RelayChecks = {},
 ): Promise<Opened | undefined> {
   const { relay: limits } = deps.config
   const outcome = await openUpstreamSocket(url, limits.maxUpstreamMessageBytes, handshake.signal)
   if (outcome.is === 'open') {
     const { connection: upstream } = outcome
     return {
-      join: (browser, slot, identity) => joinRelay({ browser, upstream }, slot, identity, deps, gate),
+      join: (browser, slot, identity) => joinRelay({ browser, upstream }, slot, identity, deps, checks),
       drop: () => upstream.socket.terminate(),
     }
   }
@@ -168,7 +176,7 @@ function joinRelay(
   slot: SocketSlot,
   identity: SocketIdentity,
   deps: RelayDependencies,
-  gate?: OrderGate,
+  checks: RelayChecks,
 ): void {
   const { metrics, log, config } = deps
   const ended = slot.opened(identity)
@@ -178,7 +186,7 @@ function joinRelay(
   slot.owner = new Relay(peers, {
     limits: config.relay,
     metrics,
-    gate,
+    ...checks,
     withReturn: returns && ((close) => returns.closed(close)),
     onEnd: (close, violation) => {
       const { kind, reqId } = identity

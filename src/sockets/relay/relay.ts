@@ -24,10 +24,20 @@ export interface RelayLimits {
   readonly heartbeatMs?: number
 }
 
+/** Whose messages a relay sends on. */
+export interface RelayUser {
+  /** Whether the session is as it was when it was read last, as far as this process knows. */
+  isCurrent(): boolean
+  /** Asks for it, and ends the relay if it has ended. Never rejects. */
+  confirm(): Promise<void>
+}
+
 /** What a relay works with. */
 export interface RelayOptions {
   readonly limits: RelayLimits
   readonly metrics: Pick<Metrics, 'relayTraffic' | 'countRelayOperation'>
+  /** Absent without a session. */
+  readonly user?: RelayUser | undefined
   /** Absent where orders cannot be paused. */
   readonly gate?: OrderGate | undefined
   /** Adds to a close when the page may come back. */
@@ -95,11 +105,14 @@ export class Relay implements Registered {
   }
 
   #listenToBrowser(): void {
-    const { gate, metrics } = this.#options
+    const { gate, metrics, user } = this.#options
     const { relayTraffic } = metrics
     this.#browser.listen({
       message: (message, isBinary) => {
         if (!isBinary) metrics.countRelayOperation(operationOf(message))
+        // The news that the session has ended may be on its way, above all after this process has slept.
+        if (this.#held === undefined && user?.isCurrent() === false)
+          return this.#hold(message, isBinary, user.confirm())
         // Nothing is read, and nothing copied, while no orders are paused.
         if (this.#held !== undefined || gate?.isClosed === true) return this.#judge(message, isBinary)
         this.#pass(this.#browser, this.#upstream, message, isBinary, relayTraffic.to_upstream)
@@ -147,9 +160,14 @@ export class Relay implements Registered {
       return this.#pass(this.#browser, this.#upstream, message, isBinary, metrics.relayTraffic.to_upstream)
     }
     if (Buffer.isBuffer(passage)) return this.#refuse(passage)
+    this.#hold(message, isBinary, passage)
+  }
+
+  /** Keeps a message, and all that follow, until more is known. */
+  #hold(message: Buffer, isBinary: boolean, known: Promise<void>): void {
     this.#held = [[message, isBinary]]
     this.#browser.pause()
-    void passage.then(() => this.#judgeHeld())
+    void known.then(() => this.#judgeHeld())
   }
 
   #judgeHeld(): void {

@@ -7,8 +7,7 @@ import { discover } from '../oauth/discovery.ts'
 import { backoffMs } from '../time/backoff.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
 import type { OpsPort, OpsSource } from './ops-listener.ts'
-
-const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+import { handleSignals } from './signals.ts'
 
 /**
  * Completes the settings with what the provider says about itself (DISCOVERY). While the provider is away, the process
@@ -17,11 +16,10 @@ const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
  */
 export async function discoverOrExit(config: Config, log: Logger, ops: OpsPort): Promise<Config> {
   const { issuer } = config.oauth
-  const stop = (signal: string): void => {
-    log.info({ signal }, 'exiting while waiting for the provider')
+  handleSignals((signal) => {
+    log.info({ signal }, 'exiting during the start')
     exitAfterFlush(log, 0)
-  }
-  for (const signal of SIGNALS) process.once(signal, stop)
+  })
   await ops.report(waiting())
   for (let failures = 0; ; failures++) {
     const discovery = await discover(config.oauth)
@@ -33,7 +31,6 @@ export async function discoverOrExit(config: Config, log: Logger, ops: OpsPort):
         const { jwksUrl, endSessionUrl } = oidc ?? {}
         const endpoints = { authorizationUrl, tokenUrl, parUrl, revocationUrl, jwksUrl, endSessionUrl }
         log.info({ issuer, ...endpoints, issuerRequired }, 'provider discovered')
-        for (const signal of SIGNALS) process.off(signal, stop)
         return { ...config, oauth: { ...config.oauth, ...provider } }
       }
       case 'refused':

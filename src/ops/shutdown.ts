@@ -2,6 +2,7 @@ import { constants } from 'node:os'
 import type { Logger } from 'pino'
 import { flushBoundedLines } from '../telemetry/bounded-lines.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
+import { handleSignals } from './signals.ts'
 
 /** What a shutdown needs from the process. */
 export interface ShutdownDependencies {
@@ -53,14 +54,12 @@ export function installShutdown(deps: ShutdownDependencies): Shutdown {
     )
   }
 
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      if (deps.ignoresSignals === true) return
-      if (!isClosing) return shutdown({ signal })
-      log.warn({ signal }, 'exiting now')
-      exit(128 + constants.signals[signal])
-    })
-  }
+  handleSignals((signal) => {
+    if (deps.ignoresSignals === true) return
+    if (!isClosing) return shutdown({ signal })
+    log.warn({ signal }, 'exiting now')
+    exit(128 + constants.signals[signal])
+  })
   const crash = (error: unknown): void => {
     log.fatal({ err: error instanceof Error ? error : new Error(String(error)) }, 'an unexpected error')
     if (isClosing) exit(EXIT.crash)

@@ -152,7 +152,11 @@ class Supervisor implements OpsSource {
   async stop(): Promise<void> {
     this.#isStopping = true
     this.#deps.files?.close()
-    for (const worker of this.#workers) requestDrain(worker)
+    for (const worker of this.#workers) {
+      requestDrain(worker)
+      // A worker that still starts does not receive that, but ends on a signal, which it ignores afterwards.
+      worker.process.kill('SIGTERM')
+    }
     if (this.#workers.size > 0) await new Promise<void>((resolve) => (this.#stopped = resolve))
   }
 

@@ -38,20 +38,22 @@ export interface ProcessOptions {
   readonly nodeOptions?: readonly string[]
   /** The program, unless it is that of this repository. */
   readonly main?: string
+  /** Command-line options of the server. */
+  readonly arguments?: readonly string[]
 }
 
 /** Starts `node src/main.ts` with these settings only; it ends with the test. */
 export async function serverProcess(
   t: Test,
   settings: Record<string, string>,
-  { descriptors, log, nodeOptions = [], main = MAIN }: ProcessOptions = {},
+  { descriptors, log, nodeOptions = [], main = MAIN, arguments: options = [] }: ProcessOptions = {},
 ): Promise<ServerProcess> {
   const host = settings['HOST'] ?? '127.0.0.1'
   const port = Number(settings['PORT'] ?? (await freePort()))
   const opsPort = Number(settings['OPS_PORT'] ?? (await freePort()))
   const limit = descriptors === undefined ? '' : `ulimit -n ${descriptors} && `
   const redirect = log === undefined ? '' : ` >${log}`
-  const words = [...nodeCommand(settings['NODE_OPTIONS']), ...nodeOptions, main]
+  const words = [...nodeCommand(settings['NODE_OPTIONS']), ...nodeOptions, main, ...options]
   const child = spawn('sh', ['-c', `${limit}exec "$0" "$@"${redirect}`, ...words], {
     env: { ...COMPILED, PORT: String(port), OPS_PORT: String(opsPort), ...settings, HOST: host },
     stdio: ['ignore', 'pipe', 'pipe'],

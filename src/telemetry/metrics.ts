@@ -10,6 +10,8 @@ import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 /** How often a timer checks how late the event loop is. At 10 ms, the default, it took most of an idle process's CPU time. */
 const LAG_PRECISION_MS = 50
+/** The supervisor reports these from the worker that is worst off, which would not show in a mean or a sum. */
+const OF_WORST_WORKER = /^process_(open|max)_fds$|^nodejs_eventloop_lag_(?!min_)/
 const DIRECTIONS = ['to_browser', 'to_upstream'] as const
 
 /** Creates a server's metrics. Label values come from closed sets (routes, codes, outcomes), never from a request. */
@@ -27,6 +29,9 @@ export function createMetrics() {
   registry.removeSingleMetric('process_open_fds')
   const descriptors = new OpenDescriptors()
   make.scrapedGauge('process_open_fds', 'Open file descriptors', () => descriptors.count())
+  for (const metric of registry.getMetricsAsArray()) {
+    if (OF_WORST_WORKER.test(metric.name)) metric.aggregator = 'max'
+  }
   // A RouteHistogram exports only what `add` was given, so the methods that it inherits are hidden.
   type Durations = Pick<RouteHistogram, 'add'>
   const durations = (name: string, help: string, labelNames: readonly RouteLabel[]): Durations =>

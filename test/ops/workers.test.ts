@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
@@ -6,6 +8,8 @@ import type { ServerProcess } from '../support/server/server-process.ts'
 import { said, status, twoWorkers, workerPids } from '../support/server/two-workers.ts'
 import { CLIENT_ID, logIn, testSandbox } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
+
+const FAULT = `--import=${fileURLToPath(new URL('../support/server/fault.ts', import.meta.url))}`
 
 async function metrics({ opsPort }: ServerProcess): Promise<string> {
   return (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()
@@ -57,6 +61,17 @@ await test('A worker that dies is replaced, and its counts stay in the metrics',
   for (let times = 0; times < 4; times++) t.equal(await status(server.port, '/auth/session'), 200)
   t.equal(await counted(server, '/auth/session'), 8)
   t.match(await metrics(server), /^bff_worker_restarts_total 1$/m)
+})
+
+await test('The lag of the event loop and the share of the descriptors are those of the worker that is worst off', async (t) => {
+  const server = await twoWorkers(t, { NODE_OPTIONS: FAULT, FAULT: 'lag' }, { descriptors: 10_000 })
+  const value = async (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await metrics(server))?.[1])
+  t.equal(await value('process_max_fds'), 10_000)
+  const open = () => Math.max(...workerPids(server).map((pid) => readdirSync(`/proc/${pid}/fd`).length))
+  await until(async () => (await value('process_open_fds')) === open(), 'the descriptors of a single worker')
+  process.kill(workerPids(server)[0] ?? 0, 'SIGUSR2')
+  // It blocks for 0.4 s, and the other worker is in time: the mean would be below 0.25 s.
+  await until(async () => (await value('nodejs_eventloop_lag_p99_seconds')) > 0.35, 'the lag of a single worker')
 })
 
 await test('GET /metrics: 200 for many concurrent scrapes, without a warning of Node.js', async (t) => {

@@ -3,6 +3,8 @@
  */
 import cluster from 'node:cluster'
 
+const block = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+
 const faults: Record<string, () => void> = {
   throw() {
     throw new Error('a planted error')
@@ -16,7 +18,11 @@ const faults: Record<string, () => void> = {
   },
   /** Blocks for longer than any test, but not for ever. */
   hang() {
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000)
+    block(60_000)
+  },
+  /** Blocks again and again, and replies in between. */
+  lag() {
+    setInterval(() => block(400), 450)
   },
 }
 process.on('SIGUSR2', () => faults[process.env['FAULT'] ?? '']?.())

@@ -68,7 +68,7 @@ export async function supervise(
 class Supervisor implements OpsSource {
   readonly #deps: SupervisorDependencies
   readonly #metrics = createSupervisorMetrics()
-  /** The latest metrics of each running worker. */
+  /** The latest metrics of each running worker, without the gauges of one that does not reply. */
   readonly #counted = new Map<Worker, readonly MetricObject[]>()
   /** The sums over all dead workers. */
   #countedByDead: readonly MetricObject[] = []
@@ -129,13 +129,18 @@ class Supervisor implements OpsSource {
 
   /** The sums over all workers, including dead ones, since counters must not decrease. */
   async registry(): Promise<Registry> {
+    let silent = 0
     await Promise.all(
       [...this.#workers].map(async (worker) => {
         const metrics = await ask(worker, 'metrics')
-        if (metrics !== undefined && this.#workers.has(worker)) this.#counted.set(worker, metrics)
+        if (!this.#workers.has(worker)) return
+        if (metrics === undefined) silent++
+        // The gauges of a worker that does not reply may be wrong by now.
+        this.#counted.set(worker, metrics ?? countsIn(this.#counted.get(worker) ?? []))
       }),
     )
     this.#metrics.workers.set(this.#workers.size)
+    this.#metrics.silentWorkers.set(silent)
     const own = await this.#metrics.registry.getMetricsAsJSON()
     // The supervisor's own metrics come first: the first metric of a name decides how all of that name are combined.
     return sum([own, ...this.#counted.values(), this.#countedByDead])
@@ -215,9 +220,13 @@ class Supervisor implements OpsSource {
     const last = this.#counted.get(worker)
     if (last === undefined) return
     this.#counted.delete(worker)
-    const counts = last.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram')
-    this.#countedByDead = await sum([this.#countedByDead, counts]).getMetricsAsJSON()
+    this.#countedByDead = await sum([this.#countedByDead, countsIn(last)]).getMetricsAsJSON()
   }
+}
+
+/** What only grows. */
+function countsIn(metrics: readonly MetricObject[]): readonly MetricObject[] {
+  return metrics.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram')
 }
 
 function sum(metrics: readonly (readonly MetricObject[])[]): Registry {

@@ -154,6 +154,10 @@ export function createSupervisorMetrics() {
     registry,
     logLines: createLogMetrics(make),
     workers: make.gauge('bff_workers', 'Running worker processes; only with WORKERS'),
+    silentWorkers: make.gauge(
+      'bff_workers_silent',
+      'Running worker processes that do not reply in time; they hang, are too busy or still start; only with WORKERS',
+    ),
     workerRestarts: make.counter(
       'bff_worker_restarts_total',
       'Worker processes that died and were replaced; only with WORKERS',

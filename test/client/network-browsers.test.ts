@@ -16,7 +16,7 @@ const SLEEP_MS = 7000
 interface TradingPage extends NetworkWorld {
   readonly page: Page
   /** Stops everything that runs in the browser. */
-  readonly sleep: (during: () => Promise<unknown>) => Promise<void>
+  readonly sleep: (during: () => Promise<unknown>) => Promise<unknown>
   readonly state: () => Promise<string>
   /** Resolves once the connection works and has each stream exactly once. */
   readonly streamsAreBack: () => Promise<void>

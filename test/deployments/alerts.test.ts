@@ -20,6 +20,7 @@ import {
   scarcityScenario,
   secretsScenario,
   refusedFileScenario,
+  silentWorkerScenario,
 } from '../support/alerts/process-scenarios.ts'
 import { identityScenario } from '../support/alerts/identity-scenario.ts'
 import {
@@ -110,7 +111,7 @@ for (const workers of ['1', '2']) {
     const startedAt = Number(/^process_start_time_seconds (\d+)$/m.exec(metrics)?.[1])
     t.ok(startedAt <= Date.now() / 1000 && startedAt > Date.now() / 1000 - 60, 'and the start of the process')
     const exposed = new Set([...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name))
-    const absent = workers === '1' ? ['bff_worker_restarts_total'] : []
+    const absent = workers === '1' ? ['bff_worker_restarts_total', 'bff_workers_silent'] : []
     for (const { alert, expr } of alerts) {
       for (const { name } of metricsIn(expr)) {
         t.equal(exposed.has(baseOf(name)), !absent.includes(name), `${alert}: ${name}`)
@@ -154,6 +155,7 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   pausedScenario,
   firstRefusalScenario,
   restartScenario,
+  silentWorkerScenario,
   scarcityScenario,
   ordinaryScenario,
 ]

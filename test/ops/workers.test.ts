@@ -7,6 +7,7 @@ import { JarBrowser } from '../support/browser/jar-browser.ts'
 import type { ServerProcess } from '../support/server/server-process.ts'
 import { said, status, twoWorkers, workerPids } from '../support/server/two-workers.ts'
 import { CLIENT_ID, logIn, testSandbox } from '../support/server/world.ts'
+import { asleep } from '../support/time/stopped-process.ts'
 import { until } from '../support/time/until.ts'
 
 const FAULT = `--import=${fileURLToPath(new URL('../support/server/fault.ts', import.meta.url))}`
@@ -61,6 +62,21 @@ await test('A worker that dies is replaced, and its counts stay in the metrics',
   for (let times = 0; times < 4; times++) t.equal(await status(server.port, '/auth/session'), 200)
   t.equal(await counted(server, '/auth/session'), 8)
   t.match(await metrics(server), /^bff_worker_restarts_total 1$/m)
+})
+
+await test('A worker that does not reply is counted as silent, and its gauges are left out until it does', async (t) => {
+  const server = await twoWorkers(t, { MAX_RELAYS: '10' })
+  for (let times = 0; times < 4; times++) await status(server.port, '/auth/session')
+  const says = async (...lines: string[]) => {
+    const text = await metrics(server)
+    return lines.every((line) => text.includes(`\n${line}\n`))
+  }
+  t.ok(await says('bff_workers 2', 'bff_workers_silent 0', 'bff_relay_limit 20'))
+  await asleep(workerPids(server)[0] ?? 0, async () => {
+    await until(() => says('bff_workers 2', 'bff_workers_silent 1', 'bff_relay_limit 10'), 'the worker is silent')
+    t.equal(await counted(server, '/auth/session'), 4, 'its counts stay')
+  })
+  await until(() => says('bff_workers 2', 'bff_workers_silent 0', 'bff_relay_limit 20'), 'the worker replies')
 })
 
 await test('The lag of the event loop and the share of the descriptors are those of the worker that is worst off', async (t) => {

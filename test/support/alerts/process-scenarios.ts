@@ -7,6 +7,7 @@ import { ready, serverProcess } from '../server/server-process.ts'
 import { ALONE } from '../server/settings.ts'
 import { SECRETS, testServer } from '../server/world.ts'
 import { said, twoWorkers, workerPids } from '../server/two-workers.ts'
+import { asleep } from '../time/stopped-process.ts'
 import { nextEvent, until } from '../time/until.ts'
 import { around, LAG, scrape, scrapeAll, type Scenario } from './scrapes.ts'
 
@@ -110,6 +111,16 @@ export async function restartScenario(t: Test): Promise<Scenario> {
       await until(() => said(server, 'ready').length === 3 + count)
     }
   })
+}
+
+/** A worker that is stopped. */
+export async function silentWorkerScenario(t: Test): Promise<Scenario> {
+  const server = await twoWorkers(t)
+  const opsUrl = `http://127.0.0.1:${server.opsPort}`
+  const isSilent = async () => (await scrape({ opsUrl })).includes('\nbff_workers_silent 1\n')
+  return asleep(workerPids(server)[0] ?? 0, () =>
+    around({ opsUrl }, 'a worker hangs', ['BffWorkerSilent'], () => until(isSilent)),
+  )
 }
 
 async function linesLost(opsUrl: string): Promise<number> {

@@ -16,7 +16,7 @@ async function family(pid: number): Promise<number[]> {
 }
 
 /** Stops a process and its descendants for a while, as a machine that sleeps does: nothing runs, and the clock goes on. */
-export async function asleep(pid: number, during: () => Promise<unknown>): Promise<void> {
+export async function asleep<Value>(pid: number, during: () => Promise<Value>): Promise<Value> {
   const members = await family(pid)
   const signal = (name: 'SIGSTOP' | 'SIGCONT'): void => {
     for (const member of members) {
@@ -29,7 +29,7 @@ export async function asleep(pid: number, during: () => Promise<unknown>): Promi
   }
   signal('SIGSTOP')
   try {
-    await during()
+    return await during()
   } finally {
     signal('SIGCONT')
   }

@@ -14,4 +14,4 @@ cd "$folder"
 [ ! -e certificate.crt ] || { cat certificate.crt >>certificate.pem && rm certificate.crt; }
 
 # The containers read the files as other users. The mode of the folder keeps other users of this machine out.
-chmod 444 ./*
+chmod 444 session-secrets redis-password redis-url certificate.pem

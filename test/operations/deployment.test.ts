@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import {
@@ -23,6 +23,8 @@ function sharedNetworks(one: ComposeService, other: ComposeService): unknown[] {
   return [one.networks].flat().filter((name) => others.has(name))
 }
 
+const modeOf = (path: string): number => statSync(path).mode & 0o777
+
 await test('make-secrets.sh makes files that only their owner finds, and keeps files that exist', (t) => {
   const dir = makeSecrets(join(t.testdir({}), 'secrets'))
   const files = ['session-secrets', 'redis-password', 'redis-url', 'certificate.pem']
@@ -30,9 +32,14 @@ await test('make-secrets.sh makes files that only their owner finds, and keeps f
   const first = contents()
   t.equal(new Set(first).size, files.length)
   t.match(first[3], /BEGIN PRIVATE KEY[^]*BEGIN CERTIFICATE/)
-  t.equal(statSync(dir).mode & 0o777, 0o700)
+  t.equal(modeOf(dir), 0o700)
+  const [log, data] = [join(dir, 'redis.log'), join(dir, 'appendonlydir')]
+  writeFileSync(log, '', { mode: 0o600 })
+  mkdirSync(data, { mode: 0o700 })
   makeSecrets(dir)
   t.same(contents(), first)
+  for (const file of files) t.equal(modeOf(join(dir, file)), 0o444)
+  t.same([modeOf(log), modeOf(data)], [0o600, 0o700], 'what Redis has there can still be written')
   t.end()
 })
 

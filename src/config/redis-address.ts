@@ -44,7 +44,9 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
     return access === undefined || !isDatabase ? undefined : { is: 'single', url: text }
   }
   // A Cluster has only database 0, and all of its nodes are reached in the same way.
-  const isUniform = urls.every(({ protocol, pathname }) => protocol === first.protocol && /^\/?0?$/.test(pathname))
+  const isUniform = urls.every(
+    (url) => url.protocol === first.protocol && /^\/?0?$/.test(url.pathname) && hasCredentialsOf(url, first),
+  )
   const nodes = urls.map((url) => nodeOf(url, REDIS_PORT))
   return access === undefined || !isUniform ? undefined : { is: 'cluster', nodes, access }
 }
@@ -59,8 +61,8 @@ export function withoutCredentials(url: string): string {
     const { username: _user, password: _password, ...access } = address?.access ?? { tls: false }
     return JSON.stringify({ ...address, access })
   }
-  const { protocol, host, pathname, search, hash } = new URL(address.url)
-  return `${protocol}//${host}${pathname}${search}${hash}`
+  const { protocol, host, pathname } = new URL(address.url)
+  return `${protocol}//${host}${pathname}`
 }
 
 /** The credentials in an address as one text, alone in a list; none if it has none. @param url a valid address */
@@ -85,8 +87,14 @@ function sentinelAddress([, tls, user = '', hosts = '', master = '']: RegExpExec
   return { is: 'sentinel', nodes: urls.map((url) => nodeOf(url, SENTINEL_PORT)), access, master }
 }
 
+/** A query or fragment would be ignored. It may be a part of a password whose `?` or `#` is not encoded. */
 function isRedisUrl(url: URL | null): url is URL {
-  return url !== null && /^rediss?:$/.test(url.protocol) && url.hostname !== ''
+  return url !== null && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && !/[?#]/.test(url.href)
+}
+
+/** The nodes of a Cluster have the credentials of the first one, which the others need not repeat. */
+function hasCredentialsOf({ username, password }: URL, first: URL): boolean {
+  return (username === '' && password === '') || (username === first.username && password === first.password)
 }
 
 function nodeOf({ hostname, port }: URL, defaultPort: number): RedisNode {

@@ -15,7 +15,11 @@ export interface Format {
 
 const isOrigin = (value: string) =>
   isUrl(value, ['http:', 'https:'], (url) => url.href === `${url.origin}/` && url.hostname !== '')
-const isHost = (value: string) => /^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{1,5})?$/i.test(value)
+const isHost = (value: string) => {
+  const isHostAndPort = /^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{1,5})?$/i.test(value)
+  const url = isHostAndPort ? URL.parse(`wss://${value}`) : null
+  return url !== null && url.port !== '0' && !/^[.-]|\.[.-]/.test(url.hostname)
+}
 const isApiPath = (value: string) => /^(\/([A-Za-z0-9_-]+|:\w+|\{\w+\}))+$/.test(value)
 const isPrintable = (value: string) => /^ *[\x21-\x7e][\x20-\x7e]*$/.test(value)
 const everyPart = (value: string, test: (part: string) => boolean) => splitList(value).every(test)
@@ -54,7 +58,7 @@ export const settingFormats = {
   },
   redisUrl: {
     test: (value) => parseRedisUrl(value) !== undefined,
-    must: 'redis://user:password@host:6379/0 (rediss:// for TLS), a comma-separated list of these for a Cluster, or redis+sentinel://host:port,host:port/master-name',
+    must: 'redis://user:password@host:6379/0 (rediss:// for TLS), a comma-separated list of these for a Cluster, or redis+sentinel://host:port,host:port/master-name; without query or fragment (in a password, write ? as %3F and # as %23), and with the same credentials in a whole list',
   },
   clientKeys: {
     test: (value) => parseClientKeys(value) !== undefined,
@@ -84,7 +88,10 @@ export const settingFormats = {
     test: (value) => value === 'none' || /^\d{1,2}$/.test(value) || everyPart(value, isAddressRange),
     must: 'none, a number of hops, or comma-separated addresses and CIDRs, of which none has all addresses (/0)',
   },
-  hosts: { test: (value) => everyPart(value, isHost), must: 'comma-separated hosts (host or host:port)' },
+  hosts: {
+    test: (value) => everyPart(value, isHost),
+    must: 'comma-separated hosts (host or host:port, with a port from 1 to 65535)',
+  },
   bindable: { test: isBindable, must: 'an IP address in its usual form, such as 127.0.0.1 or ::1, or a host name' },
   path: {
     test: (value) => /^(\/[A-Za-z0-9_-]+)+$/.test(value),

@@ -183,6 +183,37 @@ await test('readConfig accepts the minimal settings of development and productio
   t.equal(errorOf({ ...PRODUCTION, WORKERS: 'auto', DRAIN_WAIT_SECONDS: '20' }), undefined)
 })
 
+await test('OTP_HOSTS takes names and addresses with or without a port, and nothing that no URL can name', (t) => {
+  for (const host of [
+    'otp.example',
+    'OTP.example:443',
+    'localhost:1',
+    'a--b.example.',
+    '10.0.0.1:65535',
+    '[::1]',
+    '[::1]:8443',
+  ]) {
+    t.same(wrongOnes({ ...ALONE, OTP_HOSTS: `${host}, other.example` }), [], host)
+  }
+  for (const host of [
+    'otp.example:99999',
+    'a:0',
+    '..',
+    '.a',
+    'a..b',
+    '-x',
+    'a.-x',
+    '[::1]:70000',
+    '[:::]',
+    '10.0.0.256',
+    'a:',
+    'a/b',
+  ]) {
+    t.same(wrongOnes({ ...ALONE, OTP_HOSTS: `other.example,${host}` }), ['OTP_HOSTS'], host)
+  }
+  t.end()
+})
+
 await test('DRAIN_WAIT_SECONDS defaults to 5 in production, at most a quarter of DRAIN_SECONDS, and to 0 in development', async (t) => {
   t.equal(readConfig(ALONE).drainWaitMs, 0)
   t.equal(readConfig(PRODUCTION).drainWaitMs, 5000)

@@ -29,6 +29,8 @@ await test('parseRedisUrl reads the address of a single server, of a Cluster or 
     access: { password: 'pa/ss', tls: true },
     master: 'my-master',
   })
+  const same = 'redis://user:p%23w@a,redis://user:p%23w@b,redis://c'
+  t.match(parseRedisUrl(same), { access: { username: 'user', password: 'p#w' } }, 'nodes with the same credentials')
   for (const wrong of [
     '',
     'host:6379',
@@ -48,6 +50,16 @@ await test('parseRedisUrl reads the address of a single server, of a Cluster or 
     'redis+sentinel:///name',
     'redis+sentinel://a,/name',
     'redis+sentinel://%@a/name',
+    'redis://a:6379?db=5',
+    'redis://a/1?',
+    'redis://user:12#x@a:6379',
+    'redis://a#',
+    'redis://a?db=5,redis://b',
+    'redis+sentinel://a?db=5/name',
+    'redis+sentinel://a,b#/name',
+    'redis://user:one@a,redis://user:two@b',
+    'redis://one:pass@a,redis://two:pass@b',
+    'redis://a,redis://:pass@b',
   ]) {
     t.equal(parseRedisUrl(wrong), undefined, wrong)
   }

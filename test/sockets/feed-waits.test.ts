@@ -131,3 +131,19 @@ await test('an answer that nobody waits for any more is given up', async (t) => 
   t.match(await stays.next(), { time: 2 })
   t.equal((await metric('bff_feed_unattributed_messages_total')).get(''), 1)
 })
+
+await test('a history that nobody waits for any more is given up while its stream goes on', async (t) => {
+  const beats = new Beats(t)
+  const { market, join, metric } = await feedWorld(t)
+  const [stays, gone] = [await join(), await join()]
+  const wanted = { ticks_history: 'R_1', subscribe: 1, end: 'latest' }
+  await market.serve(stays, wanted, { ...history(100), subscription: { id: 'h' } })
+  const late = await market.askedBy(gone, { ...wanted, count: 2 })
+  gone.client.socket.terminate()
+  await until(async () => (await metric('bff_relays')).get('kind="public"') === 1, 'it is gone')
+  beats.pass(HISTORY_MS / 10_000 + 1)
+  reply(late, history(100))
+  reply(await market.askedBy(stays, { time: 1 }), { time: 2 })
+  t.match(await stays.next(), { time: 2 })
+  t.equal((await metric('bff_feed_unattributed_messages_total')).get(''), 1)
+})

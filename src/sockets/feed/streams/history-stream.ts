@@ -120,6 +120,12 @@ export class HistoryStream extends Stream {
       received: (message) => this.#fetched(history, message),
       tooBig: () => this.#failed(history, (browser) => browser.end(CLOSE.tooBig)),
       lost: () => this.#failed(history, (browser) => oneShots.depart(browser)),
+      // A late answer still reaches the browsers that wait for it.
+      beat: (reqId) => {
+        if (!history.isStale || history.waiting.size > 0) return
+        oneShots.link.release(reqId)
+        this.#histories.delete(history)
+      },
     })
     return history
   }

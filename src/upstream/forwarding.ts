@@ -54,7 +54,7 @@ export interface ForwardRequest {
 
 /** Options that all forwardings of a client share. */
 export interface ForwardingOptions {
-  /** How long a browser that does not read may block an upstream connection. */
+  /** How long a browser that does not read, or a response that nobody gets, may block an upstream connection. */
   readonly stallMs: number
   /** Called once, when the outcome is known. */
   readonly onSettled: () => void
@@ -85,6 +85,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   #isWithheld = false
   #stallTimer: NodeJS.Timeout | undefined
   #limitTimer: NodeJS.Timeout | undefined
+  #drainTimer: NodeJS.Timeout | undefined
   readonly #resume = (): void => {
     this.#stopWaiting()
     this.controller?.resume()
@@ -116,11 +117,12 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     this.#status = status
     this.noteStatus(status, headers)
     this.#request.onHeadersOrFailure()
-    if (this.#isBrowserGone) return
+    if (this.#isBrowserGone) return this.#drain()
     const retryAfter = headers['retry-after']
     if (typeof retryAfter === 'string') this.#retryAfter = { retryAfter }
     if (this.#request.withholds(status)) {
       this.#isWithheld = true
+      this.#drain()
       return this.settle({ is: 'withheld', status, ...this.#retryAfter })
     }
     this.#pendingHeaders = headers
@@ -163,6 +165,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   }
 
   protected override onComplete(): void {
+    clearTimeout(this.#drainTimer)
     if (this.#isBrowserGone) return this.#settleBrowserGone()
     if (this.#isWithheld) return
     this.#begin()
@@ -171,6 +174,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
+    clearTimeout(this.#drainTimer)
     if (this.#isWithheld) return
     if (this.#isBrowserGone) return this.#settleBrowserGone(cause)
     if (this.#status !== 0) {
@@ -222,6 +226,13 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     } else {
       // The response may be paused for the browser, which will never read on.
       this.#resume()
+      if (this.#status !== 0) this.#drain()
     }
+  }
+
+  /** Limits the rest of a response that nobody gets. The timeout between two pieces does not: it may come byte by byte. */
+  #drain(): void {
+    const reason = new DOMException('the discarded response is not complete in time', 'TimeoutError')
+    this.#drainTimer = setTimeout(() => this.abort(reason), this.#options.stallMs)
   }
 }

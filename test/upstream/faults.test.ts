@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { apiWorld } from '../support/upstream/api-world.ts'
 import { gone, ok } from '../support/upstream/raw-upstream.ts'
 import { failureCount } from '../support/telemetry/lines.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 import { freePort } from '../../sandbox/listening.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -217,4 +218,29 @@ await test('a response body that stalls for UPSTREAM_BODY_SECONDS is cut off', a
   const { call, upstream } = await apiWorld(t, { settings: { UPSTREAM_BODY_SECONDS: '1' } })
   upstream.answer = (_request, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
   await t.rejects(call('GET', ACCOUNTS), { code: 'ECONNRESET' })
+})
+
+/** A response that comes byte by byte, without end. */
+const trickle =
+  (status: string) =>
+  (_request: unknown, socket: Socket): void => {
+    socket.write(`HTTP/1.1 ${status}\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n`)
+    const timer = setInterval(() => socket.write('1\r\nx\r\n'), 100)
+    socket.on('close', () => clearInterval(timer))
+  }
+
+await test('a response that nobody gets may not go on for ever, byte by byte', async (t) => {
+  const { call, connection, cookie, upstream } = await apiWorld(t, { settings: { UPSTREAM_BODY_SECONDS: '1' } })
+  upstream.answer = trickle('500 Failed')
+  const calls = [call('GET', ACCOUNTS), call('POST', ACCOUNTS, { body: '{}' })]
+  const keyed = call('POST', ACCOUNTS, { body: '{}', headers: { 'idempotency-key': 'a' } })
+  for (const { status } of await Promise.all([...calls, keyed])) t.equal(status, 500)
+  upstream.answer = trickle('200 OK')
+  const browser = await connection()
+  const asked = upstream.next()
+  browser.write(`POST ${ACCOUNTS} HTTP/1.1\r\nHost: a\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\nContent-Length: 2\r\n\r\n{}`)
+  await asked
+  await nextEvent(browser, 'data')
+  browser.destroy()
+  await until(() => upstream.open.size === 0, 'upstream has its connections back')
 })

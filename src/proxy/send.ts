@@ -110,7 +110,10 @@ function sendOnce(
       }),
       begin: (status, upstreamHeaders) => {
         if (keyed !== undefined) return keyed.sink.begin(status, upstreamHeaders)
-        reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), upstreamHeaders, upstream.budget !== undefined))
+        reply.raw.writeHead(
+          status,
+          responseHeaders(status, reply.getHeaders(), upstreamHeaders, upstream.budget !== undefined),
+        )
         reply.hijack()
       },
       breakOff: () => (keyed === undefined ? breakOff(reply.raw) : keyed.sink.breakOff()),

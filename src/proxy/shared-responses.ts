@@ -66,7 +66,12 @@ export class SharedResponse {
     const { outcome } = await this.#current(request.id)
     if (outcome.is !== 'answered') throw upstreamProblem(failure(outcome), true)
     reply.hijack()
-    const headers = responseHeaders(reply.getHeaders(), outcome.headers, this.#deps.upstream.budget !== undefined)
+    const headers = responseHeaders(
+      outcome.status,
+      reply.getHeaders(),
+      outcome.headers,
+      this.#deps.upstream.budget !== undefined,
+    )
     reply.raw.writeHead(outcome.status, headers).end(Buffer.from(outcome.body, 'base64'))
   }
 

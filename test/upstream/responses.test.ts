@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { apiWorld } from '../support/upstream/api-world.ts'
+import { ok } from '../support/upstream/raw-upstream.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
@@ -102,6 +103,40 @@ await test('only listed response headers pass', async (t) => {
   )
   t.match(headers, { 'cache-control': 'no-store', vary: 'Origin', 'x-content-type-options': 'nosniff' })
   t.match(headers['x-request-id'], /^[0-9a-f-]{36}$/)
+})
+
+await test('headers that Connection names go no further, in either direction (RFC 9110 §7.6.1)', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  const lines = 'Connection: Keep-Alive, ETag\r\nETag: "a"\r\nContent-Language: de\r\n'
+  upstream.answer = (_request, socket) => void socket.write(ok('{}', lines))
+  const headers = { connection: 'keep-alive, Accept-Language', 'accept-language': 'de', 'accept-encoding': 'br' }
+  for (const [method, key] of [
+    ['GET', {}],
+    ['POST', { 'idempotency-key': 'a' }],
+    ['POST', { 'idempotency-key': 'a' }],
+  ] as const) {
+    const response = await call(method, ACCOUNTS, {
+      headers: { ...headers, ...key },
+      ...(method === 'POST' && { body: '{}' }),
+    })
+    t.equal(response.headers['etag'], undefined)
+    t.equal(response.headers['content-language'], 'de')
+  }
+  t.equal(upstream.header('accept-language'), undefined)
+  t.equal(upstream.header('accept-encoding'), 'br')
+})
+
+await test('a 204 has no length, as a response and as a repetition (RFC 9110 §8.6)', async (t) => {
+  const { raw, cookie, upstream } = await apiWorld(t)
+  upstream.answer = (_request, socket) => void socket.write('HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n')
+  const head = `Host: a\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\nConnection: close\r\n`
+  const post = `POST ${ACCOUNTS} HTTP/1.1\r\n${head}Idempotency-Key: a\r\nContent-Length: 2\r\n\r\n{}`
+  for (const request of [`GET ${ACCOUNTS} HTTP/1.1\r\n${head}\r\n`, post, post]) {
+    const response = await raw(request)
+    t.match(response, /^HTTP\/1\.1 204 /)
+    t.notMatch(response, /content-length/i)
+  }
+  t.equal(upstream.requests.length, 2)
 })
 
 await test('a file name passes byte for byte, in whatever encoding, and wherever the length stands', async (t) => {

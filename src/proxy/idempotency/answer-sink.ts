@@ -87,7 +87,10 @@ export class AnswerSink extends EventEmitter<{ close: []; drain: [] }> implement
       this.emit('close')
       return true
     }
-    raw.writeHead(this.#status, responseHeaders(this.#reply.getHeaders(), this.#headers, this.#options.hasBudget))
+    raw.writeHead(
+      this.#status,
+      responseHeaders(this.#status, this.#reply.getHeaders(), this.#headers, this.#options.hasBudget),
+    )
     this.#reply.hijack()
     const received = this.#body.joined()
     this.#body = new JoinedPieces()

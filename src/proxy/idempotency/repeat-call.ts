@@ -54,7 +54,7 @@ export function sendAnswer(
   isReplayed = false,
 ): void {
   reply.hijack()
-  const list = responseHeaders(reply.getHeaders(), headers, hasBudget)
+  const list = responseHeaders(status, reply.getHeaders(), headers, hasBudget)
   if (isReplayed) list.push('idempotency-replayed', 'true')
   reply.raw.writeHead(status, list).end(body)
 }

@@ -242,14 +242,3 @@ await test('fate: an equal order of the minute before may be executed after this
   account.executeLate()
   t.match(await find(error), { is: 'ambiguous' })
 })
-
-await test('fate: the abort of one call does not stop another one', async (t) => {
-  const { lose, find } = await losing(t)
-  const error = await lose(LOST)
-  const own = new AbortController()
-  const first = failure(fate(error, { signal: own.signal }))
-  const second = find(error)
-  own.abort(new Error('mine'))
-  t.match(await first, { message: 'mine' })
-  t.match(await second, { is: 'not_seen' })
-})

@@ -10,7 +10,7 @@ export interface FateOptions {
 }
 
 const searches = new WeakMap<SentOrder, Promise<Fate>>()
-/** Settles when the last search is over. The trading service allows few reads a minute, so there is one at a time. */
+/** Resolves when all searches are over. The trading service allows few reads a minute, so there is one at a time. */
 let last: Promise<unknown> = Promise.resolve()
 
 /**
@@ -29,11 +29,12 @@ export function fate(error: SocketError, { signal }: FateOptions = {}): Promise<
   if (!order) return Promise.reject(new TypeError('only a buy whose outcome is unknown has a fate to find out'))
   const running = searches.get(order)
   if (running && !signal) return running
-  const search = last.then(() => {
+  const search = turnAfter(last, signal).then(() => {
     signal?.throwIfAborted()
     return new Search(order, error, signal).run()
   })
-  last = search.catch(() => undefined)
+  // A search that was stopped while it waited may be over before those that it waited for.
+  last = Promise.allSettled([last, search])
   // Nobody else may be stopped by this signal.
   if (!signal) searches.set(order, search)
   const forget = ({ is }: { is?: Fate['is'] }): void => {
@@ -42,4 +43,15 @@ export function fate(error: SocketError, { signal }: FateOptions = {}): Promise<
   }
   search.then(forget, forget)
   return search
+}
+
+/** Resolves with `before`, which never rejects. Rejects with the reason of `signal` as soon as that is aborted. */
+function turnAfter(before: Promise<unknown>, signal: AbortSignal | undefined): Promise<unknown> {
+  if (!signal) return before
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason as Error)
+    if (signal.aborted) return stop()
+    signal.addEventListener('abort', stop)
+    void before.then(resolve).then(() => signal.removeEventListener('abort', stop))
+  })
 }

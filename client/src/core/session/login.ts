@@ -52,10 +52,11 @@ export function loginUrl(base: string, flow: Flow = 'login', options: LoginOptio
 export function takeAuthError(base: string): AuthError | undefined {
   const query = new URLSearchParams(location.search)
   const code = query.get('auth_error')
-  if (code === null) return undefined
-  history.replaceState(history.state, '', location.pathname)
+  if (!code) return undefined
+  // Alone, a path that begins with two slashes would name a host.
+  history.replaceState(history.state, '', '/.' + location.pathname)
   const flow = query.get('flow') === 'signup' ? 'signup' : 'login'
   // An attacker can forge this address, so return_to is only sent to the server, which validates it again.
   const options = { returnTo: query.get('return_to') ?? '/' }
-  return { code, flow, againUrl: loginUrl(base, flow, options), loginUrl: loginUrl(base, 'login', options) }
+  return { code, flow, loginUrl: loginUrl(base, 'login', options), againUrl: loginUrl(base, flow, options) }
 }

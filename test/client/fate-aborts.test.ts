@@ -1,0 +1,39 @@
+import { test } from 'tap'
+import { fate } from '../../client/dist/client/orders.js'
+import { failure } from '../support/client/page-client.ts'
+import type { Handling, Offer } from '../support/client/lossy-account.ts'
+import { losing, RISE } from '../support/client/lost-orders.ts'
+
+const FALL: Offer = { ...RISE, contract_type: 'PUT' }
+const LOST: Handling = { executes: 'never', answer: 'cut' }
+
+await test('fate: the abort of one call does not stop another one', async (t) => {
+  const { lose, find } = await losing(t)
+  const error = await lose(LOST)
+  const own = new AbortController()
+  const first = failure(fate(error, { signal: own.signal }))
+  const second = find(error)
+  own.abort(new Error('mine'))
+  t.match(await first, { message: 'mine' })
+  t.match(await second, { is: 'not_seen' })
+})
+
+await test('fate: can be aborted while it waits for the fate of another order, after which the others have their turn', async (t) => {
+  const { account, find, lose, watch } = await losing(t)
+  const errors = [await lose(LOST), await lose(LOST, { ...FALL })] as const
+  account.isDown = true
+  account.cut()
+  const first = new AbortController()
+  const search = failure(fate(errors[0], { signal: first.signal }))
+  const second = new AbortController()
+  const waiting = failure(fate(errors[1], { signal: second.signal }))
+  const third = find(errors[1])
+  second.abort(new Error('left'))
+  t.match(await waiting, { message: 'left' })
+  t.match(await failure(fate(errors[1], { signal: second.signal })), { message: 'left' })
+  t.equal(watch.size, 0)
+  account.isDown = false
+  first.abort(new Error('left, too'))
+  t.match(await search, { message: 'left, too' })
+  t.match(await third, { is: 'not_seen' })
+})

@@ -230,7 +230,7 @@ const trickle =
   }
 
 await test('a response that nobody gets may not go on for ever, byte by byte', async (t) => {
-  const { call, connection, cookie, upstream } = await apiWorld(t, { settings: { UPSTREAM_BODY_SECONDS: '1' } })
+  const { call, connection, cookie, upstream, world } = await apiWorld(t, { settings: { UPSTREAM_BODY_SECONDS: '1' } })
   upstream.answer = trickle('500 Failed')
   const calls = [call('GET', ACCOUNTS), call('POST', ACCOUNTS, { body: '{}' })]
   const keyed = call('POST', ACCOUNTS, { body: '{}', headers: { 'idempotency-key': 'a' } })
@@ -243,4 +243,7 @@ await test('a response that nobody gets may not go on for ever, byte by byte', a
   await nextEvent(browser, 'data')
   browser.destroy()
   await until(() => upstream.open.size === 0, 'upstream has its connections back')
+  const left = (): Record<string, unknown> | undefined => world.server.log.find(({ audit }) => audit === 'browser_left')
+  await until(() => left() !== undefined, 'the outcome of the call is logged')
+  t.match(left(), { sent: 'whole', status: 200, cause: { message: 'the discarded response is not complete in time' } })
 })

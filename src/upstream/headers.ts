@@ -32,7 +32,7 @@ const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
 const NO_CONTENT = 204
 
 /** Values of Connection that name no header: those of nearly every peer. */
-const NAMES_NOTHING: ReadonlySet<string> = new Set(['keep-alive', 'close', 'Upgrade'])
+const NAMES_NOTHING: ReadonlySet<string> = new Set(['keep-alive', 'Keep-Alive', 'close', 'upgrade', 'Upgrade'])
 
 /** The User-Agent of every request to upstream. */
 export const USER_AGENT = 'trading-bff'

@@ -109,7 +109,8 @@ await test('headers that Connection names go no further, in either direction (RF
   const { call, upstream } = await apiWorld(t)
   const lines = 'Connection: Keep-Alive, ETag\r\nETag: "a"\r\nContent-Language: de\r\n'
   upstream.answer = (_request, socket) => void socket.write(ok('{}', lines))
-  const headers = { connection: 'keep-alive, Accept-Language', 'accept-language': 'de', 'accept-encoding': 'br' }
+  const connection = 'keep-alive, Accept-Language, Idempotency-Key'
+  const headers = { connection, 'accept-language': 'de', 'accept-encoding': 'br' }
   for (const [method, key] of [
     ['GET', {}],
     ['POST', { 'idempotency-key': 'a' }],
@@ -122,6 +123,8 @@ await test('headers that Connection names go no further, in either direction (RF
     t.equal(response.headers['etag'], undefined)
     t.equal(response.headers['content-language'], 'de')
   }
+  t.equal(upstream.requests.length, 2, 'the key counts here, and the second POST is a repetition')
+  t.equal(upstream.header('idempotency-key'), undefined)
   t.equal(upstream.header('accept-language'), undefined)
   t.equal(upstream.header('accept-encoding'), 'br')
 })

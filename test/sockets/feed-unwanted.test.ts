@@ -80,6 +80,22 @@ await test('a forget that upstream has refused is repeated every ten seconds unt
   t.equal(market.asked('forget').length, 3)
 })
 
+await test('a forget that upstream does not answer is given up, and repeated if upstream still sends the stream', async (t) => {
+  const beats = new Beats(t)
+  const world = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
+  const { market } = world
+  const { browser, first, second } = await withTwoStreams(world)
+  t.match(await browser.ask({ forget: 'id-R_1' }), { forget: 1 })
+  const unanswered = await market.next('forget', 'id-R_1')
+  beats.pass()
+  reply(unanswered, { msg_type: 'forget', forget: 1 })
+  tick(first, 2, 2, 'id-R_1', 'R_1')
+  reply(await market.next('forget', 'id-R_1'), { msg_type: 'forget', forget: 1 })
+  tick(second, 2, 2, 'id-R_2', 'R_2')
+  t.match(await browser.next(), { tick: { symbol: 'R_2', quote: 2 } })
+  t.equal(await unattributed(world), 2, 'the late answer, and the price after it')
+})
+
 await test('a forget that upstream has refused is not repeated on another connection', async (t) => {
   const beats = new Beats(t)
   const world = await feedWorld(t, { FEED_LINGER_SECONDS: '0', FEED_RECONNECT_SPREAD_SECONDS: '600' })

@@ -4,7 +4,7 @@ import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
 const RENEWED_AT_A_TIME = 8
-/** How long the others wait for one of these that upstream does not answer. */
+/** How long the others wait for one of these that upstream does not answer, and how long an answer to a `forget` is awaited. */
 const ANSWER_MS = 10_000
 
 /** A stream as its connection sees it. */
@@ -185,11 +185,18 @@ class UnwantedStream implements Sender {
   /** @param reqId that of its messages */
   forget(reqId: number): void {
     const { link } = this.#owner
+    const askedAt = performance.now()
     link.send((id) => `{"forget":${JSON.stringify(this.#id)},"req_id":${id}}`, {
       isAnsweredOnce: true,
       received: ({ errorCode }) => {
         if (errorCode === 'RateLimit') this.#isRefused = true
         else link.release(reqId)
+      },
+      // If upstream still sends the stream, it is told again to forget it.
+      beat: (id) => {
+        if (performance.now() - askedAt < ANSWER_MS) return
+        link.release(id)
+        link.release(reqId)
       },
     })
   }

@@ -144,7 +144,7 @@ for (const kind of KINDS) {
         replies.join(', '),
       )
     }
-    await shell.run(`chmod u+w deploy/secrets/* && sed -i 's/redis:6379/127.0.0.1:${port}/' deploy/secrets/redis-url`)
+    await shell.run(`chmod u+w deploy/secrets/redis-url && sed -i 's/redis:6379/127.0.0.1:${port}/' deploy/secrets/redis-url`)
     const instances = await startTwo(t, shell, SHOW)
     const { browser } = instances
     t.ok(await instances.isLoggedInToBoth(browser))
@@ -176,7 +176,7 @@ for (const kind of KINDS) {
 await test('The documented rotation of SESSION_SECRETS logs no user out and closes no socket', async (t) => {
   const shell = new Shell(t)
   const redis = await testRedis(t)
-  await shell.run(`chmod u+w deploy/secrets/* && echo ${redis.url} >deploy/secrets/redis-url`)
+  await shell.run(`chmod u+w deploy/secrets/redis-url && echo ${redis.url} >deploy/secrets/redis-url`)
   const instances = await startTwo(t, shell, SHOW)
   const { browser } = instances
   const old = await instances.untilAlike('SESSION_SECRETS', '1')

@@ -121,10 +121,10 @@ class Load {
   }
 
   async #record(call: string, expected: number, sent: Promise<Response>): Promise<void> {
-    const outcome = await sent.then(
-      async (response) => (await response.arrayBuffer(), response.status),
-      (error: unknown) => String((error as Error).cause ?? error),
-    )
+    // A response may also be cut off in its middle.
+    const outcome = await sent
+      .then(async (response) => (await response.arrayBuffer(), response.status))
+      .catch((error: unknown) => String((error as Error).cause ?? error))
     this.outcomes.push({ call, expected, outcome })
   }
 }

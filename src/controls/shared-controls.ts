@@ -13,8 +13,10 @@ import { merged, parseControls, textOf, versionOf, type Control, type ControlDoc
  * have to be read as often all the same.
  */
 const POLL_MS = 300
-/** What is older is read again before an order is sent: this process may have slept, and what it receives is processed in any order. */
+/** A document that was read longer ago is read again before an order is sent: this process may have slept meanwhile. */
 const MAX_AGE_MS = 800
+/** No command takes as long: if a read did, this process slept in its midst, and the document may be as old as that. */
+const MAX_READ_MS = 2000
 /** How often an instance says which version it has, and for how long that counts. */
 const REPORT_MS = 10_000
 const REPORTED_MS = 30_000
@@ -80,8 +82,10 @@ export class SharedControls {
   #isUnconfirmed = false
   /** The store's clock less the monotonic clock of this process (ms). Never more than that, so that no control ends early. */
   #aheadMs = Date.now() - performance.now()
-  /** The document is as old as that, or the store could not say more then (monotonic ms). */
+  /** Since when the document may have changed without this instance knowing of it (monotonic ms). */
   #knownAt = -Infinity
+  /** The read for those who ask for one now. Undefined once it has begun. */
+  #nextRead: Promise<void> | undefined
   #reported = { version: -1, at: -Infinity }
   #resealedAt = -Infinity
   #turn: Promise<unknown> = Promise.resolve()
@@ -100,7 +104,7 @@ export class SharedControls {
     return performance.now() + this.#aheadMs
   }
 
-  /** Whether the document may have changed without the knowledge of this instance: {@link catchUp} then. */
+  /** Whether the document is too old for an order to be sent: {@link catchUp} first. */
   get isBehind(): boolean {
     return performance.now() - this.#knownAt > MAX_AGE_MS
   }
@@ -118,9 +122,13 @@ export class SharedControls {
     this.#endPolls = polls(() => this.#poll(), POLL_MS)
   }
 
-  /** Reads the document now. While the store is away, the last one that was read stays in force. Never rejects. */
+  /**
+   * Reads the document. Callers that ask before the read begins share it. While the store is away, the last document that was
+   * read stays in force. Never rejects.
+   */
   catchUp(): Promise<void> {
-    return this.#poll()
+    this.#nextRead ??= this.#poll(true)
+    return this.#nextRead
   }
 
   /** Makes a change, which has an effect here even if the store is away. Never rejects because of that. */
@@ -162,12 +170,15 @@ export class SharedControls {
     await this.#exclusively(() => this.#deps.index.remove(CONTROLLED_KEY, [this.#id])).catch(() => undefined)
   }
 
-  /** Never rejects. */
-  async #poll(): Promise<void> {
+  /** Never rejects. @param isAsked whether callers wait for it: what they do next may rely on it, however long it took */
+  async #poll(isAsked = false): Promise<void> {
     await this.#exclusively(async () => {
+      if (isAsked) this.#nextRead = undefined
       const askedAt = performance.now()
       const isRead = await this.#tryRead()
-      this.#knownAt = isRead ? askedAt : performance.now()
+      const tookMs = performance.now() - askedAt
+      const mayBeOld = isRead && (!isAsked || tookMs > MAX_READ_MS)
+      this.#knownAt = mayBeOld ? askedAt : askedAt + tookMs
       if (!isRead) return
       if (this.#mustWrite()) await this.#tryWrite()
       await unlessDown(this.#report())

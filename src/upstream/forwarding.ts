@@ -232,7 +232,8 @@ export class Forwarding extends Exchange<ForwardOutcome> {
 
   /** Limits the rest of a response that nobody gets. The timeout between two pieces does not: it may come byte by byte. */
   #drain(): void {
-    const reason = new DOMException('the discarded response is not complete in time', 'TimeoutError')
-    this.#drainTimer = setTimeout(() => this.abort(reason), this.#options.stallMs)
+    this.#drainTimer = setTimeout(() => {
+      this.abort(new DOMException('the discarded response is not complete in time', 'TimeoutError'))
+    }, this.#options.stallMs)
   }
 }

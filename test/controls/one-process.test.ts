@@ -1,11 +1,14 @@
 import { Registry } from 'prom-client'
+import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { ordersOf, type Control } from '../../src/controls/control-document.ts'
 import { Controls } from '../../src/controls/controls.ts'
 import { Envelope, type Session } from '../../src/sessions/index.ts'
 import { orderGate } from '../../src/sockets/relay/order-gate.ts'
+import { requireUnpaused } from '../../src/proxy/paused-orders.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
+import { clockAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 
 const OLD = 'old-secret-of-thirty-two-bytes-or-more'
@@ -69,4 +72,28 @@ await test('a trading socket is told of the pauses that may be its own, and of n
   t.same(told, { known: 3, unknown: 4 }, 'one that is lifted has not begun')
   await set(controls, 'orders', { closing: false })
   t.same(told, { known: 4, unknown: 5 }, 'the same pause again')
+})
+
+/** A store that replies late. */
+class SlowStore extends MemoryStore {
+  delayMs = 0
+  reads = 0
+
+  override async readMarked(...args: Parameters<MemoryStore['readMarked']>) {
+    this.reads++
+    await delay(this.delayMs)
+    return super.readMarked(...args)
+  }
+}
+
+await test('orders that arrive together while the controls are old share a read, and go on although the store is slow', async (t) => {
+  const sleep = clockAhead(t)
+  const store = new SlowStore()
+  const controls = await startControls(t, store, new Changeable<readonly string[]>([NEW]))
+  store.delayMs = 1000
+  await until(() => store.reads === 2, 'a poll has begun')
+  sleep(5000)
+  const session = { key: 'a', record: { subject: 'a user' } } as Session
+  await Promise.all(Array.from({ length: 20 }, () => requireUnpaused(controls, session)))
+  t.ok(store.reads <= 4, `${store.reads} reads`)
 })

@@ -144,7 +144,9 @@ for (const kind of KINDS) {
         replies.join(', '),
       )
     }
-    await shell.run(`chmod u+w deploy/secrets/redis-url && sed -i 's/redis:6379/127.0.0.1:${port}/' deploy/secrets/redis-url`)
+    await shell.run(
+      `chmod u+w deploy/secrets/redis-url && sed -i 's/redis:6379/127.0.0.1:${port}/' deploy/secrets/redis-url`,
+    )
     const instances = await startTwo(t, shell, SHOW)
     const { browser } = instances
     t.ok(await instances.isLoggedInToBoth(browser))

@@ -14,13 +14,12 @@ const LOGIN = '__Host-login-'
 /** More than the clocks of a login and of the store may disagree. */
 const CLEARLY_LATER_MS = 50
 
-/** Fails to store the outcome of the first login. */
+/** Fails once after so many more changes of records. A login makes two: when it begins to finish, and its outcome. */
 class ForgetfulStore extends MemoryStore {
-  #changes = 0
+  changesLeft = Infinity
 
   override async replace(...args: Parameters<MemoryStore['replace']>): Promise<boolean> {
-    // The first change is from pending to running.
-    if (++this.#changes === 2) throw new StoreUnavailable(new Error('away'))
+    if (this.changesLeft-- === 0) throw new StoreUnavailable(new Error('away'))
     return super.replace(...args)
   }
 }
@@ -125,14 +124,18 @@ await test('GET /auth/callback: a repeated callback that hears late of its login
 await test('GET /auth/callback: try_later when the outcome cannot be stored, and the session before it lives on', async (t) => {
   const world = await loginWorld(t)
   const { PUBLIC_URL: _, ...settings } = world.settings
-  const server = await testServer(t, settings, new ForgetfulStore())
-  const { browser } = world
-  const failed = await (await startLogin({ browser, server })).finish()
-  t.equal(failed.url.searchParams.get('auth_error'), 'try_later')
-  t.notOk(await isLoggedIn(browser, server.url))
-  await until(() => world.endpoint.revoked.length === 1, 'its token is revoked')
+  const store = new ForgetfulStore()
+  const server = await testServer(t, settings, store)
+  const { browser, endpoint } = world
   await (await startLogin({ browser, server })).finish()
+  const session = browser.named('__Host-session')
+  endpoint.behaviour = tokens({ access_token: 'that-nobody-gets' })
+  const login = await startLogin({ browser, server })
+  store.changesLeft = 1
+  t.equal((await login.finish()).url.searchParams.get('auth_error'), 'try_later')
+  t.same(browser.named('__Host-session'), session)
   t.ok(await isLoggedIn(browser, server.url))
+  await until(() => endpoint.revoked.includes('that-nobody-gets'), 'its token is revoked')
 })
 
 await test('POST /auth/logout: 204 ends the sessions of all logins that tabs started at the same moment', async (t) => {

@@ -156,7 +156,7 @@ export class Sessions {
     return this.#watcher.watch(session, watch)
   }
 
-  /** Asks the store whether a watched session is live. If not, its watches know it once this resolves. Never rejects. */
+  /** Asks the store whether a watched session is live. If not, its watches are told before this resolves. Never rejects. */
   confirm(session: Session): Promise<void> {
     return this.#watcher.confirm(session)
   }

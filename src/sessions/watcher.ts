@@ -26,7 +26,8 @@ interface Watched {
   uses: number
   /** Runs the next check, or, if the session has ended, the delayed notification. */
   timer?: NodeJS.Timeout
-  hasEnded?: true
+  /** Where the session has ended: resolves once the watches have been told. */
+  told?: Promise<void>
   /** Since when the session could not be read (epoch ms). */
   unreadSince?: number
 }
@@ -92,9 +93,11 @@ export class SessionWatcher {
     }
   }
 
-  /** Asks the store whether a watched session is live. If not, its watches know it once this resolves. Never rejects. */
+  /** Asks the store whether a watched session is live. If not, its watches are told before this resolves. Never rejects. */
   async confirm({ key }: Pick<Session, 'key'>): Promise<void> {
+    const watched = this.#watched.get(key)
     await this.#check(key)
+    await watched?.told
   }
 
   /** Never rejects, because nothing would handle the rejection. */
@@ -108,7 +111,7 @@ export class SessionWatcher {
 
   async #check(key: string): Promise<void> {
     const watched = this.#watched.get(key)
-    if (watched === undefined || watched.hasEnded) return
+    if (watched === undefined || watched.told !== undefined) return
     const found = await this.#recheck(watched)
     // If the session has ended meanwhile, its timer is that of the notification, which nothing may replace.
     if (!this.#isLive(key, watched)) return
@@ -132,7 +135,7 @@ export class SessionWatcher {
 
   /** Whether a session is still watched, and live as far as this process knows. */
   #isLive(key: string, watched: Watched): boolean {
-    return this.#watched.get(key) === watched && watched.hasEnded === undefined
+    return this.#watched.get(key) === watched && watched.told === undefined
   }
 
   /** Schedules the next check for when the session would end by its limits, or when its idle limit is to be moved. */
@@ -181,12 +184,14 @@ export class SessionWatcher {
 
   #end(key: string, reason: WatchEnd): void {
     const watched = this.#watched.get(key)
-    if (watched === undefined || watched.hasEnded) return
-    watched.hasEnded = true
+    if (watched === undefined || watched.told !== undefined) return
+    const told = Promise.withResolvers<void>()
+    watched.told = told.promise
     clearTimeout(watched.timer)
     const notify = (): void => {
       this.#watched.delete(key)
       for (const { onEnd } of watched.watches) onEnd(reason)
+      told.resolve()
     }
     if (reason === 'replaced') watched.timer = setTimeout(notify, REPLACED_MS).unref()
     else notify()

@@ -41,9 +41,15 @@ for (const redis of [false, true]) {
 
   await test(`a new login closes the relays of the session that it replaces with 4401 (${redis ? 'Redis' : 'memory'})`, async (t) => {
     const world = await relayWorld(t, { redis })
-    const { client } = await trading(world)
+    const { client, peer } = await joined(world, TRADING)
+    const received: string[] = []
+    peer.on('message', (data: Buffer) => received.push(data.toString()))
+    client.socket.send('before')
+    await until(() => received.length === 1)
     await logIn(world.browser, world.server.url)
+    client.socket.send('after')
     t.same(await client.closed, EXPIRED)
+    t.same(received, ['before'], 'its socket is open for another second, but sends nothing on')
     const { client: next } = await trading(world)
     next.socket.close()
     await world.quiet()

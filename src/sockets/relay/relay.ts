@@ -28,7 +28,7 @@ export interface RelayLimits {
 export interface RelayUser {
   /** Whether the session is as it was when it was read last, as far as this process knows. */
   isCurrent(): boolean
-  /** Asks for it, and ends the relay if it has ended. Never rejects. */
+  /** Asks the store whether the session is live, and ends the relay before this resolves if it is not. Never rejects. */
   confirm(): Promise<void>
 }
 

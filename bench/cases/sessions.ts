@@ -15,7 +15,7 @@ const COUNTS = [1, 10, 1000, 100_000] as const
 /** The growth that still counts as flat. */
 const MAX_GROWTH = 1.25
 const WHY =
-  'The numbers of sessions are measured one after the other, so a spell in which the machine is slow or fast befalls one of them alone.'
+  'The session counts are measured one after the other, so a slow or fast phase of the machine affects only one of them.'
 
 /** Measures the cost of a request by the number of sessions, and the memory of a session. */
 export async function sessions(): Promise<Report> {

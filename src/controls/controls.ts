@@ -31,8 +31,8 @@ interface Paused {
 }
 
 /**
- * It is not known: orders of some subjects are paused, and the session's is not known, or this instance has slept.
- * {@link Controls.identify} it first.
+ * Not known yet: the controls were not read lately, or orders of some subjects are paused and the session's is unknown.
+ * Call {@link Controls.identify} first.
  */
 interface Unidentified {
   readonly is: 'unidentified'
@@ -124,7 +124,7 @@ export class Controls {
     return paused([all, this.#current(own)])
   }
 
-  /** Asks whose session it is. Resolves once {@link verdictOn} can say more. Never rejects. */
+  /** Reads controls that are old, or asks whose session it is. Then {@link verdictOn} can say more. Never rejects. */
   identify(session: Session): Promise<void> {
     return this.shared.isBehind ? this.shared.catchUp() : this.#identification.ask(session)
   }

@@ -15,7 +15,7 @@ import { merged, parseControls, textOf, versionOf, type Control, type ControlDoc
 const POLL_MS = 300
 /** A document that was read longer ago is read again before an order is sent: this process may have slept meanwhile. */
 const MAX_AGE_MS = 800
-/** No command takes as long: if a read did, this process slept in its midst, and the document may be as old as that. */
+/** A read that takes longer shows that this process slept during it: the document may be as old as the read's start. */
 const MAX_READ_MS = 2000
 /** How often an instance says which version it has, and for how long that counts. */
 const REPORT_MS = 10_000

@@ -28,9 +28,9 @@ export interface SettledLogin {
 }
 
 /**
- * Looks up the logins of a browser by their cookies, oldest first. Tabs that start logins at the same moment leave more cookies
- * than a browser should have. Only the newest are looked up, since a stranger could send as many, unless one of these has
- * finished: that takes a user.
+ * Looks up the logins of a browser by their cookies, oldest first. Tabs that start logins at the same moment may leave more
+ * than ten. They are looked up ten at a time, newest first, until none of ten has finished: a stranger may get as many
+ * cookies, but only a user finishes a login.
  * @throws StoreUnavailable
  */
 export async function browserLogins(

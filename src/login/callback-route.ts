@@ -109,7 +109,7 @@ async function replay(
   return reply.redirect(frontendUrl + outcome.returnTo, 303)
 }
 
-/** Whether the session of a finished login lives, as far as the store can say: a newer login, or a logout, may have ended it since. */
+/** Whether its session may still live: a newer login or a logout may have ended it. True while the store is away. */
 async function mayLive({ sessions }: LoginDependencies, { cookieValue }: FinishedLogin): Promise<boolean> {
   const id = sessions.cookie.verify(cookieValue)
   return id !== undefined && (await sessions.reread({ id })).is !== 'none'

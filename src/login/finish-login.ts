@@ -114,7 +114,7 @@ async function makeSession(
       return { is: 'ended' }
     }
     finished = { is: 'finished', flow, returnTo, session, cookieValue, endsAt, cookieEndsAt }
-    // Before any other session ends: without it, neither this browser's next login nor its logout might find the session.
+    // Before any other session ends: without the outcome, the next login and a logout might not find this session.
     await transactions.settle(ticket, finished)
     await Promise.all([...replaced].map(([old, id]) => sessions.end(old, 'replaced', { requester, id })))
   } catch (error) {

@@ -5,9 +5,9 @@ import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookiesNamed } from '../http/cookies.ts'
 import { isSame, signingKeys } from '../sessions/index.ts'
 
-/** Cookies that a browser has at most; a start deletes the surplus. */
+/** Login cookies that a start leaves in a browser at most. */
 export const MAX_PER_BROWSER = 10
-/** More are ignored: the oldest, which browsers send first (RFC 6265 §5.4). */
+/** Of more, the oldest are ignored, which browsers send first (RFC 6265 §5.4). */
 const MAX_READ = 3 * MAX_PER_BROWSER
 const SECRET_BYTES = 24
 const SECRET = /^[\w-]{32}$/

@@ -70,7 +70,7 @@ export class LoginTransactions {
   }
 
   /**
-   * Starts a login. `stale` are the names of cookies to delete, so that a browser has ten at most.
+   * Starts a login. `stale` are the names of cookies to delete, so that ten are left at most.
    * @throws StoreUnavailable
    */
   async start(
@@ -134,7 +134,7 @@ export class LoginTransactions {
   }
 
   /**
-   * Stores the outcome of a login, for repeated callbacks, later logins and logouts. A login that has finished may still fail.
+   * Stores the outcome of a login, for repeated callbacks, later logins and logouts. A finished outcome may be replaced by a failed one.
    * Does nothing where the record is gone or somebody else has changed it.
    */
   async settle(ticket: LoginTicket, outcome: LoginOutcome): Promise<void> {

@@ -140,7 +140,7 @@ async function logOut(
     // The cookie was signed with a secret that has been removed since; the session ends all the same.
     else await sessions.end(session, 'logout', { requester })
   }
-  // The session of the page last: after a failure it is left, and the page can try again.
+  // The page's own session ends last: if anything fails before, it still lives, and the page can try again.
   const [own, ...others] = toEnd.values()
   for (const other of others) await endSession(deps, request, other)
   await transactions.forget(logins.flatMap(({ key }) => key ?? []))

@@ -132,8 +132,9 @@ export class Provider {
   }
 
   /**
-   * How old the user's authentication may be now (seconds), where AUTHORIZATION_PARAMS limit it: a browser can take that parameter
-   * out of its address (OpenID Connect Core §3.1.3.7). It counted when the login was started, not after a long second factor.
+   * How old the user's authentication may be now (seconds), with a max_age in AUTHORIZATION_PARAMS. Checked because a browser
+   * can remove that from its address (OpenID Connect Core §3.1.3.7). It limits the age at the start of the login, so the time
+   * since then is added.
    */
   #maxAge(startedAt: number): number | undefined {
     const [, seconds] = this.#config.authorizationParams.find(([name]) => name === 'max_age') ?? []

@@ -159,7 +159,7 @@ class Supervisor implements OpsSource {
     this.#deps.files?.close()
     for (const worker of this.#workers) {
       requestDrain(worker)
-      // A worker that still starts does not receive that, but ends on a signal, which it ignores afterwards.
+      // A worker that is still starting misses that, but this signal ends it. One that has started ignores the signal.
       worker.process.kill('SIGTERM')
     }
     if (this.#workers.size > 0) await new Promise<void>((resolve) => (this.#stopped = resolve))

@@ -156,7 +156,7 @@ export function createSupervisorMetrics() {
     workers: make.gauge('bff_workers', 'Running worker processes; only with WORKERS'),
     silentWorkers: make.gauge(
       'bff_workers_silent',
-      'Running worker processes that do not reply in time; they hang, are too busy or still start; only with WORKERS',
+      'Running worker processes that do not reply in time; they hang, are too busy or are still starting; only with WORKERS',
     ),
     workerRestarts: make.counter(
       'bff_worker_restarts_total',

@@ -230,7 +230,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     }
   }
 
-  /** Limits the rest of a response that nobody gets. The timeout between two pieces does not: it may come byte by byte. */
+  /** Limits the rest of a response that nobody gets. One that trickles in never meets the timeout between pieces. */
   #drain(): void {
     this.#drainTimer = setTimeout(() => {
       this.abort(new DOMException('the discarded response is not complete in time', 'TimeoutError'))

@@ -31,7 +31,7 @@ const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
 /** The response that must not have a length (RFC 9110 §8.6). */
 const NO_CONTENT = 204
 
-/** Values of Connection that name no header: those of nearly every peer. */
+/** Values of Connection that name none of the headers here. Nearly every peer sends one of them. */
 const NAMES_NOTHING: ReadonlySet<string> = new Set(['keep-alive', 'Keep-Alive', 'close', 'upgrade', 'Upgrade'])
 
 /** The User-Agent of every request to upstream. */

@@ -14,7 +14,7 @@ const LOGIN = '__Host-login-'
 /** More than the clocks of a login and of the store may disagree. */
 const CLEARLY_LATER_MS = 50
 
-/** Fails once after so many more changes of records. A login makes two: when it begins to finish, and its outcome. */
+/** Fails one change of a record, after `changesLeft` others. A login makes two: to running, and to its outcome. */
 class ForgetfulStore extends MemoryStore {
   changesLeft = Infinity
 
@@ -101,7 +101,7 @@ await test('GET /auth/callback: a repeated callback that waits for a sign-up del
   t.same(world.browser.named('__Host-attribution'), [])
 })
 
-await test('GET /auth/callback: a repeated callback that hears late of its login leaves the session of a newer one in place', async (t) => {
+await test('GET /auth/callback: a repeated callback that learns its outcome late leaves the session of a newer one in place', async (t) => {
   const world = await loginWorld(t)
   const { browser, endpoint, server } = world
   const waiting = held()

@@ -72,7 +72,7 @@ await test('WORKERS: SIGTERM while the supervisor is loaded ends the start with 
   t.same(said(server, 'not everything ended in time'), [])
 })
 
-await test('WORKERS: SIGTERM ends workers that still start at once, too', async (t) => {
+await test('WORKERS: SIGTERM also ends at once workers that are still starting', async (t) => {
   const settings = { ...ALONE, WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:1', DRAIN_SECONDS: '5' }
   const server = await serverProcess(t, settings, { nodeOptions: EARLY_DRAIN })
   t.equal(await server.exited, 0)

@@ -7,7 +7,7 @@ import { RedisStore } from '../../src/store/redis-store.ts'
 import { QUIET } from '../support/redis/connected-store.ts'
 import { until } from '../support/time/until.ts'
 
-/** A Cluster of two masters, which lets each client wait for its answer to CLUSTER SLOTS. */
+/** A Cluster of two masters, which keeps each client waiting for its answer to CLUSTER SLOTS. */
 async function twoMasters(t: Test) {
   const open = new Set<Socket>()
   const answers: (() => void)[] = []

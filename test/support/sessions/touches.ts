@@ -104,7 +104,7 @@ function summary(seen: readonly Seen[]): Pick<Touches, 'commands' | 'most' | 'li
     scripts.set(script, (scripts.get(script) ?? 0) + 1)
     limits.set(key, (limits.get(key) ?? new Set()).add(limit))
   }
-  // CLIENT CACHING NO precedes each trial, and each look at the replication (replication.ts), which asks INFO twice at intervals.
+  // CLIENT CACHING NO precedes each trial and each look at the replication (replication.ts), which sends INFO twice.
   const { CLIENT: clients = 0, INFO: infos = 0, ...others } = commands
   return {
     commands: clients === trials + infos / 2 ? others : commands,

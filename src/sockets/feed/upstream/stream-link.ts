@@ -4,7 +4,7 @@ import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
 const RENEWED_AT_A_TIME = 8
-/** How long the others wait for one of these that upstream does not answer, and how long an answer to a `forget` is awaited. */
+/** How long the others wait for one that upstream does not answer, and a `forget` for its answer. */
 const ANSWER_MS = 10_000
 
 /** A stream as its connection sees it. */

@@ -17,12 +17,14 @@ export interface StaticPages {
 const COMPRESSIBLE = /^text\/|[/+](?:json|xml|javascript|wasm|manifest)\b/
 /**
  * File names with a content hash before the extension: anywhere, hex with both letters and digits; in the folders that
- * bundlers write to, eight characters of base64url. The patterns are strict, because a file that changes under an
- * immutable name stays stale in browsers for a year.
+ * bundlers write to, eight characters of base64url. Fonts and images there may have names such as `Inter-SemiBold.woff2`, so
+ * that theirs must look like no word. The patterns are strict, because a file that changes under an immutable name stays
+ * stale in browsers for a year.
  */
 const HASHED = [
   /[.-](?=[a-f]*\d)(?=\d*[a-f])[\da-f]{8,64}\.\w+(?:\.(?:br|gz|map))*$/,
-  /(?:^|\/)(?:assets|static|immutable|_astro)\/(?:.*\/)?[^/]*[.-](?=[\w-]*[A-Z\d])(?!\d+\.)[\w-]{8}\.\w+(?:\.(?:br|gz|map))*$/,
+  /(?:^|\/)(?:assets|static|immutable|_astro)\/(?:.*\/)?[^/]*[.-](?=[\w-]*[A-Z\d])(?!\d+\.)[\w-]{8}\.(?:m?js|css)(?:\.(?:br|gz|map))*$/,
+  /(?:^|\/)(?:assets|static|immutable|_astro)\/(?:.*\/)?[^/]*[.-](?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?=[\w-]*\d[\w-]*[A-Za-z])[\w-]{8}\.\w+(?:\.(?:br|gz|map))*$/,
 ]
 /** One or several ranges (RFC 9110 §14.1.2). */
 const RANGES = /^bytes=(?:\d+-\d*|-\d+)(?:[ \t]*,[ \t]*(?:\d+-\d*|-\d+))*$/
@@ -63,10 +65,10 @@ async function registerPlugins(fastify: FastifyInstance, root: string, policy: s
   })
   await fastify.register(files, {
     root,
-    dotfiles: 'ignore',
+    dotfiles: 'allow',
     cacheControl: false,
     preCompressed: true,
-    allowedPath: (path) => !isReserved(path),
+    allowedPath: (path) => !isReserved(path) && !isHidden(path),
     setHeaders: (reply, path) => {
       reply.header('content-security-policy', policy)
       reply.header('referrer-policy', 'strict-origin-when-cross-origin')
@@ -78,6 +80,11 @@ async function registerPlugins(fastify: FastifyInstance, root: string, policy: s
 
 function isReserved(path: string): boolean {
   return RESERVED_PREFIXES.some((prefix) => isPathOf(path, prefix))
+}
+
+/** Files of the system or of tools, such as `.git`. `/.well-known/` is public (RFC 8615). */
+function isHidden(path: string): boolean {
+  return /\/\.(?!well-known\/)/.test(path)
 }
 
 /** A service worker that forwards a navigation sends it with the mode `same-origin`. */

@@ -26,10 +26,11 @@ export class MinuteLimit {
   async waitMs(key: string): Promise<number | undefined> {
     const knownMs = this.#refused.getRemainingTTL(key)
     if (knownMs > 0) return knownMs
+    if ((await this.#store.count(key, 1, WINDOW_MS, true)) <= this.#limit) return undefined
     const now = Date.now()
-    if ((await this.#store.count(key, 1, now + WINDOW_MS, true)) <= this.#limit) return undefined
     const { expiresAt = now } = (await this.#store.readUntracked(key)) ?? {}
-    const leftMs = Math.max(1, expiresAt - now)
+    // The store's clock says when; a wrong one here must not make the wait longer than the minute.
+    const leftMs = Math.min(Math.max(1, expiresAt - now), WINDOW_MS)
     this.#refused.set(key, true, { ttl: leftMs })
     return leftMs
   }

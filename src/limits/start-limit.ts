@@ -5,6 +5,7 @@ import { networks } from './networks.ts'
 
 /** How long a client that has reached its limit has to wait at most. */
 export const START_WINDOW_SECONDS = 60
+const START_WINDOW_MS = START_WINDOW_SECONDS * 1000
 /** Multiples of the limit for a client's networks, smallest first (IPv6: /64, /56, /48). */
 const FACTORS = [1, 4, 16] as const
 
@@ -42,8 +43,7 @@ export class StartLimit {
 
   async #isWithin(limit: number, network: string, weight: number): Promise<boolean> {
     try {
-      const windowEnd = Date.now() + START_WINDOW_SECONDS * 1000
-      return (await this.#store.count(startsKey(network), weight, windowEnd)) <= limit
+      return (await this.#store.count(startsKey(network), weight, START_WINDOW_MS)) <= limit
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       return this.#alone.allows(network, limit, weight)

@@ -52,7 +52,8 @@ export interface AttributionReading {
  */
 export function readAttribution(query: string): AttributionReading {
   const pairs = readPairs(query)
-  const parameters = NAMES.map((name) => readParameter(name, pairs))
+  const similar = new Set(pairs.flatMap(({ name }) => (name in RULES ? [] : simplified(name))))
+  const parameters = NAMES.map((name) => readParameter(name, pairs, similar))
   const values: Attribution = {}
   for (const { name, value, problem } of parameters) {
     if (value !== undefined && problem === undefined) values[name] = value
@@ -74,11 +75,11 @@ function readPairs(query: string) {
   return decoded.map(([name, value], index) => ({ raw: raws[index] ?? '', name, value }))
 }
 
-function readParameter(name: AttributionName, pairs: readonly Pair[]): ParameterReading {
+/** @param similar names of parameters that others resemble */
+function readParameter(name: AttributionName, pairs: readonly Pair[], similar: ReadonlySet<string>): ParameterReading {
   const [pair, ...more] = pairs.filter((each) => each.name === name)
   if (pair === undefined) {
-    const hasSimilar = pairs.some((each) => each.name !== name && simplified(each.name) === name)
-    return { name, problem: 'missing', notes: hasSimilar ? ['name'] : [] }
+    return { name, problem: 'missing', notes: similar.has(name) ? ['name'] : [] }
   }
   const { value } = pair
   const notes = notesOn(pair)

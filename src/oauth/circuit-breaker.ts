@@ -17,10 +17,10 @@ export class CircuitBreaker {
   readonly #maxConcurrent: number
   #running = 0
   #failures = 0
-  /** Epoch ms. */
-  #openUntil = 0
+  /** Monotonic ms, like {@link #workedAt}: a time of day that is set back would keep the circuit open. */
+  #openUntil = -Infinity
   #isProbing = false
-  #workedAt = 0
+  #workedAt = -Infinity
 
   constructor(maxConcurrent: number) {
     this.#maxConcurrent = maxConcurrent
@@ -30,14 +30,14 @@ export class CircuitBreaker {
     return this.#failures >= THRESHOLD
   }
 
-  /** When the peer last worked (epoch ms); 0 before that. */
+  /** When the peer last worked (monotonic ms); -Infinity before that. */
   get workedAt(): number {
     return this.#workedAt
   }
 
   /** Milliseconds until the next try makes sense; 0 if a request would be let through now. */
   get retryAfterMs(): number {
-    const leftMs = this.#openUntil - Date.now()
+    const leftMs = this.#openUntil - performance.now()
     if (this.isOpen && leftMs > 0) return leftMs
     const isBusy = this.isOpen ? this.#isProbing : this.#running >= this.#maxConcurrent
     return isBusy ? FIRST_PAUSE_MS : 0
@@ -69,20 +69,20 @@ export class CircuitBreaker {
   /** Opens the circuit for as long as the peer asks to be left alone, for half a minute at most. */
   open(ms: number): void {
     this.#failures = Math.max(this.#failures, THRESHOLD)
-    this.#openUntil = Date.now() + Math.min(Math.max(ms, FIRST_PAUSE_MS), LONGEST_PAUSE_MS)
+    this.#openUntil = performance.now() + Math.min(Math.max(ms, FIRST_PAUSE_MS), LONGEST_PAUSE_MS)
   }
 
   /** Closes the circuit, because the peer is known to work. */
   succeed(): void {
     this.#failures = 0
-    this.#openUntil = 0
-    this.#workedAt = Date.now()
+    this.#openUntil = -Infinity
+    this.#workedAt = performance.now()
   }
 
   #fail(isProbe: boolean): void {
     // Requests that were under way when the circuit opened say nothing new when they fail.
     if (this.isOpen && !isProbe) return
     this.#failures++
-    if (this.isOpen) this.#openUntil = Date.now() + backoffMs(this.#failures - THRESHOLD, PROVIDER_BACKOFF)
+    if (this.isOpen) this.#openUntil = performance.now() + backoffMs(this.#failures - THRESHOLD, PROVIDER_BACKOFF)
   }
 }

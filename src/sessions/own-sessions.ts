@@ -127,9 +127,8 @@ export class OwnSessions {
     if (meant.length === 0) return { is: 'unknown' }
     const ended = await end(subject, meant)
     // After the end: a reading that has begun before does not count from here on, whichever instance has it.
-    const until = Date.now() + REMEMBERED_MS
     await Promise.all(
-      this.#index.keysOf(subject).map((index) => this.#store.count(endedElsewhereKey(index), 1, until, true)),
+      this.#index.keysOf(subject).map((index) => this.#store.count(endedElsewhereKey(index), 1, REMEMBERED_MS, true)),
     )
     return { is: ended > 0 ? 'ended' : 'unknown' }
   }

@@ -6,7 +6,7 @@ import { backoffMs } from '../time/backoff.ts'
 const MAX_SESSIONS = 10_000
 const TTL_MS = 60_000
 
-/** Times are epoch ms. */
+/** Times are monotonic ms. */
 interface Failure {
   /** Consecutive failures. */
   readonly count: number
@@ -27,16 +27,16 @@ export class RenewalPauses {
   begin(key: string, isOfProvider: boolean): number {
     const before = this.#failures.get(key)?.count ?? 0
     const pause = backoffMs(before, PROVIDER_BACKOFF)
-    const failedAt = Date.now()
+    const failedAt = performance.now()
     this.#failures.set(key, { count: before + 1, failedAt, retryAt: failedAt + pause, isOfProvider })
     return pause
   }
 
-  /** The rest of a session's pause; 0 if there is none. @param workedAt when the provider last worked (epoch ms) */
+  /** The rest of a session's pause; 0 if there is none. @param workedAt when the provider last worked (monotonic ms) */
   remainingMs(key: string, workedAt: number): number {
     const failure = this.#failures.get(key)
     if (failure === undefined || (failure.isOfProvider && workedAt > failure.failedAt)) return 0
-    return Math.max(0, failure.retryAt - Date.now())
+    return Math.max(0, failure.retryAt - performance.now())
   }
 
   end(key: string): void {

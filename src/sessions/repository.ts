@@ -128,7 +128,8 @@ export class SessionRepository {
   async replace(session: Session, record: SessionRecord): Promise<Session | undefined> {
     const { key, id } = session
     const sealed = this.#seal(key, id, record)
-    const idleEndsAt = this.#idleEnd(record.endsAt)
+    // Never earlier than before, whichever instance has read it.
+    const idleEndsAt = Math.max(session.idleEndsAt, this.#idleEnd(record.endsAt))
     return (await this.#store.replace(key, session.sealed, sealed, idleEndsAt))
       ? { ...session, record, idleEndsAt, sealed }
       : undefined

@@ -81,9 +81,9 @@ export class TokenRenewal {
     const lock = refreshLockKey(session.key)
     const owner = randomUUID()
     // Longer than a lock can last: if its owner died, this process takes the lock once it has expired.
-    const giveUpAt = Date.now() + LOCK_MS + 1000
-    for (let tries = 0; Date.now() < giveUpAt; tries++) {
-      const hasLock = await store.lock(lock, owner, Date.now() + LOCK_MS)
+    const giveUpAt = performance.now() + LOCK_MS + 1000
+    for (let tries = 0; performance.now() < giveUpAt; tries++) {
+      const hasLock = await store.lock(lock, owner, LOCK_MS)
       if (hasLock) onLocked()
       try {
         // Read again under the lock: another instance may have renewed the token, or the session may have ended.
@@ -166,12 +166,12 @@ export class TokenRenewal {
 
   /** Retries during a short outage: the old refresh token is used up, and `record` is the only copy of the new one. */
   async #replace(session: Session, record: SessionRecord): Promise<Session | undefined> {
-    const giveUpAt = Date.now() + SAVE_MS
+    const giveUpAt = performance.now() + SAVE_MS
     for (;;) {
       try {
         return await this.#deps.sessions.replace(session, record)
       } catch (error) {
-        if (!(error instanceof StoreUnavailable) || Date.now() >= giveUpAt) throw error
+        if (!(error instanceof StoreUnavailable) || performance.now() >= giveUpAt) throw error
         await delay(POLL_MS)
       }
     }

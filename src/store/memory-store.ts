@@ -41,8 +41,8 @@ export class MemoryStore implements Store {
     return this.#write(key, value, expiresAt)
   }
 
-  lock(key: string, owner: string, expiresAt: number): Promise<boolean> {
-    return this.create(key, owner, expiresAt)
+  lock(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    return this.create(key, owner, Date.now() + ttlMs)
   }
 
   async read(key: string): Promise<StoredValue | undefined> {
@@ -86,10 +86,10 @@ export class MemoryStore implements Store {
     return current.value
   }
 
-  async count(key: string, by: number, expiresAt: number): Promise<number> {
+  async count(key: string, by: number, ttlMs: number): Promise<number> {
     const current = this.#values.get(key)
     const count = Number(current?.value ?? 0) + by
-    this.#write(key, String(count), current?.expiresAt ?? expiresAt)
+    this.#write(key, String(count), current?.expiresAt ?? Date.now() + ttlMs)
     return count
   }
 

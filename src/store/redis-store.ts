@@ -110,8 +110,8 @@ export class RedisStore implements Store {
     return true
   }
 
-  async lock(key: string, owner: string, expiresAt: number): Promise<boolean> {
-    return (await this.#ask((redis) => runScript(redis, LOCK, [key], [owner, expiresAt]))) === 1
+  async lock(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    return (await this.#ask((redis) => runScript(redis, LOCK, [key], [owner, ttlMs]))) === 1
   }
 
   async read(key: string): Promise<StoredValue | undefined> {
@@ -157,8 +157,8 @@ export class RedisStore implements Store {
     return (removed as string | null) ?? undefined
   }
 
-  async count(key: string, by: number, expiresAt: number, evenWhenFull = false): Promise<number> {
-    const count = await this.#ask((redis) => runScript(redis, countScript(evenWhenFull), [key], [by, expiresAt]))
+  async count(key: string, by: number, ttlMs: number, evenWhenFull = false): Promise<number> {
+    const count = await this.#ask((redis) => runScript(redis, countScript(evenWhenFull), [key], [by, ttlMs]))
     if (!evenWhenFull) this.#noteWrite()
     return count as number
   }

@@ -47,11 +47,11 @@ return 1`)
 
 /** Writes a key if it does not exist yet. */
 export const LOCK = evenWhenFull(`
-return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PXAT', ARGV[2]) and 1 or 0`)
+return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0`)
 
 const COUNT = `
 local count = redis.call('INCRBY', KEYS[1], ARGV[1])
-if count == tonumber(ARGV[1]) then redis.call('PEXPIREAT', KEYS[1], ARGV[2], 'NX') end
+if count == tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[2], 'NX') end
 return count`
 const COUNT_EVEN_WHEN_FULL = evenWhenFull(COUNT)
 

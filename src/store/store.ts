@@ -24,8 +24,11 @@ export interface Tombstone extends StoredValue {
 export interface StoreData {
   /** Writes a key. Returns false, and writes nothing, if the key exists. */
   create(key: string, value: string, expiresAt: number): Promise<boolean>
-  /** Like {@link create}, for a lock that {@link removeIf} releases. Succeeds even when the store is full. */
-  lock(key: string, owner: string, expiresAt: number): Promise<boolean>
+  /**
+   * Writes a lock, which {@link removeIf} releases. Returns false if somebody has it. Succeeds even when the store is full.
+   * @param ttlMs by the clock of the store, so that a wrong clock here cannot let two have it
+   */
+  lock(key: string, owner: string, ttlMs: number): Promise<boolean>
   read(key: string): Promise<StoredValue | undefined>
   /** Like {@link read}, but {@link onChange} need not report the key. For keys that a stranger may name. */
   readUntracked(key: string): Promise<StoredValue | undefined>
@@ -49,9 +52,10 @@ export interface StoreData {
   bury(key: string, tombstone: Tombstone): Promise<string | undefined>
   /**
    * Adds to a counter and returns the count. The first call creates the counter and sets its expiry.
+   * @param ttlMs by the clock of the store, so that it lasts as long for every instance
    * @param evenWhenFull for counters that no stranger can create; false by default
    */
-  count(key: string, by: number, expiresAt: number, evenWhenFull?: boolean): Promise<number>
+  count(key: string, by: number, ttlMs: number, evenWhenFull?: boolean): Promise<number>
   /**
    * Waits briefly for every write to the key so far to reach a replica, and returns whether it did. Undefined where
    * there are no replicas. Never rejects.

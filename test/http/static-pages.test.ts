@@ -30,6 +30,28 @@ await test('pages of STATIC_DIR may run only their own scripts, and cannot be fr
   }
 })
 
+await test('of hidden files only those of /.well-known/ are served', async (t) => {
+  const get = await pages(t, {
+    'index.html': 'home',
+    '.git': { config: 'secret', '.well-known': { x: 'secret' } },
+    '.well-known': { 'security.txt': 'Contact', '.htpasswd': 'secret' },
+    a: { '.env': 'secret' },
+  })
+  for (const headers of [NAVIGATION, {}]) t.equal((await get('/.well-known/security.txt', headers)).text, 'Contact')
+  const hidden = [
+    '/.git/config',
+    '/%2egit/config',
+    '/.git/.well-known/x',
+    '/.well-known/.htpasswd',
+    '/a/.env',
+    '/.well-known',
+  ]
+  for (const path of hidden) {
+    t.equal((await get(path, { 'sec-fetch-mode': 'cors' })).status, 404, path)
+    t.notMatch((await get(path, NAVIGATION)).text, 'secret', path)
+  }
+})
+
 await test('index.html answers a navigation to an unknown path, also one that a service worker passes on', async (t) => {
   const get = await pages(t, { 'index.html': 'home' })
   for (const [mode, accept, found] of [
@@ -88,6 +110,10 @@ await test('files are sent compressed, and a file with a hash in its name is cac
       'index-DiwrgTda.js.br': 'brotli',
       'date-picker-v2.js': script,
       'logo.svg': script,
+      'logo-B7nXq2Zk.svg': script,
+      'Inter-SemiBold.woff2': 'x',
+      'hero-Homepage.webp': 'x',
+      'terms-Version2.pdf': 'x',
     },
     'made.js': script,
     'made.js.gz': gzipSync('made before'),
@@ -119,6 +145,10 @@ await test('files are sent compressed, and a file with a hash in its name is cac
     ['/app.js', 'no-cache'],
     ['/assets/date-picker-v2.js', 'no-cache'],
     ['/assets/logo.svg', 'no-cache'],
+    ['/assets/logo-B7nXq2Zk.svg', immutable],
+    ['/assets/Inter-SemiBold.woff2', 'no-cache'],
+    ['/assets/hero-Homepage.webp', 'no-cache'],
+    ['/assets/terms-Version2.pdf', 'no-cache'],
     ['/photo-IMG12345.jpg', 'no-cache'],
     ['/facade-deadbeef.css', 'no-cache'],
   ] as const) {

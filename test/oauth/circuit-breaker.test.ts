@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { CircuitBreaker } from '../../src/oauth/circuit-breaker.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 
 const fails = async (): Promise<string> => 'failure'
@@ -23,6 +24,14 @@ await test('CircuitBreaker opens after five failures in a row; a success in betw
   t.ok(breaker.isOpen)
   t.ok(breaker.retryAfterMs > 0 && breaker.retryAfterMs <= 1000)
   t.equal(await breaker.run(works, isFailure), undefined, 'an open breaker runs nothing')
+})
+
+await test('a time of day that is set back keeps no circuit open', async (t) => {
+  const setAhead = timeAhead(t)
+  setAhead(600_000)
+  const breaker = await openBreaker()
+  setAhead(-600_000)
+  t.ok(breaker.retryAfterMs > 0 && breaker.retryAfterMs <= 1000)
 })
 
 await test('CircuitBreaker counts a rejection as a failure', async (t) => {

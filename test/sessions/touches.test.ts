@@ -6,6 +6,7 @@ import { askRedis } from '../support/redis/topologies.ts'
 import { instanceOn, newSession, sessionInstance } from '../support/sessions/session-instance.ts'
 import { touchesOf } from '../support/sessions/touches.ts'
 import { testRedis } from '../support/server/world.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 
 await test('a session in use costs Redis one EVAL for each step of its idle limit and instance, and no other command', async (t) => {
   // The idle limit moves in steps of 1 s instead of a minute.
@@ -32,6 +33,19 @@ await test('an idle limit lasts for SESSION_IDLE_SECONDS, at most a step longer,
     t.ok(idleEndsAt >= Math.min(endsAt, before + idleMs), 'no session ends early')
     t.ok(idleEndsAt <= Date.now() + idleMs + stepMs, 'no session ends late')
   }
+})
+
+await test('renewed tokens move no idle limit back, although the clock of their instance is behind', async (t) => {
+  const store = new MemoryStore()
+  const instance = instanceOn(store)
+  const { sessions } = instance
+  const id = await newSession(instance)
+  const before = await sessions.load(id)
+  if (before === undefined) throw new Error('no session')
+  timeAhead(t)(-120_000)
+  const after = await sessions.replace(before, { ...before.record, accessToken: 'another' })
+  t.ok(after)
+  t.equal((await sessions.load(id))?.idleEndsAt, before.idleEndsAt)
 })
 
 function limitOf(found: SessionLookup): number {

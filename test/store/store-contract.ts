@@ -7,7 +7,8 @@ import { ledgerContract } from './ledger-contract.ts'
 
 let keys = 0
 const fresh = (): string => `bff:1:contract:${++keys}`
-const soon = (): number => Date.now() + 60_000
+const MINUTE_MS = 60_000
+const soon = (): number => Date.now() + MINUTE_MS
 
 /** The behaviour of a store that instances share. See {@link storeContract}. */
 export async function sharedStoreContract(t: Test, open: () => Promise<Store>, isReplicated?: boolean): Promise<void> {
@@ -97,22 +98,23 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
   })
   await t.test('count starts at zero and does not move the expiry', async (t) => {
     const key = fresh()
-    const until = Date.now() + 60_000
-    t.equal(await store.count(key, 3, until), 3)
-    t.equal(await store.count(key, 1, until + 5000), 4)
-    t.same(await store.read(key), { value: '4', expiresAt: until })
-    const counts = await Promise.all([1, 2, 3].map(() => store.count(key, 1, until)))
+    t.equal(await store.count(key, 3, MINUTE_MS), 3)
+    const first = await store.read(key)
+    t.match(first, { value: '3' })
+    t.equal(await store.count(key, 1, MINUTE_MS + 5000), 4)
+    t.same(await store.read(key), { ...first, value: '4' })
+    const counts = await Promise.all([1, 2, 3].map(() => store.count(key, 1, MINUTE_MS)))
     t.same(new Set(counts), new Set([5, 6, 7]))
   })
   await t.test('lock succeeds once, until removeIf releases it', async (t) => {
     const key = fresh()
     t.equal(
-      (await Promise.all([1, 2, 3].map((owner) => store.lock(key, `${owner}`, soon())))).filter(Boolean).length,
+      (await Promise.all([1, 2, 3].map((owner) => store.lock(key, `${owner}`, MINUTE_MS)))).filter(Boolean).length,
       1,
     )
     const [owner = ''] = await store.readMany([key])
     t.equal(await store.removeIf(key, owner), true)
-    t.equal(await store.lock(key, 'another', soon()), true)
+    t.equal(await store.lock(key, 'another', MINUTE_MS), true)
   })
   await t.test('bury removes a key once, and writes no tombstone for a missing key', async (t) => {
     const key = fresh()

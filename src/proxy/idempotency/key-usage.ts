@@ -54,8 +54,8 @@ export class KeyUsage {
   }
 
   async #add(session: Session, by: number): Promise<Usage> {
-    const expiresAt = Math.min(Date.now() + this.#limits.ttlMs, session.record.endsAt)
-    const total = await this.#store.count(idempotencyUsageKey(session.key), by, expiresAt)
+    const ttlMs = Math.min(this.#limits.ttlMs, session.record.endsAt - Date.now())
+    const total = await this.#store.count(idempotencyUsageKey(session.key), by, ttlMs)
     // The total is negative when a record is removed just after the counts have started anew.
     if (total <= 0) return { records: 0, bytes: 0 }
     return { records: Math.floor(total / RECORD), bytes: total % RECORD }

@@ -182,14 +182,19 @@ export class SharedControls {
       if (!isRead) return
       if (this.#mustWrite()) await this.#tryWrite()
       await unlessDown(this.#report())
-    }).catch((error: unknown) => this.#deps.log.error({ err: error }, 'controls could not be read'))
+    }).catch((error: unknown) => this.#deps.log.error({ err: error }, 'controls could not be written'))
     this.#deps.onChange()
   }
 
-  /** Returns false while the store is away, and while what it has cannot be opened here. */
+  /** Returns false while the store is away, and while what it has cannot be opened or understood here. */
   async #tryRead(): Promise<boolean> {
-    if ((await unlessDown(this.#read())) === undefined) return false
-    return this.#stored === undefined || this.#stored.document !== undefined
+    try {
+      if ((await unlessDown(this.#read())) === undefined) return false
+      return this.#stored === undefined || this.#stored.document !== undefined
+    } catch (error) {
+      this.#deps.log.error({ err: error }, 'controls could not be read')
+      return false
+    }
   }
 
   /** @throws StoreUnavailable */

@@ -7,6 +7,8 @@ import { Controls } from '../../src/controls/controls.ts'
 import { Envelope, type Session } from '../../src/sessions/index.ts'
 import { orderGate } from '../../src/sockets/relay/order-gate.ts'
 import { requireUnpaused } from '../../src/proxy/paused-orders.ts'
+import { Problem } from '../../src/problem.ts'
+import { CONTROLS_KEY } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
@@ -14,14 +16,19 @@ import { until } from '../support/time/until.ts'
 const OLD = 'old-secret-of-thirty-two-bytes-or-more'
 const NEW = 'new-secret-of-thirty-two-bytes-or-more'
 
-/** Starts the controls of an instance that has this store. */
-async function startControls(t: Test, store: MemoryStore, secrets: Changeable<readonly string[]>): Promise<Controls> {
+/** Starts the controls of an instance that has this store. @param fault called with what is logged */
+async function startControls(
+  t: Test,
+  store: MemoryStore,
+  secrets: Changeable<readonly string[]>,
+  fault: (details: unknown) => void = (details) => void t.fail(String(details)),
+): Promise<Controls> {
   const controls = new Controls({
     store,
     confirmed: store,
     index: await store.openIndex(),
     envelope: new Envelope(secrets),
-    log: { error: (fault: unknown) => t.fail(String(fault)) },
+    log: { error: fault },
     registry: new Registry(),
     identify: async () => undefined,
   })
@@ -85,6 +92,23 @@ class SlowStore extends MemoryStore {
     return super.readMarked(...args)
   }
 }
+
+await test('orders go on although what the store has is no document, and the last one that was read stays in force', async (t) => {
+  const sleep = clockAhead(t)
+  const store = new MemoryStore()
+  const secrets = new Changeable<readonly string[]>([NEW])
+  const faults: unknown[] = []
+  const controls = await startControls(t, store, secrets, (fault) => void faults.push(fault))
+  await set(controls, ordersOf('another user'), { closing: true })
+  const other = `another ${new Envelope(secrets).seal(CONTROLS_KEY, 'controls of operators', 'no JSON')}`
+  const { value = '', expiresAt = 0 } = (await store.read(CONTROLS_KEY)) ?? {}
+  t.ok(await store.replace(CONTROLS_KEY, value, other, expiresAt))
+  sleep(5000)
+  await requireUnpaused(controls, { key: 'a', record: { subject: 'a user' } } as Session)
+  await t.rejects(requireUnpaused(controls, { key: 'b', record: { subject: 'another user' } } as Session), Problem)
+  t.match(faults[0], { err: { name: 'SyntaxError' } })
+  t.equal((await store.read(CONTROLS_KEY))?.value, other, 'it is not overwritten')
+})
 
 await test('orders that arrive together while the controls are old share a read, and go on although the store is slow', async (t) => {
   const sleep = clockAhead(t)

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { joined, logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
@@ -55,6 +56,29 @@ for (const redis of [false, true]) {
     await world.quiet()
   })
 }
+
+await test('orders that wait here because upstream does not read do not leave after the session has ended', async (t) => {
+  const world = await relayWorld(t)
+  const { client, peer } = await joined(world, TRADING)
+  let received = 0
+  peer.on('message', () => void received++)
+  peer.pause()
+  const waiting = async (): Promise<number> => (await world.metric('bff_relay_buffered_bytes')).get('') ?? 0
+  const order = `{"buy":1,"passthrough":{"x":"${'x'.repeat(50_000)}"}}`
+  let sent = 0
+  while ((await waiting()) < 500_000) {
+    for (const end = sent + 4; sent < end; sent++) client.socket.send(order)
+    await delay(5)
+  }
+  const least = Math.floor((await waiting()) / order.length)
+  t.equal((await logOut(world.browser)).status, 204)
+  t.same(await client.closed, EXPIRED)
+  const closed = once(peer, 'close')
+  peer.resume()
+  await closed
+  t.ok(received <= sent - least, `${received} of ${sent} were received, and at least ${least} waited`)
+  await world.quiet()
+})
 
 await test('a replaced session is refused at once, and its sockets are closed a second later, on every instance', async (t) => {
   const world = await relayWorld(t, { redis: true })

@@ -101,6 +101,7 @@ export class Relay implements Registered {
   }
 
   end(close: CloseStatus): void {
+    if (close === CLOSE.sessionExpired) this.#drop()
     this.#finish(close, GOING_AWAY)
   }
 
@@ -193,9 +194,13 @@ export class Relay implements Registered {
   /** Ends the relay if an order may wait here because upstream does not read: it must not leave once orders are paused. */
   #withdraw(): void {
     if (this.#ended || this.#upstream.bufferedBytes === 0 || this.#options.gate?.isClosed !== true) return
-    // A close frame would follow what waits.
-    this.#upstream.socket.terminate()
+    this.#drop()
     this.end(CLOSE.upstreamLost)
+  }
+
+  /** Sends upstream nothing of what waits for it. A close frame would follow all of that. */
+  #drop(): void {
+    if (this.#upstream.bufferedBytes > 0) this.#upstream.socket.terminate()
   }
 
   #pause(from: Peer): void {

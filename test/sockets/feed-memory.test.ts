@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { measuredServer } from '../support/server/measured-server.ts'
 import { until } from '../support/time/until.ts'
@@ -10,6 +11,8 @@ const MANY = 8
 const SAMPLES = 3
 /** Requests of a browser that upstream answers once. */
 const EQUAL = 150
+/** Bytes of an answer that upstream sends in one piece with another message. */
+const SHORT = 40_000
 /** Different requests of a browser, as many as FEED_REQUESTS_PER_MINUTE. */
 const REQUESTS = 60
 /** Browsers with a history each. */
@@ -74,6 +77,35 @@ await test('PUBLIC_FEED=shared: an answer that waits for a browser many times ov
     const received = await client.count(1 + EQUAL)
     t.ok(received.slice(1).every(({ data }) => data.length > MIB / 4))
   }
+})
+
+await test('PUBLIC_FEED=shared: an answer that waits many times over is in memory once, also if upstream sends another message with it', async (t) => {
+  const { upstream, usedBytes, memory, open } = await measuredServer(t, { PUBLIC_FEED: 'shared' })
+  const asked: (() => void)[] = []
+  upstream.onSocket = (socket) =>
+    socket.once('message', (data: Buffer) => {
+      const { req_id } = JSON.parse(data.toString()) as { req_id: number }
+      asked.push(() => {
+        const { _socket: connection } = socket as unknown as { _socket: Socket }
+        connection.cork()
+        socket.send(JSON.stringify({ req_id, active_symbols: 'x'.repeat(SHORT) }))
+        socket.send(JSON.stringify({ time: 1 }))
+        connection.uncork()
+      })
+    })
+  const clients = await open(BROWSERS)
+  for (const { socket } of clients) {
+    for (let count = 0; count < EQUAL; count++) socket.send('{"active_symbols":"brief","req_id":1}')
+    socket.send('{"ping":1}')
+  }
+  for (const client of clients) await client.count(1)
+  for (const { socket } of clients) socket.pause()
+  const before = await usedBytes()
+  t.equal(asked.length, 1)
+  asked[0]?.()
+  await until(async () => (await memory()).buffered > (BROWSERS * EQUAL * SHORT) / 4, 'the answers wait')
+  const used = (await usedBytes()) - before
+  t.ok(used < BROWSERS * MIB, `${Math.round(used / BROWSERS / 1024)} KiB a browser`)
 })
 
 await test('PUBLIC_FEED=shared: a browser that reads none of its answers is sent no more than a few of them', async (t) => {

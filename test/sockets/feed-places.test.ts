@@ -41,6 +41,21 @@ function subscribe(browser: FeedBrowser, symbol: string): Promise<unknown> {
   return browser.ask({ ticks: symbol, subscribe: 1 })
 }
 
+await test('a new stream goes to an open connection with room, not to one that was lost', async (t) => {
+  const world = await feedWorld(t, { FEED_SUBSCRIPTIONS_PER_SOCKET: '3', FEED_LINGER_SECONDS: '0' })
+  const { market, join, upstream } = world
+  market.auto = (message) => served(message)
+  const [one, other] = [await join(), await join()]
+  for (const symbol of ['A', 'B', 'C', 'D']) await subscribe(one, symbol)
+  await subscribe(other, 'D')
+  await one.ask({ forget: 'id-C' })
+  await until(() => market.asked('forget').length === 1)
+  upstream.onUpgrade = (_request, socket) => socket.end('HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n')
+  market.asked('ticks')[0]?.socket.terminate()
+  t.match(await one.client.closed, { code: 1013 })
+  t.match(await subscribe(other, 'E'), { tick: { symbol: 'E' } })
+})
+
 await test('once half of the places are taken, an address starts no more streams than five browsers have', async (t) => {
   const world = await feedWorld(t, {
     TRUST_PROXY: '1',

@@ -192,24 +192,35 @@ await test('a stream that upstream does not renew', async (t) => {
     t.equal(after.length, 3)
   })
 
-  await t.test('tells all who have come since, whatever history each has asked for', async (t) => {
-    const asked = { ticks_history: 'R_5', subscribe: 1, end: 'latest' }
-    const browser = await join()
-    const request = await market.serve(browser, asked, {
-      msg_type: 'history',
-      history: { prices: [1], times: [1] },
-      subscription: { id: 'h' },
-    })
-    request.socket.terminate()
-    t.same(await browser.client.closed, LOST)
-    const renewed = await market.next('ticks_history')
-    const back = [await join(), await join()]
-    for (const [index, each] of back.entries()) {
-      each.send({ ...asked, count: index + 1, req_id: index })
-      await each.rest()
-    }
-    reply(renewed, CLOSED)
-    for (const [index, each] of back.entries()) t.match(await each.next(), { req_id: index, ...CLOSED })
-    t.equal(market.asked('ticks_history').length, 2)
-  })
+  await t.test(
+    'tells who have come since when their own requests are refused, each of which upstream gets',
+    async (t) => {
+      const asked = { ticks_history: 'R_5', subscribe: 1, end: 'latest' }
+      const browser = await join()
+      const request = await market.serve(browser, asked, {
+        msg_type: 'history',
+        history: { prices: [1], times: [1] },
+        subscription: { id: 'h' },
+      })
+      request.socket.terminate()
+      t.same(await browser.client.closed, LOST)
+      const renewed = await market.next('ticks_history')
+      const back = [await join(), await join()]
+      for (const [index, each] of back.entries()) {
+        each.send({ ...asked, count: index + 1, req_id: index })
+        await each.rest()
+      }
+      reply(renewed, {
+        msg_type: 'history',
+        error: { code: 'InvalidStartEnd', message: 'a start that the first has named' },
+      })
+      for (const [index, each] of back.entries()) {
+        const own = await market.next('ticks_history')
+        t.match(own.message, { count: index + 1 })
+        reply(own, CLOSED)
+        t.match(await each.next(), { req_id: index, ...CLOSED })
+      }
+      t.equal(market.asked('ticks_history').length, 4)
+    },
+  )
 })

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { type FeedWorld, feedWorld, price, tick } from '../support/feed/world.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
@@ -5,6 +6,8 @@ import { until } from '../support/time/until.ts'
 
 /** How long a stream that nobody wants waits for upstream's first message. */
 const UNANSWERED_MS = 60_000
+/** How long a forget_all waits for the first answers of subscriptions. */
+const FORGOTTEN_MS = 5000
 const TICKS = { ticks: 'R_1', subscribe: 1 }
 
 const streams = async ({ metric }: FeedWorld): Promise<unknown> => (await metric('bff_feed_streams')).get('')
@@ -62,4 +65,21 @@ await test('a stream that upstream does not renew gives its place back when its 
   t.equal(await streams(world), 1)
   held.run()
   t.equal(await streams(world), 0)
+})
+
+await test('forget_all is answered although a symbol is silent, whose first price nobody gets then', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  await market.serve(browser, { ticks: 'R_1', subscribe: 1, req_id: 1 }, price(1, 'id-1'))
+  const silent = await market.askedBy(browser, { ticks: 'R_2', subscribe: 1, req_id: 2 })
+  const held = new HeldTimers(t, 'setTimeout', FORGOTTEN_MS)
+  browser.send({ forget_all: 'ticks', req_id: 3 })
+  browser.send({ ping: 1, req_id: 4 })
+  while (held.size === 0) await delay(1)
+  held.run()
+  t.match(await browser.next(), { req_id: 3, forget_all: ['id-1'] })
+  t.match(await browser.next(), { req_id: 4, ping: 'pong' })
+  tick(silent, 1, 1, 'id-2', 'R_2')
+  t.same(await browser.rest(), [])
+  t.match(await browser.ask({ ticks: 'R_2', subscribe: 1, req_id: 5 }), { req_id: 5, tick: { symbol: 'R_2' } })
 })

@@ -15,6 +15,9 @@ export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number 
   return conflateBytes / 4
 }
 
+/** A frame of this size or more is not copied into a batch: it may wait for many browsers, or often for one, but is in memory once. */
+const MIN_ALONE_BYTES = 1024
+
 /**
  * The messages for a browser. Stream messages that it does not read in time give way to newer ones of the same stream; everything
  * else waits until it is read.
@@ -104,8 +107,12 @@ export class Outbox {
   #send(frame: Buffer): void {
     this.#count(messageBytes(frame))
     const { batch } = this.#host
-    if (!batch.isOpen) return this.#write(frame)
-    this.#batched = this.#batched?.with(frame) ?? batch.begin(this, frame)
+    if (batch.isOpen && frame.length < MIN_ALONE_BYTES) {
+      this.#batched = this.#batched?.with(frame) ?? batch.begin(this, frame)
+      return
+    }
+    this.flush()
+    this.#write(frame)
   }
 
   #conflate(frame: Buffer, stream: string): void {

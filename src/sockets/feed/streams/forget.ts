@@ -4,6 +4,9 @@ import type { Subscriber, Subscription } from './subscription.ts'
 /** The names that `forget_all` certainly takes on the public socket. The streams of `proposal` are never shared. */
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set(['ticks', 'candles', 'proposal'])
 
+/** How long subscriptions without an answer are waited for: a symbol may have no price for days. */
+const UNANSWERED_MS = 5000
+
 /** Asks upstream for the browser alone. */
 type Ask = (onAnswer: (message: UpstreamMessage) => void) => void
 
@@ -58,7 +61,7 @@ function typesOf({ fields }: FeedRequest): readonly unknown[] {
 /**
  * Ends subscriptions, each once it has its first answer, and then calls back with the ids that they had. If one is refused, or ended
  * otherwise, the browser's next request for the same may have taken its place: all subscriptions of that request end. What is lost in
- * the meantime is not named: the browser is about to be closed.
+ * the meantime is not named: the browser is about to be closed. Neither is what has no answer in time: it has no id.
  */
 function endWhenAnswered(
   { browser, subscriptions }: Subscriber,
@@ -67,16 +70,24 @@ function endWhenAnswered(
 ): void {
   const ids: string[] = []
   const waiting = new Set<Subscription>()
+  let isOver = false
+  const finish = (): void => {
+    isOver = true
+    clearTimeout(timer)
+    for (const each of waiting) each.leave()
+    done(ids)
+  }
+  const timer = setTimeout(finish, UNANSWERED_MS).unref()
   const proceed = (asked: readonly string[]): void => {
     const found = new Set(asked.flatMap((identity) => subscriptions.get(identity)?.together ?? []))
     const more = [...found].filter((each) => each.isAttached && !waiting.has(each))
-    if (more.length === 0 && waiting.size === 0) return done(ids)
+    if (more.length === 0 && waiting.size === 0) return finish()
     for (const each of more) waiting.add(each)
     for (const each of more) {
       const { stream } = each
       const settled = (next: readonly string[]): void => {
         waiting.delete(each)
-        proceed(next)
+        if (!isOver) proceed(next)
       }
       each.afterAnswer((isServed) => {
         // A request that waits for the same has its turn first.

@@ -196,8 +196,7 @@ export abstract class Stream implements Carried, SubscribedStream {
     if (this.state === 'asked' && message.errorCode === 'RateLimit' && this.#wasLive) return this.#retryLater()
     if (this.state === 'asked' && message.errorCode === 'AlreadySubscribed' && this.#moved()) return
     const { subscription: part, body } = message
-    const isOfRequest = this.state === 'asked' && !this.#wasLive
-    this.#endFor(isOfRequest, (each, prefix) => this.fail(each, frameOf(prefix, part, body)))
+    this.#endFor(this.state === 'asked', (each, prefix) => this.fail(each, frameOf(prefix, part, body)))
   }
 
   #endFor(isOfRequest: boolean, tell: Tell): void {

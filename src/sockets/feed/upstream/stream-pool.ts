@@ -39,14 +39,15 @@ export class StreamPool {
   }
 
   /**
-   * Finds a connection for a stream, and has it subscribe there. If all are full, the stream without browsers that was unused
+   * Finds a connection for a stream, an open one if possible, and has it subscribe there. If all are full, the stream without browsers that was unused
    * longest gives way.
    * @param except the connection that the stream has left, because upstream said that it has the stream there already
    * @returns false when there is no room
    */
   place(stream: Carried, except?: StreamLink): boolean {
     const links = this.#links.filter((link) => link !== except)
-    const link = links.find((each) => this.#hasRoom(each)) ?? this.#add() ?? this.#makeRoom(links)
+    const roomy = links.filter((each) => this.#hasRoom(each))
+    const link = roomy.find((each) => each.link.isOpen) ?? roomy[0] ?? this.#add() ?? this.#makeRoom(links)
     if (link === undefined) return false
     stream.link = link
     link.add(stream)

@@ -13,8 +13,10 @@ const NEVER_UP = 0
 
 /** Error codes of a server that is a replica, or is still loading its data. */
 const NO_MASTER: ReadonlySet<string> = new Set(['READONLY', 'MASTERDOWN', 'LOADING'])
+/** Error codes of a server that takes no write at all: neither could one that has to be made in time. */
+const NO_WRITES = ['MISCONF', 'NOREPLICAS'] as const
 /** Error codes of a server that cannot serve for a while. */
-const INTERRUPTIONS: ReadonlySet<string> = new Set([...NO_MASTER, 'BUSY', 'CLUSTERDOWN', 'TRYAGAIN'])
+const INTERRUPTIONS: ReadonlySet<string> = new Set([...NO_MASTER, ...NO_WRITES, 'BUSY', 'CLUSTERDOWN', 'TRYAGAIN'])
 
 /** The log of the store. */
 export interface StoreLog {
@@ -91,6 +93,7 @@ export class LinkHealth {
 
   /** Handles the code of an error reply. The next server that the link finds may be the master. */
   noteErrorCode(code: string): void {
+    this.noteFailure(code)
     if (NO_MASTER.has(code)) this.#link.abandon(code)
   }
 

@@ -4,9 +4,25 @@ import { connectedStore } from '../support/redis/connected-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { testRedis } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
 
-const soon = (): number => Date.now() + 60_000
+const MINUTE_MS = 60_000
+const soon = (): number => Date.now() + MINUTE_MS
 const NONE = { orders: 0, otps: 0, reads: 0 }
+
+await test('a Redis that takes no writes at all is not available for long, and a full one is', async (t) => {
+  const redis = await testRedis(t)
+  const store = await connectedStore(t, redis.url)
+  const longMs = 1000
+  await until(() => store.availableForMs() > longMs)
+  await askRedis(redis, ['CONFIG', 'SET', 'min-replicas-to-write', '1'])
+  await until(() => store.availableForMs() < longMs, 'no command of this process was refused')
+  await askRedis(redis, ['CONFIG', 'SET', 'min-replicas-to-write', '0'])
+  await until(() => store.availableForMs() > longMs)
+  await askRedis(redis, ['CONFIG', 'SET', 'maxmemory', '1'])
+  await t.rejects(store.create('new', 'v', soon()), StoreUnavailable)
+  t.ok(store.availableForMs() > longMs, 'what must be written then is written')
+})
 
 await test('a full Redis takes no new session, but whatever keeps sessions going, ends them and counts their calls', async (t) => {
   const redis = await testRedis(t)
@@ -22,11 +38,11 @@ await test('a full Redis takes no new session, but whatever keeps sessions going
   // It has far more than that already, so it has no room for anything, whatever is removed.
   await askRedis(redis, ['CONFIG', 'SET', 'maxmemory', '1'])
   await t.rejects(store.create('new', 'v', soon()), StoreUnavailable)
-  await t.rejects(store.count('starts', 1, soon()), StoreUnavailable)
-  t.equal(await store.count('counter', 1, soon(), true), 1)
-  t.equal(await store.count('counter', 1, soon(), true), 2)
+  await t.rejects(store.count('starts', 1, MINUTE_MS), StoreUnavailable)
+  t.equal(await store.count('counter', 1, MINUTE_MS, true), 1)
+  t.equal(await store.count('counter', 1, MINUTE_MS, true), 2)
   t.ok(await store.replace('one', 'v', 'w', soon()))
-  t.ok(await store.lock('lock', 'owner', soon()))
+  t.ok(await store.lock('lock', 'owner', MINUTE_MS))
   t.ok(await store.removeIf('lock', 'owner'))
   t.match(await store.extend('one', soon() + 1000), { value: 'w' })
   t.equal(await store.bury('one', { key: tombstoneKey('one'), value: 'logout', expiresAt: soon() }), 'w')

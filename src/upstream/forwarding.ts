@@ -54,6 +54,8 @@ export interface ForwardRequest {
 
 /** Options that all forwardings of a client share. */
 export interface ForwardingOptions {
+  /** How long informational responses may go on before the final one begins. */
+  readonly headersMs: number
   /** How long a browser that does not read, or a response that nobody gets, may block an upstream connection. */
   readonly stallMs: number
   /** Called once, when the outcome is known. */
@@ -72,6 +74,8 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   readonly #request: ForwardRequest
   readonly #options: ForwardingOptions
   #informationalCount = 0
+  /** Undefined until the first of them arrives (monotonic ms). */
+  #informationalUntil: number | undefined
   /** 0 until the final response headers arrive. */
   #status = 0
   #retryAfter: { readonly retryAfter?: string } = {}
@@ -110,10 +114,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
-    if (status < 200) {
-      if (++this.#informationalCount > MAX_INFORMATIONAL) controller.abort(new Error('too many 1xx responses'))
-      return
-    }
+    if (status < 200) return this.#limitInformational(controller)
     this.#status = status
     this.noteStatus(status, headers)
     this.#request.onHeadersOrFailure()
@@ -128,6 +129,14 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     this.#pendingHeaders = headers
     const length = headers['content-length']
     if (length !== undefined) this.#remainingBytes = Number(length)
+  }
+
+  #limitInformational(controller: Dispatcher.DispatchController): void {
+    const now = performance.now()
+    this.#informationalUntil ??= now + this.#options.headersMs
+    if (++this.#informationalCount > MAX_INFORMATIONAL) return controller.abort(new Error('too many 1xx responses'))
+    if (now <= this.#informationalUntil) return
+    controller.abort(new DOMException('only informational responses have arrived in time', 'TimeoutError'))
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {

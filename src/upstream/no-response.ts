@@ -12,14 +12,22 @@ export type NoResponse =
 
 /**
  * TLS alerts by which a server rejects a client's certificate or its absence (RFC 8446 §6.2). Under TLS 1.3 they arrive
- * after the client has written its request, but the server has not read any of it.
+ * after the client has written its first request, but the server has not read any of it.
  */
 const REFUSED_IN_TLS =
   /^ERR_SSL_\w*ALERT_(?:CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_(?:REVOKED|EXPIRED|UNKNOWN)|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)$/
 
+/** The errors of connections over which something had arrived before. */
+const ofUsed = new WeakSet<Error>()
+
+/** Notes that the error of a connection is no refusal of its handshake, since something has arrived over it before. */
+export function noteUsed(error: Error): void {
+  ofUsed.add(error)
+}
+
 /** Classifies the failure of a request that got no response. */
 export function noResponse(cause: Error, sent: Sent, responseBegan: boolean): NoResponse {
-  const isRefused = !responseBegan && REFUSED_IN_TLS.test(codeOf(cause))
+  const isRefused = !responseBegan && !ofUsed.has(cause) && REFUSED_IN_TLS.test(codeOf(cause))
   if (sent === 'nothing' || isRefused) return { is: 'unreachable', cause }
   return isTimeout(cause) ? { is: 'timeout', cause } : { is: 'lost', cause, responseBegan }
 }

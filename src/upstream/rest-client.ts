@@ -8,6 +8,7 @@ import type { Budget, OverBudget, Reservation } from './budget/admission.ts'
 import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
 import type { Conditions } from './exchange.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
+import { noteUsed } from './no-response.ts'
 import { discard } from './request-body.ts'
 
 /** One request to the upstream REST API. */
@@ -90,7 +91,11 @@ export class RestClient {
     this.#budgetClass = budgetClass
     this.#connections = connections
     this.#basePath = pathname === '/' ? '' : pathname
-    this.#forwardingOptions = { stallMs: config.bodyMs, onSettled: () => void this.#running-- }
+    this.#forwardingOptions = {
+      headersMs: config.headersMs,
+      stallMs: config.bodyMs,
+      onSettled: () => void this.#running--,
+    }
     this.#origin = origin
     this.#to = destinationOf(config.apiUrl)
     this.#idleMs = idleMs
@@ -201,6 +206,7 @@ export class RestClient {
         socket?.on('error', (error) => {
           // A response without a length ends with its connection; undici would mistake a reset for its regular end.
           this.#hasFailingConnection = true
+          if (socket.bytesRead > 0) noteUsed(error)
           process.nextTick(() => (this.#hasFailingConnection = false))
           // The peer closes the connection after a TLS alert; undici would report the close as the cause.
           socket.destroy(error)

@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel'
 import { writeFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -80,6 +81,30 @@ await test('no order is lost when upstream closes idle connections silently', as
   }
   const offsets = Array.from({ length: 40 }, (_, index) => index / 8 - 4)
   t.same(new Set((await Promise.all(offsets.map(orders))).flat()), new Set([200]))
+})
+
+await test('a TLS alert on a connection that has been used does not mean that an order was not read', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  const sockets: Socket[] = []
+  const keep = (opened: unknown): void => void sockets.push((opened as { socket: Socket }).socket)
+  const opened = channel('net.client.socket')
+  opened.subscribe(keep)
+  t.teardown(() => opened.unsubscribe(keep))
+  upstream.answer = ({ body }, socket) => {
+    if (body === 'answered') return void socket.write(ok())
+    const mine = sockets.find(({ localPort }) => localPort === socket.remotePort)
+    mine?.destroy(Object.assign(new Error('alert'), { code: 'ERR_SSL_TLSV1_ALERT_ACCESS_DENIED' }))
+  }
+  t.match((await call('POST', ACCOUNTS, { body: 'refused' })).json, {
+    code: 'upstream_unreachable',
+    outcome: undefined,
+  })
+  t.equal((await call('POST', ACCOUNTS, { body: 'answered' })).status, 200)
+  t.match((await call('POST', ACCOUNTS, { body: 'read' })).json, { code: 'upstream_lost', outcome: 'unknown' })
+  t.same(
+    upstream.requests.map(({ connection }) => connection),
+    [1, 2, 2],
+  )
 })
 
 await test('an upstream that demands a client certificate gets no request, and the log names the reason', async (t) => {

@@ -95,6 +95,17 @@ await test('a fault of upstream becomes a problem, and only a GET is repeated, o
   }
 })
 
+await test('an upstream that sends informational responses alone is too slow, also where each comes in time', async (t) => {
+  const { call, upstream } = await apiWorld(t, { settings: { UPSTREAM_HEADERS_SECONDS: '1' } })
+  upstream.answer = (_request, socket) => {
+    const timer = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 600)
+    socket.on('close', () => clearInterval(timer)).on('error', () => undefined)
+  }
+  const { status, json } = await call('POST', ACCOUNTS, { body: '{}' })
+  t.match([status, json['code'], json['outcome']], [504, 'upstream_timeout', 'unknown'])
+  t.ok(upstream.requests.length === 1)
+})
+
 await test('a repeated GET gets the response, also after a 103', async (t) => {
   const { call, upstream } = await apiWorld(t)
   upstream.answer = (_request, socket) => {

@@ -159,7 +159,7 @@ export const settingRules = {
   OPS_PORT: whole(9464, 0, 65_535, 'Port of the ops listener: /livez, /readyz and /metrics'),
   OPS_HOST: text('Address that the ops listener binds to (default: HOST)', 'bindable'),
   OPS_TOKEN: text(
-    'Bearer token of at least 32 bytes for /sessions on the ops listener, which lists and ends sessions, and for /controls, which pauses orders; without it there are no such paths',
+    'Bearer token of 32 to 1,024 printable ASCII characters without spaces for /sessions on the ops listener, which lists and ends sessions, and for /controls, which pauses orders; without it there are no such paths',
     'token',
   ),
   READY_GRACE_SECONDS: whole(10, 0, 3600, 'How long the server stays ready without the session store'),

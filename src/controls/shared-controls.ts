@@ -17,6 +17,7 @@ const POLL_MS = 300
 const MAX_AGE_MS = 800
 /** A read that takes longer shows that this process slept during it: the document may be as old as the read's start. */
 const MAX_READ_MS = 2000
+const NOT_REPORTED = { version: -1, at: -Infinity }
 /** How often an instance says which version it has, and for how long that counts. */
 const REPORT_MS = 10_000
 const REPORTED_MS = 30_000
@@ -86,7 +87,7 @@ export class SharedControls {
   #knownAt = -Infinity
   /** The read for those who ask for one now. Undefined once it has begun. */
   #nextRead: Promise<void> | undefined
-  #reported = { version: -1, at: -Infinity }
+  #reported = NOT_REPORTED
   #resealedAt = -Infinity
   #turn: Promise<unknown> = Promise.resolve()
   #endPolls: () => void = () => undefined
@@ -210,6 +211,8 @@ export class SharedControls {
     const opened = value && envelope.open(CONTROLS_KEY, PURPOSE, sealedPart(value))
     const document = opened ? parseControls(opened) : undefined
     this.#stored = value === undefined ? undefined : { text: value, document }
+    // The store has forgotten the reports, too.
+    if (value === undefined) this.#reported = NOT_REPORTED
     const held = merged(document ?? NOTHING, NOTHING, now)
     this.#document = merged(this.#document, held, now)
     if (textOf(held) !== textOf(this.#document)) this.#isUnconfirmed = true

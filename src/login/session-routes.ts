@@ -28,9 +28,10 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
   })
 
   fastify.get<{ Querystring: RawQuery }>('/auth/session', async (request) => {
+    const asksForOthers = asks(request, 'others')
     const session = sessionOf(await sessions.read(request.headers.cookie), request)
     const state = { ...sessions.state(session), ...controls?.noticeState }
-    if (session?.record.subject === undefined || !asks(request, 'others')) return state
+    if (session?.record.subject === undefined || !asksForOthers) return state
     const others = await countOthers(deps, session.record.subject, session.key)
     return { ...state, ...(others !== undefined && { other_sessions: others }) }
   })

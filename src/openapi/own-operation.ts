@@ -19,3 +19,9 @@ export function get(...details: Parameters<typeof operation>): Json {
 export function problems(...codes: readonly ProblemCode[]): Json {
   return problemResponses(['bad_request', ...codes, 'shutting_down', 'internal_error'])
 }
+
+/** A response that sends the browser on. */
+export function redirect(description: string, headers: Json = {}): Json {
+  const Location = { description: 'Where the browser goes', schema: { type: 'string', format: 'uri' } }
+  return { description, headers: { Location, ...headers } }
+}

@@ -1,7 +1,7 @@
 import { PROBLEM_CODES } from '../problem.ts'
 import { ID } from '../http/known-paths.ts'
 import { content, parameter, ref, TEXT, type Json } from '../proxy/document-parts.ts'
-import { get, operation, problems, withSession } from './own-operation.ts'
+import { get, operation, problems, redirect, withSession } from './own-operation.ts'
 import { OWN_SESSION_PATHS } from './own-session-paths.ts'
 import { PROBLEM, problemResponses } from './problems.ts'
 
@@ -38,7 +38,7 @@ const attributionValues = {
   schema: TEXT,
 }
 
-const toProvider = { description: 'To the login page of the provider; a failure goes back to the frontend' }
+const TO_PROVIDER = 'To the login page of the provider; a failure goes back to the frontend'
 const page = content('text/html', TEXT)
 
 function socket(operationId: string, summary: string, description: string, rest: Json): Json {
@@ -67,7 +67,7 @@ function script(operationId: string, summary: string, contents: string): Json {
 export const OTHER_PATHS: Readonly<Record<string, Json>> = {
   '/auth/login': get('login', 'login', 'Start a login', 'Only for navigations of the browser window.', {
     parameters: [returnTo],
-    responses: { '303': toProvider, ...problems('navigation_required') },
+    responses: { '303': redirect(TO_PROVIDER), ...problems('navigation_required') },
   }),
   '/auth/signup': {
     ...get(
@@ -77,7 +77,7 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
       "Only for navigations of the browser window. Partners' links lead here.",
       {
         parameters: [returnTo, ...attribution],
-        responses: { '303': { ...toProvider, headers: attributionHeaders }, ...problems('navigation_required') },
+        responses: { '303': redirect(TO_PROVIDER, attributionHeaders), ...problems('navigation_required') },
       },
     ),
     head: operation(
@@ -127,7 +127,7 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
         parameter('query', 'error_description', TEXT, 'For the log, never shown'),
       ],
       responses: {
-        '303': { description: 'To the frontend, with auth_error if it failed' },
+        '303': redirect('To the frontend, with auth_error if it failed'),
         ...problems('navigation_required'),
       },
     },
@@ -138,7 +138,7 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
       parameters: [parameter('query', 'others', { type: 'string', const: 'true' }, 'Adds other_sessions')],
       responses: {
         '200': { description: 'Never a token', content: content('application/json', ref('Session')) },
-        ...problems('session_store_unavailable'),
+        ...problems('validation_failed', 'session_store_unavailable'),
       },
     }),
     post: operation(

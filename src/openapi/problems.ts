@@ -52,12 +52,16 @@ export function problemSamples(responses: Json, publicUrl: string): Json {
 function component(status: string, causes: readonly Cause[]): Json {
   const codes = causes.filter((cause) => cause !== 'upstream')
   const isRefusal = codes.length < causes.length
+  const mayWait = isRefusal || codes.includes('upstream_error') || ['409', '429', '503'].includes(status)
   const descriptions = codes.map((code) => `\`${code}\`: ${new Problem(code).title}`)
   if (isRefusal) descriptions.push('The refusal of the trading service as it came')
   return {
     description: descriptions.join(' · '),
-    ...(['409', '429', '503'].includes(status) && {
-      headers: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
+    ...(mayWait && {
+      headers: {
+        'Retry-After': { $ref: '#/components/headers/RetryAfter' },
+        ...(isRefusal && { 'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' } }),
+      },
     }),
     content: {
       ...(codes.length > 0 && { [PROBLEM]: problemContent(status, codes) }),

@@ -1,6 +1,6 @@
 import type { ProviderConfig } from '../config/provider.ts'
 import { content, TEXT, type Json } from '../proxy/document-parts.ts'
-import { get, operation, problems } from './own-operation.ts'
+import { get, operation, problems, redirect } from './own-operation.ts'
 
 /** With OIDC. */
 export const LOGGED_OUT: Record<string, Json> = {
@@ -9,7 +9,7 @@ export const LOGGED_OUT: Record<string, Json> = {
     'loggedOut',
     'Return from a logout at the provider',
     'With OIDC. The provider sends browsers here. Changes nothing.',
-    { responses: { '303': { description: 'To the frontend, with logged_out=provider' }, ...problems() } },
+    { responses: { '303': redirect('To the frontend, with logged_out=provider'), ...problems() } },
   ),
 }
 

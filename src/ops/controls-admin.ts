@@ -26,7 +26,13 @@ export type ControlChange =
 /** What an operator asks for. */
 export type ControlsCommand =
   | { readonly is: 'show'; readonly requester: Requester }
-  | { readonly is: 'change'; readonly change: ControlChange; readonly requester: Requester }
+  | {
+      readonly is: 'change'
+      readonly change: ControlChange
+      readonly requester: Requester
+      /** Another worker has counted it and written the audit line. */
+      readonly isNoted?: true
+    }
 
 /** A control in force, by its name. */
 export type ShownControl = readonly [name: string, control: Control]
@@ -55,7 +61,7 @@ export const MAX_SUBJECTS = 1000
 /** The end of the year 9999. A later `until` is in milliseconds. */
 const LATEST_MS = Date.UTC(10_000, 0) - 1
 
-/** Makes the function that shows and changes the controls for operators. It writes an audit line for each change. */
+/** Makes the function that shows and changes the controls for operators. It counts each change and writes an audit line. */
 export function controlsAdmin(
   controls: Controls,
   deps: { readonly sessions: Sessions; readonly hasSubjects: boolean; readonly log: FastifyBaseLogger },
@@ -75,7 +81,7 @@ async function show({ shared }: Controls): Promise<ControlsOutcome> {
 
 async function change(
   { shared, metrics }: Controls,
-  { change, requester }: Extract<ControlsCommand, { is: 'change' }>,
+  { change, requester, isNoted }: Extract<ControlsCommand, { is: 'change' }>,
   { sessions, hasSubjects, log }: Parameters<typeof controlsAdmin>[1],
 ): Promise<ControlsOutcome> {
   const { control, value } = change
@@ -90,6 +96,7 @@ async function change(
     return refusal === undefined ? [name, { version, at: Math.floor(now), value }] : undefined
   })
   if (outcome.is === 'refused') return { is: refusal ?? 'wrongUntil' }
+  if (isNoted) return outcome
   const action = value === null ? 'lifted' : 'set'
   metrics.changes.inc({ control, action })
   audit(log, 'controls_changed', {

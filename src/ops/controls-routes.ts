@@ -26,7 +26,7 @@ const RULES = {
   paused: ['true; DELETE lifts the pause', (value) => value === true],
   subject: ['a string of 1 to 256 characters', (value) => typeof value === 'string' && isSubject(value)],
   message: [
-    `a string of 1 to ${MAX_CHARACTERS} characters, with no control characters and none that change the direction of writing`,
+    `a string of 1 to ${MAX_CHARACTERS} characters, not only spaces, with no control characters and none that change the direction of writing`,
     isMessage,
   ],
   until: ['a time in the future, in whole seconds since 1970', (value) => Number.isSafeInteger(value)],

@@ -27,11 +27,13 @@ export async function delegate<Worker>(
   // All at once: each that hangs would otherwise keep the operator waiting.
   const areResponsive = await Promise.all(workers.map(isResponsive))
   let outcome: OperatorOutcome = { is: 'noWorker' }
+  let next = command
   for (const worker of workers.filter((_worker, index) => areResponsive[index])) {
     const timeoutMs = Math.min(WORKER_MS, deadline - now())
     if (timeoutMs <= 0) break
-    outcome = (await runCommand(worker, command, timeoutMs)) ?? outcome
+    outcome = (await runCommand(worker, next, timeoutMs)) ?? outcome
     if (!isForNextWorker(outcome)) break
+    if (outcome.is === 'changed' && command.is === 'change') next = { ...command, isNoted: true }
   }
   return outcome
 }

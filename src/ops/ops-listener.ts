@@ -1,4 +1,4 @@
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance } from 'fastify'
 import { Gauge, Registry } from 'prom-client'
 import type { Logger } from 'pino'
 import type { Changing } from '../config/changing.ts'
@@ -72,6 +72,11 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
       .send({ error: 'The version of HTTP must be 1.1 or 1.0' })
   })
 
+  ops.setErrorHandler((error: FastifyError, _request, reply) => {
+    const { statusCode = 500, message } = error
+    if (statusCode >= 500) throw error
+    return reply.code(statusCode).send({ error: message })
+  })
   ops.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'Unknown path or method' }))
 
   ops.get('/livez', async (_request, reply) => reply.type('text/plain').send('ok\n'))

@@ -107,7 +107,10 @@ await test('every bad input of /controls gets 400, and changes nothing', async (
   t.equal((await control(server, 'DELETE', '/notice', '{}')).status, 400, 'a body')
   t.match(await shown(server), { version: 0, orders: null, subjects: [], notice: null })
   t.notOk(server.log.some(({ audit }) => audit === 'controls_changed'))
-  t.equal((await control(server, 'PUT', '/orders', 'x'.repeat(20_000))).status, 413)
+  t.match(await control(server, 'PUT', '/orders', 'x'.repeat(20_000)), {
+    status: 413,
+    json: { error: 'Request body is too large' },
+  })
 })
 
 await test('/controls takes texts and times at their limits, whatever the Content-Type', async (t) => {

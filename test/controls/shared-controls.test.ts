@@ -12,6 +12,7 @@ import { storeClient } from '../support/redis/store-client.ts'
 
 const PAUSED = { status: 503, json: { code: 'orders_paused' } }
 const KEY = 'bff:1:controls'
+const SOON_MS = 5000
 
 /** Redis on a port that stays, so that it can go and come back empty. */
 async function restartable(t: Test) {
@@ -128,8 +129,10 @@ await test('an instance writes the controls back to a store that has forgotten t
   await pause(first, { message: 'one' })
   await seesVersion(second, 1)
   const old = (await client.get(KEY)) ?? ''
-  await client.del(KEY)
+  await client.flushAll()
   await until(async () => (await client.exists(KEY)) === 1)
+  // Sooner than the next regular report of an instance.
+  await until(async () => (await shown(second)).instances.length === 2, 'both report again', SOON_MS)
   t.match(await shown(second), { version: 1, orders: { message: 'one' } })
   await control(first, 'DELETE', '/orders')
   await seesVersion(second, 2)

@@ -3,6 +3,7 @@ import { control, pause, shown } from '../support/controls/controls-world.ts'
 import { identityWorld, settingsOf } from '../support/login/identity-world.ts'
 import { twoWorkers, workerPids } from '../support/server/two-workers.ts'
 import { sendTo } from '../support/upstream/api-world.ts'
+import { samplesOf } from '../support/telemetry/metrics.ts'
 import { until } from '../support/time/until.ts'
 
 const TRANSFER = '/api/payment-agents/v1/transfer'
@@ -38,14 +39,19 @@ await test('With WORKERS, all workers obey what one was told, also a new one, an
   await until(async () => (await orders()).join() === '200')
   await until(() => server.output().stdout.includes('"controls_changed"'))
 
+  const sets = async (): Promise<number> =>
+    (await samplesOf(ops.opsUrl, 'bff_controls_changes_total')).get('control="orders",action="set"') ?? 0
+  const before = await sets()
   await world.redis?.close()
   t.match(await pause(ops, { message: 'without Redis' }), { status: 503, json: { error: /only this instance/ } })
-  const changes = server
-    .output()
-    .stdout.split('\n')
-    .filter((line) => line.includes('"here_only"'))
-  await until(
-    () => server.output().stdout.split('"here_only"').length === 3,
-    `both workers were told: ${changes.length}`,
+  await until(async () => (await sets()) === before + 1, 'it is counted')
+  await until(() => server.output().stdout.includes('"here_only"'))
+  t.match(await control(ops, 'DELETE', '/orders'), { status: 503 })
+  await until(() => server.output().stdout.split('"here_only"').length > 2)
+  t.equal(
+    server.output().stdout.split('"here_only"').length,
+    3,
+    'a line for each command, although both workers were told',
   )
+  t.equal(await sets(), before + 1)
 })

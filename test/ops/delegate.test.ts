@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { delegate, DELEGATION_MS } from '../../src/ops/delegate.ts'
-import type { OperatorOutcome } from '../../src/ops/operator-commands.ts'
+import type { OperatorCommand, OperatorOutcome } from '../../src/ops/operator-commands.ts'
 
 const ORDER = { is: 'end', subject: 'CR1', requester: { reqId: 'request', client: '127.0.0.1' } } as const
 
@@ -35,6 +35,21 @@ await test('an order of an operator goes on to the next worker when one hangs or
   t.same(await workersOf([]).run(), { is: 'noWorker' })
   const shown = { is: 'shown', instance: 'host/1/a', version: 0, controls: [], reports: [] } as const
   t.same(await workersOf([{ ...shown, reports: undefined }, shown]).run(), shown, 'a worker that is still starting')
+})
+
+await test('a change that only one worker has made goes on to all others, of which none notes it again', async (t) => {
+  const orders: OperatorCommand[] = []
+  const change = { is: 'change', change: { control: 'notice', value: null }, requester: ORDER.requester } as const
+  const here = { is: 'changed', version: 1, isShared: false } as const
+  const outcome = await delegate([undefined, here, undefined, here], change, {
+    isResponsive: async () => true,
+    async runCommand(reply, order) {
+      orders.push(order)
+      return reply
+    },
+  })
+  t.same(outcome, here)
+  t.same(orders, [change, change, { ...change, isNoted: true }, { ...change, isNoted: true }])
 })
 
 await test('an order of an operator goes to no worker that does not say how it is', async (t) => {

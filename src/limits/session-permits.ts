@@ -86,7 +86,8 @@ export class SessionPermits {
       const held = this.#sessions.get(key)
       if (held === undefined) continue
       held.underWay++
-      statements.push({ key, held, count: held.count })
+      // A claim on its way may have been granted there already.
+      statements.push({ key, held, count: held.count + held.claiming })
     }
     const holdings = statements.map(({ key, count }) => ({ key: permitsKey(key), holder: this.#holder, count }))
     // If this fails, the next renewal says the same, or the silence does.

@@ -2,6 +2,7 @@ import { test, type Test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { SessionPermits } from '../../src/limits/session-permits.ts'
 import { permitsKey } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { RedisStore } from '../../src/store/redis-store.ts'
 import { logOut, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
@@ -141,6 +142,31 @@ await test('a holder counts until it has been silent for 25 seconds, whether the
   const expiresAt = await client.pExpireTime(permitsKey('session:26000'))
   t.ok(expiresAt >= from + 25_000)
   t.ok(expiresAt <= Date.now() + 25_000, 'the key expires by itself')
+})
+
+await test('a statement of what a process holds takes nothing from a claim that is on its way', async (t) => {
+  const { limits } = new MemoryStore()
+  const granted = Promise.withResolvers<boolean>()
+  const stated: number[] = []
+  const listeners: ((key: string | undefined) => void)[] = []
+  const permits = new SessionPermits(
+    {
+      limits: {
+        ...limits,
+        claim: () => granted.promise,
+        hold: async (holdings) => void stated.push(...holdings.map(({ count }) => count)),
+      },
+      onChange: (listener) => void listeners.push(listener),
+      unavailableSince: () => undefined,
+    },
+    2,
+  )
+  const acquired = permits.acquire(KEY)
+  for (const listener of listeners) listener(undefined)
+  t.same(stated, [1])
+  granted.resolve(false)
+  t.equal(await acquired, undefined)
+  t.same(stated, [1, 0], 'a refused claim is taken back')
 })
 
 await test('claims and releases at the same moment leave the count in Redis right', async (t) => {

@@ -3,6 +3,7 @@ import { ApiError } from '../base/errors.ts'
 import { call, type CallInit } from './call.ts'
 import { MAX_LATE_MS, MAX_PAUSE_MS, MAX_POLLS, PAUSE_MS } from './call-times.ts'
 import { elapsedMs } from '../base/clock.ts'
+import { fetchSession } from '../session/fetch-session.ts'
 import { keyChoices } from './key-choice.ts'
 import { keyUses, type KeyUse } from './key-use.ts'
 import { newKey } from './once.ts'
@@ -92,7 +93,7 @@ export function apiOf(server: Server, store: SessionStore): Api {
     const { method = 'GET', signal } = init
     let key = idempotencyKey === true ? newKey() : idempotencyKey
     const choose = keyChoices.get(key)
-    if (choose) key = await choose({ server, path, init, useKey, ApiError })
+    if (choose) key = await choose({ server, store, call, fetchSession, path, init, useKey, ApiError })
     const allHeaders = { ...headers, ...(key !== undefined && { 'Idempotency-Key': key }) }
     const use = method === 'GET' ? undefined : useKey(key)
     const mustNotRepeat = async (): Promise<boolean> => {

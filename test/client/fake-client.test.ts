@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import type { Client } from '../../client/dist/client.js'
+import { once, type Client } from '../../client/dist/client.js'
 import { createFakeClient, problem, type FakeClient, type FakeOptions } from '../../client/dist/testing.js'
 import { run } from '../support/client/packed.ts'
 import { failure, reaches } from '../support/client/page-client.ts'
@@ -181,6 +181,25 @@ for (const [what, use] of Object.entries({
     t.match(error, { code: 1, stderr: /a mistake in the test/ })
   })
 }
+
+await test('once() tells the refusal of the trading service from a lost response, and from a redirect', async (t) => {
+  const client = fake(t)
+  await client.server.logIn()
+  client.server.respond('POST', TRANSFER, Response.error())
+  const order = once((idempotencyKey) => client.api(TRANSFER, { method: 'POST', body: '{}', idempotencyKey }), {
+    isMade() {
+      client.server.respond('POST', TRANSFER, Response.json({ errors: ['too much'] }, { status: 400 }))
+      return false
+    },
+  })
+  t.match(await failure(order), { status: 400, outcome: undefined })
+  t.equal(client.server.calls.length, 2)
+  client.server.respond('POST', TRANSFER, Response.redirect('https://example.com/'))
+  t.match(await failure(client.api(TRANSFER, { method: 'POST', body: '{}' })), {
+    problem: undefined,
+    outcome: 'unknown',
+  })
+})
 
 await test('close() ends a fake client, and the browser is online again', (t) => {
   const client = fake(t)

@@ -132,6 +132,35 @@ await test('once() passes on that the repeated order was refused', async (t) => 
   t.same(asked, [false])
 })
 
+await test('once() says that the outcome is unknown when a proxy refuses the repeated order, of which it knows nothing', async (t) => {
+  const { order, asked, keys } = await scripted(t, 'cut', 'refused by a proxy')
+  t.match(await failure(order(false)), { status: 403, problem: undefined, outcome: 'unknown' })
+  t.same(asked, [false, false])
+  t.equal(keys().length, 2)
+  const first = await scripted(t, 'refused by a proxy')
+  t.match(
+    await failure(first.order(false)),
+    { status: 403, outcome: undefined },
+    'it has not let the first one through',
+  )
+  t.same(first.asked, [])
+})
+
+await test('an order that a proxy redirects has an unknown outcome, and a GET follows', async (t) => {
+  const { order, asked, keys, client } = await scripted(t, 'redirected by a proxy', 'redirected by a proxy')
+  const error = await failure(order(false))
+  t.ok(error instanceof ApiError)
+  t.match(error, { problem: undefined, outcome: 'unknown' })
+  t.same(asked, [false, false])
+  t.equal(new Set(keys()).size, 1)
+  t.equal(keys().length, 2)
+  const logout = await scripted(t, 'redirected by a proxy')
+  t.ok((await failure(logout.client.logout())) instanceof ApiError, 'the user is still logged in')
+  const reading = await scripted(t, 'redirected by a proxy')
+  t.equal(await (await reading.client.api('/v1/health')).text(), '<form>')
+  t.equal((await client.api(TRANSFER, { method: 'POST', body: '{}' })).status, 200)
+})
+
 await test('once() says that the outcome is unknown when isMade fails', async (t) => {
   const { client, keys } = await scripted(t, 'cut')
   const fault = new Error('the list cannot be read')
@@ -140,6 +169,25 @@ await test('once() says that the outcome is unknown when isMade fails', async (t
   t.match(error, { outcome: 'unknown' })
   t.equal((error as ApiError).cause, fault)
   t.equal(keys().length, 1)
+})
+
+await test('once() and the server together: the refusal of the trading service is the last word, also when it comes again', async (t) => {
+  const { world, upstream } = await apiWorld(t)
+  const refusal = '{"errors":["too much"]}'
+  const head = `HTTP/1.1 422 No\r\nContent-Type: application/json\r\nContent-Length: ${refusal.length}\r\n\r\n`
+  upstream.answer = (_request, socket) => void socket.write(head + refusal)
+  const { api } = pageClient(t, world.browser, world.server.url)
+  let calls = 0
+  const order = async (idempotencyKey: string) => {
+    const response = api(TRANSFER, { method: 'POST', body: '{}', idempotencyKey })
+    // The page never sees the first response.
+    if (++calls === 1) throw new ApiError('POST', TRANSFER, undefined, undefined, await failure(response))
+    return response
+  }
+  const error = await failure(once(order, { isMade: () => false }))
+  t.match(error, { status: 422, problem: undefined, outcome: undefined })
+  t.equal((error as ApiError).response?.headers.get('idempotency-replayed'), 'true')
+  t.equal(upstream.requests.length, 1)
 })
 
 await test('once() and the server together send an order upstream once, although its response was lost', async (t) => {

@@ -54,18 +54,6 @@ await test('remember: another order has another key, and each is remembered', as
   t.equal(browser.keys.at(-1), second)
 })
 
-await test('remember: a refused order is forgotten, unless it may have been made before the reload', async (t) => {
-  const browser = await browserOf(t)
-  browser.script = [[422, 'validation_failed']]
-  t.match(await failure(browser.order()), { status: 422, outcome: undefined })
-  t.equal(browser.tab.items.size, 0)
-  const key = await browser.lose(t)
-  browser.script = [[429, 'rate_limited']]
-  t.match(await failure(browser.order()), { status: 429, outcome: 'unknown' })
-  await browser.order()
-  t.equal(browser.keys.at(-1), key)
-})
-
 await test('remember: in another session of the user the key is not sent, and the page is told', async (t) => {
   const browser = await browserOf(t)
   const key = await browser.lose(t)
@@ -120,24 +108,6 @@ await test('remember: without a subject the session alone decides, and on a serv
     await browser.order()
     t.equal(browser.keys.at(-1), key)
   }
-})
-
-await test('remember: nothing is sent while the server cannot tell the session', async (t) => {
-  const browser = await browserOf(t)
-  browser.session = 'down'
-  t.match(await failure(browser.order()), { code: 'not_sent', outcome: undefined })
-  browser.session = { session: 'first' }
-  const key = await browser.lose(t)
-  browser.session = 'down'
-  const before = browser.sent.length
-  t.match(await failure(browser.order()), { status: 0, outcome: 'unknown' })
-  t.equal(browser.sent.length, before)
-  browser.session = 'none'
-  browser.script = [[401, 'login_required']]
-  t.match(await failure(browser.order()), { status: 401 })
-  browser.session = { session: 'first' }
-  await browser.order()
-  t.equal(browser.keys.at(-1), key)
 })
 
 await test('remember: a key is not sent after an hour, when the server may have forgotten it', async (t) => {

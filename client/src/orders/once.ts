@@ -1,5 +1,4 @@
 import type { KeyChoices } from '../core/api/key-choice.ts'
-import { newKey } from '../core/api/once.ts'
 import type { ApiError, once as coreOnce, OnceOptions, SocketError } from '../core/client.ts'
 import { fate } from './fate.ts'
 import { RememberedKey } from './remembered-key.ts'
@@ -40,11 +39,17 @@ async function onceRemembered<Answer>(
   isMade: NonNullable<OnceOptions['isMade']>,
   name: string,
 ): Promise<Answer | undefined> {
-  const key = newKey()
-  const remembered = new RememberedKey(name, key)
-  keyChoices.set(key, remembered.choose)
+  const remembered = new RememberedKey(name)
+  const orderRemembered = async (fresh: string): Promise<Answer> => {
+    keyChoices.set(fresh, (call) => remembered.choose(call, fresh))
+    try {
+      return await order(fresh)
+    } finally {
+      keyChoices.delete(fresh)
+    }
+  }
   try {
-    const answer = await once(() => order(key), {
+    const answer = await once(orderRemembered, {
       isMade(error) {
         // Only the page can find out what another session has done.
         if (remembered.isOfOtherSession(error) && isMade === isFound) throw error
@@ -58,7 +63,5 @@ async function onceRemembered<Answer>(
     if (outcome !== 'unknown') remembered.forget()
     else if (FINAL.test(problem?.code ?? '')) remembered.renew()
     throw error
-  } finally {
-    keyChoices.delete(key)
   }
 }

@@ -1,7 +1,7 @@
 import { elapsedMs } from '../core/base/clock.ts'
 import type { KeyedCall } from '../core/api/key-choice.ts'
+import { SESSION_PATH } from '../core/base/server.ts'
 import type { ApiError } from '../core/client.ts'
-import { fetchSession } from '../core/session/fetch-session.ts'
 
 /** After this time a key is not sent again, because the server may have forgotten it. */
 const MAX_AGE_MS = 3_600_000
@@ -25,25 +25,28 @@ interface Kept {
  */
 export class RememberedKey {
   readonly #name: string
-  readonly #fresh: string
   #place: string | undefined
   #refusal: ApiError | undefined
   /** What this call has sent, also after an equal one has forgotten it: a repetition sends the same key, or nothing. */
   #sent: Kept | undefined
 
-  /** @param fresh the key of an order that is not kept */
-  constructor(name: string, fresh: string) {
+  constructor(name: string) {
     this.#name = name
-    this.#fresh = fresh
   }
 
-  /** Chooses the key of the order, and keeps it. @throws ApiError if it must not be sent, or it cannot be told whether it may */
-  readonly choose = async (call: KeyedCall): Promise<string> => {
-    const { server, path, init, useKey, ApiError } = call
-    const { method = 'GET' } = init
+  /**
+   * Chooses the key of the order, and keeps it.
+   * @param fresh the key of an order that is not kept
+   * @throws ApiError if it must not be sent, or it cannot be told whether it may
+   */
+  async choose(keyed: KeyedCall, fresh: string): Promise<string> {
+    const { server, fetchSession, path, init, useKey, ApiError } = keyed
+    const { method = 'GET', json, body } = init
+    // Two of these cannot be told apart, so the order is not remembered.
+    if (json === undefined && body && typeof body !== 'string') return fresh
     const refusal = (cause?: unknown, code?: 'not_sent'): ApiError =>
       new ApiError(method, path, undefined, undefined, cause, code)
-    const content = JSON.stringify([method, path, init.json ?? init.body])
+    const content = JSON.stringify([method, path, json ?? body])
     const place = `trading-bff:order:${this.#name}:${digest(content)}`
     const session = await fetchSession(server).catch(() => undefined)
     // Read now, because an equal order may have begun meanwhile: it is the same one, and gets the same key.
@@ -51,11 +54,9 @@ export class RememberedKey {
     const kept = sent ?? read(place)
     if (!session) throw refusal(undefined, kept ? undefined : 'not_sent')
     // The server refuses the call, from which nothing follows.
-    if (!session.authenticated) {
-      if (sent) throw refusal()
-      return this.#fresh
-    }
+    if (!session.authenticated && !kept) return fresh
     this.#place = place
+    if (!session.authenticated) throw await withoutSession(keyed)
     const subject = session.subject === undefined ? undefined : digest(session.subject)
     const now = { session: session.session, ends: session.expires_at, subject }
     const hasTags = kept?.session !== undefined && now.session !== undefined
@@ -69,7 +70,7 @@ export class RememberedKey {
     if (sent) throw refusal(new Error('the key belongs to another session'))
     // Without a subject it may have been another user, who is nobody's business.
     const isSameUser = isSame || (now.subject !== undefined && kept?.subject === now.subject)
-    const key = kept && isSameUser ? next(kept.key) : this.#fresh
+    const key = kept && isSameUser ? next(kept.key) : fresh
     const chosen = { key, at: Date.now(), ...now }
     write(place, chosen)
     if (!kept || !isSameUser) {
@@ -94,6 +95,20 @@ export class RememberedKey {
     const kept = this.#place && read(this.#place)
     if (this.#place && kept) write(this.#place, { ...kept, key: next(kept.key), at: Date.now() })
   }
+}
+
+/**
+ * The error of a kept order while nobody is logged in. The order is not sent, because after a login in another tab the server
+ * would make it: another call, which orders nothing, gets the refusal of the server.
+ */
+async function withoutSession({ server, store, call, path, init, ApiError }: KeyedCall): Promise<ApiError> {
+  const error = await call(server, SESSION_PATH, { method: 'POST' }).then(
+    () => undefined,
+    (reason: ApiError) => reason,
+  )
+  if (error?.status === 401) void store.confirm()
+  const problem = error?.problem && { ...error.problem, outcome: 'unknown' as const }
+  return new ApiError(init.method ?? 'GET', path, error?.response, problem, error)
 }
 
 /** The key that follows a key, the same in every tab. */

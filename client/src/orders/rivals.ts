@@ -1,5 +1,6 @@
 import type { SentOrder } from '../core/base/order-shape.ts'
 import { contractsOf, type Members } from './contracts.ts'
+import { movedMs } from './moved.ts'
 import { areAlike, termsOf } from './terms.ts'
 
 /** The contracts that `fate` has found, by their order. */
@@ -41,9 +42,9 @@ export class Rivals {
   pending(): SentOrder[] {
     const terms = termsOf(this.#order)
     return this.#others().filter((other) => {
-      const laterMs = other.sentAt - this.#order.sentAt
-      // An order that was sent before this one may still be executed after it.
-      if (Math.abs(laterMs) > this.#executedMs) return false
+      const laterMs = Math.abs(other.sentAt - this.#order.sentAt)
+      // An order that was sent before this one may still be executed after it. The clock may have been set between them.
+      if (laterMs - Math.abs(movedMs(this.#order, other)) > this.#executedMs) return false
       const { reply, contractId } = outcomeOf(other)
       return reply === undefined && contractId === undefined && areAlike(terms, termsOf(other))
     })

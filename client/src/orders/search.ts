@@ -2,8 +2,9 @@ import type { OrderSocket, SentOrder } from '../core/base/order-shape.ts'
 import type { SocketError } from '../core/client.ts'
 import { contractsOf, type FoundContract } from './contracts.ts'
 import type { Fate } from './fate-shape.ts'
+import { movedMs } from './moved.ts'
 import { contractIdsIn, noteContract, outcomeOf, Rivals } from './rivals.ts'
-import { fits, termsOf, type Fit, type Period } from './terms.ts'
+import { fits, termsOf, type Fit, type Interval, type Period } from './terms.ts'
 
 type Message = Readonly<Record<string, unknown>>
 
@@ -40,7 +41,7 @@ export class Search {
   readonly #contracts = new Map<number, FoundContract>()
   /** The contracts of which the page had heard when the order was sent. */
   readonly #known: ReadonlySet<number>
-  #period: Period = { from: -Infinity, to: Infinity }
+  #period: Period = { from: -Infinity, to: Infinity, likely: [] }
   #reads = 0
   /** True once both the open contracts and those that have ended have been read. */
   #hasLooked = false
@@ -141,10 +142,18 @@ export class Search {
     const { time } = ((await this.#ask({ time: 1 })) ?? {}) as { time?: number }
     if (time === undefined) return
     const { sentAt } = this.#order
-    // Both this time and that of a purchase are in whole seconds.
-    const earliest = sentAt + time * SECOND - Date.now() - SECOND - SLACK_MS
-    const latest = sentAt + EXECUTED_MS + time * SECOND - askedAt + SECOND + SLACK_MS
-    this.#period = { from: earliest / SECOND, to: latest / SECOND }
+    const moved = movedMs(this.#order)
+    const now = Date.now()
+    /** The period if the clock was set by this much since the order was sent. */
+    const ifSetBy = (ms: number): Interval => ({
+      // Both this time and that of a purchase are in whole seconds.
+      from: (sentAt + ms + time * SECOND - now - SECOND - SLACK_MS) / SECOND,
+      to: (sentAt + ms + EXECUTED_MS + time * SECOND - askedAt + SECOND + SLACK_MS) / SECOND,
+    })
+    const { from } = ifSetBy(-Math.abs(moved))
+    const { to } = ifSetBy(Math.abs(moved))
+    // Either the machine has slept, and the clock was not set, or it was set by all of this.
+    this.#period = { from, to, likely: [ifSetBy(0), ifSetBy(moved)] }
   }
 
   /** @returns whether the answer has arrived, with which the listener has been called */

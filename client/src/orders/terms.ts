@@ -1,10 +1,16 @@
 import type { SentOrder } from '../core/base/order-shape.ts'
 import { text, type FoundContract, type Members } from './contracts.ts'
 
-/** When an order can have been executed, in seconds of the clock of the trading service. Infinite while that is not known. */
-export interface Period {
+/** In seconds of the clock of the trading service. */
+export interface Interval {
   readonly from: number
   readonly to: number
+}
+
+/** When an order can have been executed: infinite while that is not known. */
+export interface Period extends Interval {
+  /** When it was executed, if it was, unless more than one thing has happened to the clock of the user since. */
+  readonly likely: readonly Interval[]
 }
 
 /** Whether a contract can be the one that an order has bought: `maybe` where the messages do not say enough. */
@@ -52,8 +58,8 @@ export function fits(terms: Terms, contract: FoundContract, period: Period): Fit
   if (differs) return 'no'
   const isNamed = terms.type !== undefined && terms.type === type && terms.symbol === symbol
   const isWorded = terms.longcode !== undefined && contract.longcode === terms.longcode
-  // While the clock of the trading service is not known, a contract may be an old one.
-  const isTimed = time !== undefined && Number.isFinite(period.from)
+  // While the clock of the trading service is not known, or that of the user has moved, a contract may be an old one.
+  const isTimed = time !== undefined && period.likely.some(({ from, to }) => time >= from && time <= to)
   // The words say more than the type and the symbol, such as the length.
   const isDoubtful = isOther(terms.longcode, contract.longcode)
   return (isNamed || isWorded) && !isDoubtful && isTimed && price !== undefined ? 'yes' : 'maybe'
@@ -80,7 +86,7 @@ export function areAlike(terms: Terms, other: Terms): boolean {
     ...(price !== undefined && { buy_price: price }),
     ...(other.payout !== undefined && { payout: other.payout }),
   }
-  return fits(terms, contract, { from: 0, to: 0 }) !== 'no'
+  return fits(terms, contract, { from: 0, to: 0, likely: [] }) !== 'no'
 }
 
 function isPrice({ stakes, price }: Terms, paid: number): boolean {

@@ -88,7 +88,7 @@ export class ServerInMemory {
       const [path = '', query = ''] = url.slice(this.#base.length).split('?')
       const handle = (): Promise<Response> =>
         this.api.handle(path, query, init, (request) => this.sessions.respond(request, query))
-      const pass = (response: Response): void => (response.type === 'error' ? lose() : resolve(response))
+      const pass = (response: Response): void => (response.type === 'error' ? lose() : resolve(ofServer(response)))
       const arrive = async (): Promise<void> => {
         try {
           const response = await handle()
@@ -127,6 +127,13 @@ export class ServerInMemory {
     else if (!this.sessions.accept(socket)) return
     if (socket.path !== '/ws/session') this.trading.accept(socket)
   }
+}
+
+/** A response with the header by which the package tells the server from a proxy. */
+function ofServer({ body, status, statusText, headers }: Response): Response {
+  const all = new Headers(headers)
+  all.set('x-request-id', 'fake')
+  return new Response(body, { status, statusText, headers: all })
 }
 
 /** What a test may do with a server. */

@@ -5,10 +5,13 @@ import type { KeyedCall } from '../core/api/key-choice.ts';
  */
 export declare class RememberedKey {
     #private;
-    /** @param fresh the key of an order that is not kept */
-    constructor(name: string, fresh: string);
-    /** Chooses the key of the order, and keeps it. @throws ApiError if it must not be sent, or it cannot be told whether it may */
-    readonly choose: (call: KeyedCall) => Promise<string>;
+    constructor(name: string);
+    /**
+     * Chooses the key of the order, and keeps it.
+     * @param fresh the key of an order that is not kept
+     * @throws ApiError if it must not be sent, or it cannot be told whether it may
+     */
+    choose(keyed: KeyedCall, fresh: string): Promise<string>;
     /** Whether an error says that the order may have been made in another session, or too long ago. */
     isOfOtherSession(error: unknown): boolean;
     /** The outcome is known. */

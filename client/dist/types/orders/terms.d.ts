@@ -1,9 +1,14 @@
 import type { SentOrder } from '../core/base/order-shape.ts';
 import { type FoundContract } from './contracts.ts';
-/** When an order can have been executed, in seconds of the clock of the trading service. Infinite while that is not known. */
-export interface Period {
+/** In seconds of the clock of the trading service. */
+export interface Interval {
     readonly from: number;
     readonly to: number;
+}
+/** When an order can have been executed: infinite while that is not known. */
+export interface Period extends Interval {
+    /** When it was executed, if it was, unless more than one thing has happened to the clock of the user since. */
+    readonly likely: readonly Interval[];
 }
 /** Whether a contract can be the one that an order has bought: `maybe` where the messages do not say enough. */
 export type Fit = 'yes' | 'maybe' | 'no';

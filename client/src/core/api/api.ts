@@ -1,7 +1,9 @@
 import type { Requests, Responses } from '../base/catalog.ts'
 import { ApiError } from '../base/errors.ts'
 import { call, type CallInit } from './call.ts'
+import { MAX_LATE_MS, MAX_PAUSE_MS, MAX_POLLS, PAUSE_MS } from './call-times.ts'
 import { elapsedMs } from '../base/clock.ts'
+import { fetchSession } from '../session/fetch-session.ts'
 import { keyChoices } from './key-choice.ts'
 import { keyUses, type KeyUse } from './key-use.ts'
 import { newKey } from './once.ts'
@@ -84,15 +86,6 @@ export interface Api {
   ): Promise<ApiResponse<ResponseBody<M, P>>>
 }
 
-/** Minimum pause before a call is repeated. Up to the same time is added at random. */
-const PAUSE_MS = 500
-/** A call is not repeated if the server asks for a longer pause. */
-const MAX_PAUSE_MS = 5000
-/** An order is not repeated later than this after it failed. The pause and the question about the session take less. */
-const MAX_LATE_MS = 20_000
-/** How often the response of a call that is still running is asked for, which takes about a minute. */
-const MAX_POLLS = 45
-
 /** Calls the API. A refusal because there is no session makes the store confirm that. */
 export function apiOf(server: Server, store: SessionStore): Api {
   const useKey = keyUses(server, store)
@@ -100,7 +93,7 @@ export function apiOf(server: Server, store: SessionStore): Api {
     const { method = 'GET', signal } = init
     let key = idempotencyKey === true ? newKey() : idempotencyKey
     const choose = keyChoices.get(key)
-    if (choose) key = await choose({ server, path, init, useKey, ApiError })
+    if (choose) key = await choose({ server, store, call, fetchSession, path, init, useKey, ApiError })
     const allHeaders = { ...headers, ...(key !== undefined && { 'Idempotency-Key': key }) }
     const use = method === 'GET' ? undefined : useKey(key)
     const mustNotRepeat = async (): Promise<boolean> => {
@@ -126,14 +119,16 @@ export function apiOf(server: Server, store: SessionStore): Api {
         const isRunning = code === 'idempotency_in_progress' && polls++ < MAX_POLLS
         const pauseMs = isRunning || mayRepeat ? repeatableAfterMs(error, method, key) : undefined
         // The first attempt has consumed a stream, so it cannot be sent again.
-        if (pauseMs === undefined || init.body instanceof ReadableStream) throw lastWord(error, method, path, use)
-        if (!isRunning) mayRepeat = false
-        const failedAt = Date.now()
-        await pause(pauseMs, signal)
-        const mustNot = await mustNotRepeat()
-        // After a machine has slept, the user may not want the order any more.
-        const isLate = method !== 'GET' && elapsedMs(failedAt) > MAX_LATE_MS
-        if (mustNot || isLate) throw lastWord(error, method, path, use)
+        if (pauseMs !== undefined && !(init.body instanceof ReadableStream)) {
+          if (!isRunning) mayRepeat = false
+          const failedAt = Date.now()
+          await pause(pauseMs, signal)
+          const mustNot = await mustNotRepeat()
+          // After a machine has slept, the user may not want the order any more.
+          const isLate = method !== 'GET' && elapsedMs(failedAt) > MAX_LATE_MS
+          if (!mustNot && !isLate) continue
+        }
+        throw lastWord(error, method, path, use)
       }
     }
   }
@@ -144,8 +139,11 @@ function lastWord(error: ApiError, method: string, path: string, use?: KeyUse): 
   const { problem, outcome, response } = error
   if (!use || outcome) return error
   if (!use.mayBeExecuted) use.forget()
-  // An attempt before this one may have been executed, even if this one was refused or not sent.
-  else if (error.code) return new ApiError(method, path, response, problem && { ...problem, outcome: 'unknown' }, error)
+  // An attempt before this one may have been executed, even if this one was refused or not sent. The trading service alone has
+  // the last word: the server passes its refusal on, with an X-Request-Id. The refusal of a proxy has none.
+  else if (error.code || !response?.headers.has('x-request-id')) {
+    return new ApiError(method, path, response, problem && { ...problem, outcome: 'unknown' }, error)
+  }
   return error
 }
 

@@ -29,7 +29,7 @@ export interface Problem {
  * ```
  */
 export class ApiError extends Error {
-  /** The HTTP status; 0 if there was no response. */
+  /** The HTTP status; 0 if there was no response, or a redirect, whose status browsers hide. */
   declare readonly status: number
   /**
    * The error as the server describes it. Undefined if there was no response, or if the response came unchanged from the
@@ -53,9 +53,9 @@ export class ApiError extends Error {
     this.name = 'ApiError'
     this.status = status
     this.problem = problem
-    // A 5xx without a problem comes from a proxy, and a problem that has not arrived in full may be any, such as
-    // outcome_unknown. So the server may or may not have executed the call.
-    const isUnclear = !code && method !== 'GET' && (status === 0 || status >= 500 || cause !== undefined)
+    // A 5xx or a redirect without a problem comes from a proxy, and a problem that has not arrived in full may be any, such
+    // as outcome_unknown. So the server may or may not have executed the call.
+    const isUnclear = !code && method !== 'GET' && (status < 400 || status >= 500 || cause !== undefined)
     this.outcome = isUnclear ? 'unknown' : problem?.outcome
     const [seconds] = /^\d{1,9}$/.exec(response?.headers.get('retry-after') ?? '') ?? []
     this.retryAfter = seconds === undefined ? undefined : Number(seconds)
@@ -101,15 +101,11 @@ export class SocketError extends Error {
   constructor(
     code: SocketError['code'],
     message: string,
-    more: Partial<Pick<SocketError, 'outcome' | 'reply' | 'closeCode' | 'order' | 'cause'>> = {},
+    { cause, ...more }: Partial<Pick<SocketError, 'outcome' | 'reply' | 'closeCode' | 'order' | 'cause'>> = {},
   ) {
-    super(message, { cause: more.cause })
+    super(message, { cause })
     this.name = 'SocketError'
-    this.code = code
-    this.outcome = more.outcome
-    this.reply = more.reply
-    this.closeCode = more.closeCode
-    this.order = more.order
+    Object.assign(this, { code }, more)
   }
 }
 

@@ -16,6 +16,8 @@ export interface SentOrder {
   readonly message: Readonly<Record<string, unknown>>
   /** When it was sent, comparable with `Date.now()`. */
   readonly sentAt: number
+  /** When it was sent, in milliseconds of `performance.now()`: no user can set that clock, but it may stand still. */
+  readonly tick: number
   /** The log of the account when it was sent. */
   readonly before: readonly Readonly<Record<string, unknown>>[]
   readonly account: {

@@ -25,7 +25,7 @@ export function orderLog(socket: () => OrderSocket): OrderLog {
     sent(text) {
       const message = JSON.parse(text) as Message
       if (!message['buy']) return undefined
-      const order = { message, sentAt: Date.now(), before: [...log.values()], account }
+      const order = { message, sentAt: Date.now(), tick: performance.now(), before: [...log.values()], account }
       keep(orders, order, order)
       return order
     },

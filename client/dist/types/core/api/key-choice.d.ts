@@ -1,9 +1,15 @@
 import type { ApiError } from '../base/errors.ts';
 import type { Server } from '../base/server.ts';
-import type { CallInit } from './call.ts';
+import type { SessionStore } from '../session/session-store.ts';
+import type { fetchSession } from '../session/fetch-session.ts';
+import type { call, CallInit } from './call.ts';
 /** A call that is about to be sent with the key that `once` has given its order. */
 export interface KeyedCall {
     readonly server: Server;
+    readonly store: SessionStore;
+    /** How to ask about the session. */
+    readonly call: typeof call;
+    readonly fetchSession: typeof fetchSession;
     readonly path: string;
     readonly init: CallInit;
     /** Notes that the key is used. Call it for one that this page may have used before it was reloaded. */

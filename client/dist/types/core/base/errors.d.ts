@@ -30,7 +30,7 @@ export interface Problem {
  * ```
  */
 export declare class ApiError extends Error {
-    /** The HTTP status; 0 if there was no response. */
+    /** The HTTP status; 0 if there was no response, or a redirect, whose status browsers hide. */
     readonly status: number;
     /**
      * The error as the server describes it. Undefined if there was no response, or if the response came unchanged from the
@@ -80,7 +80,7 @@ export declare class SocketError extends Error {
     readonly closeCode: CloseCode | (number & {}) | undefined;
     /** The `buy` whose outcome is unknown, for `fate` of `trading-bff-client/orders`. */
     readonly order: SentOrder | undefined;
-    constructor(code: SocketError['code'], message: string, more?: Partial<Pick<SocketError, 'outcome' | 'reply' | 'closeCode' | 'order' | 'cause'>>);
+    constructor(code: SocketError['code'], message: string, { cause, ...more }?: Partial<Pick<SocketError, 'outcome' | 'reply' | 'closeCode' | 'order' | 'cause'>>);
 }
 /** Waits for another entry of the package, which is loaded only when a page uses it. @throws SocketError `not_loaded` */
 export declare function loaded<Entry>(entry: Promise<Entry>): Promise<Entry>;

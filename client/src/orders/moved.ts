@@ -1,0 +1,13 @@
+import type { SentOrder } from '../core/base/order-shape.ts'
+
+/** A moment by both clocks of the machine. */
+type Moment = Pick<SentOrder, 'sentAt' | 'tick'>
+
+/**
+ * How far the clock of the user has moved against the one that no user can set, in milliseconds: by how much it was set, and how
+ * long the machine has slept if that stops the other one.
+ * @param to now by default
+ */
+export function movedMs(from: Moment, to: Moment = { sentAt: Date.now(), tick: performance.now() }): number {
+  return to.sentAt - to.tick - (from.sentAt - from.tick)
+}

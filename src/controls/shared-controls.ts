@@ -114,7 +114,9 @@ export class SharedControls {
   get warnings(): string[] {
     if (!this.#hasRead) return ['controls have not been read yet: this instance pauses no orders and shows no notice']
     if (this.#stored === undefined || this.#stored.document !== undefined) return []
-    return ['controls cannot be read: no secret of this instance opens them (SESSION_SECRETS)']
+    return [
+      'controls cannot be read: no secret of this instance opens them (SESSION_SECRETS), or another version wrote them',
+    ]
   }
 
   /** Reads the document, and again and again from now on. */
@@ -183,19 +185,16 @@ export class SharedControls {
       if (!isRead) return
       if (this.#mustWrite()) await this.#tryWrite()
       await unlessDown(this.#report())
-    }).catch((error: unknown) => this.#deps.log.error({ err: error }, 'controls could not be written'))
+    }).catch((error: unknown) =>
+      this.#deps.log.error({ err: error }, 'controls could not be read, written or reported'),
+    )
     this.#deps.onChange()
   }
 
   /** Returns false while the store is away, and while what it has cannot be opened or understood here. */
   async #tryRead(): Promise<boolean> {
-    try {
-      if ((await unlessDown(this.#read())) === undefined) return false
-      return this.#stored === undefined || this.#stored.document !== undefined
-    } catch (error) {
-      this.#deps.log.error({ err: error }, 'controls could not be read')
-      return false
-    }
+    if ((await unlessDown(this.#read())) === undefined) return false
+    return this.#stored === undefined || this.#stored.document !== undefined
   }
 
   /** @throws StoreUnavailable */
@@ -209,10 +208,10 @@ export class SharedControls {
     this.#hasRead = true
     if (isKnown) return true
     const opened = value && envelope.open(CONTROLS_KEY, PURPOSE, sealedPart(value))
-    const document = opened ? parseControls(opened) : undefined
-    this.#stored = value === undefined ? undefined : { text: value, document }
+    const document = opened ? understood(opened) : undefined
     // The store has forgotten the reports, too.
-    if (value === undefined) this.#reported = NOT_REPORTED
+    if (value === undefined && this.#stored !== undefined) this.#reported = NOT_REPORTED
+    this.#stored = value === undefined ? undefined : { text: value, document }
     const held = merged(document ?? NOTHING, NOTHING, now)
     this.#document = merged(this.#document, held, now)
     if (textOf(held) !== textOf(this.#document)) this.#isUnconfirmed = true
@@ -282,5 +281,14 @@ async function unlessDown<Result>(asked: Promise<Result>): Promise<Result | unde
   } catch (error) {
     if (error instanceof StoreUnavailable) return undefined
     throw error
+  }
+}
+
+/** Undefined for what this version does not understand. */
+function understood(text: string): ControlDocument | undefined {
+  try {
+    return parseControls(text)
+  } catch {
+    return undefined
   }
 }

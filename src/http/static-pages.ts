@@ -18,7 +18,7 @@ const COMPRESSIBLE = /^text\/|[/+](?:json|xml|javascript|wasm|manifest)\b/
 /**
  * File names with a content hash before the extension: anywhere, hex with both letters and digits; in the folders that
  * bundlers write to, eight characters of base64url. Fonts and images there may have names such as `Inter-SemiBold.woff2`, so
- * that theirs must look like no word. The patterns are strict, because a file that changes under an immutable name stays
+ * a hash of theirs must have capitals, small letters and a digit before a letter. The patterns are strict, because a file that changes under an immutable name stays
  * stale in browsers for a year.
  */
 const HASHED = [
@@ -82,9 +82,9 @@ function isReserved(path: string): boolean {
   return RESERVED_PREFIXES.some((prefix) => isPathOf(path, prefix))
 }
 
-/** Files of the system or of tools, such as `.git`. `/.well-known/` is public (RFC 8615). */
+/** Whether a path leads to a hidden file or folder, such as `.git`. Only `/.well-known/` is public (RFC 8615). */
 function isHidden(path: string): boolean {
-  return /\/\.(?!well-known\/)/.test(path)
+  return path.replace(/^\/\.well-known\//, '/').includes('/.')
 }
 
 /** A service worker that forwards a navigation sends it with the mode `same-origin`. */

@@ -28,10 +28,11 @@ export class MinuteLimit {
     if (knownMs > 0) return knownMs
     if ((await this.#store.count(key, 1, WINDOW_MS, true)) <= this.#limit) return undefined
     const now = Date.now()
-    const { expiresAt = now } = (await this.#store.readUntracked(key)) ?? {}
-    // The store's clock says when; a wrong one here must not make the wait longer than the minute.
-    const leftMs = Math.min(Math.max(1, expiresAt - now), WINDOW_MS)
-    this.#refused.set(key, true, { ttl: leftMs })
-    return leftMs
+    const { expiresAt = now + 1 } = (await this.#store.readUntracked(key)) ?? {}
+    const leftMs = expiresAt - now
+    // That is by the store's clock. If it cannot be, the clock here is wrong.
+    const waitMs = leftMs > 0 && leftMs <= WINDOW_MS ? leftMs : WINDOW_MS
+    this.#refused.set(key, true, { ttl: waitMs })
+    return waitMs
   }
 }

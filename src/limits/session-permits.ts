@@ -86,7 +86,7 @@ export class SessionPermits {
       const held = this.#sessions.get(key)
       if (held === undefined) continue
       held.underWay++
-      // A claim on its way may have been granted there already.
+      // The store may have granted a claim whose reply is still on its way.
       statements.push({ key, held, count: held.count + held.claiming })
     }
     const holdings = statements.map(({ key, count }) => ({ key: permitsKey(key), holder: this.#holder, count }))

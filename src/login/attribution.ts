@@ -75,7 +75,7 @@ function readPairs(query: string) {
   return decoded.map(([name, value], index) => ({ raw: raws[index] ?? '', name, value }))
 }
 
-/** @param similar names of parameters that others resemble */
+/** @param similar which of our names some other parameter of the link resembles */
 function readParameter(name: AttributionName, pairs: readonly Pair[], similar: ReadonlySet<string>): ParameterReading {
   const [pair, ...more] = pairs.filter((each) => each.name === name)
   if (pair === undefined) {

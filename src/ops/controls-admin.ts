@@ -96,9 +96,10 @@ async function change(
     return refusal === undefined ? [name, { version, at: Math.floor(now), value }] : undefined
   })
   if (outcome.is === 'refused') return { is: refusal ?? 'wrongUntil' }
-  if (isNoted) return outcome
+  // The line of the other worker says that it knew of no other.
+  if (isNoted && !outcome.isShared) return outcome
   const action = value === null ? 'lifted' : 'set'
-  metrics.changes.inc({ control, action })
+  if (!isNoted) metrics.changes.inc({ control, action })
   audit(log, 'controls_changed', {
     control,
     action,

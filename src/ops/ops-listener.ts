@@ -1,4 +1,4 @@
-import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify'
 import { Gauge, Registry } from 'prom-client'
 import type { Logger } from 'pino'
 import type { Changing } from '../config/changing.ts'
@@ -62,6 +62,8 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
     schemaController: NO_SCHEMAS,
     exposeHeadRoutes: true,
     forceCloseConnections: true,
+    // Of a path that cannot be decoded.
+    frameworkErrors: ({ message }, _request, reply: FastifyReply) => void reply.code(400).send({ error: message }),
   })
 
   ops.addHook('onRequest', async ({ raw }, reply) => {
@@ -74,8 +76,9 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
 
   ops.setErrorHandler((error: FastifyError, _request, reply) => {
     const { statusCode = 500, message } = error
-    if (statusCode >= 500) throw error
-    return reply.code(statusCode).send({ error: message })
+    if (statusCode < 500) return reply.code(statusCode).send({ error: message })
+    log.error({ err: error }, 'a request to the ops listener failed')
+    return reply.code(500).send({ error: 'Internal error' })
   })
   ops.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'Unknown path or method' }))
 

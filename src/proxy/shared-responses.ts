@@ -106,7 +106,7 @@ export class SharedResponse {
       for (let reads = 0; ; reads++) {
         const text = (await store.readUntracked(this.#key))?.value
         // The lock outlives the request, so that no instance starts a second one meanwhile.
-        if (text === undefined && (await store.create(this.#key, lock, Date.now() + timeoutMs + POLL_MS))) {
+        if (text === undefined && (await store.lock(this.#key, lock, timeoutMs + POLL_MS))) {
           return await this.#ask(requestId, lock)
         }
         const shared = text === undefined ? undefined : this.#open(text)

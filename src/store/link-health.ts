@@ -13,7 +13,7 @@ const NEVER_UP = 0
 
 /** Error codes of a server that is a replica, or is still loading its data. */
 const NO_MASTER: ReadonlySet<string> = new Set(['READONLY', 'MASTERDOWN', 'LOADING'])
-/** Error codes of a server that takes no write at all: neither could one that has to be made in time. */
+/** Error codes of a server that refuses every write, so that nothing that has to be written in time can be. */
 const NO_WRITES = ['MISCONF', 'NOREPLICAS'] as const
 /** Error codes of a server that cannot serve for a while. */
 const INTERRUPTIONS: ReadonlySet<string> = new Set([...NO_MASTER, ...NO_WRITES, 'BUSY', 'CLUSTERDOWN', 'TRYAGAIN'])
@@ -71,11 +71,10 @@ export class LinkHealth {
   }
 
   /**
-   * A command has failed, which need not mean that the link is lost: in a Cluster other servers may serve.
-   * @param code of the error reply, if there was one
+   * A command has got no reply, which need not mean that the link is lost: in a Cluster other servers may serve.
    */
-  noteFailure(code: string | undefined): void {
-    if (code === undefined || INTERRUPTIONS.has(code)) this.#failedAt = performance.now()
+  noteFailure(): void {
+    this.#failedAt = performance.now()
   }
 
   noteLoss(reason: string): void {
@@ -93,7 +92,7 @@ export class LinkHealth {
 
   /** Handles the code of an error reply. The next server that the link finds may be the master. */
   noteErrorCode(code: string): void {
-    this.noteFailure(code)
+    if (INTERRUPTIONS.has(code)) this.noteFailure()
     if (NO_MASTER.has(code)) this.#link.abandon(code)
   }
 

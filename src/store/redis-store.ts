@@ -278,7 +278,7 @@ export class RedisStore implements Store {
     } catch (cause) {
       const code = replyCode(cause)
       this.#noteError(code)
-      this.#health.noteFailure(code)
+      if (code === undefined) this.#health.noteFailure()
       // In a Cluster, which does not track, one server may hang while the others serve.
       if (cause instanceof CommandTimeout && this.#link.tracks) this.#health.noteLoss('deadline')
       this.#observer?.failed(failureOf(cause, code))

@@ -52,7 +52,7 @@ export interface StoreData {
   bury(key: string, tombstone: Tombstone): Promise<string | undefined>
   /**
    * Adds to a counter and returns the count. The first call creates the counter and sets its expiry.
-   * @param ttlMs by the clock of the store, so that it lasts as long for every instance
+   * @param ttlMs by the clock of the store, so that it is equally long for every instance
    * @param evenWhenFull for counters that no stranger can create; false by default
    */
   count(key: string, by: number, ttlMs: number, evenWhenFull?: boolean): Promise<number>

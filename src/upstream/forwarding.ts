@@ -54,7 +54,7 @@ export interface ForwardRequest {
 
 /** Options that all forwardings of a client share. */
 export interface ForwardingOptions {
-  /** How long informational responses may go on before the final one begins. */
+  /** How long after the first informational response another one may come. */
   readonly headersMs: number
   /** How long a browser that does not read, or a response that nobody gets, may block an upstream connection. */
   readonly stallMs: number
@@ -74,7 +74,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   readonly #request: ForwardRequest
   readonly #options: ForwardingOptions
   #informationalCount = 0
-  /** Undefined until the first of them arrives (monotonic ms). */
+  /** When the last of them may come (monotonic ms). Undefined until the first one has. */
   #informationalUntil: number | undefined
   /** 0 until the final response headers arrive. */
   #status = 0

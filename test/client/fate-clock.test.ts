@@ -14,7 +14,7 @@ function setBack(t: Test, ms: number, account: LossyAccount): void {
 }
 
 for (const setBackMs of [10_000, 600_000, -600_000]) {
-  await test(`fate: the clock of the user is set back by ${setBackMs} ms after the order was sent`, async (t) => {
+  await test(`fate: the clock of the user is moved by ${-setBackMs} ms after the order was sent`, async (t) => {
     const { lose, find, account } = await losing(t)
     const error = await lose(MADE)
     setBack(t, setBackMs, account)
@@ -41,7 +41,7 @@ await test('fate: a machine that sleeps, whose other clock stands still, hides n
   t.match(await find(missed), { is: 'ambiguous' }, 'bought elsewhere while it slept')
 })
 
-await test('fate: an equal order just before, between which and this one the clock was set', async (t) => {
+await test('fate: is ambiguous if the clock was set between two equal orders', async (t) => {
   const { lose, find, account } = await losing(t)
   await lose({ executes: 'late', answer: 'cut' })
   setBack(t, -600_000, account)

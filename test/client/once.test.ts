@@ -146,7 +146,7 @@ await test('once() says that the outcome is unknown when a proxy refuses the rep
   t.same(first.asked, [])
 })
 
-await test('an order that a proxy redirects has an unknown outcome, and a GET follows', async (t) => {
+await test('an order that a proxy redirects has an unknown outcome, and a GET follows the redirect', async (t) => {
   const { order, asked, keys, client } = await scripted(t, 'redirected by a proxy', 'redirected by a proxy')
   const error = await failure(order(false))
   t.ok(error instanceof ApiError)

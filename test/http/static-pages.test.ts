@@ -35,7 +35,7 @@ await test('of hidden files only those of /.well-known/ are served', async (t) =
     'index.html': 'home',
     '.git': { config: 'secret', '.well-known': { x: 'secret' } },
     '.well-known': { 'security.txt': 'Contact', '.htpasswd': 'secret' },
-    a: { '.env': 'secret' },
+    a: { '.env': 'secret', '.well-known': { x: 'secret' } },
   })
   for (const headers of [NAVIGATION, {}]) t.equal((await get('/.well-known/security.txt', headers)).text, 'Contact')
   const hidden = [
@@ -43,6 +43,7 @@ await test('of hidden files only those of /.well-known/ are served', async (t) =
     '/%2egit/config',
     '/.git/.well-known/x',
     '/.well-known/.htpasswd',
+    '/a/.well-known/x',
     '/a/.env',
     '/.well-known',
   ]

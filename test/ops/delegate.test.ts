@@ -37,7 +37,7 @@ await test('an order of an operator goes on to the next worker when one hangs or
   t.same(await workersOf([{ ...shown, reports: undefined }, shown]).run(), shown, 'a worker that is still starting')
 })
 
-await test('a change that only one worker has made goes on to all others, of which none notes it again', async (t) => {
+await test('a change that only one worker has made goes on to all others, and none of them notes it again', async (t) => {
   const orders: OperatorCommand[] = []
   const change = { is: 'change', change: { control: 'notice', value: null }, requester: ORDER.requester } as const
   const here = { is: 'changed', version: 1, isShared: false } as const

@@ -193,7 +193,7 @@ await test('a stream that upstream does not renew', async (t) => {
   })
 
   await t.test(
-    'tells who have come since when their own requests are refused, each of which upstream gets',
+    'tells browsers that came later only of refusals of their own requests, each of which upstream gets',
     async (t) => {
       const asked = { ticks_history: 'R_5', subscribe: 1, end: 'latest' }
       const browser = await join()

@@ -67,12 +67,13 @@ await test('a stream that upstream does not renew gives its place back when its 
   t.equal(await streams(world), 0)
 })
 
-await test('forget_all is answered although a symbol is silent, whose first price nobody gets then', async (t) => {
+await test('forget_all is answered although a symbol is silent, whose subscription ends with its first price', async (t) => {
   const { market, join } = await feedWorld(t)
   const browser = await join()
   await market.serve(browser, { ticks: 'R_1', subscribe: 1, req_id: 1 }, price(1, 'id-1'))
   const silent = await market.askedBy(browser, { ticks: 'R_2', subscribe: 1, req_id: 2 })
   const held = new HeldTimers(t, 'setTimeout', FORGOTTEN_MS)
+  browser.send({ ticks: 'R_2', subscribe: 1, req_id: 21 })
   browser.send({ forget_all: 'ticks', req_id: 3 })
   browser.send({ ping: 1, req_id: 4 })
   while (held.size === 0) await delay(1)
@@ -80,6 +81,9 @@ await test('forget_all is answered although a symbol is silent, whose first pric
   t.match(await browser.next(), { req_id: 3, forget_all: ['id-1'] })
   t.match(await browser.next(), { req_id: 4, ping: 'pong' })
   tick(silent, 1, 1, 'id-2', 'R_2')
+  t.match(await browser.next(), { req_id: 2, tick: { symbol: 'R_2' } })
+  t.match(await browser.next(), { req_id: 21, error: { code: 'AlreadySubscribed' } })
+  tick(silent, 2, 2, 'id-2', 'R_2')
   t.same(await browser.rest(), [])
   t.match(await browser.ask({ ticks: 'R_2', subscribe: 1, req_id: 5 }), { req_id: 5, tick: { symbol: 'R_2' } })
 })

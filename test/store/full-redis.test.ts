@@ -10,7 +10,7 @@ const MINUTE_MS = 60_000
 const soon = (): number => Date.now() + MINUTE_MS
 const NONE = { orders: 0, otps: 0, reads: 0 }
 
-await test('a Redis that takes no writes at all is not available for long, and a full one is', async (t) => {
+await test('a Redis that takes no writes at all counts as interrupted, and a full one does not', async (t) => {
   const redis = await testRedis(t)
   const store = await connectedStore(t, redis.url)
   const longMs = 1000

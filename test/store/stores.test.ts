@@ -112,18 +112,19 @@ await test('a store counts anew for how long it has been available after each in
   t.ok(store.availableForMs() < performance.now() - frozenUntil)
 })
 
-await test('a failed command interrupts a store whose link is healthy, and a refused write does not', async (t) => {
+await test('a failed command interrupts a store whose link is healthy, and a write for which there is no room does not', async (t) => {
   const health = new LinkHealth({ abandon: () => undefined }, QUIET, () => undefined)
   t.teardown(() => health.close())
   health.noteAlive()
   const aliveAt = performance.now()
-  health.noteFailure('OOM')
+  health.noteErrorCode('OOM')
   const now = performance.now()
   t.ok(health.healthyForMs >= now - aliveAt, 'it is merely full')
-  for (const code of [undefined, 'CLUSTERDOWN']) {
+  for (const code of [undefined, 'CLUSTERDOWN', 'MISCONF', 'NOREPLICAS']) {
     await delay(2)
     const failedAt = performance.now()
-    health.noteFailure(code)
+    if (code === undefined) health.noteFailure()
+    else health.noteErrorCode(code)
     t.ok(health.healthyForMs <= performance.now() - failedAt)
   }
   t.equal(health.downSince, undefined)

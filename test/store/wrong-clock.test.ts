@@ -5,7 +5,7 @@ import { testRedis } from '../support/server/world.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 
 for (const aheadMs of [-3_600_000, 3_600_000]) {
-  await test(`locks and counts last as long although the clock here is ${aheadMs} ms ahead of that of Redis`, async (t) => {
+  await test(`locks and counts last as long although the clock here differs by ${aheadMs} ms from that of Redis`, async (t) => {
     const { url } = await testRedis(t)
     const store = await connectedStore(t, url)
     const client = await storeClient(t, { redis: { url } })

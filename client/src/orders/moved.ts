@@ -4,8 +4,8 @@ import type { SentOrder } from '../core/base/order-shape.ts'
 type Moment = Pick<SentOrder, 'sentAt' | 'tick'>
 
 /**
- * How far the clock of the user has moved against the one that no user can set, in milliseconds: by how much it was set, and how
- * long the machine has slept if that stops the other one.
+ * By how many milliseconds the clock of the user has moved against the one that no user can set: by how much it was set, and how
+ * long the machine slept, if the other one stops then.
  * @param to now by default
  */
 export function movedMs(from: Moment, to: Moment = { sentAt: Date.now(), tick: performance.now() }): number {

@@ -42,7 +42,7 @@ export class RememberedKey {
   async choose(keyed: KeyedCall, fresh: string): Promise<string> {
     const { server, fetchSession, path, init, useKey, ApiError } = keyed
     const { method = 'GET', json, body } = init
-    // Two of these cannot be told apart, so the order is not remembered.
+    // Bodies other than text cannot be compared, so the order is not remembered.
     if (json === undefined && body && typeof body !== 'string') return fresh
     const refusal = (cause?: unknown, code?: 'not_sent'): ApiError =>
       new ApiError(method, path, undefined, undefined, cause, code)
@@ -102,13 +102,16 @@ export class RememberedKey {
  * would make it: another call, which orders nothing, gets the refusal of the server.
  */
 async function withoutSession({ server, store, call, path, init, ApiError }: KeyedCall): Promise<ApiError> {
-  const error = await call(server, SESSION_PATH, { method: 'POST' }).then(
-    () => undefined,
-    (reason: ApiError) => reason,
-  )
-  if (error?.status === 401) void store.confirm()
-  const problem = error?.problem && { ...error.problem, outcome: 'unknown' as const }
-  return new ApiError(init.method ?? 'GET', path, error?.response, problem, error)
+  const { method = 'GET', signal = null } = init
+  try {
+    await call(server, SESSION_PATH, { method: 'POST', signal })
+  } catch (error) {
+    signal?.throwIfAborted()
+    const { response, problem } = error as ApiError
+    void store.confirm()
+    return new ApiError(method, path, response, problem && { ...problem, outcome: 'unknown' }, error)
+  }
+  return new ApiError(method, path)
 }
 
 /** The key that follows a key, the same in every tab. */

@@ -152,7 +152,7 @@ export class Search {
     })
     const { from } = ifSetBy(-Math.abs(moved))
     const { to } = ifSetBy(Math.abs(moved))
-    // Either the machine has slept, and the clock was not set, or it was set by all of this.
+    // Usually all of the difference is sleep, or all of it is a clock that was set.
     this.#period = { from, to, likely: [ifSetBy(0), ifSetBy(moved)] }
   }
 

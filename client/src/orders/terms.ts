@@ -9,7 +9,7 @@ export interface Interval {
 
 /** When an order can have been executed: infinite while that is not known. */
 export interface Period extends Interval {
-  /** When it was executed, if it was, unless more than one thing has happened to the clock of the user since. */
+  /** When it was executed, if it was and if the clock of the user has been disturbed once at most since. */
   readonly likely: readonly Interval[]
 }
 
@@ -58,7 +58,8 @@ export function fits(terms: Terms, contract: FoundContract, period: Period): Fit
   if (differs) return 'no'
   const isNamed = terms.type !== undefined && terms.type === type && terms.symbol === symbol
   const isWorded = terms.longcode !== undefined && contract.longcode === terms.longcode
-  // While the clock of the trading service is not known, or that of the user has moved, a contract may be an old one.
+  // While the clock of the trading service is not known, or if the time fits only because the user's clock may have moved, a
+  // contract may be an old one.
   const isTimed = time !== undefined && period.likely.some(({ from, to }) => time >= from && time <= to)
   // The words say more than the type and the symbol, such as the length.
   const isDoubtful = isOther(terms.longcode, contract.longcode)

@@ -7,7 +7,7 @@ export interface Interval {
 }
 /** When an order can have been executed: infinite while that is not known. */
 export interface Period extends Interval {
-    /** When it was executed, if it was, unless more than one thing has happened to the clock of the user since. */
+    /** When it was executed, if it was and if the clock of the user has been disturbed once at most since. */
     readonly likely: readonly Interval[];
 }
 /** Whether a contract can be the one that an order has bought: `maybe` where the messages do not say enough. */

@@ -140,7 +140,7 @@ function lastWord(error: ApiError, method: string, path: string, use?: KeyUse): 
   if (!use || outcome) return error
   if (!use.mayBeExecuted) use.forget()
   // An attempt before this one may have been executed, even if this one was refused or not sent. The trading service alone has
-  // the last word: the server passes its refusal on, with an X-Request-Id. The refusal of a proxy has none.
+  // the last word: its refusal comes through the server, which adds an X-Request-Id. That of a proxy has none.
   else if (error.code || !response?.headers.has('x-request-id')) {
     return new ApiError(method, path, response, problem && { ...problem, outcome: 'unknown' }, error)
   }

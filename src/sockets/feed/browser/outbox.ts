@@ -15,7 +15,7 @@ export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number 
   return conflateBytes / 4
 }
 
-/** A frame of this size or more is not copied into a batch: it may wait for many browsers, or often for one, but is in memory once. */
+/** A frame of this size or more bypasses the batch, which would copy it: it is in memory once, however often it waits. */
 const MIN_ALONE_BYTES = 1024
 
 /**

@@ -4,7 +4,7 @@ import type { Subscriber, Subscription } from './subscription.ts'
 /** The names that `forget_all` certainly takes on the public socket. The streams of `proposal` are never shared. */
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set(['ticks', 'candles', 'proposal'])
 
-/** How long subscriptions without an answer are waited for: a symbol may have no price for days. */
+/** How long `forget_all` waits for first answers that have not come: a symbol may have no price for days. */
 const UNANSWERED_MS = 5000
 
 /** Asks upstream for the browser alone. */
@@ -61,7 +61,8 @@ function typesOf({ fields }: FeedRequest): readonly unknown[] {
 /**
  * Ends subscriptions, each once it has its first answer, and then calls back with the ids that they had. If one is refused, or ended
  * otherwise, the browser's next request for the same may have taken its place: all subscriptions of that request end. What is lost in
- * the meantime is not named: the browser is about to be closed. Neither is what has no answer in time: it has no id.
+ * the meantime is not named: the browser is about to be closed. Nor is a subscription named that has no answer in time, and so no id:
+ * it ends with its first answer.
  */
 function endWhenAnswered(
   { browser, subscriptions }: Subscriber,
@@ -74,7 +75,6 @@ function endWhenAnswered(
   const finish = (): void => {
     isOver = true
     clearTimeout(timer)
-    for (const each of waiting) each.leave()
     done(ids)
   }
   const timer = setTimeout(finish, UNANSWERED_MS).unref()

@@ -39,8 +39,8 @@ export class StreamPool {
   }
 
   /**
-   * Finds a connection for a stream, an open one if possible, and has it subscribe there. If all are full, the stream without browsers that was unused
-   * longest gives way.
+   * Finds a connection for a stream, an open one if possible, and has it subscribe there. If all are full, the stream without
+   * browsers that was unused longest gives way.
    * @param except the connection that the stream has left, because upstream said that it has the stream there already
    * @returns false when there is no room
    */

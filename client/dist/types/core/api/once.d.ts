@@ -9,7 +9,7 @@ export interface OnceOptions {
     readonly isMade?: (error: ApiError | SocketError) => boolean | Promise<boolean>;
     /**
      * Keeps the key under this name in the `sessionStorage`, so that the same order after a reload gets the same key, and is not
-     * made twice. Only an order with `json`, a text or no body is kept.
+     * made twice. Only an order with `json`, a string as body, or no body is kept.
      */
     readonly remember?: string;
 }

@@ -30,7 +30,7 @@ export interface Problem {
  * ```
  */
 export declare class ApiError extends Error {
-    /** The HTTP status; 0 if there was no response, or a redirect, whose status browsers hide. */
+    /** The HTTP status; 0 if there was no response, or only a redirect, whose status browsers hide. */
     readonly status: number;
     /**
      * The error as the server describes it. Undefined if there was no response, or if the response came unchanged from the

@@ -209,8 +209,8 @@ export class SharedControls {
     if (isKnown) return true
     const opened = value && envelope.open(CONTROLS_KEY, PURPOSE, sealedPart(value))
     const document = opened ? understood(opened) : undefined
-    // The store has forgotten the reports, too.
-    if (value === undefined && this.#stored !== undefined) this.#reported = NOT_REPORTED
+    // If the store has forgotten the document, which another instance may have written back, it has forgotten the reports, too.
+    if (value !== this.#stored?.text) this.#reported = NOT_REPORTED
     this.#stored = value === undefined ? undefined : { text: value, document }
     const held = merged(document ?? NOTHING, NOTHING, now)
     this.#document = merged(this.#document, held, now)

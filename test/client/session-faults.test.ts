@@ -61,7 +61,8 @@ await test('messages of a stranger on the channel of the tabs change nothing', a
 })
 
 await test('a tab believes another tab that tells of another session only if the server says the same', async (t) => {
-  const { server, session } = await activeTabs(t, 1, { tag: 'new', subject: 'user 2' })
+  const endsAt = Math.floor(Date.now() / 1000) + 3600
+  const { server, session } = await activeTabs(t, 1, { tag: 'new', subject: 'user 2', endsAt })
   const heard: boolean[] = []
   session.subscribe((isOther) => void heard.push(isOther))
   const before = session.get()

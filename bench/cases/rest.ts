@@ -18,7 +18,7 @@ const NO_COMMANDS = 0.01
 /** The most CPU time of this server, as a multiple of that of the bare proxy. */
 const LIMIT = 1.25
 const WHY =
-  'The cost of this server is thin and spread out. Beside the bare proxy it pays 7 µs for Fastify and its router, 5 for more headers upstream, 7 for checks, its own headers and the log line, 9 for the call and its forwarding, 4 for the session, and 1 for metrics; no function takes more than 1.6.'
+  'The cost of this server is thin and spread out: beside the bare proxy it pays 7 µs for Fastify and its router, 5 for more headers upstream, 7 for checks, its own headers and the log line, 9 for the call and its forwarding, 4 for the session, and 1 for metrics; no function takes more than 1.6.'
 
 /** Measures an authenticated GET of 1.1 KB under full load. */
 export async function rest(choice: Choice): Promise<Report> {

@@ -12,7 +12,7 @@ const WARM_UP_CALLS = 1500
 const AT_ONCE = 8
 const LIMIT = 1.5
 const WHY =
-  'A call costs this server about 40 µs more than the bare proxy, whatever its size: see the GET. The kernel takes most of the rest, and as much from both.'
+  'A call costs this server about 40 µs more than the bare proxy, whatever its size (see the GET); the kernel takes most of the rest, and as much from both.'
 
 const post = (bytes: number) => ({
   path: TRANSFER_PATH,

@@ -13,7 +13,7 @@ const LIMITS: Readonly<Partial<Record<Pattern, number>>> = {
 }
 const RELAY_LIMIT = 0.4
 const WHY =
-  'Two thirds of the time or more is that of one write to each browser, most of it in the kernel: it is all that the bare fan-out does. The rest is to see whether each browser reads in time, and to count.'
+  'Two thirds of the time or more is that of one write to each browser, most of it in the kernel: it is all that the bare fan-out does; the rest is to see whether each browser reads in time, and to count.'
 const MEMORY_LIMIT_KIB = 18
 const REQUESTS_LIMIT = 20
 

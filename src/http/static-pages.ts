@@ -18,8 +18,8 @@ const COMPRESSIBLE = /^text\/|[/+](?:json|xml|javascript|wasm|manifest)\b/
 /**
  * File names with a content hash before the extension: anywhere, hex with both letters and digits; in the folders that
  * bundlers write to, eight characters of base64url. Fonts and images there may have names such as `Inter-SemiBold.woff2`, so
- * a hash of theirs must have capitals, small letters and a digit before a letter. The patterns are strict, because a file that changes under an immutable name stays
- * stale in browsers for a year.
+ * a hash of theirs must have capitals, small letters and a digit before a letter. The patterns are strict, because a file
+ * that changes under an immutable name stays stale in browsers for a year.
  */
 const HASHED = [
   /[.-](?=[a-f]*\d)(?=\d*[a-f])[\da-f]{8,64}\.\w+(?:\.(?:br|gz|map))*$/,
@@ -84,7 +84,7 @@ function isReserved(path: string): boolean {
 
 /** Whether a path leads to a hidden file or folder, such as `.git`. Only `/.well-known/` is public (RFC 8615). */
 function isHidden(path: string): boolean {
-  return path.replace(/^\/\.well-known\//, '/').includes('/.')
+  return /(?:^|\/)\./.test(path.replace(/^\/\.well-known\//, ''))
 }
 
 /** A service worker that forwards a navigation sends it with the mode `same-origin`. */

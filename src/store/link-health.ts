@@ -70,9 +70,7 @@ export class LinkHealth {
     this.#log.info({}, 'the session store is connected')
   }
 
-  /**
-   * A command has got no reply, which need not mean that the link is lost: in a Cluster other servers may serve.
-   */
+  /** A command has failed, which need not mean that the link is lost: in a Cluster other servers may serve. */
   noteFailure(): void {
     this.#failedAt = performance.now()
   }

@@ -1,14 +1,17 @@
 import { Registry } from 'prom-client'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { ordersOf, type Control } from '../../src/controls/control-document.ts'
 import { Controls } from '../../src/controls/controls.ts'
-import { Envelope, type Session } from '../../src/sessions/index.ts'
+import { Envelope, type Session, type Sessions } from '../../src/sessions/index.ts'
+import { controlsAdmin } from '../../src/ops/controls-admin.ts'
 import { orderGate } from '../../src/sockets/relay/order-gate.ts'
 import { requireUnpaused } from '../../src/proxy/paused-orders.ts'
 import { Problem } from '../../src/problem.ts'
 import { CONTROLS_KEY } from '../../src/store/keys.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
@@ -74,6 +77,25 @@ await test('a trading socket is told of the pauses that may be its own, and of n
   t.same(told, { known: 3, unknown: 4 }, 'one that is lifted has not begun')
   await set(controls, 'orders', { closing: false })
   t.same(told, { known: 4, unknown: 5 }, 'the same pause again')
+})
+
+await test('a change that another worker has noted is counted no more, and has a line of its own only if others know of it', async (t) => {
+  const store = new MemoryStore()
+  const controls = await startControls(t, store, new Changeable<readonly string[]>([NEW]))
+  const lines: unknown[] = []
+  const note = (line: unknown): void => void lines.push(line)
+  const log = { info: note, warn: note, error: note } as unknown as FastifyBaseLogger
+  const admin = controlsAdmin(controls, { sessions: {} as Sessions, hasSubjects: false, log })
+  const change = { control: 'notice', value: { message: 'Hello' } } as const
+  const command = { is: 'change', change, requester: { reqId: 'request', client: '127.0.0.1' }, isNoted: true } as const
+  store.replace = store.create = () => Promise.reject(new StoreUnavailable('planted'))
+  t.match(await admin(command), { is: 'changed', isShared: false })
+  t.same(lines, [])
+  Reflect.deleteProperty(store, 'replace')
+  Reflect.deleteProperty(store, 'create')
+  t.match(await admin(command), { is: 'changed', isShared: true })
+  t.match(lines, [{ audit: 'controls_changed', outcome: undefined }])
+  t.ok((await controls.metrics.changes.get()).values.every(({ value }) => value === 0))
 })
 
 /** A store that replies late. */

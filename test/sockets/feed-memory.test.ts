@@ -11,8 +11,6 @@ const MANY = 8
 const SAMPLES = 3
 /** Requests of a browser that upstream answers once. */
 const EQUAL = 150
-/** Bytes of an answer that upstream sends in one piece with another message. */
-const SHORT = 40_000
 /** Different requests of a browser, as many as FEED_REQUESTS_PER_MINUTE. */
 const REQUESTS = 60
 /** Browsers with a history each. */
@@ -47,66 +45,50 @@ for (const [what, count, request] of [
   })
 }
 
-await test('PUBLIC_FEED=shared: an answer that waits for a browser many times over is in memory once', async (t) => {
-  const { upstream, usedBytes, memory, open } = await measuredServer(t, { PUBLIC_FEED: 'shared' })
-  const asked: (() => void)[] = []
-  upstream.onSocket = (socket) =>
-    socket.on('message', (data: Buffer) => {
-      const { req_id } = JSON.parse(data.toString()) as { req_id: number }
-      asked.push(() => socket.send(JSON.stringify({ req_id, active_symbols: 'x'.repeat(MIB / 4) })))
-    })
-  const clients = await open(BROWSERS)
-  for (const [browser, { socket }] of clients.entries()) {
-    // No two answers begin alike.
-    for (let id = browser * EQUAL; id < (browser + 1) * EQUAL; id++) {
-      socket.send(`{"active_symbols":"brief","req_id":${id}}`)
-    }
-    socket.send('{"ping":1}')
-  }
-  // The answer to the ping: everything before it has been read.
-  for (const client of clients) await client.count(1)
-  for (const { socket } of clients) socket.pause()
-  const before = await usedBytes()
-  t.equal(asked.length, 1)
-  for (const answer of asked) answer()
-  await until(async () => (await memory()).buffered > (BROWSERS * EQUAL * MIB) / 8, 'the answers wait')
-  const used = (await usedBytes()) - before
-  t.ok(used < 3 * BROWSERS * MIB, `${Math.round(used / BROWSERS / 1024)} KiB a browser`)
-  for (const { socket } of clients) socket.resume()
-  for (const client of clients) {
-    const received = await client.count(1 + EQUAL)
-    t.ok(received.slice(1).every(({ data }) => data.length > MIB / 4))
-  }
-})
-
-await test('PUBLIC_FEED=shared: an answer that waits many times over is in memory once, also if upstream sends another message with it', async (t) => {
-  const { upstream, usedBytes, memory, open } = await measuredServer(t, { PUBLIC_FEED: 'shared' })
-  const asked: (() => void)[] = []
-  upstream.onSocket = (socket) =>
-    socket.once('message', (data: Buffer) => {
-      const { req_id } = JSON.parse(data.toString()) as { req_id: number }
-      asked.push(() => {
-        const { _socket: connection } = socket as unknown as { _socket: Socket }
-        connection.cork()
-        socket.send(JSON.stringify({ req_id, active_symbols: 'x'.repeat(SHORT) }))
-        socket.send(JSON.stringify({ time: 1 }))
-        connection.uncork()
+for (const [which, bytes, waitingBytes, withinMib, isFollowed, idOf] of [
+  // No two of these begin alike.
+  ['of different requests', MIB / 4, MIB / 8, 3, false, (browser: number, index: number) => browser * EQUAL + index],
+  // Upstream sends another message in one piece with it.
+  ['of equal requests, read together with another message', 40_000, 10_000, 1, true, () => 1],
+] as const) {
+  await test(`PUBLIC_FEED=shared: an answer that waits for a browser many times over is in memory once: ${which}`, async (t) => {
+    const { upstream, usedBytes, memory, open } = await measuredServer(t, { PUBLIC_FEED: 'shared' })
+    const asked: (() => void)[] = []
+    upstream.onSocket = (socket) => {
+      const { _socket: connection } = socket as unknown as { _socket: Socket }
+      socket.on('message', (data: Buffer) => {
+        const { req_id } = JSON.parse(data.toString()) as { req_id: number }
+        asked.push(() => {
+          connection.cork()
+          socket.send(JSON.stringify({ req_id, active_symbols: 'x'.repeat(bytes) }))
+          if (isFollowed) socket.send(JSON.stringify({ time: 1 }))
+          connection.uncork()
+        })
       })
-    })
-  const clients = await open(BROWSERS)
-  for (const { socket } of clients) {
-    for (let count = 0; count < EQUAL; count++) socket.send('{"active_symbols":"brief","req_id":1}')
-    socket.send('{"ping":1}')
-  }
-  for (const client of clients) await client.count(1)
-  for (const { socket } of clients) socket.pause()
-  const before = await usedBytes()
-  t.equal(asked.length, 1)
-  asked[0]?.()
-  await until(async () => (await memory()).buffered > (BROWSERS * EQUAL * SHORT) / 4, 'the answers wait')
-  const used = (await usedBytes()) - before
-  t.ok(used < BROWSERS * MIB, `${Math.round(used / BROWSERS / 1024)} KiB a browser`)
-})
+    }
+    const clients = await open(BROWSERS)
+    for (const [browser, { socket }] of clients.entries()) {
+      for (let index = 0; index < EQUAL; index++) {
+        socket.send(`{"active_symbols":"brief","req_id":${idOf(browser, index)}}`)
+      }
+      socket.send('{"ping":1}')
+    }
+    // The answer to the ping: everything before it has been read.
+    for (const client of clients) await client.count(1)
+    for (const { socket } of clients) socket.pause()
+    const before = await usedBytes()
+    t.equal(asked.length, 1)
+    for (const answer of asked) answer()
+    await until(async () => (await memory()).buffered > BROWSERS * EQUAL * waitingBytes, 'the answers wait')
+    const used = (await usedBytes()) - before
+    t.ok(used < withinMib * BROWSERS * MIB, `${Math.round(used / BROWSERS / 1024)} KiB a browser`)
+    for (const { socket } of clients) socket.resume()
+    for (const client of clients) {
+      const received = await client.count(1 + EQUAL)
+      t.ok(received.slice(1).every(({ data }) => data.length > bytes))
+    }
+  })
+}
 
 await test('PUBLIC_FEED=shared: a browser that reads none of its answers is sent no more than a few of them', async (t) => {
   const settings = { PUBLIC_FEED: 'shared', SLOW_CONSUMER_SECONDS: '60' }

@@ -75,12 +75,13 @@ function endWhenAnswered(
   const finish = (): void => {
     isOver = true
     clearTimeout(timer)
+    for (const each of waiting) each.endsWhenServed = true
     done(ids)
   }
   const timer = setTimeout(finish, UNANSWERED_MS).unref()
   const proceed = (asked: readonly string[]): void => {
     const found = new Set(asked.flatMap((identity) => subscriptions.get(identity)?.together ?? []))
-    const more = [...found].filter((each) => each.isAttached && !waiting.has(each))
+    const more = [...found].filter((each) => each.isAttached && !each.endsWhenServed && !waiting.has(each))
     if (more.length === 0 && waiting.size === 0) return finish()
     for (const each of more) waiting.add(each)
     for (const each of more) {

@@ -71,6 +71,8 @@ export class Subscription {
   isAttached = true
   /** Whether it has its first answer. */
   isServed = false
+  /** Whether it ends with its first answer, because a `forget_all` has waited for that in vain. */
+  endsWhenServed = false
   #onAnswer: OnAnswer[] | undefined
 
   constructor(subscriber: Subscriber, stream: SubscribedStream, list?: SymbolArray) {

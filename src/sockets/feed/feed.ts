@@ -12,7 +12,15 @@ import {
   type PoolLimits,
   StreamPool,
 } from './upstream/index.ts'
-import { type FeedRequest, RequestReader, WriteBatch, localAnswer, prefixOf, rateLimitError } from './wire/index.ts'
+import {
+  type FeedRequest,
+  RequestReader,
+  WriteBatch,
+  localAnswer,
+  memoryOf,
+  prefixOf,
+  rateLimitError,
+} from './wire/index.ts'
 import { CacheQuota, Reads, Streams, Subscriber, forgetAll, forgetStream, isKnownForgetAll } from './streams/index.ts'
 import { type Member, type MemberHost, type MemberLimits, OwnSocket } from './browser/index.ts'
 import { serviceOf } from './services.ts'
@@ -132,10 +140,7 @@ export class Feed implements MemberHost {
       case 'single':
         return this.#reads.single(member, request)
       case 'ping':
-        // Upstream ends an own socket that sends nothing for long. The pings of the page prevent that.
-        return member.own !== undefined && member.spend()
-          ? member.own.send(message, false)
-          : member.answer(localAnswer(request, 'pong'))
+        return this.#ping(member, subscriber, request, message)
       case 'forget':
         return this.#forget(member, subscriber, request, message)
       case 'forget_all':
@@ -143,6 +148,26 @@ export class Feed implements MemberHost {
       case 'own':
         return this.#pass(member, message, false)
     }
+  }
+
+  /**
+   * Answers the `ping` of a browser, by which its page learns whether it would get what it waits for. While upstream is silent there, the
+   * answer waits; a browser that may have missed something gets none.
+   */
+  #ping(member: Member, subscriber: Subscriber, request: FeedRequest, message: Buffer): void {
+    if (member.isOver || member.hasMissed) return
+    const silent = subscriber.silentLink(this.#oneShots.link)
+    if (silent !== undefined) {
+      const bytes = memoryOf(request)
+      member.awaits(bytes)
+      return silent.afterSilence(() => {
+        member.awaitsNoMore(bytes)
+        this.#ping(member, subscriber, request, message)
+      })
+    }
+    // Upstream ends an own socket that sends nothing for long. The pings of the page prevent that.
+    if (member.own !== undefined && member.spend()) member.own.send(message, false)
+    else member.answer(localAnswer(request, 'pong'))
   }
 
   #forget(member: Member, subscriber: Subscriber, request: FeedRequest, message: Buffer): void {

@@ -72,6 +72,7 @@ export class Member implements Registered {
   /** True while these are taken, so that nothing that they cause takes the next one. */
   #isTaking = false
   #isOver = false
+  #hasMissed = false
 
   /** @param onEnd called once; undefined stands for a close frame without a code */
   constructor(
@@ -99,6 +100,16 @@ export class Member implements Registered {
 
   get isOver(): boolean {
     return this.#isOver
+  }
+
+  /** Whether it may have missed something. It is closed before long. */
+  get hasMissed(): boolean {
+    return this.#hasMissed
+  }
+
+  /** Whether a request of it waits for its answer. */
+  get isWaiting(): boolean {
+    return this.#awaited.bytes > 0
   }
 
   /** Bytes that wait in this process for the browser and on its own upstream socket. */
@@ -179,6 +190,10 @@ export class Member implements Registered {
 
   end(close: CloseStatus | undefined): void {
     this.#finish(close, GOING_AWAY)
+  }
+
+  missed(): void {
+    this.#hasMissed = true
   }
 
   /** Ends it after this time. Once is enough: a second call changes nothing. */

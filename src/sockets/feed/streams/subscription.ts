@@ -1,4 +1,5 @@
 import type { CloseStatus } from '../../close-codes.ts'
+import type { StreamLink, UpstreamLink } from '../upstream/index.ts'
 
 /** How long the symbols of a list that have a price wait for those that have none: some are silent for days. */
 const COMPLETE_MS = 1000
@@ -7,6 +8,8 @@ const COMPLETE_MS = 1000
 export interface Browser {
   readonly address: string
   readonly isOver: boolean
+  /** Whether a request of it waits for its answer. */
+  readonly isWaiting: boolean
   readonly outbox: {
     /** Sends a stream message, which a slow browser gets late or not at all. */
     deliver(frame: Buffer, stream: string): void
@@ -25,6 +28,8 @@ export interface Browser {
   /** Takes no further message for now. @returns a function that ends the wait */
   hold(): () => void
   end(close: CloseStatus | undefined): void
+  /** It may have missed something, and is closed before long. */
+  missed(): void
   /** Ends it after this time. */
   endLater(close: CloseStatus, ms: number): void
 }
@@ -37,6 +42,8 @@ export interface SubscribedStream {
   readonly type: 'ticks' | 'candles'
   /** The id that upstream has given the subscription. */
   readonly id: string | undefined
+  /** The connection that carries it. */
+  readonly link: StreamLink | undefined
   leave(subscription: Subscription): void
   /** Sends a subscription that was held what has come meanwhile, and then every later message. Absent where none is held. */
   serve?(subscription: Subscription): void
@@ -53,6 +60,16 @@ export class Subscriber {
 
   constructor(browser: Browser) {
     this.browser = browser
+  }
+
+  /** A connection on which this browser expects something, and upstream is silent. @param requests that of requests with one answer */
+  silentLink(requests: UpstreamLink): UpstreamLink | undefined {
+    const all = [...this.subscriptions.values()]
+    const ofStream = all.find(({ stream }) => stream.link?.link.isSilent === true)
+    if (ofStream !== undefined) return ofStream.stream.link?.link
+    // A history is fetched on the connection of requests.
+    const isWaiting = this.browser.isWaiting || all.some(({ isServed }) => !isServed)
+    return isWaiting && requests.isSilent ? requests : undefined
   }
 
   /** Ends all subscriptions: the browser is gone. */

@@ -52,6 +52,8 @@ export const PATIENCE_MS = 5000
 
 /** A browser that can be closed. */
 export interface Departing {
+  /** It may have missed something. */
+  missed(): void
   endLater(close: CloseStatus, ms: number): void
 }
 
@@ -78,6 +80,7 @@ export class Outage {
 
   /** Notes a browser that may have missed something. It is closed when the outage is over or given up. */
   depart(browser: Departing): void {
+    browser.missed()
     this.#departing.add(browser)
     this.wait()
   }

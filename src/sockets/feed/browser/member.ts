@@ -12,26 +12,15 @@ import { Peer, type PeerConnection } from '../../peer.ts'
 import type { Registered } from '../../registry.ts'
 import type { OwnSocket } from './own-socket.ts'
 import { Awaited } from './awaited.ts'
-import { Outbox, unwatchedBytes, type OutboxHost } from './outbox.ts'
+import { Outbox, unwatchedBytes, type MemberHost } from './outbox.ts'
 import { Window } from '../../../time/window.ts'
 
-/** Sizes, times and numbers of a browser's socket (docs/reference.md, Shared market data). */
-export interface MemberLimits {
-  readonly maxBufferedBytes: number
-  readonly slowConsumerMs: number
-  readonly conflateBytes: number
-  readonly requestsPerMinute: number
-  /** Time between two pings. */
-  readonly heartbeatMs?: number | undefined
-}
-
-/** What the browsers of a feed have in common. */
-export interface MemberHost extends OutboxHost {
-  readonly limits: MemberLimits
-  /** A browser has sent a message. */
-  received(member: Member, message: Buffer, isBinary: boolean): void
-  /** A browser is gone, or about to go. */
-  left(member: Member): void
+/** What a member reports to the feed. */
+interface MemberEvents {
+  /** The browser has sent a message. */
+  readonly message: (message: Buffer, isBinary: boolean) => void
+  /** The browser is gone, or about to go. Called once; undefined stands for a close frame without a code. */
+  readonly end: (close: CloseStatus | undefined) => void
 }
 
 /** More messages in a second than any page sends. A browser that sends more is read no faster, so that others have their turn. */
@@ -54,7 +43,7 @@ export class Member implements Registered {
   readonly address: string
   readonly #peer: Peer
   readonly #host: MemberHost
-  readonly #onEnd: (close: CloseStatus | undefined) => void
+  readonly #events: MemberEvents
   readonly #heartbeat: Heartbeat
   /** Messages of the browser. */
   readonly #second = new Window(1000)
@@ -74,18 +63,12 @@ export class Member implements Registered {
   #isOver = false
   #hasMissed = false
 
-  /** @param onEnd called once; undefined stands for a close frame without a code */
-  constructor(
-    browser: PeerConnection,
-    address: string,
-    host: MemberHost,
-    onEnd: (close: CloseStatus | undefined) => void,
-  ) {
+  constructor(browser: PeerConnection, address: string, host: MemberHost, events: MemberEvents) {
     this.address = address
     this.#peer = new Peer(browser, false)
     this.#host = host
-    this.#onEnd = onEnd
-    this.outbox = new Outbox(this.#peer, host, this)
+    this.#events = events
+    this.outbox = new Outbox(this.#peer, host, () => this.press())
     this.#awaited = new Awaited(
       () => this.press(),
       // Not at once: the next request may have the same answer, which the browsers that have waited for it get first.
@@ -122,7 +105,14 @@ export class Member implements Registered {
     return this.#minute.allows(this.#host.limits.requestsPerMinute)
   }
 
-  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too */
+  deliver(frame: Buffer, stream: string): void {
+    this.outbox.deliver(frame, stream)
+  }
+
+  sendConflated(stream: string): void {
+    this.outbox.sendConflated(stream)
+  }
+
   answer(frame: Buffer, rest?: Buffer): void {
     this.outbox.answer(frame, rest)
   }
@@ -218,7 +208,7 @@ export class Member implements Registered {
   #take(message: Buffer, isBinary: boolean): void {
     this.#stalled?.refresh()
     if (!this.#second.allows(MESSAGES_PER_SECOND)) this.hold(this.#second.leftMs)
-    this.#host.received(this, message, isBinary)
+    this.#events.message(message, isBinary)
   }
 
   #readOn(): void {
@@ -269,8 +259,7 @@ export class Member implements Registered {
     this.own?.end(toUpstream)
     this.outbox.close()
     this.#unread = []
-    this.#host.left(this)
     closeSocket(this.#peer.socket, toBrowser)
-    this.#onEnd(toBrowser)
+    this.#events.end(toBrowser)
   }
 }

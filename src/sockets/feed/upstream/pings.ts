@@ -1,4 +1,4 @@
-import type { Sender, WriteRequest } from './link-users.ts'
+import type { Listener, WriteRequest } from './link-users.ts'
 
 /** After this many seconds without a message, upstream is asked for a sign of life. */
 const SILENT_SECONDS = 5
@@ -9,7 +9,7 @@ const LOST_SECONDS = 10
 export interface PingedLink {
   /** Whether anything is expected on it. */
   readonly isAwaited: boolean
-  send(write: WriteRequest, sender: Sender): void
+  send(write: WriteRequest, listener: Listener): void
   lose(why: string): void
 }
 
@@ -52,7 +52,7 @@ export class Pings {
     else this.#ask()
   }
 
-  /** The connection has ended. Its senders and its owner have been told. */
+  /** The connection has ended. Its listeners and its owner have been told. */
   stop(): void {
     clearInterval(this.#timer)
     this.#release()

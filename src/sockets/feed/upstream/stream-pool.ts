@@ -20,11 +20,11 @@ export class StreamPool {
   }
 
   get openSockets(): number {
-    return this.#links.filter(({ link }) => link.isOpen).length
+    return this.#links.filter(({ connection }) => connection.isOpen).length
   }
 
   get retryingSockets(): number {
-    return this.#links.filter(({ link }) => link.isRetrying).length
+    return this.#links.filter(({ connection }) => connection.isRetrying).length
   }
 
   get places(): number {
@@ -47,8 +47,8 @@ export class StreamPool {
   place(stream: Carried, except?: StreamLink): boolean {
     const links = this.#links.filter((link) => link !== except)
     const roomy = links.filter((each) => this.#hasRoom(each))
-    const heard = roomy.filter((each) => !each.link.isSilent)
-    const best = heard.find((each) => each.link.isOpen) ?? heard[0]
+    const heard = roomy.filter((each) => !each.connection.isSilent)
+    const best = heard.find((each) => each.connection.isOpen) ?? heard[0]
     const link = best ?? this.#add() ?? roomy[0] ?? this.#makeRoom(links)
     if (link === undefined) return false
     stream.link = link

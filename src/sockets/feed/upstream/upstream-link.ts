@@ -6,7 +6,7 @@ import { Heartbeat } from '../../heartbeat.ts'
 import { isLastOfRead, Peer, type PeerConnection } from '../../peer.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
 import { type UpstreamMessage, type WriteBatch, dissect } from '../wire/index.ts'
-import type { LinkOwner, Sender, WriteRequest } from './link-users.ts'
+import type { LinkOwner, Listener, WriteRequest } from './link-users.ts'
 import { Pings, type PingedLink } from './pings.ts'
 import { Backoff, RECONNECT } from './recovery.ts'
 
@@ -33,12 +33,12 @@ const BEAT_MS = 10_000
 
 /**
  * One upstream socket of the feed, which comes back by itself. It gives every request a `req_id` and takes each message to
- * the sender of that request.
+ * the listener of that request.
  */
 export class UpstreamLink implements PingedLink {
   readonly #deps: LinkDependencies
   readonly #owner: LinkOwner
-  readonly #senders = new Map<number, Sender>()
+  readonly #listeners = new Map<number, Listener>()
   #nextReqId = 1
   #peer: Peer | undefined
   #heartbeat: Heartbeat | undefined
@@ -62,7 +62,7 @@ export class UpstreamLink implements PingedLink {
 
   /** Whether something is expected on it. A ping counts, as long as it is not answered. */
   get isAwaited(): boolean {
-    return this.#senders.size > 0
+    return this.#listeners.size > 0
   }
 
   /** Whether it is open, something is expected on it, and upstream has been silent for more than five seconds. */
@@ -83,26 +83,26 @@ export class UpstreamLink implements PingedLink {
 
   /**
    * Sends a request. The connection must be open.
-   * @returns its `req_id`, which belongs to the sender until it is released
+   * @returns its `req_id`, which belongs to the listener until it is released
    */
-  send(write: WriteRequest, sender: Sender): number {
+  send(write: WriteRequest, listener: Listener): number {
     const reqId = this.#nextReqId++
-    this.#senders.set(reqId, sender)
+    this.#listeners.set(reqId, listener)
     this.#peer?.socket.send(write(reqId), { binary: false })
     return reqId
   }
 
   /** From now on messages with this `req_id` are dropped. */
   release(reqId: number): void {
-    this.#senders.delete(reqId)
+    this.#listeners.delete(reqId)
   }
 
-  /** Hands a `req_id` over to another sender. */
-  assign(reqId: number, sender: Sender): void {
-    this.#senders.set(reqId, sender)
+  /** Hands a `req_id` over to another listener. */
+  assign(reqId: number, listener: Listener): void {
+    this.#listeners.set(reqId, listener)
   }
 
-  /** Calls back once it is no longer silent: upstream has said something, or it is lost and its senders have been told. */
+  /** Calls back once it is no longer silent: upstream has said something, or it is lost and its listeners have been told. */
   afterSilence(callback: () => void): void {
     if (this.#pings === undefined) callback()
     else this.#pings.afterSilence(callback)
@@ -118,7 +118,7 @@ export class UpstreamLink implements PingedLink {
     this.#isClosed = true
     this.#opening?.abort()
     this.#backoff.stop()
-    this.#senders.clear()
+    this.#listeners.clear()
     this.#drop()
   }
 
@@ -183,8 +183,8 @@ export class UpstreamLink implements PingedLink {
     if (!isLast) batch.hold()
     this.#pings?.heard()
     const message = dissect(data)
-    const sender = message?.reqId === undefined ? undefined : this.#senders.get(message.reqId)
-    if (message !== undefined && sender !== undefined) this.#hand(message, sender, data.length > maxMessageBytes)
+    const listener = message?.reqId === undefined ? undefined : this.#listeners.get(message.reqId)
+    if (message !== undefined && listener !== undefined) this.#hand(message, listener, data.length > maxMessageBytes)
     else {
       metrics.unattributed.inc()
       const { reqId, subscriptionId } = message ?? {}
@@ -194,21 +194,21 @@ export class UpstreamLink implements PingedLink {
     if (isLast) batch.flush()
   }
 
-  #hand(message: UpstreamMessage, sender: Sender, isTooBig: boolean): void {
+  #hand(message: UpstreamMessage, listener: Listener, isTooBig: boolean): void {
     const { reqId } = message
-    if (reqId !== undefined && sender.isAnsweredOnce === true) this.release(reqId)
+    if (reqId !== undefined && listener.isAnsweredOnce === true) this.release(reqId)
     try {
-      if (isTooBig && sender.tooBig !== undefined) {
+      if (isTooBig && listener.tooBig !== undefined) {
         this.#noteTooBig()
-        sender.tooBig(message)
-      } else sender.received(message)
+        listener.tooBig(message)
+      } else listener.received(message)
       // Not as soon as it is open: whatever accepts a connection only to close it must not be asked at once again.
       this.#backoff.reset()
     } catch (error) {
       const { log } = this.#deps
       log.error({ err: error, kind: this.#owner.kind }, 'a message of upstream could not be handled')
       // Its work may be half done: browsers that wait for the rest must hear that there is no more to come.
-      if (reqId !== undefined) this.#senders.set(reqId, sender)
+      if (reqId !== undefined) this.#listeners.set(reqId, listener)
       this.lose('internal error')
     }
   }
@@ -225,7 +225,7 @@ export class UpstreamLink implements PingedLink {
   }
 
   #lookAfter(): void {
-    for (const [reqId, sender] of this.#senders) sender.beat?.(reqId)
+    for (const [reqId, listener] of this.#listeners) listener.beat?.(reqId)
     this.#owner.beat?.()
     if (++this.#beats % BEATS_PER_PING > 0) return
     if (this.#owner.isNeeded()) this.#pings?.keepAlive()
@@ -245,7 +245,7 @@ export class UpstreamLink implements PingedLink {
     if (this.#owner.isNeeded()) this.#backoff.wait(() => this.open())
   }
 
-  /** Lets go of the socket, and tells the senders. */
+  /** Lets go of the socket, and tells the listeners. */
   #drop(): void {
     this.#heartbeat?.stop()
     clearInterval(this.#beat)
@@ -253,9 +253,9 @@ export class UpstreamLink implements PingedLink {
     this.#peer = undefined
     this.#pings = undefined
     if (peer !== undefined) closeSocket(peer.socket, GOING_AWAY)
-    const senders = [...this.#senders.values()]
-    this.#senders.clear()
-    for (const sender of senders) sender.lost?.()
+    const listeners = [...this.#listeners.values()]
+    this.#listeners.clear()
+    for (const listener of listeners) listener.lost?.()
     pings?.stop()
   }
 }

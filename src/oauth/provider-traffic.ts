@@ -1,9 +1,10 @@
 import * as client from 'openid-client'
-import { Agent, fetch as undiciFetch, type RequestInit } from 'undici'
+import type { RequestInit } from 'undici'
 import type { ProviderConfig } from '../config/provider.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { activeSpan, destinationOf } from '../telemetry/traces/span.ts'
 import { clientAuthentication } from './client-authentication.ts'
+import { ProviderConnections } from './provider-connections.ts'
 import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
 import { boundedText, parsedObject, UnusableResponse, type RawResponse } from './provider-response.ts'
 
@@ -39,11 +40,7 @@ export class ProviderTraffic {
   readonly #config: ProviderConfig
   readonly #authentication: client.ClientAuth
   readonly #observer: ProviderObserver | undefined
-  readonly #agent = new Agent({
-    connect: { timeout: 3000 },
-    // One connection per request: a login would be lost on a reused connection that the provider is just closing.
-    pipelining: 0,
-  })
+  readonly #connections = new ProviderConnections()
 
   constructor(config: ProviderConfig, observer?: ProviderObserver) {
     this.#config = config
@@ -82,7 +79,7 @@ export class ProviderTraffic {
 
   /** Closes all connections, including those in use. */
   close(): Promise<void> {
-    return this.#agent.destroy()
+    return this.#connections.close()
   }
 
   /** What the response to a form must not bring into the log. A short value would black out common words. */
@@ -119,8 +116,7 @@ export class ProviderTraffic {
     let outcome: ProviderOutcome = 'failed'
     let status: number | undefined
     try {
-      // Node's own fetch does not accept a dispatcher of another undici version.
-      const response = await undiciFetch(url, { ...options, dispatcher: this.#agent })
+      const response = await this.#connections.fetch(url, options)
       outcome = outcomeOf(response)
       const { headers, body } = response
       status = response.status

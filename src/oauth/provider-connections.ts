@@ -1,5 +1,5 @@
 import { buildConnector, fetch as undiciFetch, type Dispatcher } from 'undici'
-import { oneUseAgent } from '../upstream/valid-responses.ts'
+import { oneUseAgent } from '../upstream/response-heads.ts'
 import { UnusableResponse } from './provider-response.ts'
 
 const CONNECT_MS = 3000

@@ -2,10 +2,11 @@ import { buildConnector, request } from 'undici'
 import type { CheckResult } from '../config/setting-rule.ts'
 import type { Config } from '../config/config.ts'
 import type { ProbeResult } from '../oauth/probe-requests.ts'
-import { oneUseAgent } from '../upstream/valid-responses.ts'
+import { oneUseAgent } from '../upstream/response-heads.ts'
 import { reach } from './reach.ts'
 
 const HEALTH_PATH = '/v1/health'
+const MAX_BODY_BYTES = 65_536
 
 /** Checks the REST API: whether it is healthy, and whether it has the path that says whose session a login has created. */
 export async function checkApi({ upstream, identity }: Pick<Config, 'upstream' | 'identity'>): Promise<CheckResult[]> {
@@ -26,7 +27,9 @@ async function requestStatus(upstream: Config['upstream'], path: string, signal:
   try {
     const headers = { [appIdHeader]: appId }
     const { statusCode, body } = await request(apiUrl + path, { signal, headers, dispatcher })
-    body.on('error', () => undefined).destroy()
+    let bytes = 0
+    // To its end, which is where some responses turn out to be unreadable.
+    for await (const chunk of body) if ((bytes += (chunk as Buffer).length) > MAX_BODY_BYTES) break
     return statusCode
   } finally {
     await dispatcher.destroy()

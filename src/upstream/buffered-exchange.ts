@@ -3,7 +3,6 @@ import { Exchange, NotStarted, type Conditions } from './exchange.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import type { OverBudget } from './budget/admission.ts'
 import { noResponse, type NoResponse } from './no-response.ts'
-import { isMisreadLength } from './valid-responses.ts'
 
 /** A response that was read whole. */
 export interface RestResponse {
@@ -60,9 +59,7 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
-    const isWhole = Number(this.#headers['content-length']) === this.#bytes
-    if (isWhole && isMisreadLength(cause)) this.onComplete()
-    else if (cause instanceof NotStarted && cause.outcome.is === 'overBudget') this.settle(cause.outcome)
+    if (cause instanceof NotStarted && cause.outcome.is === 'overBudget') this.settle(cause.outcome)
     else this.settle(noResponse(cause, this.sent, this.responseBegan))
   }
 

@@ -5,7 +5,6 @@ import { Exchange, NotStarted, type Stale, type Conditions } from './exchange.ts
 import type { UpstreamHeaders } from './headers.ts'
 import { hasResponseBegun, noResponse, type NoResponse, type Sent } from './no-response.ts'
 import { BodyRefused } from './request-body.ts'
-import { isMisreadLength } from './valid-responses.ts'
 
 /** The outcome of a request that was forwarded upstream. */
 export type ForwardOutcome =
@@ -186,7 +185,6 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
     clearTimeout(this.#drainTimer)
     if (this.#isWithheld) return
-    if (this.#remainingBytes === 0 && isMisreadLength(cause)) return this.onComplete()
     if (this.#isBrowserGone) return this.#settleBrowserGone(cause)
     if (this.#status !== 0) {
       this.settle({ is: 'cut', status: this.#status, ...this.#retryAfter, cause })

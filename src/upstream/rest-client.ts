@@ -10,7 +10,7 @@ import type { Conditions } from './exchange.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
 import { noteUsed } from './no-response.ts'
 import { discard } from './request-body.ts'
-import { takingContinue } from './valid-responses.ts'
+import { readingHeads } from './response-heads.ts'
 
 /** One request to the upstream REST API. */
 export interface RestRequest {
@@ -200,7 +200,7 @@ export class RestClient {
 
   /** Connects like undici, but learns of a connection's failure before undici does. */
   #connector(): buildConnector.connector {
-    const connect = takingContinue(buildConnector({ timeout: this.#config.connectMs, allowH2: false }))
+    const connect = readingHeads(buildConnector({ timeout: this.#config.connectMs, allowH2: false }))
     const open: buildConnector.connector = (options, callback) =>
       connect(options, (...result) => {
         const [, socket] = result

@@ -29,11 +29,11 @@ const MAX_SHOWN = 200
 export async function discover(config: ProviderConfig, timeoutMs = PROVIDER_TIMEOUT_MS): Promise<Discovery> {
   const connections = new ProviderConnections()
   const fetch: client.CustomFetch = async (url, options) =>
-    readMetadata(config, url, await connections.fetch(url, options))
+    readMetadata(config, url, await connections.fetch(url, options, timeoutMs))
   try {
     const missing: string[] = []
     for (const algorithm of ALGORITHMS) {
-      const outcome = await attempt(config, { algorithm, timeout: timeoutMs / 1000, [client.customFetch]: fetch })
+      const outcome = await attempt(config, { algorithm, [client.customFetch]: fetch })
       if (outcome.is !== 'missing') return outcome
       missing.push(outcome.message)
     }

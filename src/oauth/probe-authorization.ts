@@ -40,8 +40,7 @@ export async function probeAuthorization(config: OAuth): Promise<AuthorizationPr
 async function reactionTo(config: OAuth, prompt?: 'none'): Promise<Reaction | undefined> {
   const request = await requestUrl(config, prompt)
   if (request.is !== 'ready') return undefined
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const response = await fetchHead(request.url, { headers: { accept: 'text/html' }, signal })
+  const response = await fetchHead(request.url, TIMEOUT_MS, { accept: 'text/html' })
   const target = URL.parse(response.headers.get('location') ?? '', request.url.href)
   if (target !== null && target.href.startsWith(`${config.redirectUri}?`)) {
     return { is: 'callback', parameters: target.searchParams }

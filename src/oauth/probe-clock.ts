@@ -17,8 +17,7 @@ export type ClockDifference = number
  */
 export async function clockDifference(endpoint: string): Promise<ClockDifference | undefined> {
   const sentAt = Date.now()
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const response = await fetchHead(endpoint, { signal })
+  const response = await fetchHead(endpoint, TIMEOUT_MS)
   const date = Date.parse(response.headers.get('date') ?? '')
   if (Number.isNaN(date) || response.headers.has('age')) return undefined
   // The response was made halfway, and half a second was cut off on average.

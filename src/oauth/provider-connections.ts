@@ -1,9 +1,10 @@
 import { buildConnector, fetch as undiciFetch, type Dispatcher } from 'undici'
+import { judgeAfter } from '../time/judge-after.ts'
 import { oneUseAgent } from '../upstream/response-heads.ts'
 import { UnusableResponse } from './provider-response.ts'
 
 const CONNECT_MS = 3000
-/** The response after which fetch() sends a request again by itself, in the Fetch standard alone. */
+/** After this response, and no other, fetch() sends a request once more by itself (Fetch standard, HTTP-network-or-cache fetch). */
 const MISDIRECTED = 421
 
 /** What {@link ProviderConnections.fetch} resolves with. */
@@ -17,11 +18,12 @@ export class ProviderConnections {
   readonly #agent = oneUseAgent(buildConnector({ timeout: CONNECT_MS, allowH2: false }))
 
   /**
-   * Like fetch(), which neither Node's own nor another undici version can do with these connections; but the request is
-   * sent once, whatever the response.
+   * Like fetch(), but the request is sent once, whatever the response. (Node's own fetch() takes no connections of another
+   * version of undici.)
+   * @param timeoutMs including the response body
    * @throws UnusableResponse after a 421; what undici throws if there is no response
    */
-  async fetch(url: string | URL, options: object): Promise<ProviderResponse> {
+  async fetch(url: string | URL, options: object, timeoutMs: number): Promise<ProviderResponse> {
     let isSent = false
     const once: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (request, handler) => {
       if (isSent) throw new UnusableResponse(`status ${MISDIRECTED}`, MISDIRECTED)
@@ -29,7 +31,7 @@ export class ProviderConnections {
       return dispatch(request, handler)
     }
     try {
-      return await undiciFetch(url, { ...options, dispatcher: this.#agent.compose(once) })
+      return await undiciFetch(url, { ...options, signal: timeLimit(timeoutMs), dispatcher: this.#agent.compose(once) })
     } catch (error) {
       const { cause } = error as Error
       throw cause instanceof UnusableResponse ? cause : error
@@ -43,11 +45,19 @@ export class ProviderConnections {
 }
 
 /** Fetches a response of which only status and headers matter. It follows no redirect. */
-export async function fetchHead(url: string | URL, options: object): Promise<ProviderResponse> {
+export async function fetchHead(url: string | URL, timeoutMs: number, headers = {}): Promise<ProviderResponse> {
   const connections = new ProviderConnections()
   try {
-    return await connections.fetch(url, { ...options, redirect: 'manual' })
+    return await connections.fetch(url, { headers, redirect: 'manual' }, timeoutMs)
   } finally {
     await connections.close()
   }
+}
+
+/** Like AbortSignal.timeout(), but a response that has arrived while this process stood still is read before. */
+function timeLimit(ms: number): AbortSignal {
+  const controller = new AbortController()
+  const expire = (): void => controller.abort(new DOMException('the provider did not respond in time', 'TimeoutError'))
+  judgeAfter(ms, expire, false)
+  return controller.signal
 }

@@ -1,4 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { test } from 'tap'
 import { readConfig, type Config } from '../../src/config/config.ts'
 import { discover } from '../../src/oauth/discovery.ts'
@@ -76,3 +78,38 @@ for (const isTls of [false, true]) {
     t.same(seen, ['exchange failed', 'refresh failed', 'revoke failed', 'push failed', 'keys failed'])
   })
 }
+
+await test('--check: a provider that speaks HTTP/2 alone is told from one that is away', async (t) => {
+  const [token] = await checkProvider(configOf(await forgetfulProvider(t, true, false)))
+  t.match(token, {
+    is: 'failed',
+    message: /cannot be reached \(ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL\)$/,
+    advice: 'It does not speak HTTP/1.1, and this server speaks nothing else.',
+  })
+})
+
+/** Another thread, which answers while this one stands still. It counts the requests in `asked`, and answers 100 ms later. */
+const ANSWERING_THREAD = `
+  const { createServer } = require('node:http')
+  const { workerData: asked, parentPort } = require('node:worker_threads')
+  const server = createServer((request, response) => {
+    Atomics.add(asked, 0, 1)
+    Atomics.notify(asked, 0)
+    setTimeout(() => response.setHeader('content-type', 'application/json').end('{"keys":[]}'), 100)
+  }).listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))
+`
+
+await test('What the provider has answered while this process stood still is read before the time limit decides', async (t) => {
+  const asked = new Int32Array(new SharedArrayBuffer(4))
+  const thread = new Worker(ANSWERING_THREAD, { eval: true, workerData: asked })
+  t.teardown(() => thread.terminate())
+  const [port] = (await once(thread, 'message')) as [number]
+  const traffic = new ProviderTraffic(readConfig({ ...ALONE, AUTH_URL: `http://127.0.0.1:${port}` }).oauth)
+  t.teardown(() => traffic.close())
+  const keys = traffic.document('keys', `http://127.0.0.1:${port}/`, 500)
+  keys.catch(() => undefined)
+  await Atomics.waitAsync(asked, 0, 0).value
+  Atomics.wait(asked, 0, 1, 1000)
+  t.same(await keys, { keys: [] })
+  await t.rejects(traffic.document('keys', `http://127.0.0.1:${port}/`, 1), { name: 'TimeoutError' })
+})

@@ -29,8 +29,12 @@ export interface ForgetfulProvider {
   readonly responses: Record<string, string | number>
 }
 
-/** Starts one that ends with the test. @param isTls speaks HTTP/2 to whoever can, and else HTTP/1.1 */
-export async function forgetfulProvider(t: Test, isTls: boolean): Promise<ForgetfulProvider> {
+/**
+ * Starts one that ends with the test.
+ * @param isTls speaks HTTP/2 to whoever can, and else HTTP/1.1
+ * @param allowHTTP1 false: or else nothing
+ */
+export async function forgetfulProvider(t: Test, isTls: boolean, allowHTTP1 = true): Promise<ForgetfulProvider> {
   const connections: unknown[] = []
   const answered = new Set<unknown>()
   const respond = (request: Request, response: Response): void => {
@@ -46,7 +50,7 @@ export async function forgetfulProvider(t: Test, isTls: boolean): Promise<Forget
     if (isFound) response.setHeader('content-type', 'application/json')
     response.end(isFound ? content : '')
   }
-  const server = isTls ? await secureServer(t, respond) : createServer(respond)
+  const server = isTls ? await secureServer(t, respond, allowHTTP1) : createServer(respond)
   const open = new Set<Socket>()
   server.on('connection', (socket: Socket) => void open.add(socket.on('close', () => open.delete(socket))))
   const port = await listen(server, 0, '127.0.0.1')
@@ -62,9 +66,13 @@ export async function forgetfulProvider(t: Test, isTls: boolean): Promise<Forget
   return provider
 }
 
-async function secureServer(t: Test, respond: (request: Request, response: Response) => void): Promise<Server> {
+async function secureServer(
+  t: Test,
+  respond: (request: Request, response: Response) => void,
+  allowHTTP1: boolean,
+): Promise<Server> {
   const ca = await testCa(t)
   await trust(t, ca)
   const pem = await readFile(ca.pemFile)
-  return createSecureServer({ allowHTTP1: true, cert: pem, key: pem }, respond) as unknown as Server
+  return createSecureServer({ allowHTTP1, cert: pem, key: pem }, respond) as unknown as Server
 }

@@ -80,6 +80,7 @@ export const REFUSED: Record<string, Form> = {
   'a length that is there twice': sized((length) => `Content-Length: ${length}\r\nContent-Length: ${length}`),
   'a length as a list': sized((length) => `Content-Length: ${length}, ${length}`),
   'white space before an extension of a chunk': chunked(' ; a=b', '0\r\n'),
+  'a 103 that says Connection: close': after('103 Early Hints\r\nConnection: close'),
   'a header that goes on in the next line': sized((length) => `X-A: b\r\n c\r\nContent-Length: ${length}`),
   'lines that end without CR': (body) => sized((length) => `Content-Length: ${length}`)(body).replaceAll('\r', ''),
   'an unasked 101': after('101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c'),

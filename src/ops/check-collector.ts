@@ -14,7 +14,7 @@ export async function checkCollector(config: TracesConfig): Promise<CheckResult>
     ...collectorHeaders(config),
     'content-type': isJson ? 'application/json' : 'application/x-protobuf',
   }
-  const dispatcher = new Agent({ connect: readTls(config) })
+  const dispatcher = new Agent({ allowH2: false, connect: readTls(config) })
   const result = await reach('OTEL_EXPORTER_OTLP_ENDPOINT', config.url, async (url, signal) => {
     const body = isJson ? '{}' : ''
     const { statusCode, body: response } = await request(url, { method: 'POST', headers, body, signal, dispatcher })

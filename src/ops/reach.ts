@@ -12,6 +12,7 @@ export const TIMEOUT_MS = 5000
 const ADVICE: Readonly<Record<string, string>> = {
   ENOTFOUND: 'The name cannot be resolved: check the address, and DNS on this machine.',
   EAI_AGAIN: 'The name server does not respond: check DNS on this machine.',
+  ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL: 'It does not speak HTTP/1.1, and this server speaks nothing else.',
   ECONNREFUSED: 'Nothing listens there: check the host and the port, and that the service runs.',
   'bad port': 'No browser and no fetch connects to this port, since it is known for other protocols: use another one.',
   TIMEOUT: 'It does not respond: check the address, and any firewalls and proxies on the way.',
@@ -20,6 +21,9 @@ const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/
 const CERTIFICATE_ADVICE =
   'Its certificate is not trusted: check the address, or name your certificate authority in NODE_EXTRA_CA_CERTS.'
 const OTHER_ADVICE = 'Check the address, and whether it uses TLS.'
+/** What undici says of bytes that it cannot read as a response. */
+const UNREADABLE = /^HTTPParserError$|^HPE_|^UND_ERR_(?:RES_CONTENT_LENGTH_MISMATCH|HEADERS_OVERFLOW)$/
+const UNREADABLE_ADVICE = `${OTHER_ADVICE} If both are right, docs/upstream.md (Responses) says what is not taken.`
 
 /** Makes a check result of what `attempt` returns or throws. Its messages then start with the origin of the address. */
 export async function reach(
@@ -32,7 +36,10 @@ export async function reach(
     const result = await attempt(new URL(address), AbortSignal.timeout(TIMEOUT_MS))
     return { ...result, setting, message: `${origin} ${result.message}` }
   } catch (error) {
-    return unreachable(setting, origin, faultOf(error))
+    const { fault, isAnswered } = faultOf(error)
+    if (!isAnswered) return unreachable(setting, origin, fault)
+    const message = `${origin} answers, but with nothing that this server can read (${fault})`
+    return { is: 'failed', setting, message, advice: UNREADABLE_ADVICE }
   }
 }
 
@@ -56,11 +63,17 @@ export async function connect({ protocol, hostname, port }: URL, signal: AbortSi
   }
 }
 
-/** Returns the code of the innermost cause, since fetch wraps the errors of a connection. */
-function faultOf(error: unknown): string {
-  const { name, message, code, cause } = error as { name: string; message: string; code?: unknown; cause?: unknown }
-  if (name === 'TimeoutError' || (name === 'AbortError' && cause !== undefined)) return 'TIMEOUT'
+/** The part of a failure that is looked at. `socket` is what undici says of a connection that has failed. */
+type Failure = Error & { readonly code?: unknown; readonly socket?: { readonly bytesRead?: number } | null }
+
+/** Returns the code of the innermost cause, since fetch wraps the errors of a connection, and whether anything was answered. */
+function faultOf(error: unknown): { readonly fault: string; readonly isAnswered: boolean } {
+  const { name, message, code, cause, socket } = error as Failure
+  if (name === 'TimeoutError' || (name === 'AbortError' && cause !== undefined)) {
+    return { fault: 'TIMEOUT', isAnswered: false }
+  }
   if (cause instanceof Error) return faultOf(cause)
-  if (message === 'bad port') return message
-  return typeof code === 'string' ? code : name
+  const named = typeof code === 'string' ? code : name
+  const fault = message === 'bad port' ? message : named
+  return { fault, isAnswered: UNREADABLE.test(fault) || (socket?.bytesRead ?? 0) > 0 }
 }

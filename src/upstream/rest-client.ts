@@ -10,6 +10,7 @@ import type { Conditions } from './exchange.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
 import { noteUsed } from './no-response.ts'
 import { discard } from './request-body.ts'
+import { readingHeads } from './response-heads.ts'
 
 /** One request to the upstream REST API. */
 export interface RestRequest {
@@ -53,12 +54,16 @@ const MAX_WAITING = 1024
 const MAX_HEADER_BYTES = 32_768
 /** At shutdown, requests that were sent but whose browsers have left get this long to finish. */
 const CLOSE_GRACE_MS = 5000
+/** A smaller step of the time of day is no suspension of the machine, after which a connection would have been idle for too long. */
+const SUSPENDED_MS = 500
 
 /** A client of the upstream REST API with its own connections. It does not follow redirects, decode bodies or retry. */
 export class RestClient {
   #pool: Pool
   /** When the pool is to be replaced (epoch ms). */
   #replacePoolAt = 0
+  /** By how much the time of day was ahead of the monotonic clock at the last request. */
+  #aheadMs = Date.now() - performance.now()
   /** Replaced pools with unfinished requests. */
   readonly #retired = new Set<Pool>()
   readonly #origin: string
@@ -197,9 +202,20 @@ export class RestClient {
     old.close().then(forget, forget)
   }
 
+  /**
+   * Whether the machine was suspended since the last request. The monotonic clock, by which undici tells for how long a
+   * connection has been idle, stood still meanwhile.
+   */
+  #wasSuspended(): boolean {
+    const aheadMs = Date.now() - performance.now()
+    const jumpMs = aheadMs - this.#aheadMs
+    this.#aheadMs = aheadMs
+    return jumpMs > SUSPENDED_MS
+  }
+
   /** Connects like undici, but learns of a connection's failure before undici does. */
   #connector(): buildConnector.connector {
-    const connect = buildConnector({ timeout: this.#config.connectMs, allowH2: false })
+    const connect = readingHeads(buildConnector({ timeout: this.#config.connectMs, allowH2: false }))
     const open: buildConnector.connector = (options, callback) =>
       connect(options, (...result) => {
         const [, socket] = result
@@ -226,7 +242,7 @@ export class RestClient {
       if (this.#running > this.#connections + MAX_WAITING) {
         throw new Error('too many requests are waiting for upstream')
       }
-      if (Date.now() >= this.#replacePoolAt) this.#replacePool()
+      if (this.#wasSuspended() || Date.now() >= this.#replacePoolAt) this.#replacePool()
       if (this.#isFull) exchange.limitQueueing(this.#config.connectMs, body)
       const hasFreeConnection = this.#pool.dispatch(
         {

@@ -2,6 +2,7 @@ import type { Config } from './config.ts'
 import { DISCOVERED } from './oidc.ts'
 import { DISCOVERED_ENDPOINTS } from './provider.ts'
 import { secretTexts, type SecretTexts } from './secrets.ts'
+import { THREADS_AT_START, THREADS_OF_A_START } from './thread-pool.ts'
 import { FILED, SECRET_SETTINGS, SUPERVISED } from './settings.ts'
 
 /**
@@ -14,6 +15,8 @@ import { FILED, SECRET_SETTINGS, SUPERVISED } from './settings.ts'
 export function workerEnvironment(config: Config): Record<string, string> {
   const { oauth, ops } = config
   return {
+    // Unless the operator has set it, for this process too.
+    UV_THREADPOOL_SIZE: THREADS_AT_START ?? THREADS_OF_A_START,
     ...workerSecrets(config),
     ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])),
     [SUPERVISED]: ops.token === undefined ? '' : 'true',

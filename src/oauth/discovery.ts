@@ -1,10 +1,10 @@
 import * as client from 'openid-client'
-import { Agent, fetch as undiciFetch } from 'undici'
+import { fetch as undiciFetch } from 'undici'
 import type { ProviderConfig } from '../config/provider.ts'
 import { DocumentFault, endpointsOf, type DiscoveredProvider } from './discovered-endpoints.ts'
 import { isIssuer } from './provider.ts'
 import { boundedText, parsedObject, UnusableResponse } from './provider-response.ts'
-import { isInsecure, PROVIDER_TIMEOUT_MS } from './provider-traffic.ts'
+import { isInsecure, providerAgent, PROVIDER_TIMEOUT_MS } from './provider-traffic.ts'
 
 /** The outcome of a discovery. */
 export type Discovery =
@@ -27,7 +27,7 @@ const MAX_SHOWN = 200
  * @param timeoutMs of each request, including the response body
  */
 export async function discover(config: ProviderConfig, timeoutMs = PROVIDER_TIMEOUT_MS): Promise<Discovery> {
-  const agent = new Agent({ connect: { timeout: 3000 } })
+  const agent = providerAgent(config.issuer)
   const fetch: client.CustomFetch = (url, options) => fetchMetadata(config, url, { ...options, dispatcher: agent })
   try {
     const missing: string[] = []

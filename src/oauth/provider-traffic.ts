@@ -1,6 +1,7 @@
 import * as client from 'openid-client'
-import { Agent, fetch as undiciFetch, type RequestInit } from 'undici'
+import { Agent, fetch as undiciFetch, type RequestInit, type Response as FetchedResponse } from 'undici'
 import type { ProviderConfig } from '../config/provider.ts'
+import { connector } from '../peers/dialing.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { activeSpan, destinationOf } from '../telemetry/traces/span.ts'
 import { clientAuthentication } from './client-authentication.ts'
@@ -9,6 +10,9 @@ import { boundedText, parsedObject, UnusableResponse, type RawResponse } from '.
 
 /** Timeout of a request to the provider, including the response body. */
 export const PROVIDER_TIMEOUT_MS = 9_000
+
+/** Timeout of a connection to the provider. */
+const CONNECT_MS = 3000
 
 /** The media type of a form, to the letter: it has no parameter, although clients like to add `charset` (RFC 6749 §4.1.3). */
 const FORM = 'application/x-www-form-urlencoded'
@@ -39,14 +43,11 @@ export class ProviderTraffic {
   readonly #config: ProviderConfig
   readonly #authentication: client.ClientAuth
   readonly #observer: ProviderObserver | undefined
-  readonly #agent = new Agent({
-    connect: { timeout: 3000 },
-    // One connection per request: a login would be lost on a reused connection that the provider is just closing.
-    pipelining: 0,
-  })
+  readonly #agent: Agent
 
   constructor(config: ProviderConfig, observer?: ProviderObserver) {
     this.#config = config
+    this.#agent = providerAgent(config.tokenUrl)
     this.#authentication = clientAuthentication(config)
     this.#observer = observer
   }
@@ -133,6 +134,33 @@ export class ProviderTraffic {
       span.end({ status, error: outcome === 'ok' || outcome === 'refused' ? undefined : outcome })
       this.#observer?.asked(request, outcome, (performance.now() - sentAt) / 1000)
     }
+  }
+}
+
+/**
+ * An agent for requests to the provider. Each has a connection of its own: a login would be lost on a reused connection that the
+ * provider is just closing.
+ * @param address of the provider: its name is looked up while those of other hosts, such as that of the keys, have to wait
+ */
+export function providerAgent(address: string): Agent {
+  const { hostname } = new URL(address)
+  const peerOf = (host: string) => (host === hostname ? 'provider' : 'other')
+  return new Agent({ connect: connector(peerOf, { timeoutMs: CONNECT_MS }), pipelining: 0 })
+}
+
+/**
+ * Requests an address of the provider outside of any login, and drops the body of the response. It follows no redirect.
+ * @throws what undici throws if there is no response in time
+ */
+export async function probeAddress(address: string, timeoutMs: number, headers = {}): Promise<FetchedResponse> {
+  const dispatcher = providerAgent(address)
+  const signal = AbortSignal.timeout(timeoutMs)
+  try {
+    const response = await undiciFetch(address, { redirect: 'manual', headers, signal, dispatcher })
+    await response.body?.cancel()
+    return response
+  } finally {
+    await dispatcher.destroy()
   }
 }
 

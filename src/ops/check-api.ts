@@ -1,7 +1,8 @@
-import { request } from 'undici'
+import { Agent, request } from 'undici'
 import type { CheckResult } from '../config/setting-rule.ts'
 import type { Config } from '../config/config.ts'
 import type { ProbeResult } from '../oauth/probe-requests.ts'
+import { connector } from '../peers/dialing.ts'
 import { reach } from './reach.ts'
 
 const HEALTH_PATH = '/v1/health'
@@ -20,10 +21,16 @@ export async function checkApi({ upstream, identity }: Pick<Config, 'upstream' |
 
 /** Requests a path without a token, and returns the status of the response. Follows no redirect, like the server. */
 async function requestStatus(upstream: Config['upstream'], path: string, signal: AbortSignal): Promise<number> {
-  const { apiUrl, appIdHeader, appId } = upstream
-  const { statusCode, body } = await request(apiUrl + path, { signal, headers: { [appIdHeader]: appId } })
-  body.on('error', () => undefined).destroy()
-  return statusCode
+  const { apiUrl, appIdHeader, appId, connectMs } = upstream
+  const dispatcher = new Agent({ connect: connector('api', { timeoutMs: connectMs }) })
+  try {
+    const headers = { [appIdHeader]: appId }
+    const { statusCode, body } = await request(apiUrl + path, { signal, headers, dispatcher })
+    body.on('error', () => undefined).destroy()
+    return statusCode
+  } finally {
+    await dispatcher.destroy()
+  }
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300

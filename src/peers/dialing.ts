@@ -10,6 +10,8 @@ export type { Peer }
  * a second if it is lost (RFC 6298 §2), and the answer needs time, too.
  */
 const ATTEMPT_MS = 1250
+/** The largest part of the whole time that an address gets if there is a next one. */
+const ATTEMPT_SHARE = 0.6
 
 /** The options of every connection, for `net`, `tls`, `http` and what is built on them. */
 export interface Dialing extends Pick<TcpNetConnectOpts, 'autoSelectFamily' | 'autoSelectFamilyAttemptTimeout'> {
@@ -25,7 +27,7 @@ export function dialing(peer: Peer, timeoutMs: number): Dialing {
   return {
     lookup: names.for(peer),
     autoSelectFamily: true,
-    autoSelectFamilyAttemptTimeout: Math.min(ATTEMPT_MS, Math.ceil(timeoutMs / 2)),
+    autoSelectFamilyAttemptTimeout: Math.min(ATTEMPT_MS, Math.ceil(timeoutMs * ATTEMPT_SHARE)),
   }
 }
 

@@ -177,6 +177,8 @@ export class Names {
     }
     const end = (): void => {
       count(-1)
+      // A second lookup comes after every first one.
+      for (const other of this.#names.values()) if (other.round?.begun === 0) this.#advance(other)
       for (const other of this.#names.values()) this.#advance(other)
     }
     this.#resolve(name.host, { ...name.options, all: true }, (error, addresses) => {

@@ -44,18 +44,18 @@ function namesOf(t: Test, places: number) {
     begun,
     late,
     /** A running lookup of a name. */
-    lookup(name: string, which: 'oldest' | 'newest' = 'oldest'): Lookup {
+    lookup: (name: string, which: 'oldest' | 'newest' = 'oldest'): Lookup => {
       const found = (which === 'oldest' ? running : running.toReversed()).find((each) => each.name === name)
       if (found === undefined) throw new Error(`no lookup of ${name} is running`)
       return found
     },
     running: () => running.map(({ name }) => name).sort(),
-    async aSecondPasses() {
+    aSecondPasses: async () => {
       seconds.run()
       await setImmediate()
     },
     /** What a caller gets, or the code of its error. */
-    ask(name: string, peer: Peer = 'other'): Promise<string> {
+    ask: (name: string, peer: Peer = 'other'): Promise<string> => {
       const { promise, resolve } = Promise.withResolvers<string>()
       names.for(peer)(name, { all: true, hints: 0 }, (error, addresses) => {
         const found = addresses as LookupAddress[]

@@ -3,7 +3,7 @@ import { LOOKUP_PLACES } from '../../src/config/thread-pool.ts'
 import { lookupThreads, type LookupThreads } from '../support/peers/lookup-threads.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { testServer, type TestServer } from '../support/server/world.ts'
-import { PUBLIC, relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { joined, PUBLIC, relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
 import { sendTo, type Answer } from '../support/upstream/api-world.ts'
 
@@ -26,6 +26,8 @@ interface NamedWorld {
 
 let worlds = 0
 
+const at = (url: string, name: string): string => url.replace(/127\.0\.0\.1|localhost/, name)
+
 async function namedWorld(t: Test): Promise<NamedWorld> {
   const ending = `-${++worlds}.test`
   const named = {
@@ -37,7 +39,6 @@ async function namedWorld(t: Test): Promise<NamedWorld> {
   const names = lookupThreads(t, LOOKUP_PLACES)
   const world = await relayWorld(t, { redis: true })
   const { upstream, provider, settings, browser } = world
-  const at = (url: string, name: string): string => url.replace(/127\.0\.0\.1|localhost/, name)
   const server = await testServer(t, {
     ...settings,
     API_URL: at(`http://${upstream.host}`, named.api),
@@ -77,7 +78,7 @@ await test('While the name of the provider does not resolve and twenty logins wa
   const logins = Array.from({ length: 20 }, login)
   await until(() => names.unanswered(named.provider) > 0)
   t.equal((await call()).status, 200)
-  await world.connect(PUBLIC, { port: server.port }).opened()
+  await joined(world, PUBLIC, { port: server.port })
   const client = await storeClient(t, world)
   const connected = () => server.log.filter(({ msg }) => msg === 'the session store is connected').length
   const before = connected()
@@ -86,7 +87,7 @@ await test('While the name of the provider does not resolve and twenty logins wa
   t.equal((await call()).status, 200)
   for (const { headers } of await Promise.all(logins)) t.match(headers.location, 'auth_error=provider_unavailable')
   t.equal((await call()).status, 200, 'also when the logins have given up, and their lookups go on')
-  await world.connect(PUBLIC, { port: server.port }).opened()
+  await joined(world, PUBLIC, { port: server.port })
   t.ok(names.unanswered(named.provider) <= 2, 'there are never more than two lookups of one name')
   t.equal(ended.length, 20)
 })

@@ -16,7 +16,7 @@ await test('A connection that fails at each of several addresses says where, why
   await stall()
   const { promise, resolve } = Promise.withResolvers<Error | null>()
   const open = connector('api', { timeoutMs: 3000 })
-  open({ hostname: 'several.causes.test', protocol: 'http:', port: String(port) }, (error) => resolve(error))
+  open({ hostname: 'several.causes.test', protocol: 'http:', port: String(port) }, (...[failure]) => resolve(failure))
   const error = await promise
   t.match(error, { code: 'UND_ERR_CONNECT_TIMEOUT' })
   t.match(

@@ -63,8 +63,7 @@ if (cluster.isPrimary) {
   // The limit holds for each process; workers inherit it.
   const warning = descriptorWarning(config.relay.maxRelays)
   if (warning !== undefined) log.warn(warning)
-  // Workers look up the names, and get enough threads in any case.
-  const threads = config.production && config.workers === 1 ? threadPoolWarning() : undefined
+  const threads = config.production ? threadPoolWarning(config.workers) : undefined
   if (threads !== undefined) log.warn(threads)
   log.info(summary(config), 'starting')
 }

@@ -62,7 +62,7 @@ type Resolve = (
   answer: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 
-/** Notified once for each round that is late. @param ageMs how old the addresses are that serve now, where there are any */
+/** Notified once for each round that has no answer in time. @param ageMs the age of the addresses that serve, if any do */
 type OnLate = (host: string, ageMs: number | undefined) => void
 
 /**
@@ -203,8 +203,9 @@ export class Names {
     if (name.round !== round || round.unanswered > 0) return
     // No name server answered. That a name does not exist is an answer.
     const old = error.code === 'EAI_AGAIN' ? usable(name.last) : undefined
-    if (old === undefined) settle(name, error, [])
-    else settle(name, null, old.addresses)
+    if (old === undefined) return settle(name, error, [])
+    this.onLate?.(name.host, ageOf(old.askedAt))
+    settle(name, null, old.addresses)
   }
 }
 

@@ -4,6 +4,8 @@ import type { LookupAddress } from 'node:dns'
 /** Any will do: nothing is sent. */
 const PORT = 9
 
+const ignore = (): void => undefined
+
 /**
  * Leaves out the addresses that this machine has no route to, such as those of IPv6 on a machine without it: Node would try
  * them, and give each other one less time for it. If no address has a route, all stay, so that connecting says why it fails.
@@ -20,8 +22,7 @@ function hasRoute({ address, family }: LookupAddress): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
     const end = (error?: Error): void => {
-      socket.removeAllListeners()
-      socket.close()
+      socket.removeAllListeners().on('error', ignore).close()
       resolve(error === undefined)
     }
     socket.once('error', end)

@@ -125,13 +125,14 @@ for (const [clock, ahead] of [
 }
 
 await test('Where no name server answers, the last good addresses serve; that a name does not exist is an answer', async (t) => {
-  const { ask, lookup } = namesOf(t, 8)
+  const { ask, late, lookup } = namesOf(t, 8)
   const first = ask('a')
   lookup('a').answers('10.0.0.1', '::1')
   t.equal(await first, '10.0.0.1 ::1')
   const second = ask('a')
   lookup('a').fails('EAI_AGAIN')
   t.equal(await second, '10.0.0.1 ::1')
+  t.match(late, [['a', Number]])
   const third = ask('a')
   lookup('a').fails('ENOTFOUND')
   t.equal(await third, 'ENOTFOUND')
@@ -180,6 +181,35 @@ await test('Names that nobody keeps a place for cannot take those of Redis, REST
   t.ok(others.length > 0)
 })
 
+await test('Whichever peers are silent, beside others, each further peer is looked up at once', async (t) => {
+  const peers = ['redis', 'api', 'sockets', 'provider'] as const
+  for (let silent = 0; silent < 2 ** peers.length; silent++) {
+    const { ask, lookup, running, aSecondPasses } = namesOf(t, 8)
+    const isSilent = (_peer: string, at: number): boolean => (silent & (2 ** at)) > 0
+    for (const name of ['1', '2', '3', '4', '5']) void ask(name)
+    for (const peer of peers.filter(isSilent)) void ask(peer, peer)
+    await aSecondPasses()
+    for (const peer of peers.filter((each, at) => !isSilent(each, at))) {
+      const asked = ask(peer, peer)
+      await until(() => running().includes(peer))
+      lookup(peer).answers('10.0.0.1')
+      t.equal(await asked, '10.0.0.1', `${peer} while ${peers.filter(isSilent).join(', ') || 'no peer'} is silent`)
+    }
+  }
+})
+
+await test('A lookup that goes on after the answer of the other one counts', async (t) => {
+  const { ask, running, lookup, aSecondPasses } = namesOf(t, 8)
+  const first = ask('a')
+  await aSecondPasses()
+  lookup('a', 'newest').answers('10.0.0.1')
+  await first
+  await setImmediate()
+  void ask('a')
+  await aSecondPasses()
+  t.same(running(), ['a', 'a'])
+})
+
 await test('Two peers that share a name need one place for it, whoever asked first', async (t) => {
   const { ask, running } = namesOf(t, 8)
   for (const name of ['1', '2', '3', '4']) void ask(name)
@@ -208,9 +238,13 @@ await test('The memory of names is bounded, and forgets none that somebody waits
     await asked
   }
   t.equal(begun.length, 1001)
+  const [forgotten, known] = [ask('name-0'), ask('name-999')]
   await aSecondPasses()
+  t.equal(await known, '10.0.0.1')
+  t.ok(names.isUnresolved('name-0'), 'its last addresses are not known any more')
+  lookup('name-0').answers('10.0.0.2')
+  t.equal(await forgotten, '10.0.0.2')
   t.ok(names.isUnresolved('waiting'))
-  t.notOk(names.isUnresolved('name-0'))
   lookup('waiting').answers('10.0.0.1')
   t.equal(await waiting, '10.0.0.1')
   await until(() => !names.isUnresolved('waiting'))

@@ -37,7 +37,7 @@ for (const [workers, environment] of [
         ...settings,
         ...environment,
         CLIENT_ID,
-      PUBLIC_HANDSHAKES_PER_MINUTE: '100000',
+        PUBLIC_HANDSHAKES_PER_MINUTE: '100000',
         SESSION_SECRETS: SECRETS,
         API_URL: at(`http://${upstream.host}`, 'api.test'),
         WS_URL: at(`ws://${upstream.host}`, 'sockets.test'),

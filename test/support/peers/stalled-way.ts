@@ -22,9 +22,9 @@ createServer((near) => {
 export interface StalledWay {
   readonly port: number
   /** From now on every packet that opens a connection is lost. */
-  stall(): Promise<void>
+  readonly stall: () => Promise<void>
   /** Ends a stall once a connection was begun, whose first packet is then lost, and is repeated after a second. */
-  loseOne(): Promise<void>
+  readonly loseOne: () => Promise<void>
 }
 
 /** Passes connections at this address on to a port of this machine, until the test ends. */

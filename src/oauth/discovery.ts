@@ -27,7 +27,7 @@ const MAX_SHOWN = 200
  * @param timeoutMs of each request, including the response body
  */
 export async function discover(config: ProviderConfig, timeoutMs = PROVIDER_TIMEOUT_MS): Promise<Discovery> {
-  const connections = new ProviderConnections()
+  const connections = new ProviderConnections(config.issuer)
   const fetch: client.CustomFetch = async (url, options) =>
     readMetadata(config, url, await connections.fetch(url, options, timeoutMs))
   try {

@@ -1,4 +1,5 @@
-import { buildConnector, fetch as undiciFetch, type Dispatcher } from 'undici'
+import { fetch as undiciFetch, type Agent, type Dispatcher } from 'undici'
+import { connector } from '../peers/dialing.ts'
 import { judgeAfter } from '../time/judge-after.ts'
 import { oneUseAgent } from '../upstream/response-heads.ts'
 import { UnusableResponse } from './provider-response.ts'
@@ -15,7 +16,14 @@ export type ProviderResponse = Awaited<ReturnType<typeof undiciFetch>>
  * provider is just closing, and all logins on one that the network has forgotten.
  */
 export class ProviderConnections {
-  readonly #agent = oneUseAgent(buildConnector({ timeout: CONNECT_MS, allowH2: false }))
+  readonly #agent: Agent
+
+  /** @param address of the provider: its name is looked up while those of other hosts, such as that of the keys, have to wait */
+  constructor(address: string | URL) {
+    const { hostname } = new URL(address)
+    const peerOf = (host: string) => (host === hostname ? 'provider' : 'other')
+    this.#agent = oneUseAgent(connector(peerOf, { timeoutMs: CONNECT_MS }))
+  }
 
   /**
    * Like fetch(), but the request is sent once, whatever the response. (Node's own fetch() takes no connections of another
@@ -46,7 +54,7 @@ export class ProviderConnections {
 
 /** Fetches a response of which only status and headers matter. It follows no redirect. */
 export async function fetchHead(url: string | URL, timeoutMs: number, headers = {}): Promise<ProviderResponse> {
-  const connections = new ProviderConnections()
+  const connections = new ProviderConnections(url)
   try {
     return await connections.fetch(url, { headers, redirect: 'manual' }, timeoutMs)
   } finally {

@@ -40,10 +40,11 @@ export class ProviderTraffic {
   readonly #config: ProviderConfig
   readonly #authentication: client.ClientAuth
   readonly #observer: ProviderObserver | undefined
-  readonly #connections = new ProviderConnections()
+  readonly #connections: ProviderConnections
 
   constructor(config: ProviderConfig, observer?: ProviderObserver) {
     this.#config = config
+    this.#connections = new ProviderConnections(config.tokenUrl)
     this.#authentication = clientAuthentication(config)
     this.#observer = observer
   }

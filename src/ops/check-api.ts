@@ -1,7 +1,8 @@
-import { buildConnector, request } from 'undici'
+import { request } from 'undici'
 import type { CheckResult } from '../config/setting-rule.ts'
 import type { Config } from '../config/config.ts'
 import type { ProbeResult } from '../oauth/probe-requests.ts'
+import { connector } from '../peers/dialing.ts'
 import { oneUseAgent } from '../upstream/response-heads.ts'
 import { reach } from './reach.ts'
 
@@ -23,7 +24,7 @@ export async function checkApi({ upstream, identity }: Pick<Config, 'upstream' |
 /** Requests a path without a token, and returns the status of the response. Follows no redirect, like the server. */
 async function requestStatus(upstream: Config['upstream'], path: string, signal: AbortSignal): Promise<number> {
   const { apiUrl, appIdHeader, appId, connectMs } = upstream
-  const dispatcher = oneUseAgent(buildConnector({ timeout: connectMs, allowH2: false }))
+  const dispatcher = oneUseAgent(connector('api', { timeoutMs: connectMs }))
   try {
     const headers = { [appIdHeader]: appId }
     const { statusCode, body } = await request(apiUrl + path, { signal, headers, dispatcher })

@@ -3,10 +3,14 @@ import { connect as connectTcp, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { CheckResult } from '../config/setting-rule.ts'
 import { withoutBrackets } from '../config/hostname.ts'
+import { dialing, isUnresolved } from '../peers/dialing.ts'
 import type { ProbeResult } from '../oauth/probe-requests.ts'
 
 /** Time limit of a check. */
 export const TIMEOUT_MS = 5000
+
+const SILENT = 'It does not respond: check the address, and any firewalls and proxies on the way.'
+const NO_ROUTE = 'This machine has no route there: check the address, and the network of this machine.'
 
 /** Advice about common errors, by error code. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -15,7 +19,12 @@ const ADVICE: Readonly<Record<string, string>> = {
   ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL: 'It does not speak HTTP/1.1, and this server speaks nothing else.',
   ECONNREFUSED: 'Nothing listens there: check the host and the port, and that the service runs.',
   'bad port': 'No browser and no fetch connects to this port, since it is known for other protocols: use another one.',
-  TIMEOUT: 'It does not respond: check the address, and any firewalls and proxies on the way.',
+  ENETUNREACH: NO_ROUTE,
+  EHOSTUNREACH: NO_ROUTE,
+  EADDRNOTAVAIL: NO_ROUTE,
+  ETIMEDOUT: SILENT,
+  UND_ERR_CONNECT_TIMEOUT: SILENT,
+  TIMEOUT: SILENT,
 }
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/
 const CERTIFICATE_ADVICE =
@@ -45,6 +54,9 @@ export async function reach(
 
 /** The result for a service that does not respond. @param fault the code of the error */
 export function unreachable(setting: string, where: string, fault: string): CheckResult {
+  const { hostname } = new URL(where)
+  // The lookup is still running, so that nothing has failed yet but the time limit.
+  if (ADVICE[fault] === SILENT && isUnresolved(hostname)) return unreachable(setting, where, 'EAI_AGAIN')
   const advice = CERTIFICATE.test(fault) ? CERTIFICATE_ADVICE : (ADVICE[fault] ?? OTHER_ADVICE)
   return { is: 'failed', setting, message: `${where} cannot be reached (${fault})`, advice }
 }
@@ -53,7 +65,7 @@ export function unreachable(setting: string, where: string, fault: string): Chec
 export async function connect({ protocol, hostname, port }: URL, signal: AbortSignal): Promise<ProbeResult> {
   const isTls = protocol === 'https:'
   const host = withoutBrackets(hostname)
-  const target = { host, port: Number(port) || (isTls ? 443 : 80) }
+  const target = { host, port: Number(port) || (isTls ? 443 : 80), ...dialing('provider', TIMEOUT_MS) }
   const socket = isTls ? connectTls({ ...target, ...(isIP(host) === 0 && { servername: host }) }) : connectTcp(target)
   try {
     await once(socket, isTls ? 'secureConnect' : 'connect', { signal })

@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws'
+import { dialing, type Peer } from '../peers/dialing.ts'
 import { activeSpan, destinationOf, untraced, type Span } from '../telemetry/traces/span.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { CLOSE, fromStatus, type CloseStatus } from './close-codes.ts'
@@ -25,20 +26,21 @@ const ignore = (): void => undefined
  * message is lost before the relay is joined.
  * @param url a text is the address of market data, and a URL a one-time URL, which is a credential
  * @param signal aborts the attempt
+ * @param peer whose name the host of the URL is
  */
 export function openUpstreamSocket(
   url: URL | string,
   maxMessageBytes: number,
   signal: AbortSignal,
+  peer: Peer = 'sockets',
 ): Promise<OpenOutcome> {
   const span = beginSpan(url)
   return new Promise((resolve) => {
     const headers = asObject(span.carry(['user-agent', USER_AGENT]))
     // The socket outlives the request that opens it, and would keep its span.
-    const socket = untraced(
-      () =>
-        new WebSocket(url, { ...SOCKET_OPTIONS, ...messageLimits(maxMessageBytes), followRedirects: false, headers }),
-    )
+    const limits = messageLimits(maxMessageBytes)
+    const options = { ...SOCKET_OPTIONS, ...limits, ...dialing(peer, OPEN_MS), followRedirects: false, headers }
+    const socket = untraced(() => new WebSocket(url, options))
     const abort = (): void => refuse(CLOSE.ourFault, 'aborted')
     const deadline = setTimeout(() => refuse(CLOSE.upstreamTimeout, 'timeout'), OPEN_MS)
     const settle = (outcome: OpenOutcome): void => {

@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream'
-import { buildConnector, Pool, type Dispatcher } from 'undici'
+import { Pool, type buildConnector, type Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
 import type { BudgetClass } from '../config/upstream-budget.ts'
+import { connector } from '../peers/dialing.ts'
 import { activeSpan, destinationOf, untraced, waiting, type Destination, type Span } from '../telemetry/traces/span.ts'
 import { within } from '../time/within.ts'
 import type { Budget, OverBudget, Reservation } from './budget/admission.ts'
@@ -215,7 +216,7 @@ export class RestClient {
 
   /** Connects like undici, but learns of a connection's failure before undici does. */
   #connector(): buildConnector.connector {
-    const connect = readingHeads(buildConnector({ timeout: this.#config.connectMs, allowH2: false }))
+    const connect = readingHeads(connector('api', { timeoutMs: this.#config.connectMs }))
     const open: buildConnector.connector = (options, callback) =>
       connect(options, (...result) => {
         const [, socket] = result

@@ -155,8 +155,10 @@ async function openUpstream(
   deps: RelayDependencies,
   checks: RelayChecks = {},
 ): Promise<Opened | undefined> {
-  const { relay: limits } = deps.config
-  const outcome = await openUpstreamSocket(url, limits.maxUpstreamMessageBytes, handshake.signal)
+  const { wsUrl, maxUpstreamMessageBytes } = deps.config.relay
+  // One-time URLs may have hosts of their own (OTP_HOSTS), whose names may not keep market data waiting.
+  const peer = new URL(url).hostname === new URL(wsUrl).hostname ? 'sockets' : 'other'
+  const outcome = await openUpstreamSocket(url, maxUpstreamMessageBytes, handshake.signal, peer)
   if (outcome.is === 'open') {
     const { connection: upstream } = outcome
     return {

@@ -7,6 +7,7 @@ import { within } from '../time/within.ts'
 import type { Budget, OverBudget, Reservation } from './budget/admission.ts'
 import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
 import type { Conditions } from './exchange.ts'
+import { FirstByte, type FirstByteConditions } from './first-byte.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
 import { noteUsed } from './no-response.ts'
 import { discard } from './request-body.ts'
@@ -28,11 +29,10 @@ export interface RestRequest {
   /** As what the subject counts if upstream's own limits refuse the request; see {@link Budget.admit}. */
   readonly source?: () => string
   /**
-   * Whether the request is still wanted. Asked when its first byte is about to be written, after every wait. If this returns
-   * false, nothing is sent, and the token of the budget is free again: the outcome is `stale`, or, of an exchange,
-   * `unreachable` because of a NotStarted.
+   * What must hold when its first byte is about to be written, after every wait. If it does not, nothing is sent, and the token of
+   * the budget is free again: the outcome is `stale`, or, of an exchange, `unreachable` because of a NotStarted.
    */
-  readonly isCurrent?: () => boolean
+  readonly conditions?: FirstByteConditions
 }
 
 /** How one client uses connections. */
@@ -159,9 +159,10 @@ export class RestClient {
     return exchange.outcome
   }
 
-  #begin({ method, template, isCurrent }: RestRequest, reservation: Reservation | undefined): Conditions {
+  #begin({ method, template, conditions = {} }: RestRequest, reservation: Reservation | undefined): Conditions {
     const span = activeSpan().call({ method, template, to: this.#to })
-    return { reservation, span, isCurrent, isConnectionFailing: this.#isConnectionFailing }
+    const firstByte = new FirstByte(conditions, reservation)
+    return { reservation, span, firstByte, isConnectionFailing: this.#isConnectionFailing }
   }
 
   #createPool(): Pool {

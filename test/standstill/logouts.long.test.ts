@@ -1,0 +1,14 @@
+import { test } from 'tap'
+import { ordersInTheDark, type StandstillOptions } from '../support/sessions/standstill-world.ts'
+
+const TRIES = Number(process.env['TRIES'] ?? 50)
+
+for (const isCluster of [false, true]) {
+  for (const isSuspended of [false, true]) {
+    for (const hasOperators of [false, true]) {
+      const options: StandstillOptions = { isCluster, isSuspended, hasOperators }
+      await test(`nothing of a session that ended elsewhere is sent after a standstill: ${JSON.stringify(options)}`, (t) =>
+        ordersInTheDark(t, options, TRIES))
+    }
+  }
+}

@@ -3,11 +3,12 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { controlsWorld, type ControlsWorld } from '../controls/controls-world.ts'
+import { control, controlsWorld, pause, type ControlsWorld } from '../controls/controls-world.ts'
 import { settingsOf } from '../login/identity-world.ts'
 import { testCluster } from '../redis/topologies.ts'
+import type { RedisProcess } from '../../../sandbox/redis-process.ts'
 import { ready, serverProcess } from '../server/server-process.ts'
-import { nextEvent } from '../time/until.ts'
+import { nextEvent, until } from '../time/until.ts'
 import { sendTo } from '../upstream/api-world.ts'
 
 const SUSPENDED = new URL('../time/suspended-machine.ts', import.meta.url)
@@ -18,6 +19,8 @@ export const PING = '{"ping":1}'
 /** Shorter than the time for which a process may stand still unnoticed, so that what is given then is given in the dark. */
 const BEFORE_ORDER_MS = 400
 const AFTER_ORDER_MS = 150
+/** All instances obey a pause within this time. */
+const OBEYED_MS = 1000
 
 /** How the instance that stands still is run. */
 export interface StandstillOptions {
@@ -39,10 +42,14 @@ export interface Trader {
 
 /** An instance that can be stopped, and another one beside it that goes on. */
 export interface StandstillWorld extends ControlsWorld {
+  /** All servers of Redis. */
+  readonly nodes: readonly RedisProcess[]
   trader(name: string): Promise<Trader>
   stop(): void
   goOn(): void
   logOut(trader: Trader): Promise<number>
+  /** Lifts the pause of all orders. Resolves once all instances obey. */
+  lift(): Promise<void>
 }
 
 /** Starts one that ends with the test. */
@@ -68,6 +75,7 @@ export async function standstillWorld(t: Test, options: StandstillOptions): Prom
   const { child, port } = stopped
   return {
     ...world,
+    nodes: cluster?.nodes ?? (world.redis === undefined ? [] : [world.redis]),
     stop: () => void child.kill('SIGSTOP'),
     goOn: () => void child.kill('SIGCONT'),
     async trader(name) {
@@ -85,6 +93,10 @@ export async function standstillWorld(t: Test, options: StandstillOptions): Prom
       }
       t.equal(await order(`before ${name}`), 200)
       return { cookie, socket, order }
+    },
+    async lift() {
+      const { json } = await control(server, 'DELETE', '/orders')
+      await world.agreed(json['version'])
     },
     async logOut({ cookie }) {
       const { status } = await sendTo(server.port, 'POST', '/auth/logout', { headers: { cookie, 'x-csrf': '1' } })
@@ -145,4 +157,28 @@ export async function ordersInTheDark(t: Test, options: StandstillOptions, tries
   }
   t.comment(`${leaked} of ${3 * tries} tries sent something; answers: ${JSON.stringify([...statuses])}`)
   t.ok([...statuses.keys()].every((status) => status === 401 || status === 503))
+}
+
+/** Has this many users order while all orders are paused. The pause was set while the instance stood still. */
+export async function ordersDuringPauses(t: Test, isSuspended: boolean, tries: number): Promise<void> {
+  const world = await standstillWorld(t, { hasOperators: true, isSuspended })
+  const { server, orders } = world
+  for (let each = 0; each < tries; each++) {
+    const trader = await world.trader(`CR${each}`)
+    const { browser, seen } = trader.socket
+    const before = orders.length
+    world.stop()
+    t.equal((await pause(server)).status, 200)
+    await delay(OBEYED_MS)
+    const call = trader.order('in the dark')
+    browser.socket.send(BUY)
+    await delay(AFTER_ORDER_MS)
+    world.goOn()
+    t.equal(await call, 503)
+    await until(() => browser.received.length > 0 || seen.length > 0, 'the order is answered, or sent')
+    t.same([...seen, ...orders.slice(before)], [])
+    t.match(browser.texts[0], 'OrdersPaused')
+    browser.socket.terminate()
+    await world.lift()
+  }
 }

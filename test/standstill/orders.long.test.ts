@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { ordersInTheDark, type StandstillOptions } from '../support/sessions/standstill-world.ts'
+import { ordersDuringPauses, ordersInTheDark, type StandstillOptions } from '../support/sessions/standstill-world.ts'
 
 const TRIES = Number(process.env['TRIES'] ?? 50)
 
@@ -11,4 +11,9 @@ for (const isCluster of [false, true]) {
         ordersInTheDark(t, options, TRIES))
     }
   }
+}
+
+for (const isSuspended of [false, true]) {
+  await test(`no order is sent during a pause that was set while the process ${isSuspended ? 'was suspended' : 'was stopped'}`, (t) =>
+    ordersDuringPauses(t, isSuspended, TRIES))
 }

@@ -29,15 +29,17 @@ await test('after a standstill, while Redis does not answer, nothing is sent: a 
   t.same(world.orders.slice(before), ['again'])
 })
 
+/** The keys of the sessions that a server has. */
+async function sessionsAt(node: RedisProcess): Promise<string[]> {
+  const keys = (await askRedis(node, ['KEYS', 'bff:1:session:*'])) as string[]
+  return keys.filter((key) => /^bff:1:session:[\w-]+$/.test(key))
+}
+
 /** The master that has the session of a new user, and the user. */
 async function traderAt(
   world: StandstillWorld,
   name: string,
 ): Promise<{ trader: Trader; node: RedisProcess | undefined }> {
-  const sessionsAt = async (node: RedisProcess): Promise<string[]> =>
-    ((await askRedis(node, ['KEYS', 'bff:1:session:*'])) as string[]).filter((key) =>
-      /^bff:1:session:[\w-]+$/.test(key),
-    )
   const before = await Promise.all(world.nodes.map(sessionsAt))
   const trader = await world.trader(name)
   const after = await Promise.all(world.nodes.map(sessionsAt))

@@ -1,5 +1,6 @@
 import { WebSocket } from 'ws'
 import { activeSpan, destinationOf, untraced, type Span } from '../telemetry/traces/span.ts'
+import { judgeAfter } from '../time/judge-after.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { CLOSE, fromStatus, type CloseStatus } from './close-codes.ts'
 import type { PeerConnection } from './peer.ts'
@@ -40,9 +41,9 @@ export function openUpstreamSocket(
         new WebSocket(url, { ...SOCKET_OPTIONS, ...messageLimits(maxMessageBytes), followRedirects: false, headers }),
     )
     const abort = (): void => refuse(CLOSE.ourFault, 'aborted')
-    const deadline = setTimeout(() => refuse(CLOSE.upstreamTimeout, 'timeout'), OPEN_MS)
+    const endWait = judgeAfter(OPEN_MS, () => refuse(CLOSE.upstreamTimeout, 'timeout'))
     const settle = (outcome: OpenOutcome): void => {
-      clearTimeout(deadline)
+      endWait()
       signal.removeEventListener('abort', abort)
       socket.removeAllListeners()
       // An error before the relay listens must not crash the process.

@@ -5,7 +5,11 @@ import type { FirstByte, Stale } from './first-byte.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import type { Sent } from './no-response.ts'
 import type { Span } from '../telemetry/traces/span.ts'
+import { judgeAfter } from '../time/judge-after.ts'
 import { discard } from './request-body.ts'
+
+/** Defined here, so that no exchange has a function of its own for what it does not need. */
+const ignore = (): void => undefined
 
 /** Aborts a request that must not be written when a connection has become free. */
 export class NotStarted extends Error {
@@ -52,7 +56,7 @@ export abstract class Exchange<Outcome extends { readonly is: string }> implemen
   protected responseBegan = false
   readonly #conditions: Conditions
   #abortReason: Error | undefined
-  #queueTimer: NodeJS.Timeout | undefined
+  #endQueueing = ignore
   /** Undefined until upstream responds. */
   #status: number | undefined
 
@@ -68,15 +72,15 @@ export abstract class Exchange<Outcome extends { readonly is: string }> implemen
    * its queue, so the request is aborted as soon as undici starts it.
    */
   limitQueueing(waitMs: number, body: Readable | Buffer | null): void {
-    this.#queueTimer = setTimeout(() => {
+    this.#endQueueing = judgeAfter(waitMs, () => {
       discard(body)
       this.#abortReason = new Error('no connection to upstream became free in time')
       this.onResponseError(undefined, this.#abortReason)
-    }, waitMs)
+    })
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    clearTimeout(this.#queueTimer)
+    this.#endQueueing()
     this.controller = controller
     if (this.#abortReason !== undefined) return controller.abort(this.#abortReason)
     const refused = this.#conditions.firstByte.refusal()
@@ -113,7 +117,7 @@ export abstract class Exchange<Outcome extends { readonly is: string }> implemen
   }
 
   protected settle(outcome: Outcome): void {
-    clearTimeout(this.#queueTimer)
+    this.#endQueueing()
     const { reservation, span } = this.#conditions
     reservation?.end()
     span.end({ status: this.#status, error: FAILURES.has(outcome.is) ? outcome.is : undefined })

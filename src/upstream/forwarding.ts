@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { Problem } from '../problem.ts'
+import { judgeAfter } from '../time/judge-after.ts'
 import type { OverBudget } from './budget/admission.ts'
 import { Exchange, NotStarted, type Conditions } from './exchange.ts'
 import type { Stale } from './first-byte.ts'
@@ -88,9 +89,10 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   #isBrowserGone = false
   #isSettled = false
   #isWithheld = false
-  #stallTimer: NodeJS.Timeout | undefined
-  #limitTimer: NodeJS.Timeout | undefined
-  #drainTimer: NodeJS.Timeout | undefined
+  /** End the waits, where there are any. */
+  #endStall: (() => void) | undefined
+  #endLimit: (() => void) | undefined
+  #endDrain: (() => void) | undefined
   readonly #resume = (): void => {
     this.#stopWaiting()
     this.controller?.resume()
@@ -108,10 +110,10 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     super.onRequestStart(controller)
     const { limit } = this.#request
     if (limit === undefined || this.#isSettled) return
-    clearTimeout(this.#limitTimer)
-    this.#limitTimer = setTimeout(() => {
+    this.#endLimit?.()
+    this.#endLimit = judgeAfter(limit.ms, () => {
       if (limit.applies()) this.abort(new DOMException('the response is not complete in time', 'TimeoutError'))
-    }, limit.ms)
+    })
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
@@ -175,7 +177,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   }
 
   protected override onComplete(): void {
-    clearTimeout(this.#drainTimer)
+    this.#endDrain?.()
     if (this.#isBrowserGone) return this.#settleBrowserGone()
     if (this.#isWithheld) return
     this.#begin()
@@ -184,7 +186,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
-    clearTimeout(this.#drainTimer)
+    this.#endDrain?.()
     if (this.#isWithheld) return
     if (this.#isBrowserGone) return this.#settleBrowserGone(cause)
     if (this.#status !== 0) {
@@ -198,7 +200,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   protected override settle(outcome: ForwardOutcome): void {
     if (this.#isSettled) return
     this.#isSettled = true
-    clearTimeout(this.#limitTimer)
+    this.#endLimit?.()
     if (this.#status === 0) this.#request.onHeadersOrFailure()
     this.#stopWaiting()
     this.#options.onSettled()
@@ -210,15 +212,15 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   }
 
   #waitForBrowser(): void {
-    if (this.#stallTimer !== undefined) return
-    this.#stallTimer = setTimeout(() => this.#onBrowserStalled(), this.#options.stallMs)
+    if (this.#endStall !== undefined) return
+    this.#endStall = judgeAfter(this.#options.stallMs, () => this.#onBrowserStalled())
     this.#request.response.once('drain', this.#resume)
   }
 
   #stopWaiting(): void {
-    if (this.#stallTimer === undefined) return
-    clearTimeout(this.#stallTimer)
-    this.#stallTimer = undefined
+    if (this.#endStall === undefined) return
+    this.#endStall()
+    this.#endStall = undefined
     this.#request.response.off('drain', this.#resume)
   }
 
@@ -242,8 +244,8 @@ export class Forwarding extends Exchange<ForwardOutcome> {
 
   /** Limits the rest of a response that nobody gets. One that trickles in never meets the timeout between pieces. */
   #drain(): void {
-    this.#drainTimer = setTimeout(() => {
+    this.#endDrain = judgeAfter(this.#options.stallMs, () => {
       this.abort(new DOMException('the discarded response is not complete in time', 'TimeoutError'))
-    }, this.#options.stallMs)
+    })
   }
 }

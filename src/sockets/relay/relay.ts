@@ -1,6 +1,7 @@
 import { WebSocket } from 'ws'
 import { MAX_DEAF_MS } from '../../sessions/index.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import { judgeAfter } from '../../time/judge-after.ts'
 import { standstill } from '../../time/standstill.ts'
 import { FirstByte } from '../../upstream/first-byte.ts'
 import {
@@ -62,7 +63,8 @@ export class Relay implements Registered {
   readonly #limits: RelayLimits
   readonly #options: RelayOptions
   readonly #heartbeat: Heartbeat
-  #slowTimer: NodeJS.Timeout | undefined
+  /** Ends the time that a slow browser has. */
+  #endSlowness: (() => void) | undefined
   /** Messages of the browser that wait to be judged; undefined while each is judged at once. */
   #held: (readonly [Buffer, boolean])[] | undefined
   /** Asked for each message of the browser, and again when it has waited for whatever reason. */
@@ -226,14 +228,14 @@ export class Relay implements Registered {
   #pause(from: Peer): void {
     from.pause()
     if (from !== this.#upstream) return
-    this.#slowTimer = setTimeout(() => this.end(CLOSE.slowConsumer), this.#limits.slowConsumerMs)
+    this.#endSlowness = judgeAfter(this.#limits.slowConsumerMs, () => this.end(CLOSE.slowConsumer))
   }
 
   /** Reads on from upstream once the browser has read enough. */
   #relieve(): void {
     if (this.#ended || !this.#upstream.isPaused) return
     if (this.#browser.waitingBytes >= this.#limits.maxBufferedBytes / 2) return
-    clearTimeout(this.#slowTimer)
+    this.#endSlowness?.()
     this.#upstream.resume()
   }
 
@@ -260,7 +262,7 @@ export class Relay implements Registered {
     this.#ended = true
     this.#heartbeat.stop()
     this.#leaveGate?.()
-    clearTimeout(this.#slowTimer)
+    this.#endSlowness?.()
     const { withReturn, onEnd } = this.#options
     closeSocket(this.#browser.socket, toBrowser && (withReturn?.(toBrowser) ?? toBrowser))
     closeSocket(this.#upstream.socket, toUpstream)

@@ -3,6 +3,7 @@ import { buildConnector, Pool, type Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
 import type { BudgetClass } from '../config/upstream-budget.ts'
 import { activeSpan, destinationOf, untraced, waiting, type Destination, type Span } from '../telemetry/traces/span.ts'
+import { standstill } from '../time/standstill.ts'
 import { within } from '../time/within.ts'
 import type { Budget, OverBudget, Reservation } from './budget/admission.ts'
 import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
@@ -57,7 +58,7 @@ const CLOSE_GRACE_MS = 5000
 /** A client of the upstream REST API with its own connections. It does not follow redirects, decode bodies or retry. */
 export class RestClient {
   #pool: Pool
-  /** When the pool is to be replaced (epoch ms). */
+  /** When the pool is to be replaced (ms of the clock of {@link standstill}). */
   #replacePoolAt = 0
   /** Replaced pools with unfinished requests. */
   readonly #retired = new Set<Pool>()
@@ -180,7 +181,7 @@ export class RestClient {
     pool.on('drain', () => {
       if (pool === this.#pool) this.#isFull = false
     })
-    this.#replacePoolAt = Date.now() + maxConnectionMs
+    this.#replacePoolAt = standstill.now() + maxConnectionMs
     return pool
   }
 
@@ -227,7 +228,7 @@ export class RestClient {
       if (this.#running > this.#connections + MAX_WAITING) {
         throw new Error('too many requests are waiting for upstream')
       }
-      if (Date.now() >= this.#replacePoolAt) this.#replacePool()
+      if (standstill.now() >= this.#replacePoolAt) this.#replacePool()
       if (this.#isFull) exchange.limitQueueing(this.#config.connectMs, body)
       const hasFreeConnection = this.#pool.dispatch(
         {

@@ -110,7 +110,7 @@ export class SharedControls {
 
   /** Whether the document is too old for an order to be sent: {@link catchUp} first. */
   get isBehind(): boolean {
-    return standstill.count !== this.#heardAfter || standstill.now() - this.#knownAt > MAX_AGE_MS
+    return standstill.count !== this.#heardAfter || standstill.lookedAt - this.#knownAt > MAX_AGE_MS
   }
 
   /** What an operator should know. */

@@ -63,7 +63,8 @@ export class NearCache {
       sizeCalculation: bytesOf,
       ttlResolution: 0,
       ttl: this.#staleMs,
-      perf: standstill,
+      // Every use of the cache looks at the clocks before.
+      perf: { now: () => standstill.lookedAt },
       // When a session is found missing, #forget() needs the stale entry to see which of its limits has passed.
       noDeleteOnStaleGet: true,
     })

@@ -1,9 +1,12 @@
-/** A process that ran nothing for longer than this stood still: it was stopped, its machine was suspended, or its event loop was blocked. */
+/**
+ * A process that ran nothing for longer than this stood still: it was stopped, its machine was suspended, or its event loop was
+ * blocked.
+ */
 const STILL_MS = 500
 /** How often the clocks are looked at when nobody else does. */
 const LOOK_MS = 100
 
-/** The two clocks of a process. Neither is enough alone: the first may stand still with the machine, and the second may be set. */
+/** The clocks of a process. Neither is enough alone: the first may stand still with the machine, and the second may be set. */
 export interface TwoClocks {
   /** Ms of the monotonic clock. */
   monotonic(): number
@@ -44,15 +47,20 @@ export class Standstill {
   }
 
   /**
-   * Ms of a clock for the age of what was heard. It goes on while the machine is suspended, and never back. It may be ahead after the time of day
-   * was set, so nothing that must last, such as a limit of calls, is measured by it.
+   * Ms of a clock for the age of what was heard. It goes on while the machine is suspended, and never back. It may be ahead after
+   * the time of day was set, so nothing that must last, such as a limit of calls, is measured by it.
    */
   now(): number {
-    return this.#look() + this.#addedMs
+    this.#look()
+    return this.lookedAt
   }
 
-  /** @returns the monotonic clock */
-  #look(): number {
+  /** The same at the last look, which was a tenth of a second ago at most. */
+  get lookedAt(): number {
+    return this.#lookedAt + this.#addedMs
+  }
+
+  #look(): void {
     const now = this.#clocks.monotonic()
     const aheadMs = this.#clocks.timeOfDay() - now
     if (this.#looks === undefined) this.#begin(now, aheadMs)
@@ -62,7 +70,6 @@ export class Standstill {
     if (now - this.#lookedAt > STILL_MS || Math.abs(jumpMs) > STILL_MS) this.#count++
     this.#lookedAt = now
     this.#aheadMs = aheadMs
-    return now
   }
 
   /** The first look finds nothing. From then on the timer looks, so that a time without requests is no standstill. */

@@ -228,7 +228,7 @@ export class RestClient {
       if (this.#running > this.#connections + MAX_WAITING) {
         throw new Error('too many requests are waiting for upstream')
       }
-      if (standstill.now() >= this.#replacePoolAt) this.#replacePool()
+      if (standstill.lookedAt >= this.#replacePoolAt) this.#replacePool()
       if (this.#isFull) exchange.limitQueueing(this.#config.connectMs, body)
       const hasFreeConnection = this.#pool.dispatch(
         {

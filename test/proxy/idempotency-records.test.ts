@@ -10,7 +10,6 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { ANSWER, DIGEST, LIMITS, sessionIn } from '../support/idempotency/records.ts'
 import { SharedStoreLink } from '../support/idempotency/shared-store-link.ts'
-import { clockAhead, timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { SECRETS } from '../support/server/world.ts'
 
@@ -119,24 +118,6 @@ await test('a call that was answered while the store was away is not called unkn
   t.same(await store.read(key), written)
   links[0].is = 'up'
   await until(async () => (await repeat(there, session)) === 'answered')
-})
-
-await test('a lease ends by whichever clock is there first', async (t) => {
-  const [pass, set] = [clockAhead(t), timeAhead(t)]
-  for (const [monotonicMs, timeOfDayMs] of [
-    [0, 31_000],
-    [31_000, 0],
-    // The time of day was set back.
-    [31_000, -3_600_000],
-  ] as const) {
-    const { session, here } = await twoInstances()
-    const held = await claim(here, session)
-    t.equal(held.maySend, true)
-    pass(monotonicMs)
-    set(timeOfDayMs)
-    t.equal(held.maySend, false, `${monotonicMs} and ${timeOfDayMs}`)
-    await held.free()
-  }
 })
 
 await test('a lease is renewed while the call runs', async (t) => {

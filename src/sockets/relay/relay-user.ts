@@ -6,7 +6,7 @@ import { standstill } from '../../time/standstill.ts'
  * `away`: it is away, and this process has heard from it since it stood still, so the socket lives on for the grace. `deaf`: this
  * process has not, so nothing may be sent.
  */
-export type Confirmation = 'asked' | 'away' | 'deaf'
+type Confirmation = 'asked' | 'away' | 'deaf'
 
 /** Whose messages a relay sends on. */
 export interface RelayUser {

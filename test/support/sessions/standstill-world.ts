@@ -15,7 +15,7 @@ const SUSPENDED = new URL('../time/suspended-machine.ts', import.meta.url)
 const TRANSFER = '/api/payment-agents/v1/transfer'
 
 export const BUY = '{"buy":"a proposal","price":1}'
-export const PING = '{"ping":1}'
+const PING = '{"ping":1}'
 /** Shorter than the time for which a process may stand still unnoticed, so that what is given then is given in the dark. */
 const BEFORE_ORDER_MS = 400
 const AFTER_ORDER_MS = 150
@@ -106,7 +106,7 @@ export async function standstillWorld(t: Test, options: StandstillOptions): Prom
 }
 
 /** What became of what a user gave in the dark. */
-export interface Fate {
+interface Fate {
   readonly statuses: number[]
   /** What reached upstream although it must not. */
   readonly sent: string[]
@@ -117,7 +117,7 @@ export interface Fate {
  * by REST; then the instance goes on.
  * @param ways by which the user orders
  */
-export async function orderInTheDark(
+async function orderInTheDark(
   world: StandstillWorld,
   trader: Trader,
   ways: readonly ('socket' | 'call')[],

@@ -90,6 +90,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   #isSettled = false
   #isWithheld = false
   /** End the waits, where there are any. */
+  #endHeaders: (() => void) | undefined
   #endStall: (() => void) | undefined
   #endLimit: (() => void) | undefined
   #endDrain: (() => void) | undefined
@@ -116,8 +117,23 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     })
   }
 
+  override onRequestSent(): void {
+    super.onRequestSent()
+    this.#awaitHeaders()
+  }
+
+  /** undici, which has the same limit for what is safe, would judge an order before it has read what has arrived. */
+  #awaitHeaders(): void {
+    if (this.#request.isSafe || this.#isSettled || this.#status !== 0) return
+    this.#endHeaders?.()
+    this.#endHeaders = judgeAfter(this.#options.headersMs, () => {
+      this.abort(new DOMException('upstream did not respond in time', 'TimeoutError'))
+    })
+  }
+
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
     if (status < 200) return this.#limitInformational(controller)
+    this.#endHeaders?.()
     this.#status = status
     this.noteStatus(status, headers)
     this.#request.onHeadersOrFailure()
@@ -135,6 +151,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   }
 
   #limitInformational(controller: Dispatcher.DispatchController): void {
+    if (this.sent === 'whole') this.#awaitHeaders()
     const now = performance.now()
     this.#informationalUntil ??= now + this.#options.headersMs
     if (++this.#informationalCount > MAX_INFORMATIONAL) return controller.abort(new Error('too many 1xx responses'))
@@ -200,6 +217,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   protected override settle(outcome: ForwardOutcome): void {
     if (this.#isSettled) return
     this.#isSettled = true
+    this.#endHeaders?.()
     this.#endLimit?.()
     if (this.#status === 0) this.#request.onHeadersOrFailure()
     this.#stopWaiting()

@@ -49,6 +49,8 @@ export interface ConnectionOptions {
 }
 
 const IDLE_MS = 4000
+/** undici's own limit for the headers of an order comes later than ours: only for a request that cannot be written. */
+const BACKSTOP_MS = 2000
 /** Requests that may wait for a connection. More would only time out. */
 const MAX_WAITING = 1024
 const MAX_HEADER_BYTES = 32_768
@@ -236,7 +238,7 @@ export class RestClient {
           method,
           headers: span.carry(headers) as string[],
           body,
-          headersTimeout: timeoutMs ?? this.#config.headersMs,
+          headersTimeout: (timeoutMs ?? this.#config.headersMs) + (method === 'GET' ? 0 : BACKSTOP_MS),
         },
         exchange,
       )

@@ -98,7 +98,7 @@ function sendOnce(
         conditions: {
           session: () => sessions.isCurrent(session),
           claim: keyed?.claim,
-          ...(!isSafe && controls && { orders: () => controls.verdictOn(session) === undefined }),
+          orders: isSafe ? undefined : controls && (() => controls.verdictOn(session) === undefined),
         },
       }),
     },

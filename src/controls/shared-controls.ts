@@ -6,6 +6,7 @@ import { CONTROLLED_KEY, CONTROLS_KEY } from '../store/keys.ts'
 import type { SessionIndex } from '../store/session-index.ts'
 import { StoreUnavailable, type ConfirmableWrites, type SharedState } from '../store/store.ts'
 import { polls } from '../time/polls.ts'
+import { standstill } from '../time/standstill.ts'
 import { merged, parseControls, textOf, versionOf, type Control, type ControlDocument } from './control-document.ts'
 
 /**
@@ -83,8 +84,10 @@ export class SharedControls {
   #isUnconfirmed = false
   /** The store's clock less the monotonic clock of this process (ms). Never more than that, so that no control ends early. */
   #aheadMs = Date.now() - performance.now()
-  /** Since when the document may have changed without this instance knowing of it (monotonic ms). */
+  /** Since when the document may have changed without this instance knowing of it (ms of the clock of {@link standstill}). */
   #knownAt = -Infinity
+  /** The standstills of this process before it last asked for the document. */
+  #heardAfter = standstill.count
   /** The read for those who ask for one now. Undefined once it has begun. */
   #nextRead: Promise<void> | undefined
   #reported = NOT_REPORTED
@@ -107,7 +110,7 @@ export class SharedControls {
 
   /** Whether the document is too old for an order to be sent: {@link catchUp} first. */
   get isBehind(): boolean {
-    return performance.now() - this.#knownAt > MAX_AGE_MS
+    return standstill.count !== this.#heardAfter || standstill.lookedAt - this.#knownAt > MAX_AGE_MS
   }
 
   /** What an operator should know. */
@@ -177,11 +180,13 @@ export class SharedControls {
   async #poll(isAsked = false): Promise<void> {
     await this.#exclusively(async () => {
       if (isAsked) this.#nextRead = undefined
-      const askedAt = performance.now()
+      const [heardAfter, askedAt] = [standstill.count, standstill.now()]
       const isRead = await this.#tryRead()
-      const tookMs = performance.now() - askedAt
+      const tookMs = standstill.now() - askedAt
       const mayBeOld = isRead && (!isAsked || tookMs > MAX_READ_MS)
       this.#knownAt = mayBeOld ? askedAt : askedAt + tookMs
+      // A standstill is over only for those who have asked, though the store was away: the first after it was back must hear of a pause.
+      if (isRead || isAsked) this.#heardAfter = heardAfter
       if (!isRead) return
       if (this.#mustWrite()) await this.#tryWrite()
       await unlessDown(this.#report())

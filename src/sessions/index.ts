@@ -18,6 +18,7 @@ import { TokenRenewal, type OwnedTokens, type TokenLookup } from './token-renewa
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
+export { MAX_DEAF_MS } from './near-cache.ts'
 export type { CausedEnd } from './repository.ts'
 export { IDENTITY_TIMEOUT_MS, isSubject, recordOf, refusalSource, sharerOf } from './session.ts'
 export type { Session, SessionRecord, SessionState } from './session.ts'
@@ -123,8 +124,8 @@ export class Sessions {
   }
 
   /**
-   * Whether a session that was authorized earlier is still as it was, as far as this process knows. For a call that has
-   * waited: if this is false, the session may have ended and must be authorized again.
+   * Whether a session that was authorized earlier is still as it was, as far as this process has heard: never after it stood still,
+   * before it has heard again. If this is false, the session may have ended and must be read again before anything is sent.
    */
   isCurrent(session: Session): boolean {
     return this.#reader.near.isCurrent(session)
@@ -156,8 +157,11 @@ export class Sessions {
     return this.#watcher.watch(session, watch)
   }
 
-  /** Asks the store whether a watched session is live. If not, its watches are told before this resolves. Never rejects. */
-  confirm(session: Session): Promise<void> {
+  /**
+   * Asks the store whether a watched session is live. If not, its watches are told before this resolves. Never rejects.
+   * @returns false if the store could not be asked
+   */
+  confirm(session: Session): Promise<boolean> {
     return this.#watcher.confirm(session)
   }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { backoffMs } from '../time/backoff.ts'
+import { standstill } from '../time/standstill.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -83,6 +84,7 @@ export class TokenRenewal {
     // Longer than a lock can last: if its owner died, this process takes the lock once it has expired.
     const giveUpAt = performance.now() + LOCK_MS + 1000
     for (let tries = 0; performance.now() < giveUpAt; tries++) {
+      const { count } = standstill
       const hasLock = await store.lock(lock, owner, LOCK_MS)
       if (hasLock) onLocked()
       try {
@@ -91,7 +93,8 @@ export class TokenRenewal {
         if (current === undefined) return { is: 'ended' }
         // Not the access token: a provider may issue the same one again, for example a JWT of the same second.
         if (current.sealed !== session.sealed) return { is: 'good', session: current }
-        if (hasLock) return await this.#refresh(current)
+        // After a standstill the lock may have expired, and another instance may have used up the token.
+        if (hasLock && count === standstill.count) return await this.#refresh(current)
       } finally {
         if (hasLock) await store.removeIf(lock, owner).catch(() => undefined)
       }

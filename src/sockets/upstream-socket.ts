@@ -1,6 +1,7 @@
 import { WebSocket } from 'ws'
 import { dialing, type Peer } from '../peers/dialing.ts'
 import { activeSpan, destinationOf, untraced, type Span } from '../telemetry/traces/span.ts'
+import { judgeAfter } from '../time/judge-after.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { CLOSE, fromStatus, type CloseStatus } from './close-codes.ts'
 import type { PeerConnection } from './peer.ts'
@@ -42,9 +43,9 @@ export function openUpstreamSocket(
     const options = { ...SOCKET_OPTIONS, ...limits, ...dialing(peer, OPEN_MS), followRedirects: false, headers }
     const socket = untraced(() => new WebSocket(url, options))
     const abort = (): void => refuse(CLOSE.ourFault, 'aborted')
-    const deadline = setTimeout(() => refuse(CLOSE.upstreamTimeout, 'timeout'), OPEN_MS)
+    const endWait = judgeAfter(OPEN_MS, () => refuse(CLOSE.upstreamTimeout, 'timeout'))
     const settle = (outcome: OpenOutcome): void => {
-      clearTimeout(deadline)
+      endWait()
       signal.removeEventListener('abort', abort)
       socket.removeAllListeners()
       // An error before the relay listens must not crash the process.

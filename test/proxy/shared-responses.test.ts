@@ -2,8 +2,10 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient, type RedisClientType } from 'redis'
 import { test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
 import { apiWorld, sendTo } from '../support/upstream/api-world.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { testServer } from '../support/server/world.ts'
 
@@ -153,6 +155,19 @@ await test('all instances together ask upstream once in HEALTH_SECONDS, one at a
   t.equal((await asking).text, '{"request":2}', 'a new caller waits')
   await until(async () => (await ask(other.port)).text === '{"request":2}')
   t.equal(requests, 2)
+})
+
+await test('a response counts no longer for other instances when the clock of the one that asked is an hour ahead', async (t) => {
+  const { upstream, world } = await apiWorld(t, { redis: true, settings: { HEALTH_SECONDS: '1' } })
+  const { server, settings } = world
+  const other = await testServer(t, { ...settings, PUBLIC_URL: server.url, PORT: String(await freePort()) })
+  upstream.answer = (_request, socket) => void socket.write(ok(`{"answer":${upstream.requests.length}}`))
+  const ahead = timeAhead(t)
+  ahead(3_600_000)
+  t.equal((await ask(server.port)).text, '{"answer":1}')
+  ahead(-3_600_000)
+  await until(async () => (await ask(other.port)).text !== '{"answer":1}', 'upstream is asked again')
+  t.equal((await ask(other.port)).text, '{"answer":2}')
 })
 
 await test('the largest response is shared by all instances, too', async (t) => {

@@ -82,7 +82,7 @@ async function formsWorld(t: Test) {
         signal: new AbortController().signal,
         subject: '',
         source: () => '',
-        isCurrent: () => true,
+        conditions: {},
       }
       return (await otp.request('VRTC100', 'token', request)).is
     },

@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import type { Envelope, Session } from '../../sessions/index.ts'
 import { idempotencyKey } from '../../store/keys.ts'
 import { StoreUnavailable, type ConfirmableWrites, type StoreData, type StoreHealth } from '../../store/store.ts'
+import { standstill } from '../../time/standstill.ts'
 import { within } from '../../time/within.ts'
 import { Claim, type HeldClaim, type OwnRecord, type RecordDependencies } from './claim.ts'
 import type { KeyNames } from './key-header.ts'
@@ -101,9 +102,9 @@ export class IdempotencyRecords {
     // The record must not end before the session, not even by the store's clock: the key would count as new.
     const expiresAt = Math.min(Date.now() + this.limits.ttlMs, session.record.endsAt + this.#times.clockSkewMs)
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const leaseUntil = Date.now() + leaseMs
+      const [leaseUntil, leasedAt] = [Date.now() + leaseMs, standstill.now()]
       const text = sealRecord(envelope, place, { is: 'running', digest, leaseUntil })
-      const own = { ...place, session, digest, text, leaseUntil, expiresAt }
+      const own = { ...place, session, digest, text, leaseUntil, leasedAt, expiresAt }
       const claimed = (await this.#claimNew(own)) ?? (await this.find(own))
       if (claimed !== undefined) return claimed
     }

@@ -13,6 +13,7 @@ import type { Registered } from '../../registry.ts'
 import type { OwnSocket } from './own-socket.ts'
 import { Awaited } from './awaited.ts'
 import { Outbox, unwatchedBytes, type MemberHost } from './outbox.ts'
+import { judgeAfter } from '../../../time/judge-after.ts'
 import { Window } from '../../../time/window.ts'
 
 /** What a member reports to the feed. */
@@ -50,8 +51,8 @@ export class Member implements Registered {
   /** Requests of the browser that go upstream. */
   readonly #minute = new Window(60_000)
   readonly #awaited: Awaited
-  /** Runs while the browser is slow. */
-  #slow: NodeJS.Timeout | undefined
+  /** Ends the time that a slow browser has. */
+  #slow: (() => void) | undefined
   /** Runs while nothing is read from the browser, from its last message on. */
   #stalled: NodeJS.Timeout | undefined
   /** Runs once the browser is to be closed soon. */
@@ -171,7 +172,7 @@ export class Member implements Registered {
     const half = this.#host.limits.maxBufferedBytes / 2
     const { waitingBytes } = this.#peer
     if (waitingBytes < half) {
-      clearTimeout(this.#slow)
+      this.#slow?.()
       this.#slow = undefined
       this.own?.resume()
     } else if (this.#peer.isPaused) this.#watchSlowness()
@@ -234,7 +235,7 @@ export class Member implements Registered {
 
   /** From now on the browser has its time to read down to half of the limit. */
   #watchSlowness(): void {
-    this.#slow ??= this.#endAfter(this.#host.limits.slowConsumerMs, CLOSE.slowConsumer)
+    this.#slow ??= judgeAfter(this.#host.limits.slowConsumerMs, () => this.end(CLOSE.slowConsumer), false)
   }
 
   #endAfter(ms: number, close: CloseStatus): NodeJS.Timeout {
@@ -253,7 +254,7 @@ export class Member implements Registered {
     this.#isOver = true
     this.#heartbeat.stop()
     this.#awaited.stop()
-    clearTimeout(this.#slow)
+    this.#slow?.()
     clearTimeout(this.#stalled)
     clearTimeout(this.#departure)
     this.own?.end(toUpstream)

@@ -1,0 +1,91 @@
+import type { Test } from 'tap'
+import type { JarBrowser } from '../browser/jar-browser.ts'
+import { storeClient } from '../redis/store-client.ts'
+import { testServer, type TestServer } from '../server/world.ts'
+import { clockAhead } from '../time/clock-ahead.ts'
+import { identityWorld, settingsOf, type IdentityWorld } from './identity-world.ts'
+import { tokens, type Behaviour } from './token-endpoint.ts'
+
+/** A token lifetime that is over at once, in seconds. */
+export const OVER = 0.001
+const HOUR = 3600
+/** The times that instances share about refusals, in the store's texts. */
+const TIME = /\b\d{13}\b/g
+
+/** Two instances whose provider treats each user as a test says. The name of a user is also its refresh token. */
+export interface RefusalWorld extends IdentityWorld {
+  readonly other: TestServer
+  /** What the provider answers to the refreshes of a user; those of all others are granted. */
+  readonly refuses: Map<string, Behaviour>
+  /** The users of the refreshes that the provider got. */
+  readonly refreshed: string[]
+  /** A user who has logged in with a token that lives for so many seconds. */
+  readonly user: (name: string, expiresIn?: number) => Promise<JarBrowser>
+  /** A GET, or another call, of a page. */
+  readonly call: (browser: JarBrowser, options?: CallOptions) => Promise<Answer>
+  /** Lets the pauses of refused sessions pass by so much. */
+  readonly pass: (ms: number) => Promise<void>
+}
+
+/** How a page calls. */
+export interface CallOptions {
+  readonly server?: TestServer
+  readonly method?: string
+  readonly headers?: Record<string, string>
+}
+
+/** What a page gets. */
+export interface Answer {
+  readonly status: number
+  readonly code: string | undefined
+  readonly retryAfter: number
+}
+
+/** Starts one that ends with the test. */
+export async function refusalWorld(t: Test, settings: Record<string, string> = {}): Promise<RefusalWorld> {
+  const world = await identityWorld(t, { redis: true, settings })
+  const other = await testServer(t, settingsOf(world))
+  const store = await storeClient(t, world)
+  const setAhead = clockAhead(t)
+  const refuses = new Map<string, Behaviour>()
+  const refreshed: string[] = []
+  const lifetimes = new Map<string, number>()
+  world.endpoint.behaviour = (request, response, form) => {
+    const name = form.get('refresh_token') ?? form.get('code') ?? ''
+    const isRefresh = form.get('grant_type') === 'refresh_token'
+    if (isRefresh) refreshed.push(name)
+    const expiresIn = isRefresh ? HOUR : lifetimes.get(name)
+    const grant = tokens({ access_token: `of-${name}`, refresh_token: name, expires_in: expiresIn })
+    return ((isRefresh && refuses.get(name)) || grant)(request, response, form)
+  }
+  return {
+    ...world,
+    other,
+    refuses,
+    refreshed,
+    async user(name, expiresIn = OVER) {
+      lifetimes.set(name, expiresIn)
+      return (await world.logIn(name)).browser
+    },
+    async call(browser, { server = world.server, method = 'GET', headers = {} } = {}) {
+      const page = browser.clone()
+      page.page = new URL(server.url)
+      const init = { method, headers: { 'x-csrf': '1', ...headers }, ...(method !== 'GET' && { body: '{}' }) }
+      const response = await page.fetch('/api/trading/v1/options/accounts', init)
+      const { code } = (await response.json()) as { code?: string }
+      return { status: response.status, code, retryAfter: Number(response.headers.get('retry-after')) }
+    },
+    async pass(ms) {
+      for (const key of [...(await store.keys('*:refusal')), 'bff:1:refreshes']) {
+        const text = await store.get(key)
+        if (text !== null)
+          await store.set(
+            key,
+            text.replaceAll(TIME, (at) => String(Number(at) - ms)),
+            { KEEPTTL: true },
+          )
+      }
+      setAhead(ms)
+    },
+  }
+}

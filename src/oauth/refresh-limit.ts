@@ -31,7 +31,7 @@ export class RefreshLimit {
   /** The same for a refresh that is made if the time is 0. */
   take(user: string): number {
     const leftMs = this.retryAfterMs(user)
-    if (leftMs === 0) this.#nextTryAt = performance.now() + PROBE_MS
+    if (leftMs === 0 && this.#pausesAll) this.#nextTryAt = performance.now() + PROBE_MS
     return leftMs
   }
 

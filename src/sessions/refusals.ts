@@ -82,6 +82,14 @@ export function areFinal({ first, last, count, code }: Refusals): boolean {
   }
 }
 
+/** Forgets what no longer counts, and times that a store whose clock was ahead has written. To be called first. */
+export function pruned({ granted, refused }: ProviderNews, now: number): ProviderNews {
+  return {
+    granted: granted.filter(([, at]) => at <= now),
+    refused: refused.filter(([, , at]) => at <= now && at > now - WITHIN_MS),
+  }
+}
+
 /** The provider has granted a user what was asked for then. */
 export function noteGrant(news: ProviderNews, user: string, askedAt: number): ProviderNews {
   const latest = new Map(news.granted)
@@ -97,17 +105,12 @@ export function hasGrantedOthers({ granted }: ProviderNews, user: string, since:
 /** The provider has refused a user's refresh. Returns the same news if they tell enough already. */
 export function noteRefused(news: ProviderNews, code: string, user: string, now: number): ProviderNews {
   const others = news.refused.filter(([other, name]) => other !== code || name !== user)
-  const isKnown = new Set(usersRefused({ ...news, refused: others }, code, now, WITHIN_MS / 2)).size >= USERS
-  if (isKnown) return news
-  const recent = others.filter(([, , at]) => at > now - WITHIN_MS)
-  return { ...news, refused: [...recent, [code, user, now] as const].slice(-MAX_REFUSED) }
+  const known = others.filter(([other, , at]) => other === code && at > now - WITHIN_MS / 2)
+  if (known.length >= USERS) return news
+  return { ...news, refused: [...others, [code, user, now] as const].slice(-MAX_REFUSED) }
 }
 
-/** Whether several users were refused with one code a short time ago. */
-export function areManyRefused(news: ProviderNews, code: string, now: number): boolean {
-  return new Set(usersRefused(news, code, now, WITHIN_MS)).size >= USERS
-}
-
-function usersRefused({ refused }: ProviderNews, code: string, now: number, withinMs: number): string[] {
-  return refused.filter(([each, , at]) => each === code && at > now - withinMs).map(([, user]) => user)
+/** Whether several users were refused with one code a short time ago. Each has one entry with a code. */
+export function areManyRefused({ refused }: ProviderNews, code: string): boolean {
+  return refused.filter(([each]) => each === code).length >= USERS
 }

@@ -12,6 +12,7 @@ import {
   NO_NEWS,
   noteGrant,
   noteRefused,
+  pruned,
   refusedOnce,
   RETRY_REFUSED_MS,
   type ProviderNews,
@@ -40,6 +41,8 @@ export interface Verdict {
 
 /** Grants are told to the other instances together, this long after the first of them. */
 const TELL_MS = 1000
+/** No session pauses for longer at a time. */
+const MAX_PAUSE_MS = 60_000
 /** How often a change is tried if other instances are faster. */
 const MAX_TRIES = 5
 
@@ -73,7 +76,8 @@ export class SharedRefusals {
     const { next, last } = refusals
     const expiredAt = now - (Date.now() - tokenExpiresAt)
     if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0
-    return Math.max(0, next - now)
+    // At most: the clock of another master may be behind.
+    return Math.min(Math.max(0, next - now), MAX_PAUSE_MS)
   }
 
   /** The provider has refused a refresh. @param text the record before @throws StoreUnavailable */
@@ -85,7 +89,7 @@ export class SharedRefusals {
     const hasExpired = Date.now() >= user.tokenExpiresAt
     return {
       ends: isProven && hasExpired && areFinal(after),
-      isTrouble: !isProven && areManyRefused(news, code, now),
+      isTrouble: !isProven && areManyRefused(news, code),
     }
   }
 
@@ -124,7 +128,7 @@ export class SharedRefusals {
   ): Promise<{ readonly news: ProviderNews; readonly now: number }> {
     for (let tries = 1; ; tries++) {
       const { value, now } = await this.#store.readMarked(REFRESHES_KEY, '')
-      const before: ProviderNews = { ...NO_NEWS, ...parsed(value) }
+      const before = pruned({ ...NO_NEWS, ...parsed(value) }, now)
       const news = change(before, now)
       if (news === before || tries === MAX_TRIES) return { news, now }
       if (await this.#put(REFRESHES_KEY, value, JSON.stringify(news), now + FORGET_MS)) return { news, now }

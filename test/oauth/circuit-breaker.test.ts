@@ -83,3 +83,29 @@ await test('CircuitBreaker runs at most as many requests at once as it allows', 
   await Promise.all(both)
   t.equal(await breaker.run(works, judge), 'success')
 })
+
+await test('CircuitBreaker: an answer that concerns one request alone ends the failures, and is no success for anybody else', async (t) => {
+  const breaker = new CircuitBreaker(10)
+  const answers = (): Verdict => 'answers'
+  for (let count = 0; count < 4; count++) await breaker.run(fails, judge)
+  await breaker.run(works, answers)
+  t.equal(breaker.workedAt, -Infinity)
+  for (let count = 0; count < 4; count++) await breaker.run(fails, judge)
+  t.notOk(breaker.isOpen, 'the count of failures in a row begins anew')
+  await breaker.run(fails, judge)
+  t.ok(breaker.isOpen)
+  await until(() => breaker.retryAfterMs === 0)
+  await breaker.run(works, answers)
+  t.notOk(breaker.isOpen, 'a probe that is answered so has passed')
+  t.equal(breaker.workedAt, -Infinity)
+})
+
+await test('CircuitBreaker: a result that says nothing changes nothing, and lets the next probe through', async (t) => {
+  const breaker = await openBreaker()
+  await until(() => breaker.retryAfterMs === 0)
+  await breaker.run(works, () => 'nothing')
+  t.ok(breaker.isOpen)
+  t.equal(breaker.retryAfterMs, 0)
+  t.equal(await breaker.run(works, judge), 'success')
+  t.notOk(breaker.isOpen)
+})

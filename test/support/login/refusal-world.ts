@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import type { JarBrowser } from '../browser/jar-browser.ts'
 import { storeClient } from '../redis/store-client.ts'
 import { testServer, type TestServer } from '../server/world.ts'
+import { until } from '../time/until.ts'
 import { clockAhead } from '../time/clock-ahead.ts'
 import { identityWorld, settingsOf, type IdentityWorld } from './identity-world.ts'
 import { tokens, type Behaviour } from './token-endpoint.ts'
@@ -9,6 +10,8 @@ import { tokens, type Behaviour } from './token-endpoint.ts'
 /** A token lifetime that is over at once, in seconds. */
 export const OVER = 0.001
 const HOUR = 3600
+/** What all instances know of the provider's answers. */
+const NEWS = 'bff:1:refreshes'
 /** The times that instances share about refusals, in the store's texts. */
 const TIME = /\b\d{13}\b/g
 
@@ -23,6 +26,10 @@ export interface RefusalWorld extends IdentityWorld {
   readonly user: (name: string, expiresIn?: number) => Promise<JarBrowser>
   /** A GET, or another call, of a page. */
   readonly call: (browser: JarBrowser, options?: CallOptions) => Promise<Answer>
+  /** Call this before a grant, and the result after it: it resolves once all instances can know of the grant. */
+  readonly told: () => Promise<() => Promise<void>>
+  /** The records of refused sessions. */
+  readonly records: () => Promise<string[]>
   /** Lets the pauses of refused sessions pass by so much. */
   readonly pass: (ms: number) => Promise<void>
 }
@@ -75,8 +82,17 @@ export async function refusalWorld(t: Test, settings: Record<string, string> = {
       const { code } = (await response.json()) as { code?: string }
       return { status: response.status, code, retryAfter: Number(response.headers.get('retry-after')) }
     },
+    records: () => store.keys('*:refusal'),
+    async told() {
+      const grants = async (): Promise<unknown> => {
+        const { granted } = JSON.parse((await store.get(NEWS)) ?? '{}') as { granted?: unknown }
+        return granted
+      }
+      const before = JSON.stringify(await grants())
+      return () => until(async () => JSON.stringify(await grants()) !== before, 'the instances hear of a grant')
+    },
     async pass(ms) {
-      for (const key of [...(await store.keys('*:refusal')), 'bff:1:refreshes']) {
+      for (const key of [...(await store.keys('*:refusal')), NEWS]) {
         const text = await store.get(key)
         if (text !== null)
           await store.set(

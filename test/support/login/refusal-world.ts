@@ -30,6 +30,10 @@ export interface RefusalWorld extends IdentityWorld {
   readonly told: () => Promise<() => Promise<void>>
   /** The records of refused sessions. */
   readonly records: () => Promise<string[]>
+  /** What the mark of the latest renewal after a 401 of upstream says. */
+  readonly renewal: () => Promise<string | null>
+  /** Ends the time for which a token is not renewed again. */
+  readonly forgetRenewals: () => Promise<void>
   /** Lets the pauses of refused sessions pass by so much. */
   readonly pass: (ms: number) => Promise<void>
 }
@@ -76,13 +80,21 @@ export async function refusalWorld(t: Test, settings: Record<string, string> = {
     },
     async call(browser, { server = world.server, method = 'GET', headers = {} } = {}) {
       const page = browser.clone()
-      page.page = new URL(server.url)
+      // As behind a balancer: the page is the same on every instance.
+      page.page = new URL(world.server.url)
       const init = { method, headers: { 'x-csrf': '1', ...headers }, ...(method !== 'GET' && { body: '{}' }) }
-      const response = await page.fetch('/api/trading/v1/options/accounts', init)
-      const { code } = (await response.json()) as { code?: string }
+      const response = await page.fetch(`${server.url}/api/trading/v1/options/accounts`, init)
+      const { code } = JSON.parse((await response.text()) || '{}') as { code?: string }
       return { status: response.status, code, retryAfter: Number(response.headers.get('retry-after')) }
     },
     records: () => store.keys('*:refusal'),
+    async renewal() {
+      const [key = ''] = await store.keys('*:renewed')
+      return store.get(key)
+    },
+    async forgetRenewals() {
+      for (const key of await store.keys('*:renewed')) await store.del(key)
+    },
     async told() {
       const grants = async (): Promise<unknown> => {
         const { granted } = JSON.parse((await store.get(NEWS)) ?? '{}') as { granted?: unknown }

@@ -5,6 +5,7 @@ import { until } from '../support/time/until.ts'
 
 const fails = async (): Promise<string> => 'failure'
 const works = async (): Promise<string> => 'success'
+const answers = (): Verdict => 'answers'
 const judge = (result: string): Verdict => (result === 'failure' ? 'fails' : 'works')
 
 async function openBreaker(): Promise<CircuitBreaker> {
@@ -86,7 +87,6 @@ await test('CircuitBreaker runs at most as many requests at once as it allows', 
 
 await test('CircuitBreaker: an answer that concerns one request alone ends the failures, and is no success for anybody else', async (t) => {
   const breaker = new CircuitBreaker(10)
-  const answers = (): Verdict => 'answers'
   for (let count = 0; count < 4; count++) await breaker.run(fails, judge)
   await breaker.run(works, answers)
   t.equal(breaker.workedAt, -Infinity)

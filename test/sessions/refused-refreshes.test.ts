@@ -35,6 +35,10 @@ async function grantAnother({ user, call, told }: RefusalWorld): Promise<void> {
   await tells()
 }
 
+async function manyRefused(opsUrl: string): Promise<number | undefined> {
+  return (await samplesOf(opsUrl, 'bff_provider_refuses_many_total')).get('code="access_denied"')
+}
+
 await test('eight users whose refreshes are refused keep no other user from being refreshed', async (t) => {
   const { user, call, refuses, refreshed } = await refusalWorld(t)
   const healthy = await user('healthy')
@@ -109,7 +113,7 @@ await test('where the provider grants others, refusals of each code end a sessio
 
 await test('another session of the refused user is no other user; a login is proof enough', async (t) => {
   const world = await refusalWorld(t)
-  const { user, call, refuses, pass, told, logIn } = world
+  const { user, call, refuses, pass, told } = world
   const [one, two] = [await user('alice'), await user('alice')]
   refuses.set('alice', json({ error: 'login_required' }, 400))
   t.match(await call(one), DOWN)
@@ -121,7 +125,7 @@ await test('another session of the refused user is no other user; a login is pro
   await pass(NEXT_TRY)
   t.match(await call(one), DOWN)
   const tellsAgain = await told()
-  await logIn('alice')
+  await user('alice')
   await tellsAgain()
   await pass(NEXT_TRY)
   t.match(await call(one), ENDED)
@@ -185,8 +189,6 @@ await test('an open trading socket closes once the provider has refused its user
 
 await test('three users who are refused alike are an error that names the code, and a metric', async (t) => {
   const { user, call, refuses, server, other } = await refusalWorld(t)
-  const refusals = async (opsUrl: string): Promise<number | undefined> =>
-    (await samplesOf(opsUrl, 'bff_provider_refuses_many_total')).get('code="access_denied"')
   const browsers = [
     await user('alice'),
     await user('alice'),
@@ -196,9 +198,9 @@ await test('three users who are refused alike are an error that names the code, 
   ]
   for (const name of ['alice', 'bob', 'carol']) refuses.set(name, json({ error: 'access_denied' }, 400))
   for (const browser of browsers.slice(0, 4)) await call(browser)
-  t.equal(await refusals(server.opsUrl), undefined, 'three sessions of one user, and another user, are two')
+  t.equal(await manyRefused(server.opsUrl), undefined, 'three sessions of one user, and another user, are two')
   for (const browser of browsers.slice(4)) await call(browser, { server: other })
-  t.equal(await refusals(other.opsUrl), 1)
+  t.equal(await manyRefused(other.opsUrl), 1)
   const line = other.log.find(({ msg }) => msg === 'the provider refuses several users, and grants nobody')
   t.match(line, { level: 50, code: 'access_denied' })
 })

@@ -61,6 +61,10 @@ export async function refusalWorld(t: Test, settings: Record<string, string> = {
   const refuses = new Map<string, Behaviour>()
   const refreshed: string[] = []
   const lifetimes = new Map<string, number>()
+  const grants = async (): Promise<string> => {
+    const { granted } = JSON.parse((await store.get(NEWS)) ?? '{}') as { granted?: unknown }
+    return JSON.stringify(granted ?? [])
+  }
   world.endpoint.behaviour = (request, response, form) => {
     const name = form.get('refresh_token') ?? form.get('code') ?? ''
     const isRefresh = form.get('grant_type') === 'refresh_token'
@@ -96,12 +100,8 @@ export async function refusalWorld(t: Test, settings: Record<string, string> = {
       for (const key of await store.keys('*:renewed')) await store.del(key)
     },
     async told() {
-      const grants = async (): Promise<unknown> => {
-        const { granted } = JSON.parse((await store.get(NEWS)) ?? '{}') as { granted?: unknown }
-        return granted
-      }
-      const before = JSON.stringify(await grants())
-      return () => until(async () => JSON.stringify(await grants()) !== before, 'the instances hear of a grant')
+      const before = await grants()
+      return () => until(async () => (await grants()) !== before, 'the instances hear of a grant')
     },
     async pass(ms) {
       for (const key of [...(await store.keys('*:refusal')), NEWS]) {

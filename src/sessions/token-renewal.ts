@@ -165,8 +165,10 @@ export class TokenRenewal {
     const renewed = recordOf(grant, session.record)
     if (isAfterRefusal !== true) return this.#save(session, renewed)
     const saved = await this.#save(session, { ...renewed, isAfterRefusal })
-    // Without the mark another 401 would cause another renewal, and no harm.
-    if (saved.is === 'good') await this.#renewed.renewed(session.key).catch(() => undefined)
+    // Unless the session goes on with other tokens. Without the mark another 401 would cause another renewal, and no harm.
+    if (saved.is === 'good' && saved.session.record.isAfterRefusal === true) {
+      await this.#renewed.renewed(session.key).catch(() => undefined)
+    }
     return saved
   }
 

@@ -38,6 +38,12 @@ export interface RenewalDependencies {
   readonly log: FastifyBaseLogger
 }
 
+/** The name by which the user of a renewal counts among those who are refused, and whether upstream has refused the token. */
+interface Purpose {
+  readonly source: string
+  readonly isAfterRefusal: boolean
+}
+
 /** Renews the tokens of a session: once for all instances, and saved before they are used. */
 export class TokenRenewal {
   readonly #deps: RenewalDependencies
@@ -66,17 +72,19 @@ export class TokenRenewal {
   }
 
   /** Refreshes and saves the token under a lock that all instances share, or waits for the owner of the lock to do so. */
-  async renew(session: Session, cause: RenewalCause): Promise<TokenLookup> {
+  async renew(session: Session, { client, isAfterRefusal = false }: RenewalCause): Promise<TokenLookup> {
     const waited = activeSpan().measure('wait for the refresh lock')
+    // Before the client may have left: then it has no address.
+    const source = refusalSource(session, client?.ip)
     try {
-      return await this.#renewLocked(session, cause, waited)
+      return await this.#renewLocked(session, { source, isAfterRefusal }, waited)
     } finally {
       // Another instance has had the lock all the time.
       waited()
     }
   }
 
-  async #renewLocked(session: Session, cause: RenewalCause, onLocked: () => void): Promise<TokenLookup> {
+  async #renewLocked(session: Session, purpose: Purpose, onLocked: () => void): Promise<TokenLookup> {
     const { store, sessions } = this.#deps
     const lock = refreshLockKey(session.key)
     const owner = randomUUID()
@@ -94,7 +102,7 @@ export class TokenRenewal {
         if (current === undefined) return { is: 'ended' }
         // Not the access token: a provider may issue the same one again, for example a JWT of the same second.
         if (current.sealed !== session.sealed) return { is: 'good', session: current }
-        if (hasLock) return await this.#refresh(current, cause, refusals)
+        if (hasLock) return await this.#refresh(current, purpose, refusals)
       } finally {
         if (hasLock) await store.removeIf(lock, owner).catch(() => undefined)
       }
@@ -116,13 +124,13 @@ export class TokenRenewal {
   }
 
   /** @param refusals the stored record of earlier refusals */
-  async #refresh(session: Session, cause: RenewalCause, refusals: string | undefined): Promise<TokenLookup> {
-    const { provider, metrics } = this.#deps
+  async #refresh(session: Session, purpose: Purpose, refusals: string | undefined): Promise<TokenLookup> {
+    const { provider, metrics, sessions } = this.#deps
     const { record, key } = session
     if (record.refreshToken === undefined) return { is: 'good', session }
-    const source = refusalSource(session, cause.client?.ip)
+    const { source } = purpose
     const { tokenExpiresAt } = record
-    const user = { key, name: this.#nameOf(sharerOf(session)), source: this.#nameOf(source), tokenExpiresAt }
+    const user = { key, name: sessions.tag(sharerOf(session)), source: sessions.tag(source), tokenExpiresAt }
     const heldMs = refusals === undefined ? 0 : await this.#refusals.leftMs(refusals, user)
     if (heldMs > 0) return this.#hold(user, heldMs)
     const askedAt = moment()
@@ -136,7 +144,7 @@ export class TokenRenewal {
       this.#refusals.granted(user.name, askedAt)
       // A provider that does not rotate refresh tokens returns none; the old one stays valid.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }
-      const saved = await this.#granted(session, grant, cause)
+      const saved = await this.#granted(session, grant, purpose)
       if (refusals !== undefined) await this.#refusals.forget(key).catch(() => undefined)
       return saved
     }
@@ -152,18 +160,13 @@ export class TokenRenewal {
     return this.#failure(key, outcome)
   }
 
-  /** Names users, and addresses, so that no name reveals who it is. */
-  #nameOf(user: string): string {
-    return this.#deps.sessions.tag(user)
-  }
-
-  async #granted(session: Session, grant: TokenGrant, { isAfterRefusal }: RenewalCause): Promise<TokenLookup> {
+  async #granted(session: Session, grant: TokenGrant, { isAfterRefusal }: Purpose): Promise<TokenLookup> {
     const { log } = this.#deps
     this.#pauses.end(session.key)
     audit(log, 'token_refreshed', { session: session.tag, subject: session.subjectTag })
     if (grant.lifetimeGuessed) logFailure(log, 'the provider named no usable expires_in')
     const renewed = recordOf(grant, session.record)
-    if (isAfterRefusal !== true) return this.#save(session, renewed)
+    if (!isAfterRefusal) return this.#save(session, renewed)
     const saved = await this.#save(session, { ...renewed, isAfterRefusal })
     // Unless the session goes on with other tokens. Without the mark another 401 would cause another renewal, and no harm.
     if (saved.is === 'good' && saved.session.record.isAfterRefusal === true) {

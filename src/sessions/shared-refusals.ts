@@ -77,7 +77,7 @@ export class SharedRefusals {
     const expiredAt = now - (Date.now() - tokenExpiresAt)
     if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0
     // At most: the clock of another master may be behind.
-    return Math.min(Math.max(0, next - now), MAX_PAUSE_MS)
+    return next > now ? Math.min(next - now, MAX_PAUSE_MS) : 0
   }
 
   /** The provider has refused a refresh. @param text the record before @throws StoreUnavailable */

@@ -3,7 +3,6 @@ import { waiting } from '../telemetry/traces/span.ts'
 import { within } from '../time/within.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { SessionRepository } from './repository.ts'
-import type { RenewedTokens } from './renewed-tokens.ts'
 import type { SessionReader } from './session-reader.ts'
 import { renewAt, type Session } from './session.ts'
 import { RETRY_MS, type Client, type RenewalCause, type TokenLookup } from './token-lookup.ts'
@@ -29,15 +28,13 @@ export class AccessTokens {
   readonly #sessions: SessionRepository
   readonly #reader: SessionReader
   readonly #renewal: TokenRenewal
-  readonly #renewed: RenewedTokens
   /** Running in this process, by the sealed text of the session, so that each version of a session has its own. */
   readonly #running = new Map<string, Running>()
 
-  constructor(sessions: SessionRepository, reader: SessionReader, renewal: TokenRenewal, renewed: RenewedTokens) {
+  constructor(sessions: SessionRepository, reader: SessionReader, renewal: TokenRenewal) {
     this.#sessions = sessions
     this.#reader = reader
     this.#renewal = renewal
-    this.#renewed = renewed
   }
 
   /**
@@ -78,12 +75,12 @@ export class AccessTokens {
    */
   async afterRefusal(session: Session, mayRenew: boolean, requester?: Requester): Promise<TokenLookup> {
     // Before the session is read: the mark is written after the new token, so whoever sees the mark reads that token.
-    const recent = mayRenew ? await this.#renewed.recent(session.key) : undefined
+    const recent = mayRenew ? await this.#renewal.renewed.recent(session.key) : undefined
     // Nor does it join a reading that began earlier.
     const current = recent === undefined ? await this.#reload(session) : await this.#sessions.load(session.id)
     if (current === undefined) return { is: 'ended' }
     if (current.record.accessToken !== session.record.accessToken) return { is: 'good', session: current }
-    if (recent !== undefined && (recent.isAccepted || this.#renewed.isAccepted(current))) {
+    if (recent !== undefined && (recent.isAccepted || this.#renewal.renewed.isAccepted(current))) {
       return { is: 'justRenewed', retryAfterMs: recent.retryAfterMs }
     }
     if (mayRenew && recent === undefined && session.record.refreshToken !== undefined) {

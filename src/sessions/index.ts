@@ -11,7 +11,6 @@ import type { Envelope } from './envelope.ts'
 import { SessionRepository, type CausedEnd, type EndedBy } from './repository.ts'
 import { sessionState, type Session, type SessionRecord, type SessionState } from './session.ts'
 import { SessionCookie } from './session-cookie.ts'
-import { RenewedTokens } from './renewed-tokens.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
 import type { RefusalStore } from './shared-refusals.ts'
 import type { SubjectDependencies, Subjects } from './subjects.ts'
@@ -74,7 +73,6 @@ export class Sessions {
   readonly #watcher: SessionWatcher
   readonly #renewal: TokenRenewal
   readonly #tokens: AccessTokens
-  readonly #renewed: RenewedTokens
 
   constructor(
     config: Pick<Config, 'cookies' | 'secrets' | 'session' | 'logsPlainSubjects' | 'oauth'>,
@@ -93,9 +91,8 @@ export class Sessions {
       keepAlive: config.session.relaysKeepSession,
       renew: (session, client) => this.#tokens.renewed(session, client),
     })
-    this.#renewed = new RenewedTokens(store)
-    this.#renewal = new TokenRenewal({ ...deps, sessions: this.#repository }, this.#renewed)
-    this.#tokens = new AccessTokens(this.#repository, this.#reader, this.#renewal, this.#renewed)
+    this.#renewal = new TokenRenewal({ ...deps, sessions: this.#repository })
+    this.#tokens = new AccessTokens(this.#repository, this.#reader, this.#renewal)
     const { near } = this.#reader
     metrics.sessionStore.nearCache = () => ({ ...near.counts, ...near.size })
     this.#repository.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
@@ -134,7 +131,7 @@ export class Sessions {
 
   /** Upstream has accepted the token of a session for a call. */
   noteAccepted(session: Session): void {
-    this.#renewed.accepted(session)
+    this.#renewal.renewed.accepted(session)
   }
 
   /** The session of a Cookie header, whatever the state of its token. Does not count as use. */

@@ -30,7 +30,7 @@ export class RenewedTokens {
   }
 
   /** A token was renewed, because upstream had refused it. @throws StoreUnavailable */
-  async renewed(key: string): Promise<void> {
+  async note(key: string): Promise<void> {
     await this.#store.lock(renewalKey(key), RENEWED, RENEWED_MS)
   }
 

@@ -13,7 +13,7 @@ import type { Provider } from '../oauth/provider.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import { codeLabel, RETRY_REFUSED_MS } from './refusals.ts'
 import { RenewalPauses } from './renewal-pauses.ts'
-import type { RenewedTokens } from './renewed-tokens.ts'
+import { RenewedTokens } from './renewed-tokens.ts'
 import { replaceInTime, SAVE_MS } from './replace-in-time.ts'
 import type { SessionRepository } from './repository.ts'
 import { recordOf, refusalSource, sharerOf, type Session, type SessionRecord } from './session.ts'
@@ -49,13 +49,14 @@ export class TokenRenewal {
   readonly #deps: RenewalDependencies
   readonly #pauses = new RenewalPauses()
   readonly #refusals: SharedRefusals
-  readonly #renewed: RenewedTokens
+  /** The renewals that were caused by 401s of upstream. */
+  readonly renewed: RenewedTokens
   /** Why the last refresh failed; logged for every refresh that is skipped because of it. */
   #lastCause: unknown
 
-  constructor(deps: RenewalDependencies, renewed: RenewedTokens) {
+  constructor(deps: RenewalDependencies) {
     this.#deps = deps
-    this.#renewed = renewed
+    this.renewed = new RenewedTokens(deps.store)
     this.#refusals = new SharedRefusals(deps.store)
     deps.provider.onLogin = (askedAt) => this.#refusals.granted(undefined, askedAt)
   }
@@ -170,7 +171,7 @@ export class TokenRenewal {
     const saved = await this.#save(session, { ...renewed, isAfterRefusal })
     // Unless the session goes on with other tokens. Without the mark another 401 would cause another renewal, and no harm.
     if (saved.is === 'good' && saved.session.record.isAfterRefusal === true) {
-      await this.#renewed.renewed(session.key).catch(() => undefined)
+      await this.renewed.note(session.key).catch(() => undefined)
     }
     return saved
   }

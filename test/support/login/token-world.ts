@@ -3,7 +3,6 @@ import type { Test } from 'tap'
 import { readConfig } from '../../../src/config/config.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { AccessTokens } from '../../../src/sessions/access-tokens.ts'
-import { RenewedTokens } from '../../../src/sessions/renewed-tokens.ts'
 import { TokenRenewal } from '../../../src/sessions/token-renewal.ts'
 import { Provider } from '../../../src/oauth/provider.ts'
 import type { SessionRepository } from '../../../src/sessions/repository.ts'
@@ -65,9 +64,8 @@ export async function tokenWorld(t: Test): Promise<TokenWorld> {
   const tokensOfAnInstance = (): AccessTokens => {
     const provider = new Provider(config.oauth)
     t.teardown(() => provider.close())
-    const renewed = new RenewedTokens(store)
-    const renewal = new TokenRenewal({ store, sessions, provider, metrics: createMetrics(), log }, renewed)
-    return new AccessTokens(sessions, reader, renewal, renewed)
+    const renewal = new TokenRenewal({ store, sessions, provider, metrics: createMetrics(), log })
+    return new AccessTokens(sessions, reader, renewal)
   }
   const session: TokenWorld['session'] = async (endsInMs, more) => {
     const now = Date.now()

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { SharedRefusals, type RefusedUser } from '../../src/sessions/shared-refusals.ts'
 import { refusalKey, REFRESHES_KEY } from '../../src/store/keys.ts'
@@ -39,7 +40,7 @@ for (const aheadMs of [0, 2_400_000, -2_400_000]) {
     t.ok(record)
     const leftMs = await there.leftMs(record ?? '', alice)
     t.ok(leftMs > 29_000 && leftMs <= 30_000, `${leftMs}`)
-    await new Promise((resolve) => void setTimeout(resolve, 2))
+    await delay(2)
     there.granted('bob', moment())
     await told(store)
     t.match(await here.refused(alice, 'access_denied', record), { ends: true })
@@ -50,11 +51,14 @@ await test('a grant counts from when it was asked for, by the clock that has gon
   const store = new MemoryStore()
   const refusals = new SharedRefusals(store)
   const alice = userOf('alice')
-  const { monotonic, timeOfDay } = moment()
+  const before = moment()
+  await delay(2)
   await refusals.refused(alice, 'access_denied', undefined)
-  // The process, or its machine, stood still for longer than its clock says.
-  refusals.granted('bob', { monotonic: monotonic - 60_000, timeOfDay: timeOfDay + 60_000 })
-  refusals.granted('carol', { monotonic: monotonic + 60_000, timeOfDay: timeOfDay - 60_000 })
+  await delay(2)
+  const after = moment()
+  // For each, one of the clocks stood still, or was set, in between.
+  refusals.granted('bob', { ...before, timeOfDay: after.timeOfDay })
+  refusals.granted('carol', { ...before, monotonic: after.monotonic })
   await told(store)
   t.match(await refusals.refused(alice, 'access_denied', await refusals.read(alice.key)), { ends: false })
 })

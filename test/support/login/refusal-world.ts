@@ -8,7 +8,7 @@ import { identityWorld, settingsOf, type IdentityWorld } from './identity-world.
 import { tokens, type Behaviour } from './token-endpoint.ts'
 
 /** A token lifetime that is over at once, in seconds. */
-export const OVER = 0.001
+const OVER = 0.001
 const HOUR = 3600
 /** What all instances know of the provider's answers. */
 const NEWS = 'bff:1:refreshes'
@@ -46,7 +46,7 @@ export interface CallOptions {
 }
 
 /** What a page gets. */
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly code: string | undefined
   readonly retryAfter: number

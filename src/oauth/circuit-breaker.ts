@@ -9,6 +9,12 @@ const LONGEST_PAUSE_MS = 30_000
 export const PROVIDER_BACKOFF: Backoff = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS, jitter: 0.25 }
 
 /**
+ * What a result says of the peer. `answers`: it has judged this request, so its failures are over, but what it said concerns
+ * nobody else. `nothing`: neither that it works nor that it fails.
+ */
+export type Verdict = 'works' | 'answers' | 'fails' | 'nothing'
+
+/**
  * Protects a failing peer from requests: after five consecutive failures, requests are refused for a while (open). Then a
  * single one is let through (half-open), which closes the circuit or opens it for twice as long. The breaker also limits
  * concurrent requests, because each request to a peer that does not respond uses up a file descriptor.
@@ -44,18 +50,17 @@ export class CircuitBreaker {
   }
 
   /** Runs a request and counts its result. Returns undefined, without running it, while {@link retryAfterMs} is not 0. */
-  async run<Result>(
-    request: () => Promise<Result>,
-    isFailure: (result: Result) => boolean,
-  ): Promise<Result | undefined> {
+  async run<Result>(request: () => Promise<Result>, judge: (result: Result) => Verdict): Promise<Result | undefined> {
     if (this.retryAfterMs > 0) return undefined
     const isProbe = this.isOpen
     if (isProbe) this.#isProbing = true
     this.#running++
     try {
       const result = await request()
-      if (isFailure(result)) this.#fail(isProbe)
-      else this.succeed()
+      const verdict = judge(result)
+      if (verdict === 'works') this.succeed()
+      else if (verdict === 'answers') this.#close()
+      else if (verdict === 'fails') this.#fail(isProbe)
       return result
     } catch (error) {
       this.#fail(isProbe)
@@ -66,17 +71,15 @@ export class CircuitBreaker {
     }
   }
 
-  /** Opens the circuit for as long as the peer asks to be left alone, for half a minute at most. */
-  open(ms: number): void {
-    this.#failures = Math.max(this.#failures, THRESHOLD)
-    this.#openUntil = performance.now() + Math.min(Math.max(ms, FIRST_PAUSE_MS), LONGEST_PAUSE_MS)
-  }
-
   /** Closes the circuit, because the peer is known to work. */
   succeed(): void {
+    this.#close()
+    this.#workedAt = performance.now()
+  }
+
+  #close(): void {
     this.#failures = 0
     this.#openUntil = -Infinity
-    this.#workedAt = performance.now()
   }
 
   #fail(isProbe: boolean): void {

@@ -1,9 +1,6 @@
 import * as client from 'openid-client'
 import type { LoginIdentity } from './login-identity.ts'
-import { UnusableResponse } from './provider-response.ts'
-
-/** Characters that fit into a header. A token with any other could never be used. */
-const TOKEN = /^[\x21-\x7e]+$/
+import { isUsable, UnusableResponse } from './provider-response.ts'
 
 /** Tokens that the provider issued. Times are epoch ms. */
 export interface TokenGrant {
@@ -24,7 +21,7 @@ export type GrantOutcome = { readonly is: 'granted'; readonly grant: TokenGrant 
 /** Why the provider did not do what this client asked for. `cause` is for the log. */
 export type FailedOutcome =
   | { readonly is: 'refused'; readonly code: RefusalCode; readonly cause: unknown }
-  /** `try_later`: the provider is overloaded and asks to be left alone for `busyForMs` (0 if it names no time). */
+  /** `try_later`: the provider limits this client, or the user, and asks to be left alone for `busyForMs`. */
   | {
       readonly is: 'unavailable'
       readonly code: 'provider_unavailable' | 'try_later'
@@ -80,6 +77,15 @@ const RESPONSE_ERRORS: ReadonlyMap<string, FailureCode> = new Map([
   ['temporarily_unavailable', 'provider_unavailable'],
 ])
 
+/** Errors of a response (RFC 6749 §5.2, RFC 8628 §3.5) that say nothing of the token which was sent. */
+const OF_EVERYBODY: ReadonlySet<string> = new Set([
+  'invalid_client',
+  'unauthorized_client',
+  'temporarily_unavailable',
+  'slow_down',
+  'server_error',
+])
+
 /** Why a login failed, by the `error` of its callback. */
 export function callbackError(error: string): FailureCode {
   return CALLBACK_ERRORS.get(error) ?? 'login_failed'
@@ -88,7 +94,7 @@ export function callbackError(error: string): FailureCode {
 /** Reads a successful token response. @param fallbackMs the lifetime of tokens that name no usable one */
 export function granted(response: client.TokenEndpointResponse, fallbackMs: number): GrantOutcome {
   const { access_token: accessToken, token_type: type, expires_in: lifetime } = response
-  if (type !== 'bearer' || !TOKEN.test(accessToken)) {
+  if (type !== 'bearer' || !isUsable(accessToken)) {
     const why = type === 'dpop' ? ': it is bound to a key (DPoP)' : ''
     return loginFailed(`the access token is not a usable bearer token${why}`)
   }
@@ -126,6 +132,17 @@ export function translate(error: unknown): FailedOutcome {
   // fetch() reports a network failure as a TypeError without a code of its own.
   if (error instanceof TypeError && !('code' in error)) return failed('provider_unavailable', error)
   throw error
+}
+
+/**
+ * The code of a refusal that concerns the session whose token was to be refreshed, and nobody else. Undefined for any other
+ * outcome: what the provider says of this client, or of itself, would meet every session.
+ */
+export function refusalOf(outcome: GrantOutcome): string | undefined {
+  if (outcome.is !== 'refused') return undefined
+  if (outcome.code === 'invalid_grant') return outcome.code
+  const { cause } = outcome
+  return cause instanceof ProviderRefusal && !OF_EVERYBODY.has(cause.error) ? cause.error : undefined
 }
 
 /** The outcome of a login that this server itself refuses. @param why for the log, without secrets */

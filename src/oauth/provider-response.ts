@@ -3,13 +3,17 @@ import { retryAfterMs } from '../http/retry-after.ts'
 const MAX_RESPONSE_BYTES = 256 * 1024
 const MAX_LIFETIME_SECONDS = 30 * 86_400
 const MAX_DESCRIPTION = 300
+/** How long a client that got a 429 is to wait: as long as the 429 says, within limits. */
+const BUSY_MS = { least: 1000, most: 60_000, unsaid: 10_000 }
+/** Characters that fit into a header. A token with any other could never be used. */
+const TOKEN = /^[\x21-\x7e]+$/
 
 /** The provider's response is not that of a working endpoint. The message quotes nothing of the response. */
 export class UnusableResponse extends Error {
   /** The fault of the response, without any of its content. */
   readonly why: string
   readonly status: number
-  /** Set on a 429: how long the endpoint asks to be left alone (ms), 0 if it does not say. */
+  /** Set on a 429: how long the endpoint asks to be left alone (ms), 1 to 60 s; 10 s if it does not say. */
   readonly busyForMs: number | undefined
 
   constructor(why: string, status: number, busyForMs?: number) {
@@ -38,7 +42,8 @@ export async function readProviderResponse(response: RawResponse): Promise<Provi
   const { status, headers, secrets = [] } = response
   const text = await boundedText(response)
   if (status === 429) {
-    throw new UnusableResponse(`status ${status}`, status, retryAfterMs(headers.get('retry-after')) ?? 0)
+    const askedMs = retryAfterMs(headers.get('retry-after')) ?? BUSY_MS.unsaid
+    throw new UnusableResponse(`status ${status}`, status, Math.min(Math.max(askedMs, BUSY_MS.least), BUSY_MS.most))
   }
   if (status >= 500 || (status >= 300 && status < 400)) throw new UnusableResponse(`status ${status}`, status)
   const body = parsedObject(text)
@@ -62,7 +67,11 @@ export async function readTokenResponse(response: RawResponse, idTokenName?: str
   if (read.is === 'refusal') return read.refusal
   const { status, body } = read
   if (body === undefined) throw new UnusableResponse(`status ${status}, not a JSON object`, status)
-  const { access_token, token_type, scope, expires_in, refresh_token, id_token } = body
+  const { access_token, token_type, scope, expires_in, refresh_token, id_token, error } = body
+  // Some providers refuse with a 200.
+  if (typeof error === 'string' && error !== '' && !isUsable(access_token)) {
+    return refusal(400, body, response.secrets ?? []).refusal
+  }
   return Response.json(
     {
       access_token,
@@ -75,6 +84,11 @@ export async function readTokenResponse(response: RawResponse, idTokenName?: str
     },
     { status },
   )
+}
+
+/** Whether this can be sent as a token. */
+export function isUsable(token: unknown): token is string {
+  return typeof token === 'string' && TOKEN.test(token)
 }
 
 /** Reads a body as UTF-8. @throws UnusableResponse if it has more than 256 KiB, whose rest is then not read */

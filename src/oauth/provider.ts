@@ -8,12 +8,14 @@ import {
   type AuthorizationOutcome,
   type AuthorizationRequest,
 } from './authorization-requests.ts'
-import { CircuitBreaker } from './circuit-breaker.ts'
-import { granted, type FailedOutcome, type GrantOutcome, loginFailed, translate } from './grant-outcome.ts'
+import { CircuitBreaker, type Verdict } from './circuit-breaker.ts'
+import { granted, type FailedOutcome, type GrantOutcome, loginFailed, refusalOf, translate } from './grant-outcome.ts'
 import type { AcceptedTokens } from './id-tokens.ts'
 import type { OpenId } from './open-id.ts'
+import { standstill } from '../time/standstill.ts'
 import { readTokenResponse, type RawResponse } from './provider-response.ts'
 import { ProviderTraffic, type ProviderObserver } from './provider-traffic.ts'
+import { RefreshLimit } from './refresh-limit.ts'
 import { Revocations, type RevocationFailure, type RevokedTokens } from './revocations.ts'
 
 /**
@@ -47,8 +49,12 @@ export type OpenIdOf = (traffic: ProviderTraffic) => OpenId
 
 /** Client of the OAuth 2.0 provider (docs/upstream.md, The provider), built on openid-client. */
 export class Provider {
-  /** Blocks refreshes while the provider is failing. It works when it issues tokens, or refuses a single one as invalid. */
+  /** Blocks refreshes while the provider is failing. It works when it issues tokens. */
   readonly circuit = new CircuitBreaker(MAX_REFRESHES)
+  /** Blocks refreshes while the provider limits them. */
+  readonly limit = new RefreshLimit()
+  /** Called after a login for which the provider has issued tokens, with the time when they were asked for. */
+  onLogin: (askedAt: number) => void = () => undefined
   readonly #config: Config['oauth']
   readonly #traffic: ProviderTraffic
   readonly #exchanger: client.Configuration
@@ -105,6 +111,7 @@ export class Provider {
     }
     this.#normalizeIssuer(callback.searchParams)
     const maxAge = this.#maxAge(startedAt)
+    const askedAt = standstill.now()
     let tokens: AcceptedTokens | undefined
     const outcome = await this.#grant(async () => {
       return (tokens = await client.authorizationCodeGrant(this.#exchanger, callback, {
@@ -114,7 +121,11 @@ export class Provider {
         ...(maxAge !== undefined && { maxAge }),
       }))
     })
-    if (outcome.is === 'granted') this.circuit.succeed()
+    if (outcome.is === 'granted') {
+      this.circuit.succeed()
+      this.limit.lift()
+      this.onLogin(askedAt)
+    }
     if (outcome.is !== 'granted' || this.openId === undefined || tokens === undefined) return outcome
     const identified = await this.openId.idTokens.identify(tokens)
     if (identified.is === 'known') return { ...outcome, grant: { ...outcome.grant, identity: identified.identity } }
@@ -126,18 +137,18 @@ export class Provider {
   /**
    * Exchanges a refresh token for new tokens (RFC 6749 §6). While the provider is failing, refreshes are blocked; code
    * exchanges are not, because a code that is not exchanged now is lost.
+   * @param source the name by which the user counts among those whom the provider limits
    * @param sub the user of the session, with OpenID Connect: an ID token that comes with the new tokens must name the same
    */
-  async refresh(refreshToken: string, sub?: string): Promise<RefreshOutcome> {
-    const outcome = await this.circuit.run(
-      () => this.#refreshed(refreshToken, sub),
-      // `invalid_grant` concerns only this token and shows that the provider works. Other failures would hit any token.
-      (outcome) => outcome.is !== 'granted' && outcome.code !== 'invalid_grant',
-    )
-    if (outcome?.is === 'unavailable' && outcome.busyForMs !== undefined) {
-      this.circuit.open(outcome.busyForMs)
-    }
-    return outcome ?? { is: 'skipped', retryAfterMs: this.circuit.retryAfterMs }
+  async refresh(refreshToken: string, source: string, sub?: string): Promise<RefreshOutcome> {
+    const limitedMs = this.limit.take(source)
+    if (limitedMs > 0) return { is: 'skipped', retryAfterMs: limitedMs }
+    const outcome = await this.circuit.run(() => this.#refreshed(refreshToken, sub), verdictOf)
+    if (outcome === undefined) return { is: 'skipped', retryAfterMs: this.circuit.retryAfterMs }
+    const busyForMs = busyTime(outcome)
+    if (busyForMs !== undefined) this.limit.refused(source, busyForMs)
+    else if (outcome.is === 'granted' || refusalOf(outcome) !== undefined) this.limit.lift()
+    return outcome
   }
 
   /** Revokes tokens (RFC 7009) if REVOCATION_URL is set. Returns the failures; never rejects. */
@@ -204,6 +215,17 @@ export class Provider {
       return translate(error)
     }
   }
+}
+
+/** What a refresh says of the provider. A refusal, and a 429, concern whoever got them. */
+function verdictOf(outcome: GrantOutcome): Verdict {
+  if (outcome.is === 'granted') return 'works'
+  if (refusalOf(outcome) !== undefined) return 'answers'
+  return busyTime(outcome) === undefined ? 'fails' : 'nothing'
+}
+
+function busyTime(outcome: GrantOutcome): number | undefined {
+  return outcome.is === 'unavailable' ? outcome.busyForMs : undefined
 }
 
 /**

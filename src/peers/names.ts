@@ -2,6 +2,8 @@ import { AsyncResource } from 'node:async_hooks'
 import dns, { type LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { LOOKUP_PLACES } from '../config/thread-pool.ts'
+import { judgeAfter } from '../time/judge-after.ts'
+import { standstill } from '../time/standstill.ts'
 import { routable } from './routes.ts'
 
 /** The peers for whose names a place is kept, so that no other name can take all of them. */
@@ -22,15 +24,10 @@ const MAX_NAMES = 256
 type Answer = Parameters<LookupFunction>[2]
 type Options = Parameters<LookupFunction>[1]
 
-/** A time by both clocks: the monotonic one may stand still while the machine is suspended, the other may be set back. */
-interface Moment {
-  readonly monotonic: number
-  readonly timeOfDay: number
-}
-
 interface Addresses {
   readonly addresses: readonly LookupAddress[]
-  readonly askedAt: Moment
+  /** Ms of the clock of {@link standstill}. */
+  readonly askedAt: number
 }
 
 /** From the first caller that has to wait for a name until all who wait for it have an answer. */
@@ -161,7 +158,7 @@ export class Names {
 
   #begin(name: Name, round: Round): void {
     const askers = [...round.askers]
-    const askedAt = now()
+    const askedAt = standstill.now()
     const count = (by: 1 | -1): void => {
       this.#taken += by
       name.running += by
@@ -194,7 +191,7 @@ export class Names {
 
   #found(name: Name, found: Addresses): void {
     // Of two answers the one that was asked for later counts.
-    if (name.last === undefined || name.last.askedAt.monotonic <= found.askedAt.monotonic) name.last = found
+    if (name.last === undefined || name.last.askedAt <= found.askedAt) name.last = found
     settle(name, null, found.addresses)
   }
 
@@ -231,15 +228,10 @@ function usable(last: Addresses | undefined): Addresses | undefined {
   return last !== undefined && ageOf(last.askedAt) <= MAX_AGE_MS ? last : undefined
 }
 
-function now(): Moment {
-  return { monotonic: performance.now(), timeOfDay: Date.now() }
-}
-
-function ageOf({ monotonic, timeOfDay }: Moment): number {
-  return Math.max(performance.now() - monotonic, Date.now() - timeOfDay)
-}
-
-/** After a stall of the process, what has arrived meanwhile is read before the action decides that it is late. */
 function afterASecond(action: () => void): void {
-  setTimeout(() => setImmediate(action), LATE_MS).unref()
+  judgeAfter(LATE_MS, action, false)
+}
+
+function ageOf(askedAt: number): number {
+  return standstill.now() - askedAt
 }

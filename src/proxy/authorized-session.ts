@@ -18,7 +18,7 @@ export async function liveSession(
   request: FastifyRequest,
   need: TokenNeed,
 ): Promise<Session> {
-  const found = await deps.sessions.authorize(request.headers.cookie, need)
+  const found = await deps.sessions.authorize(request.headers.cookie, need, request)
   // The cookie of a session that is gone looks like any other that names none.
   const later = found.is === 'anonymous' ? ({ is: 'ended', tag: request.sessionTag } as const) : found
   return authorizedSession(later, request, deps.http)
@@ -61,6 +61,9 @@ export function authorizedSession(
         cause: found.cause,
         retryAfterSeconds: Math.ceil(found.retryAfterMs / 1000),
       })
+    case 'justRenewed':
+      request.sessionTag = found.tag
+      throw new Problem('credential_renewed', { retryAfterSeconds: Math.ceil(found.retryAfterMs / 1000) })
     case 'storeDown':
       throw found.cause
   }

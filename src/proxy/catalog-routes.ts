@@ -85,7 +85,7 @@ function handlerOf(endpoint: Endpoint, deps: CatalogDependencies & ProxyDependen
     if (namesAccount) noteAccount(request, ACCOUNT_ID, secrets)
     guard.requireScript(request)
     if (!needsSession) return respond(request, reply)
-    const found = sessions.authorize(request.headers.cookie, tokenNeed)
+    const found = sessions.authorize(request.headers.cookie, tokenNeed, request)
     // In the steady state the session is cached. To await it all the same would cost a GET 3 to 5 % more processor time.
     return found instanceof Promise || callLimit !== undefined
       ? respondLater(request, reply, found)

@@ -1,6 +1,6 @@
 import { breakOff } from '../http/http-socket.ts'
 import { Problem } from '../problem.ts'
-import { refusalSource, sharerOf, type Session } from '../sessions/index.ts'
+import { isTokenAccepted, refusalSource, sharerOf, type Session } from '../sessions/index.ts'
 import type { Stale } from '../upstream/first-byte.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import { requestHeaders, responseHeaders } from '../upstream/headers.ts'
@@ -52,9 +52,18 @@ export async function send<SomeCall extends Call>(
     // A stream that upstream did not get cannot be read a second time.
     if (tries > 0 && body.is === 'streamed') throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
     const outcome = await sendOnce(deps, call, body, keyed)
-    if (outcome.is !== 'stale') return { call, outcome }
+    if (outcome.is === 'stale') continue
+    noteAccepted(deps, call, outcome)
+    return { call, outcome }
   }
   throw new Problem('session_store_unavailable', { retryAfterSeconds: 1 })
+}
+
+/** Notes that upstream has accepted the token of a call, whatever else it said of the call. */
+function noteAccepted({ sessions }: CallDependencies, { endpoint, session }: Call, outcome: ForwardOutcome): void {
+  // Nobody asks about any other session.
+  if (session?.record.isAfterRefusal !== true || !CREDENTIALS[endpoint.credential].bearer) return
+  if ('status' in outcome && isTokenAccepted(outcome.status)) sessions.noteAccepted(session)
 }
 
 /** The state of the session's token does not count: it was good when the call came, and is renewed if upstream refuses it. */

@@ -5,7 +5,8 @@ import { StoreUnavailable } from '../store/store.ts'
 import type { SessionRepository } from './repository.ts'
 import type { SessionReader } from './session-reader.ts'
 import { renewAt, type Session } from './session.ts'
-import { RETRY_MS, type TokenLookup, type TokenRenewal } from './token-renewal.ts'
+import { RETRY_MS, type Client, type RenewalCause, type TokenLookup } from './token-lookup.ts'
+import type { TokenRenewal } from './token-renewal.ts'
 
 /** How long a caller waits for a renewal, by the state of its old token. The renewal continues after that. */
 const PATIENCE_MS = { valid: 2000, expired: 5000 }
@@ -45,10 +46,10 @@ export class AccessTokens {
   }
 
   /** Starts to renew a token that is due, unless it ends too soon. @returns whether the old one can be used meanwhile */
-  renewAhead(session: Session): boolean {
+  renewAhead(session: Session, client?: Client): boolean {
     if (session.record.tokenExpiresAt - Date.now() < AHEAD_MS) return false
-    if (!this.#running.has(session.sealed) && this.#renewal.paused(session.key) === undefined) {
-      this.#start(session).result.catch((error: unknown) => {
+    if (!this.#running.has(session.sealed) && this.#renewal.paused(session, { client }) === undefined) {
+      this.#start(session, { client }).result.catch((error: unknown) => {
         if (!(error instanceof StoreUnavailable)) throw error
       })
     }
@@ -56,10 +57,10 @@ export class AccessTokens {
   }
 
   /** Renews a session's token. While the old token is valid, it is used if the renewal fails. @throws StoreUnavailable */
-  async renewed(session: Session): Promise<TokenLookup> {
+  async renewed(session: Session, client?: Client): Promise<TokenLookup> {
     const isValid = () => Date.now() < session.record.tokenExpiresAt
     try {
-      const result = await this.#renewOnce(session, isValid() ? PATIENCE_MS.valid : PATIENCE_MS.expired)
+      const result = await this.#renewOnce(session, isValid() ? PATIENCE_MS.valid : PATIENCE_MS.expired, { client })
       return result.is === 'providerDown' && isValid() ? { is: 'good', session } : result
     } catch (error) {
       if (error instanceof StoreUnavailable && isValid()) return { is: 'good', session }
@@ -69,38 +70,49 @@ export class AccessTokens {
 
   /**
    * Finds a replacement for a refused token, as Sessions.renewAfterRefusal() says: the token that another call has renewed
-   * meanwhile, else a new one. Where there is none, the session ends. @throws StoreUnavailable
+   * meanwhile, else a new one, unless another refused token was renewed a moment ago. Where there is none, the session ends.
+   * @throws StoreUnavailable
    */
   async afterRefusal(session: Session, mayRenew: boolean, requester?: Requester): Promise<TokenLookup> {
-    const found = await this.#reader.reload(session.id)
-    if (found.is === 'storeDown') throw found.cause
-    if (found.is === 'none') return { is: 'ended' }
-    if (found.session.record.accessToken !== session.record.accessToken) {
-      return { is: 'good', session: found.session }
+    // Before the session is read: the mark is written after the new token, so whoever sees the mark reads that token.
+    const recent = mayRenew ? await this.#renewal.renewed.recent(session.key) : undefined
+    // Nor does it join a reading that began earlier.
+    const current = recent === undefined ? await this.#reload(session) : await this.#sessions.load(session.id)
+    if (current === undefined) return { is: 'ended' }
+    if (current.record.accessToken !== session.record.accessToken) return { is: 'good', session: current }
+    if (recent !== undefined && (recent.isAccepted || this.#renewal.renewed.isAccepted(current))) {
+      return { is: 'justRenewed', retryAfterMs: recent.retryAfterMs }
     }
-    if (mayRenew && session.record.refreshToken !== undefined) {
+    if (mayRenew && recent === undefined && session.record.refreshToken !== undefined) {
       // The session as it is now: another instance may have been issued the refused token once more.
-      return this.#renewOnce(found.session, PATIENCE_MS.expired)
+      const cause = { client: requester && { ip: requester.client }, isAfterRefusal: true }
+      return this.#renewOnce(current, PATIENCE_MS.expired, cause)
     }
     await this.#sessions.end(session.key, 'refused', { requester, subjectTag: session.subjectTag })
     return { is: 'ended' }
   }
 
+  async #reload({ id }: Session): Promise<Session | undefined> {
+    const found = await this.#reader.reload(id)
+    if (found.is === 'storeDown') throw found.cause
+    return found.is === 'live' ? found.session : undefined
+  }
+
   /** Joins a session's running renewal, or starts one unless it is paused. `patienceMs` counts from the renewal's start. */
-  async #renewOnce(session: Session, patienceMs: number): Promise<TokenLookup> {
+  async #renewOnce(session: Session, patienceMs: number, cause: RenewalCause): Promise<TokenLookup> {
     const running = this.#running.get(session.sealed)
-    const paused = running === undefined ? this.#renewal.paused(session.key) : undefined
+    const paused = running === undefined ? this.#renewal.paused(session, cause) : undefined
     if (paused !== undefined) return paused
-    const { startedAt, result } = running ?? this.#start(session)
+    const { startedAt, result } = running ?? this.#start(session, cause)
     const patience = Math.max(0, startedAt + patienceMs - Date.now())
     const inTime = await waiting('wait for a token renewal', within(patience, result))
     if (inTime !== undefined) return inTime
-    const cause = new Error('the token renewal is taking too long')
-    return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }
+    const isLate = new Error('the token renewal is taking too long')
+    return { is: 'providerDown', cause: isLate, retryAfterMs: RETRY_MS }
   }
 
-  #start(session: Session): Running {
-    const result = this.#renewal.renew(session).finally(() => this.#running.delete(session.sealed))
+  #start(session: Session, cause: RenewalCause): Running {
+    const result = this.#renewal.renew(session, cause).finally(() => this.#running.delete(session.sealed))
     const started = { startedAt: Date.now(), result }
     this.#running.set(session.sealed, started)
     return started

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { sessionKey } from '../store/keys.ts'
-import { StoreUnavailable, type StoreData } from '../store/store.ts'
+import { StoreUnavailable } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens } from './access-tokens.ts'
@@ -12,15 +12,17 @@ import { SessionRepository, type CausedEnd, type EndedBy } from './repository.ts
 import { sessionState, type Session, type SessionRecord, type SessionState } from './session.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
+import type { RefusalStore } from './shared-refusals.ts'
 import type { SubjectDependencies, Subjects } from './subjects.ts'
 import { registerSessionWriter } from './session-writer.ts'
-import { TokenRenewal, type OwnedTokens, type TokenLookup } from './token-renewal.ts'
+import type { Client, TokenLookup } from './token-lookup.ts'
+import { TokenRenewal, type OwnedTokens } from './token-renewal.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
 export { MAX_DEAF_MS } from './near-cache.ts'
 export type { CausedEnd } from './repository.ts'
-export { IDENTITY_TIMEOUT_MS, isSubject, recordOf, refusalSource, sharerOf } from './session.ts'
+export { IDENTITY_TIMEOUT_MS, isSubject, isTokenAccepted, recordOf, refusalSource, sharerOf } from './session.ts'
 export type { Session, SessionRecord, SessionState } from './session.ts'
 export { createSigner, isSame, signingKeys } from './session-cookie.ts'
 export type { CookieSigner, NamedSession, SessionCookie } from './session-cookie.ts'
@@ -52,10 +54,12 @@ export type Authorization =
       readonly cause: unknown
       readonly retryAfterMs: number
     }
+  /** Upstream has refused the token, which is not renewed before `retryAfterMs`, since the last renewal was so recent. */
+  | { readonly is: 'justRenewed'; readonly tag: string; readonly retryAfterMs: number }
 
 /** Dependencies of {@link Sessions}. */
 export interface SessionDependencies {
-  readonly store: StoreData
+  readonly store: RefusalStore
   readonly envelope: Envelope
   readonly provider: Provider
   readonly metrics: Metrics
@@ -86,6 +90,7 @@ export class Sessions {
     this.#watcher = new SessionWatcher(this.#repository, this.#reader, store, {
       storeGraceMs: config.session.relayStoreGraceMs,
       keepAlive: config.session.relaysKeepSession,
+      renew: (session, client) => this.#tokens.renewed(session, client),
     })
     this.#renewal = new TokenRenewal({ ...deps, sessions: this.#repository })
     this.#tokens = new AccessTokens(this.#repository, this.#reader, this.#renewal)
@@ -102,10 +107,17 @@ export class Sessions {
   /**
    * Authorizes a request by its cookie and renews the session's token if necessary. Counts as use of the session.
    * Synchronous in the steady state: the session is cached and its token does not need a renewal.
+   * @param client whose request it is
    */
-  authorize(cookieHeader: string | undefined, need: TokenNeed = 'valid'): Authorization | Promise<Authorization> {
+  authorize(
+    cookieHeader: string | undefined,
+    need: TokenNeed = 'valid',
+    client?: Client,
+  ): Authorization | Promise<Authorization> {
     const found = this.#reader.use(cookieHeader)
-    return found instanceof Promise ? found.then((later) => this.#authorize(later, need)) : this.#authorize(found, need)
+    return found instanceof Promise
+      ? found.then((later) => this.#authorize(later, need, client))
+      : this.#authorize(found, need, client)
   }
 
   /**
@@ -116,6 +128,11 @@ export class Sessions {
    */
   renewAfterRefusal(session: Session, mayRenew: boolean, requester?: Requester): Promise<Authorization> {
     return toAuthorization(session, this.#tokens.afterRefusal(session, mayRenew, requester))
+  }
+
+  /** Upstream has accepted the token of a session for a call. */
+  noteAccepted(session: Session): void {
+    this.#renewal.renewed.accepted(session)
   }
 
   /** The session of a Cookie header, whatever the state of its token. Does not count as use. */
@@ -216,7 +233,7 @@ export class Sessions {
     return registerSessionWriter(fastify, this.cookie, this.#repository)
   }
 
-  #authorize(found: SessionLookup, need: TokenNeed = 'valid'): Authorization | Promise<Authorization> {
+  #authorize(found: SessionLookup, need: TokenNeed = 'valid', client?: Client): Authorization | Promise<Authorization> {
     switch (found.is) {
       case 'none':
         return { is: 'anonymous' }
@@ -225,8 +242,12 @@ export class Sessions {
       case 'live': {
         const { session } = found
         const isUsable =
-          need === 'none' || this.#tokens.isGood(session) || (need === 'repeatable' && this.#tokens.renewAhead(session))
-        return isUsable ? { is: 'authorized', session } : toAuthorization(session, this.#tokens.renewed(session))
+          need === 'none' ||
+          this.#tokens.isGood(session) ||
+          (need === 'repeatable' && this.#tokens.renewAhead(session, client))
+        return isUsable
+          ? { is: 'authorized', session }
+          : toAuthorization(session, this.#tokens.renewed(session, client))
       }
     }
   }

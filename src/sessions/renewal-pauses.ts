@@ -32,6 +32,12 @@ export class RenewalPauses {
     return pause
   }
 
+  /** Begins a pause that concerns this session alone. */
+  hold(key: string, ms: number): void {
+    const failedAt = performance.now()
+    this.#failures.set(key, { count: 0, failedAt, retryAt: failedAt + ms, isOfProvider: false })
+  }
+
   /** The rest of a session's pause; 0 if there is none. @param workedAt when the provider last worked (monotonic ms) */
   remainingMs(key: string, workedAt: number): number {
     const failure = this.#failures.get(key)

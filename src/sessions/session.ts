@@ -29,6 +29,8 @@ export interface SessionRecord {
   readonly subject?: string
   /** What the ID token of the login said; absent without OIDC. */
   readonly oidc?: LoginIdentity
+  /** The access token was issued because upstream had refused the one before. */
+  readonly isAfterRefusal?: true
 }
 
 /** A session as it was read from the store. */
@@ -88,6 +90,12 @@ export function parseRecord(text: string): SessionRecord | undefined {
 /** When to renew a token: a little before it expires (epoch ms). */
 export function renewAt(record: SessionRecord): number {
   return record.tokenExpiresAt - Math.min(MAX_MARGIN_MS, record.tokenLifetimeMs / 10)
+}
+
+/** Whether upstream has accepted the bearer token of a call, by the status of its response. A 429 comes before that. */
+export function isTokenAccepted(status: number): boolean {
+  if (status < 400) return status === 304 || (status >= 200 && status < 300)
+  return status < 500 && status !== 401 && status !== 429
 }
 
 /** The record of a session, new or refreshed, with the tokens of a grant. */

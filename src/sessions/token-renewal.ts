@@ -8,76 +8,84 @@ import { logFailure } from '../telemetry/failure-log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { activeSpan } from '../telemetry/traces/span.ts'
 import { refreshLockKey } from '../store/keys.ts'
-import { StoreUnavailable, type StoreData } from '../store/store.ts'
-import type { GrantOutcome } from '../oauth/grant-outcome.ts'
+import { refusalOf, type FailedOutcome, type TokenGrant } from '../oauth/grant-outcome.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
+import { codeLabel, RETRY_REFUSED_MS } from './refusals.ts'
 import { RenewalPauses } from './renewal-pauses.ts'
+import { RenewedTokens } from './renewed-tokens.ts'
+import { replaceInTime, SAVE_MS } from './replace-in-time.ts'
 import type { SessionRepository } from './repository.ts'
-import { recordOf, type Session, type SessionRecord } from './session.ts'
+import { recordOf, refusalSource, sharerOf, type Session, type SessionRecord } from './session.ts'
+import { RETRY_MS, type RenewalCause, type TokenLookup } from './token-lookup.ts'
+import { SharedRefusals, type RefusalStore, type RefusedUser } from './shared-refusals.ts'
 
-/** How long saving a refreshed token is retried: if it were lost, the session would be lost with it. */
-const SAVE_MS = 5000
 /** The lock outlives the slowest refresh and its saving, and expires if its owner dies. */
 const LOCK_MS = PROVIDER_TIMEOUT_MS + SAVE_MS + 1000
 const POLL_MS = 50
 /** The poll interval grows up to this, so that waiting for a slow provider does not load the store. */
 const MAX_POLL_MS = 1000
-/** When a caller that has waited in vain should try again. */
-export const RETRY_MS = 1000
-
-/** A session whose access token can be used, or why there is none. */
-export type TokenLookup =
-  | { readonly is: 'good'; readonly session: Session }
-  | { readonly is: 'ended' }
-  /** The caller may try again after `retryAfterMs`. */
-  | { readonly is: 'providerDown'; readonly cause: unknown; readonly retryAfterMs: number }
 
 /** The tokens of a session, and its subject. */
 export type OwnedTokens = Pick<SessionRecord, 'accessToken' | 'refreshToken' | 'subject'>
 
 /** Dependencies of the renewal. */
 export interface RenewalDependencies {
-  readonly store: StoreData
+  readonly store: RefusalStore
   readonly sessions: SessionRepository
   readonly provider: Provider
   readonly metrics: Metrics
   readonly log: FastifyBaseLogger
 }
 
+/** The name by which the user of a renewal counts among those who are refused, and whether upstream has refused the token. */
+interface Purpose {
+  readonly source: string
+  readonly isAfterRefusal: boolean
+}
+
 /** Renews the tokens of a session: once for all instances, and saved before they are used. */
 export class TokenRenewal {
   readonly #deps: RenewalDependencies
   readonly #pauses = new RenewalPauses()
+  readonly #refusals: SharedRefusals
+  /** The renewals that were caused by 401s of upstream. */
+  readonly renewed: RenewedTokens
   /** Why the last refresh failed; logged for every refresh that is skipped because of it. */
   #lastCause: unknown
 
   constructor(deps: RenewalDependencies) {
     this.#deps = deps
+    this.renewed = new RenewedTokens(deps.store)
+    this.#refusals = new SharedRefusals(deps.store)
+    deps.provider.onLogin = (askedAt) => this.#refusals.granted(undefined, askedAt)
   }
 
   /** The result that replaces a renewal after a recent failure; undefined if the session may be renewed now. */
-  paused(key: string): TokenLookup | undefined {
+  paused(session: Session, { client }: RenewalCause): TokenLookup | undefined {
     const { provider, metrics } = this.#deps
-    const ofSession = this.#pauses.remainingMs(key, provider.circuit.workedAt)
-    const ofProvider = provider.circuit.retryAfterMs
+    const ofSession = this.#pauses.remainingMs(session.key, provider.circuit.workedAt)
+    const limitedMs = provider.limit.retryAfterMs(refusalSource(session, client?.ip))
+    const ofProvider = Math.max(provider.circuit.retryAfterMs, limitedMs)
     if (ofSession === 0 && ofProvider === 0) return undefined
     metrics.provider.refreshSkipped(ofProvider > 0 ? 'provider' : 'session')
     return this.#skipped(Math.max(ofSession, ofProvider))
   }
 
   /** Refreshes and saves the token under a lock that all instances share, or waits for the owner of the lock to do so. */
-  async renew(session: Session): Promise<TokenLookup> {
+  async renew(session: Session, { client, isAfterRefusal = false }: RenewalCause): Promise<TokenLookup> {
     const waited = activeSpan().measure('wait for the refresh lock')
+    // Before the client may have left: then it has no address.
+    const source = refusalSource(session, client?.ip)
     try {
-      return await this.#renewLocked(session, waited)
+      return await this.#renewLocked(session, { source, isAfterRefusal }, waited)
     } finally {
       // Another instance has had the lock all the time.
       waited()
     }
   }
 
-  async #renewLocked(session: Session, onLocked: () => void): Promise<TokenLookup> {
+  async #renewLocked(session: Session, purpose: Purpose, onLocked: () => void): Promise<TokenLookup> {
     const { store, sessions } = this.#deps
     const lock = refreshLockKey(session.key)
     const owner = randomUUID()
@@ -89,19 +97,22 @@ export class TokenRenewal {
       if (hasLock) onLocked()
       try {
         // Read again under the lock: another instance may have renewed the token, or the session may have ended.
-        const current = await sessions.load(session.id)
+        const [current, refusals] = await Promise.all([
+          sessions.load(session.id),
+          hasLock ? this.#refusals.read(session.key) : undefined,
+        ])
         if (current === undefined) return { is: 'ended' }
         // Not the access token: a provider may issue the same one again, for example a JWT of the same second.
         if (current.sealed !== session.sealed) return { is: 'good', session: current }
         // After a standstill the lock may have expired, and another instance may have used up the token.
-        if (hasLock && count === standstill.count) return await this.#refresh(current)
+        if (hasLock && count === standstill.count) return await this.#refresh(current, purpose, refusals)
       } finally {
         if (hasLock) await store.removeIf(lock, owner).catch(() => undefined)
       }
       await delay(backoffMs(tries, { firstMs: POLL_MS, longestMs: MAX_POLL_MS }))
     }
-    const cause = new Error('another process holds the refresh lock')
-    return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }
+    const isLocked = new Error('another process holds the refresh lock')
+    return { is: 'providerDown', cause: isLocked, retryAfterMs: RETRY_MS }
   }
 
   /** Revokes the tokens of a session in the background. @param tag of the session, for the log */
@@ -115,50 +126,105 @@ export class TokenRenewal {
     })
   }
 
-  async #refresh(session: Session): Promise<TokenLookup> {
-    const { provider, metrics, log } = this.#deps
+  /** @param refusals the stored record of earlier refusals */
+  async #refresh(session: Session, purpose: Purpose, refusals: string | undefined): Promise<TokenLookup> {
+    const { provider, metrics, sessions } = this.#deps
     const { record, key } = session
     if (record.refreshToken === undefined) return { is: 'good', session }
-    const outcome = await provider.refresh(record.refreshToken, record.oidc?.sub)
+    const { source } = purpose
+    const { tokenExpiresAt } = record
+    const user = { key, name: sessions.tag(sharerOf(session)), source: sessions.tag(source), tokenExpiresAt }
+    const heldMs = refusals === undefined ? 0 : await this.#refusals.leftMs(refusals, user)
+    if (heldMs > 0) return this.#hold(user, heldMs)
+    const askedAt = standstill.now()
+    const outcome = await provider.refresh(record.refreshToken, source, record.oidc?.sub)
     if (outcome.is === 'skipped') {
       metrics.provider.refreshSkipped('provider')
       return this.#skipped(outcome.retryAfterMs)
     }
     metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
-      this.#pauses.end(key)
-      audit(log, 'token_refreshed', { session: session.tag, subject: session.subjectTag })
-      if (outcome.grant.lifetimeGuessed) logFailure(log, 'the provider named no usable expires_in')
+      this.#refusals.granted(user.name, askedAt)
       // A provider that does not rotate refresh tokens returns none; the old one stays valid.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }
-      return this.#save(session, recordOf(grant, record))
+      const saved = await this.#granted(session, grant, purpose)
+      if (refusals !== undefined) await this.#refusals.forget(key).catch(() => undefined)
+      return saved
     }
-    if (outcome.is === 'refused' && outcome.code === 'invalid_grant') {
-      audit(log, 'refresh_refused', { session: session.tag, subject: session.subjectTag, cause: outcome.cause })
-      return this.#endRefused(session)
+    const code = refusalOf(outcome)
+    if (code === 'invalid_grant') return this.#endRefused(session, outcome)
+    if (code !== undefined) return this.#refused(session, user, { code, outcome, refusals })
+    if (outcome.is === 'unavailable' && outcome.busyForMs !== undefined) {
+      const { busyForMs } = outcome
+      const limited = this.#hold(user, busyForMs, outcome)
+      await this.#refusals.limited(user, busyForMs, refusals)
+      return limited
     }
     return this.#failure(key, outcome)
+  }
+
+  async #granted(session: Session, grant: TokenGrant, { isAfterRefusal }: Purpose): Promise<TokenLookup> {
+    const { log } = this.#deps
+    this.#pauses.end(session.key)
+    audit(log, 'token_refreshed', { session: session.tag, subject: session.subjectTag })
+    if (grant.lifetimeGuessed) logFailure(log, 'the provider named no usable expires_in')
+    const renewed = recordOf(grant, session.record)
+    if (!isAfterRefusal) return this.#save(session, renewed)
+    const saved = await this.#save(session, { ...renewed, isAfterRefusal })
+    // Unless the session goes on with other tokens. Without the mark another 401 would cause another renewal, and no harm.
+    if (saved.is === 'good' && saved.session.record.isAfterRefusal === true) {
+      await this.renewed.note(session.key).catch(() => undefined)
+    }
+    return saved
+  }
+
+  /** The provider has refused the refresh of this session, and perhaps of no other. */
+  async #refused(
+    session: Session,
+    user: RefusedUser,
+    { code, outcome, refusals }: { code: string; outcome: FailedOutcome; refusals: string | undefined },
+  ): Promise<TokenLookup> {
+    const { log, metrics } = this.#deps
+    const held = this.#hold(user, RETRY_REFUSED_MS, outcome)
+    const { ends, isTrouble } = await this.#refusals.refused(user, code, refusals)
+    if (ends) return this.#endRefused(session, outcome)
+    if (isTrouble) {
+      metrics.provider.refusesMany(codeLabel(code))
+      logFailure(log, 'the provider refuses several users, and grants nobody', { code }, outcome.cause, 'error')
+    }
+    return held
+  }
+
+  /** Pauses the renewal of one session, but not beyond the end of its token: then it is tried again. */
+  #hold({ key, tokenExpiresAt }: RefusedUser, ms: number, outcome?: FailedOutcome): TokenLookup {
+    const leftMs = tokenExpiresAt - Date.now()
+    this.#pauses.hold(key, leftMs > 0 ? Math.min(ms, leftMs) : ms)
+    if (outcome !== undefined) this.#logFailure(outcome)
+    return this.#skipped(ms)
   }
 
   #skipped(retryAfterMs: number): TokenLookup {
     return { is: 'providerDown', cause: this.#lastCause, retryAfterMs }
   }
 
-  #failure(key: string, outcome: Exclude<GrantOutcome, { is: 'granted' }>): TokenLookup {
+  #failure(key: string, outcome: FailedOutcome): TokenLookup {
+    this.#logFailure(outcome)
+    const pauseMs = this.#pauses.begin(key, outcome.code !== 'login_failed')
+    return this.#skipped(Math.max(pauseMs, this.#deps.provider.circuit.retryAfterMs))
+  }
+
+  #logFailure(outcome: FailedOutcome): void {
     const { code, cause } = outcome
     this.#lastCause = cause
-    const pauseMs = this.#pauses.begin(key, code !== 'login_failed')
-    const retryAfterMs = Math.max(pauseMs, this.#deps.provider.circuit.retryAfterMs)
     const what = outcome.is === 'refused' ? 'refused a refresh' : 'was unavailable for a refresh'
     // The token endpoint itself rejects this client's registration, which only the operator can correct.
     const level = code === 'invalid_client' ? 'error' : 'warn'
     logFailure(this.#deps.log, `the provider ${what}`, { code }, cause, level)
-    return { is: 'providerDown', cause, retryAfterMs }
   }
 
   /** Saves new tokens before their first use. If the session has ended meanwhile, it stays ended and they are revoked. */
   async #save(session: Session, record: SessionRecord): Promise<TokenLookup> {
-    const saved = await this.#replace(session, record)
+    const saved = await replaceInTime(this.#deps.sessions, session, record)
     if (saved !== undefined) return { is: 'good', session: saved }
     const current = await this.#deps.sessions.load(session.id)
     // A session that continues must not lose its tokens: revoking these could revoke the whole grant.
@@ -167,21 +233,9 @@ export class TokenRenewal {
     return { is: 'ended' }
   }
 
-  /** Retries during a short outage: the old refresh token is used up, and `record` is the only copy of the new one. */
-  async #replace(session: Session, record: SessionRecord): Promise<Session | undefined> {
-    const giveUpAt = performance.now() + SAVE_MS
-    for (;;) {
-      try {
-        return await this.#deps.sessions.replace(session, record)
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable) || performance.now() >= giveUpAt) throw error
-        await delay(POLL_MS)
-      }
-    }
-  }
-
-  async #endRefused(session: Session): Promise<TokenLookup> {
-    const { sessions } = this.#deps
+  async #endRefused(session: Session, { cause }: FailedOutcome): Promise<TokenLookup> {
+    const { sessions, log } = this.#deps
+    audit(log, 'refresh_refused', { session: session.tag, subject: session.subjectTag, cause })
     // Read again: if this process stalled until its lock expired, another may have rotated the token meanwhile. Only a
     // refusal of the current token ends the session.
     const current = await sessions.load(session.id)

@@ -4,6 +4,7 @@ import { MAX_UNREAD_MS } from './near-cache.ts'
 import type { SessionLookup, SessionReader } from './session-reader.ts'
 import type { EndReason, SessionRepository } from './repository.ts'
 import type { Session } from './session.ts'
+import type { Client, TokenLookup } from './token-lookup.ts'
 import { untraced } from '../telemetry/traces/span.ts'
 import { standstill } from '../time/standstill.ts'
 
@@ -14,6 +15,8 @@ export type WatchEnd = EndReason | 'storeLost'
 export interface Watch {
   /** Whether the watch counts as use of the session, where RELAYS_KEEP_SESSION is on. */
   readonly isUse: boolean
+  /** Who opened it. */
+  readonly client?: Client
   /** Called when this process notices that the limits or the scope of the session have changed. */
   readonly onChange?: (session: Session) => void
   /** Called once, when the session has ended. */
@@ -25,6 +28,8 @@ interface Watched {
   readonly watches: Set<Watch>
   /** How many of the watches count as use. */
   uses: number
+  /** When its token may be renewed without a call, once it has expired (epoch ms). */
+  renewFrom: number
   /** Runs the next check, or, if the session has ended, the delayed notification. */
   timer?: NodeJS.Timeout
   /** Where the session has ended: resolves once the watches have been told. */
@@ -37,6 +42,8 @@ interface WatcherOptions {
   readonly storeGraceMs: number
   /** Whether being watched counts as use of a session. */
   readonly keepAlive: boolean
+  /** Renews the token of a session. Absent where nobody needs the tokens. */
+  readonly renew?: (session: Session, client: Client | undefined) => Promise<TokenLookup>
 }
 
 const RETRY_MS = 1000
@@ -79,7 +86,7 @@ export class SessionWatcher {
 
   /** Watches a live session. Returns a function that stops the watch; calling it twice is harmless. */
   watch(session: Session, watch: Watch): () => void {
-    const watched = this.#watched.get(session.key) ?? { session, watches: new Set(), uses: 0 }
+    const watched = this.#watched.get(session.key) ?? { session, watches: new Set(), uses: 0, renewFrom: 0 }
     this.#watched.set(session.key, watched)
     watched.watches.add(watch)
     if (watch.isUse) watched.uses++
@@ -125,6 +132,7 @@ export class SessionWatcher {
       case 'live':
         delete watched.unreadSince
         this.#update(watched, found.session)
+        if (Date.now() >= renewAt(watched)) this.#renew(watched)
         this.#schedule(watched)
         return true
       case 'none': {
@@ -154,6 +162,7 @@ export class SessionWatcher {
     const untilEndMs = Math.min(record.endsAt, idleEndsAt) - now
     const isOnlyListening = watched.uses === 0 && this.#store.reportsBurials
     let pauseMs = Math.min(untilEndMs, isOnlyListening ? LISTENING_RECHECK_MS : this.#recheckMs)
+    if (this.#options.renew !== undefined) pauseMs = Math.min(pauseMs, renewAt(watched) - now)
     if (this.#isUsed(watched) && idleEndsAt < record.endsAt) {
       const { idleMs } = this.#sessions.limits
       const untilDueMs = idleEndsAt - idleMs - now
@@ -162,6 +171,23 @@ export class SessionWatcher {
       pauseMs = Math.min(pauseMs, untilDueMs < 0 ? retryMs : untilDueMs)
     }
     this.#checkIn(watched, Math.max(pauseMs, 0) + 1)
+  }
+
+  /**
+   * Renews a token that has expired while its session has a trading socket: perhaps no call comes that would, and a session that the
+   * provider refuses must not go on trading.
+   */
+  #renew(watched: Watched): void {
+    const { renew } = this.#options
+    const client = [...watched.watches].find(({ isUse }) => isUse)?.client
+    // Until the result is known.
+    watched.renewFrom = Infinity
+    const again = (found?: TokenLookup): void => {
+      const waitMs = found !== undefined && 'retryAfterMs' in found ? found.retryAfterMs : 0
+      watched.renewFrom = Date.now() + Math.max(waitMs, RETRY_MS)
+      if (this.#isLive(watched.session.key, watched)) this.#schedule(watched)
+    }
+    void renew?.(watched.session, client).then(again, () => again())
   }
 
   #isUsed({ uses }: Watched): boolean {
@@ -205,4 +231,9 @@ export class SessionWatcher {
     if (reason === 'replaced') watched.timer = setTimeout(notify, REPLACED_MS).unref()
     else notify()
   }
+}
+
+/** When the token of a watched session is to be renewed without a call (epoch ms); Infinity if it need not be. */
+function renewAt({ uses, renewFrom, session: { record } }: Watched): number {
+  return uses === 0 || record.refreshToken === undefined ? Infinity : Math.max(record.tokenExpiresAt, renewFrom)
 }

@@ -54,6 +54,8 @@ export function closeOf(found: Exclude<Authorization, { is: 'authorized' }>): Cl
     case 'ended':
       return CLOSE.sessionExpired
     case 'providerDown':
+    // Another token may be had a little later.
+    case 'justRenewed':
       return CLOSE.providerDown
     case 'storeDown':
       return CLOSE.storeDown

@@ -97,7 +97,7 @@ export class Handshake implements Registered {
 
   /** The session of the browser, with a token that is good for use. Undefined once the handshake is over. */
   async authorize(): Promise<Session | undefined> {
-    const found = await this.#deps.sessions.authorize(this.request.headers.cookie)
+    const found = await this.#deps.sessions.authorize(this.request.headers.cookie, 'valid', this.request)
     if (this.isOver) return undefined
     return found.is === 'authorized' ? found.session : this.end(closeOf(found))
   }
@@ -109,6 +109,7 @@ export class Handshake implements Registered {
     const stop = this.#deps.sessions.watch(session, {
       // Unless RELAYS_KEEP_SESSION is off, an open socket counts as use of its session.
       isUse: true,
+      client: { ip: this.request.ip },
       onEnd: (reason) => this.#slot.end(reason === 'storeLost' ? CLOSE.storeDown : CLOSE.sessionExpired),
     })
     this.#onRelease(stop)

@@ -38,6 +38,19 @@ export function tombstoneKey(key: string): string {
   return `{${key}}:tombstone`
 }
 
+/** Key of what is known of the refusals of a session's refreshes, in the session's own slot. */
+export function refusalKey(key: string): string {
+  return `{${key}}:refusal`
+}
+
+/** Key of the mark that a session's token was renewed because upstream refused the one before, in the session's own slot. */
+export function renewalKey(key: string): string {
+  return `{${key}}:renewed`
+}
+
+/** Key of what all instances know of the provider's answers to refreshes. */
+export const REFRESHES_KEY = `${PREFIX}refreshes`
+
 /** Key of the permits for trading sockets of a session, in the session's own slot. */
 export function permitsKey(key: string): string {
   return `{${key}}:relays`

@@ -43,6 +43,12 @@ export function createProviderMetrics(make: Instruments, buckets: number[]) {
     'Token refreshes that were not tried because one has just failed, for this session or for any (provider)',
     ['by'],
   )
+  const refusals = make.counter(
+    'bff_provider_refuses_many_total',
+    'Refused refreshes that may be trouble of the provider, by code: it has refused three users with that code within a minute, ' +
+      'and has granted others nothing since. Nobody is logged out by these',
+    ['code'],
+  )
   const metrics = {
     /** Whether refreshes are withheld because the provider fails. Replaced by the owner of the provider. */
     isCircuitOpen: () => false,
@@ -50,6 +56,7 @@ export function createProviderMetrics(make: Instruments, buckets: number[]) {
       durations.observe({ request }, seconds)
       outcomes.inc({ request, outcome })
     },
+    refusesMany: (code: string): void => refusals.inc({ code }),
     refreshSkipped: (by: 'session' | 'provider'): void => refreshSkipped.inc({ by }),
   }
   make.scrapedGauge(

@@ -1,29 +1,30 @@
 import { test } from 'tap'
-import { CircuitBreaker } from '../../src/oauth/circuit-breaker.ts'
+import { CircuitBreaker, type Verdict } from '../../src/oauth/circuit-breaker.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 
 const fails = async (): Promise<string> => 'failure'
 const works = async (): Promise<string> => 'success'
-const isFailure = (result: string): boolean => result === 'failure'
+const answers = (): Verdict => 'answers'
+const judge = (result: string): Verdict => (result === 'failure' ? 'fails' : 'works')
 
 async function openBreaker(): Promise<CircuitBreaker> {
   const breaker = new CircuitBreaker(10)
-  for (let count = 0; count < 5; count++) await breaker.run(fails, isFailure)
+  for (let count = 0; count < 5; count++) await breaker.run(fails, judge)
   return breaker
 }
 
 await test('CircuitBreaker opens after five failures in a row; a success in between resets the count', async (t) => {
   const breaker = new CircuitBreaker(10)
   for (let round = 0; round < 3; round++) {
-    for (let count = 0; count < 4; count++) t.equal(await breaker.run(fails, isFailure), 'failure')
-    t.equal(await breaker.run(works, isFailure), 'success')
+    for (let count = 0; count < 4; count++) t.equal(await breaker.run(fails, judge), 'failure')
+    t.equal(await breaker.run(works, judge), 'success')
   }
   t.notOk(breaker.isOpen)
-  for (let count = 0; count < 5; count++) await breaker.run(fails, isFailure)
+  for (let count = 0; count < 5; count++) await breaker.run(fails, judge)
   t.ok(breaker.isOpen)
   t.ok(breaker.retryAfterMs > 0 && breaker.retryAfterMs <= 1000)
-  t.equal(await breaker.run(works, isFailure), undefined, 'an open breaker runs nothing')
+  t.equal(await breaker.run(works, judge), undefined, 'an open breaker runs nothing')
 })
 
 await test('a time of day that is set back keeps no circuit open', async (t) => {
@@ -37,7 +38,7 @@ await test('a time of day that is set back keeps no circuit open', async (t) => 
 await test('CircuitBreaker counts a rejection as a failure', async (t) => {
   const breaker = new CircuitBreaker(10)
   for (let count = 0; count < 5; count++) {
-    await t.rejects(breaker.run(() => Promise.reject(new Error('broken')), isFailure))
+    await t.rejects(breaker.run(() => Promise.reject(new Error('broken')), judge))
   }
   t.ok(breaker.isOpen)
 })
@@ -46,13 +47,13 @@ await test('CircuitBreaker lets a single probe through after its pause, and a fa
   const breaker = await openBreaker()
   await until(() => breaker.retryAfterMs === 0)
   const { promise, resolve } = Promise.withResolvers<string>()
-  const probe = breaker.run(() => promise, isFailure)
-  t.equal(await breaker.run(works, isFailure), undefined, 'only the probe runs')
+  const probe = breaker.run(() => promise, judge)
+  t.equal(await breaker.run(works, judge), undefined, 'only the probe runs')
   resolve('failure')
   await probe
   t.ok(breaker.retryAfterMs > 1000, `the next pause is longer: ${breaker.retryAfterMs} ms`)
   await until(() => breaker.retryAfterMs === 0)
-  await breaker.run(works, isFailure)
+  await breaker.run(works, judge)
   t.notOk(breaker.isOpen)
   t.equal(breaker.retryAfterMs, 0)
 })
@@ -60,7 +61,7 @@ await test('CircuitBreaker lets a single probe through after its pause, and a fa
 await test('CircuitBreaker does not lengthen its pause for requests that started before it opened', async (t) => {
   const breaker = new CircuitBreaker(10)
   const { promise, resolve } = Promise.withResolvers<string>()
-  const requests = Array.from({ length: 9 }, () => breaker.run(() => promise, isFailure))
+  const requests = Array.from({ length: 9 }, () => breaker.run(() => promise, judge))
   resolve('failure')
   await Promise.all(requests)
   t.ok(breaker.isOpen)
@@ -70,16 +71,41 @@ await test('CircuitBreaker does not lengthen its pause for requests that started
 await test('CircuitBreaker.succeed closes an open breaker', async (t) => {
   const breaker = await openBreaker()
   breaker.succeed()
-  t.equal(await breaker.run(works, isFailure), 'success')
+  t.equal(await breaker.run(works, judge), 'success')
 })
 
 await test('CircuitBreaker runs at most as many requests at once as it allows', async (t) => {
   const breaker = new CircuitBreaker(2)
   const { promise, resolve } = Promise.withResolvers<string>()
-  const both = [breaker.run(() => promise, isFailure), breaker.run(() => promise, isFailure)]
-  t.equal(await breaker.run(works, isFailure), undefined)
+  const both = [breaker.run(() => promise, judge), breaker.run(() => promise, judge)]
+  t.equal(await breaker.run(works, judge), undefined)
   t.ok(breaker.retryAfterMs > 0)
   resolve('success')
   await Promise.all(both)
-  t.equal(await breaker.run(works, isFailure), 'success')
+  t.equal(await breaker.run(works, judge), 'success')
+})
+
+await test('CircuitBreaker: an answer that concerns one request alone ends the failures, and is no success for anybody else', async (t) => {
+  const breaker = new CircuitBreaker(10)
+  for (let count = 0; count < 4; count++) await breaker.run(fails, judge)
+  await breaker.run(works, answers)
+  t.equal(breaker.workedAt, -Infinity)
+  for (let count = 0; count < 4; count++) await breaker.run(fails, judge)
+  t.notOk(breaker.isOpen, 'the count of failures in a row begins anew')
+  await breaker.run(fails, judge)
+  t.ok(breaker.isOpen)
+  await until(() => breaker.retryAfterMs === 0)
+  await breaker.run(works, answers)
+  t.notOk(breaker.isOpen, 'a probe that is answered so has passed')
+  t.equal(breaker.workedAt, -Infinity)
+})
+
+await test('CircuitBreaker: a result that says nothing changes nothing, and lets the next probe through', async (t) => {
+  const breaker = await openBreaker()
+  await until(() => breaker.retryAfterMs === 0)
+  await breaker.run(works, () => 'nothing')
+  t.ok(breaker.isOpen)
+  t.equal(breaker.retryAfterMs, 0)
+  t.equal(await breaker.run(works, judge), 'success')
+  t.notOk(breaker.isOpen)
 })

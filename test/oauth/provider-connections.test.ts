@@ -40,7 +40,7 @@ for (const isTls of [false, true]) {
     t.teardown(() => Promise.all([provider.close(), traffic.close()]))
     for (let times = 0; times < 2; times++) {
       t.match(await provider.exchange('code=c&state=s', proofs), { is: 'granted' })
-      t.match(await provider.refresh('refresh'), { is: 'granted' })
+      t.match(await provider.refresh('refresh', 'a user'), { is: 'granted' })
       t.same(await provider.revoke({ accessToken: 'a', refreshToken: 'r' }), [])
       t.match(await provider.authorizationUrl({ state: 's', verifier: 'v'.repeat(43), signup: undefined }), {
         is: 'ready',
@@ -64,7 +64,7 @@ for (const isTls of [false, true]) {
     for (const path of ['/oauth2/token', '/revoke', '/push', '/keys', OIDC_PATH]) endpoint.responses[path] = 421
     const unavailable = { is: 'unavailable', code: 'provider_unavailable', cause: { cause: { status: 421 } } }
     t.match(await provider.exchange('code=c&state=s', proofs), unavailable)
-    t.match(await provider.refresh('refresh'), unavailable)
+    t.match(await provider.refresh('refresh', 'a user'), unavailable)
     t.match(await provider.revoke({ accessToken: 'a' }), [{ status: 421 }])
     t.match(await provider.authorizationUrl({ state: 's', verifier: 'v'.repeat(43), signup: undefined }), {
       is: 'unavailable',

@@ -109,13 +109,20 @@ await test('a provider that does not respond delays no call for more than five s
   t.equal(hungUp, 0, 'a later call does not wait at all')
 })
 
-await test('Retry-After of the provider delays the next refresh', async (t) => {
-  const { browsers, endpoint, call, refreshes } = await usersWithOldTokens(t)
+await test('a 429 of the provider delays the next refresh of its session for as long as it says, and of no other', async (t) => {
+  const { browsers, endpoint, call, refreshes, metric } = await usersWithOldTokens(t)
+  const [first, second, ...others] = browsers as [JarBrowser, JarBrowser, ...JarBrowser[]]
   endpoint.behaviour = json('', 429, { 'retry-after': '20' })
-  for (const browser of browsers) {
-    const response = await call(browser)
+  for (let times = 0; times < 2; times++) {
+    const response = await call(first)
     t.equal(response.status, 503)
     t.ok(Number(response.headers.get('retry-after')) >= 18)
   }
   t.equal(refreshes(), 1)
+  endpoint.behaviour = json('', 429)
+  t.equal((await call(second)).headers.get('retry-after'), '10')
+  // The browsers have one address, and nothing else tells users apart here: many sessions of one user pause nobody else.
+  endpoint.behaviour = tokens({ refresh_token: 'another' })
+  for (const browser of others) t.equal((await call(browser)).status, 502, 'there is no upstream')
+  t.equal(await metric('bff_provider_circuit_open'), 0)
 })

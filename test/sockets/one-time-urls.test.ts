@@ -18,7 +18,7 @@ await test('a 401 for the one-time URL ends a session without a refresh token, a
   t.same(await plain.connect(TRADING).closed, { code: 4401, reason: 'login_required' })
 })
 
-await test('a 401 for the one-time URL renews the token once, and a second 401 ends the session', async (t) => {
+await test('a 401 for the one-time URL renews the token once; another one soon after it was accepted only refuses the socket', async (t) => {
   const world = await relayWorld(t, { provider: { refreshTokens: true } })
   const { upstream } = world
   const other = await world.connect(TRADING).opened()
@@ -30,14 +30,19 @@ await test('a 401 for the one-time URL renews the token once, and a second 401 e
   const client = await world.connect(TRADING).opened()
   await until(() => upstream.open === 2)
   t.equal(upstream.otpRequests.length, 3, 'the server asks once more, with the new token')
-  t.equal(other.socket.readyState, 1, 'the session goes on')
   otp(401, {})(upstream)
-  t.same(
-    await world.connect(TRADING).closed,
-    { code: 4401, reason: 'session_expired' },
-    'a renewed token that is refused ends the session',
-  )
-  for (const each of [client, other]) t.same((await each.closed).code, 4401)
+  t.same(await world.connect(TRADING).closed, { code: 1013, reason: 'provider_unavailable' })
+  t.equal(upstream.otpRequests.length, 4)
+  for (const each of [client, other]) t.equal(each.socket.readyState, 1, 'the session goes on')
+})
+
+await test('a 401 for the one-time URL with a renewed token ends the session, and all its relays', async (t) => {
+  const world = await relayWorld(t, { provider: { refreshTokens: true } })
+  const other = await world.connect(TRADING).opened()
+  otp(401, {})(world.upstream)
+  t.same(await world.connect(TRADING).closed, { code: 4401, reason: 'session_expired' })
+  t.equal(world.upstream.otpRequests.length, 3, 'upstream is asked once with each token')
+  t.same((await other.closed).code, 4401)
   await world.quiet()
 })
 

@@ -14,8 +14,14 @@ export type OtpOutcome =
   | { readonly is: 'url'; readonly url: URL }
   /** Upstream refused the bearer. */
   | { readonly is: 'unauthorized' }
-  /** `cause` shows whether the fault is this server's. Its text may contain a URL, so the log gets `why` instead. */
-  | { readonly is: 'refused'; readonly close: CloseStatus; readonly why: string; readonly cause?: Error }
+  /** `cause` shows whether the fault is this server's. Its text may contain a URL, so the log gets `why` instead. `status` is a 3xx or more. */
+  | {
+      readonly is: 'refused'
+      readonly close: CloseStatus
+      readonly why: string
+      readonly cause?: Error
+      readonly status?: number
+    }
   /** Nothing was sent, because the session has changed or ended while the request waited. */
   | { readonly is: 'stale' }
   | OverBudget
@@ -95,7 +101,7 @@ export class OtpClient {
     if (status < 200 || status >= 300) {
       const retryAfter = headers['retry-after']
       const close = fromStatus(status, typeof retryAfter === 'string' ? retryAfter : undefined)
-      return { is: 'refused', close, why: `status ${status}` }
+      return { is: 'refused', close, why: `status ${status}`, status }
     }
     const url = this.#find(body)
     return url instanceof URL ? { is: 'url', url } : { is: 'refused', close: CLOSE.upstreamError, why: url }

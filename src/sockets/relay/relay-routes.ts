@@ -5,7 +5,7 @@ import type { Controls } from '../../controls/controls.ts'
 import type { CallLimit } from '../../limits/call-limit.ts'
 import { ID } from '../../http/known-paths.ts'
 import { requesterOf } from '../../http/requester.ts'
-import { refusalSource, sharerOf, type Session } from '../../sessions/index.ts'
+import { isTokenAccepted, refusalSource, sharerOf, type Session } from '../../sessions/index.ts'
 import { logFailure } from '../../telemetry/failure-log.ts'
 import type { RestClients } from '../../upstream/rest-clients.ts'
 import { after, CLOSE, closeOf } from '../close-codes.ts'
@@ -123,6 +123,8 @@ async function oneTimeUrl(
     source: () => refusalSource(session, request.ip),
     conditions: { session: () => deps.sessions.isCurrent(session) },
   })
+  const status = outcome.is === 'url' ? 200 : outcome.is === 'refused' ? outcome.status : undefined
+  if (status !== undefined && isTokenAccepted(status)) deps.sessions.noteAccepted(session)
   switch (outcome.is) {
     case 'url':
       return handshake.isOver ? undefined : outcome.url

@@ -87,7 +87,7 @@ export const SESSION_EVENTS = {
     level: 'warn',
     message: 'the provider refused to renew the token of a session',
     description:
-      'The provider no longer accepts the refresh token of a session (invalid_grant). The session ends, unless another instance has renewed the token meanwhile.',
+      'The provider has refused to renew the token of a session, with invalid_grant or with another error that ends it (docs/reference.md). The session ends, unless another instance has renewed the token meanwhile.',
     inRequest: false,
     required: { session: SESSION },
     optional: { ...OF_USER, cause: CAUSE },

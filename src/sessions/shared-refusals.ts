@@ -1,0 +1,161 @@
+import { refusalKey, REFRESHES_KEY } from '../store/keys.ts'
+import type { SharedState, StoreData } from '../store/store.ts'
+import { untraced } from '../telemetry/traces/span.ts'
+import { standstill } from '../time/standstill.ts'
+import {
+  areFinal,
+  areManyRefused,
+  FORGET_MS,
+  hasGrantedOthers,
+  LOGIN,
+  limitedOnce,
+  NO_NEWS,
+  noteGrant,
+  noteRefused,
+  pruned,
+  refusedOnce,
+  RETRY_REFUSED_MS,
+  type ProviderNews,
+  type Refusals,
+} from './refusals.ts'
+
+/** What the refusals of refreshes need of the store. */
+export type RefusalStore = StoreData & Pick<SharedState, 'readMarked'>
+
+/** A session whose refresh was refused. The names reveal no user, and are the same on every instance. */
+export interface RefusedUser {
+  readonly key: string
+  readonly name: string
+  /** The name by which the user counts among those who are refused. */
+  readonly source: string
+  /** When the access token of the session has expired, or will (epoch ms, by the clock of this process). */
+  readonly tokenExpiresAt: number
+}
+
+/** What follows from a refusal. */
+export interface Verdict {
+  readonly ends: boolean
+  /** The provider may be refusing everybody. */
+  readonly isTrouble: boolean
+}
+
+/** Grants are told to the other instances together, this long after the first of them. */
+const TELL_MS = 1000
+/** No session pauses for longer at a time. */
+const MAX_PAUSE_MS = 60_000
+/** How often a change is tried if other instances are faster. */
+const MAX_TRIES = 5
+
+/**
+ * The refusals of refreshes, which all instances share: beside each session what concerns it, and in one place what the provider
+ * has said to others. Nothing is read or written for a session that was not refused, except that grants are told about once a second.
+ */
+export class SharedRefusals {
+  readonly #store: RefusalStore
+  /** The latest grants that are still to be told, the newest last. */
+  readonly #grants = new Map<string, number>()
+
+  constructor(store: RefusalStore) {
+    this.#store = store
+  }
+
+  /** The stored record of a session; undefined for one that was not refused. @throws StoreUnavailable */
+  async read(key: string): Promise<string | undefined> {
+    const [text] = await this.#store.readMany([refusalKey(key)])
+    return text
+  }
+
+  /**
+   * How long the next refresh of a session with this record must wait (ms). Once after its token has expired, a refused session
+   * is tried at once: only a refusal then ends it. @throws StoreUnavailable
+   */
+  async leftMs(text: string, { tokenExpiresAt }: RefusedUser): Promise<number> {
+    const refusals = parsed(text) as Refusals | undefined
+    if (refusals === undefined) return 0
+    const { now } = await this.#store.readMarked(REFRESHES_KEY, '')
+    const { next, last } = refusals
+    const expiredAt = now - (Date.now() - tokenExpiresAt)
+    if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0
+    // At most: the clock of another master may be behind.
+    return next > now ? Math.min(next - now, MAX_PAUSE_MS) : 0
+  }
+
+  /** The provider has refused a refresh. @param text the record before @throws StoreUnavailable */
+  async refused(user: RefusedUser, code: string, text: string | undefined): Promise<Verdict> {
+    const { news, now } = await this.#change((news, now) => noteRefused(news, code, user.source, now))
+    const after = refusedOnce(parsed(text) as Refusals | undefined, code, now)
+    await this.#write(user.key, text, after, now)
+    const isProven = hasGrantedOthers(news, user.name, after.first)
+    const hasExpired = Date.now() >= user.tokenExpiresAt
+    return {
+      ends: isProven && hasExpired && areFinal(after),
+      isTrouble: !isProven && areManyRefused(news, code),
+    }
+  }
+
+  /** The provider has answered a refresh with 429. @param text the record before @throws StoreUnavailable */
+  async limited({ key }: RefusedUser, waitMs: number, text: string | undefined): Promise<void> {
+    const { now } = await this.#store.readMarked(REFRESHES_KEY, '')
+    await this.#write(key, text, limitedOnce(parsed(text) as Refusals | undefined, now, waitMs), now)
+  }
+
+  /** Forgets a session, because its refresh was granted. @throws StoreUnavailable */
+  async forget(key: string): Promise<void> {
+    await this.#store.remove(refusalKey(key))
+  }
+
+  /** The provider has granted a user, or a login, what was asked for then. Tells the other instances in the background. */
+  granted(name: string = LOGIN, askedAt: number): void {
+    if (this.#grants.size === 0) untraced(() => setTimeout(() => void this.#tell(), TELL_MS).unref())
+    this.#grants.delete(name)
+    this.#grants.set(name, askedAt)
+    // The two last users are enough to find one who is not the refused one.
+    const [oldest] = this.#grants.size > 2 ? this.#grants.keys() : []
+    if (oldest !== undefined) this.#grants.delete(oldest)
+  }
+
+  /** Never rejects: while the store is away, a grant is not known elsewhere, and the next one will be. */
+  async #tell(): Promise<void> {
+    const grants = [...this.#grants]
+    this.#grants.clear()
+    const note = (news: ProviderNews, now: number): ProviderNews =>
+      grants.reduce(
+        (known, [name, askedAt]) => noteGrant(known, name, Math.floor(now - (standstill.now() - askedAt))),
+        news,
+      )
+    await this.#change(note).catch(() => undefined)
+  }
+
+  async #change(
+    change: (news: ProviderNews, now: number) => ProviderNews,
+  ): Promise<{ readonly news: ProviderNews; readonly now: number }> {
+    for (let tries = 1; ; tries++) {
+      const { value, now } = await this.#store.readMarked(REFRESHES_KEY, '')
+      const before = pruned({ ...NO_NEWS, ...parsed(value) }, now)
+      const news = change(before, now)
+      if (news === before || tries === MAX_TRIES) return { news, now }
+      if (await this.#put(REFRESHES_KEY, value, JSON.stringify(news), now + FORGET_MS)) return { news, now }
+    }
+  }
+
+  async #write(key: string, before: string | undefined, after: Refusals, now: number): Promise<void> {
+    await this.#put(refusalKey(key), before, JSON.stringify(after), (after.first || now) + FORGET_MS)
+  }
+
+  /** Compare-and-set. Succeeds even when the store is full. */
+  #put(key: string, before: string | undefined, after: string, expiresAt: number): Promise<boolean> {
+    return before === undefined
+      ? this.#store.lock(key, after, FORGET_MS)
+      : this.#store.replace(key, before, after, expiresAt)
+  }
+}
+
+/** A text that an instance of this version has written, else nothing. */
+function parsed(text: string | undefined): object | undefined {
+  try {
+    const value: unknown = text === undefined ? undefined : JSON.parse(text)
+    return value instanceof Object ? value : undefined
+  } catch {
+    return undefined
+  }
+}

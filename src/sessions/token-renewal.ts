@@ -7,7 +7,8 @@ import { logFailure } from '../telemetry/failure-log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { activeSpan } from '../telemetry/traces/span.ts'
 import { refreshLockKey } from '../store/keys.ts'
-import { StoreUnavailable, type StoreData } from '../store/store.ts'
+import { PendingWrites } from '../store/pending-writes.ts'
+import { StoreUnavailable, type StoreData, type StoreHealth } from '../store/store.ts'
 import type { GrantOutcome } from '../oauth/grant-outcome.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
@@ -37,7 +38,7 @@ export type OwnedTokens = Pick<SessionRecord, 'accessToken' | 'refreshToken' | '
 
 /** Dependencies of the renewal. */
 export interface RenewalDependencies {
-  readonly store: StoreData
+  readonly store: StoreData & StoreHealth
   readonly sessions: SessionRepository
   readonly provider: Provider
   readonly metrics: Metrics
@@ -48,11 +49,14 @@ export interface RenewalDependencies {
 export class TokenRenewal {
   readonly #deps: RenewalDependencies
   readonly #pauses = new RenewalPauses()
+  /** Locks to release. */
+  readonly #pending: PendingWrites
   /** Why the last refresh failed; logged for every refresh that is skipped because of it. */
   #lastCause: unknown
 
   constructor(deps: RenewalDependencies) {
     this.#deps = deps
+    this.#pending = new PendingWrites(deps.store)
   }
 
   /** The result that replaces a renewal after a recent failure; undefined if the session may be renewed now. */
@@ -82,20 +86,25 @@ export class TokenRenewal {
     const owner = randomUUID()
     // Longer than a lock can last: if its owner died, this process takes the lock once it has expired.
     const giveUpAt = performance.now() + LOCK_MS + 1000
-    for (let tries = 0; performance.now() < giveUpAt; tries++) {
-      const hasLock = await store.lock(lock, owner, LOCK_MS)
-      if (hasLock) onLocked()
-      try {
+    let mayHaveLock = false
+    try {
+      for (let tries = 0; performance.now() < giveUpAt; tries++) {
+        // Until the reply is here.
+        mayHaveLock = true
+        mayHaveLock = await store.lock(lock, owner, LOCK_MS)
+        if (mayHaveLock) onLocked()
         // Read again under the lock: another instance may have renewed the token, or the session may have ended.
         const current = await sessions.load(session.id)
         if (current === undefined) return { is: 'ended' }
         // Not the access token: a provider may issue the same one again, for example a JWT of the same second.
         if (current.sealed !== session.sealed) return { is: 'good', session: current }
-        if (hasLock) return await this.#refresh(current)
-      } finally {
-        if (hasLock) await store.removeIf(lock, owner).catch(() => undefined)
+        if (mayHaveLock) return await this.#refresh(current)
+        await delay(backoffMs(tries, { firstMs: POLL_MS, longestMs: MAX_POLL_MS }))
       }
-      await delay(backoffMs(tries, { firstMs: POLL_MS, longestMs: MAX_POLL_MS }))
+    } finally {
+      const release = (): Promise<boolean> => store.removeIf(lock, owner)
+      // Without a reply it is released when the store is back, or nobody could renew the token until the lock expires.
+      if (mayHaveLock) await release().catch(() => this.#pending.undo(release, Date.now() + LOCK_MS))
     }
     const cause = new Error('another process holds the refresh lock')
     return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }

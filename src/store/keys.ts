@@ -38,6 +38,14 @@ export function tombstoneKey(key: string): string {
   return `{${key}}:tombstone`
 }
 
+/** For how long what has ended is left, for whoever has not heard of the end. */
+export const LEFT_MS = 60_000
+
+/** Key of what is left of a session that has ended, in the session's own slot. */
+export function leftKey(key: string): string {
+  return `{${key}}:left`
+}
+
 /** Key of the permits for trading sockets of a session, in the session's own slot. */
 export function permitsKey(key: string): string {
   return `{${key}}:relays`

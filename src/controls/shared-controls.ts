@@ -252,8 +252,8 @@ export class SharedControls {
       const theirs = document.get(name)
       const at = Math.floor(changedAt + this.#aheadMs)
       const isTheirsLater = theirs !== undefined && theirs.at > at + SAME_MOMENT_MS
-      if (own === undefined || own.version >= version || own.version === theirs?.version || isTheirsLater) continue
-      this.#document = new Map(this.#document).set(name, { ...own, version, at })
+      if (own === undefined || own.version === theirs?.version || isTheirsLater) this.#untold.delete(name)
+      else if (own.version < version) this.#document = new Map(this.#document).set(name, { ...own, version, at })
     }
   }
 

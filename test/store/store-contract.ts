@@ -147,6 +147,15 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
     },
   )
 
+  await t.test('readMarked reads a value unless the caller knows the mark with which it begins', async (t) => {
+    const key = fresh()
+    t.match(await store.readMarked(key, 'mark'), { isKnown: false, value: undefined, now: Number })
+    await store.create(key, 'mark text', soon())
+    for (const mark of ['', 'other', 'mar', 'mark text'])
+      t.match(await store.readMarked(key, mark), { isKnown: false, value: 'mark text' }, mark)
+    t.match(await store.readMarked(key, 'mark'), { isKnown: true, value: undefined })
+  })
+
   await indexContract(t, store)
 
   await t.test('the store is available', async (t) => {

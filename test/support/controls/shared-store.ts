@@ -75,6 +75,6 @@ export function writtenBy03(document: readonly (readonly [string, Control])[], s
 /** What version 0.3 reads in a text: it takes what follows the first space. */
 export function readBy03(text: string): ControlDocument {
   const envelope = new Envelope(new Changeable([SECRETS]))
-  const opened = envelope.open(CONTROLS_KEY, PURPOSE, text.slice(text.split(' ', 1)[0]!.length + 1))
+  const opened = envelope.open(CONTROLS_KEY, PURPOSE, text.slice(text.indexOf(' ') + 1))
   return new Map(JSON.parse(opened ?? '[]') as [string, Control][])
 }

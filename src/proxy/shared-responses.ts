@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { backoffMs } from '../time/backoff.ts'
 import { Problem } from '../problem.ts'
 import { sharedResponseKey } from '../store/keys.ts'
+import { PendingWrites } from '../store/pending-writes.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { OverBudget } from '../upstream/budget/admission.ts'
 import type { FetchOutcome } from '../upstream/buffered-exchange.ts'
@@ -49,6 +50,8 @@ export class SharedResponse {
   readonly #endpoint: Endpoint
   readonly #deps: CallDependencies
   readonly #key: string
+  /** Claims to give back. */
+  readonly #pending: PendingWrites
   #last: Shared | undefined
   /** While another instance asks upstream, this one reads the store again no sooner (epoch ms). */
   #pollAt = 0
@@ -59,6 +62,7 @@ export class SharedResponse {
     this.#endpoint = endpoint
     this.#deps = deps
     this.#key = sharedResponseKey(endpoint.path)
+    this.#pending = new PendingWrites(deps.store)
   }
 
   /** Sends the shared response; the first request after it went stale refreshes it and waits. @throws Problem */
@@ -121,18 +125,20 @@ export class SharedResponse {
       }
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      // Without the store each process asks for itself.
-      return this.#ask(requestId, undefined)
+      // Without the store each process asks for itself. It may have the claim, and not have heard so.
+      return this.#ask(requestId, lock)
     }
   }
 
-  async #ask(requestId: string, lock: string | undefined): Promise<Shared> {
+  async #ask(requestId: string, lock: string): Promise<Shared> {
     const askedAt = Date.now()
     const outcome = await this.#exchange(requestId)
     const freshUntil = Math.max(askedAt + this.#deps.upstream.healthMs, Date.now())
     const shared: Shared = { outcome, freshUntil }
     this.#last = shared
-    if (lock !== undefined) await this.#publish(shared, lock).catch(() => undefined)
+    await this.#publish(shared, lock).catch(() => {
+      this.#pending.undo(() => this.#deps.store.removeIf(this.#key, lock), askedAt + this.#deps.upstream.headersMs)
+    })
     return shared
   }
 

@@ -12,8 +12,7 @@ export class LosingProxy {
   readonly #sockets = new Set<Socket>()
   #meant: Meant = () => false
   #lost = Promise.withResolvers<void>()
-  /** While this is true, no connection is made. */
-  isDown = false
+  #isDown = false
 
   private constructor(port: number) {
     this.url = `redis://127.0.0.1:${port}`
@@ -31,6 +30,12 @@ export class LosingProxy {
     return proxy
   }
 
+  /** While this is true, there are no connections. */
+  set isDown(isDown: boolean) {
+    this.#isDown = isDown
+    if (isDown) for (const socket of this.#sockets) socket.destroy()
+  }
+
   /** Loses the reply to the next command that is meant: Redis has run it when this resolves. */
   loseReply(meant: Meant): Promise<void> {
     this.#meant = meant
@@ -39,7 +44,7 @@ export class LosingProxy {
   }
 
   #join(server: Socket, port: number): void {
-    if (this.isDown) return void server.destroy()
+    if (this.#isDown) return void server.destroy()
     const redis = connect(port, '127.0.0.1')
     let isLosing = false
     for (const socket of [server, redis]) {

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { backoffMs } from '../time/backoff.ts'
 import { Problem } from '../problem.ts'
 import { sharedResponseKey } from '../store/keys.ts'
+import { PendingWrites } from '../store/pending-writes.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { standstill } from '../time/standstill.ts'
 import type { OverBudget } from '../upstream/budget/admission.ts'
@@ -44,10 +45,10 @@ interface Shared {
 }
 
 /** The right to ask upstream for all instances. */
-interface Lock {
+interface Claim {
   readonly id: string
-  /** By how much the store's clock is ahead of that of {@link standstill}. */
-  readonly storeAheadMs: number
+  /** By how much the store's clock is ahead of that of {@link standstill}. Undefined where the store has not said. */
+  readonly storeAheadMs: number | undefined
 }
 
 /**
@@ -59,6 +60,8 @@ export class SharedResponse {
   readonly #endpoint: Endpoint
   readonly #deps: CallDependencies
   readonly #key: string
+  /** Claims to give back. */
+  readonly #pending: PendingWrites
   #last: Shared | undefined
   /** While another instance asks upstream, this one reads the store again no sooner. */
   #pollAt = 0
@@ -69,6 +72,7 @@ export class SharedResponse {
     this.#endpoint = endpoint
     this.#deps = deps
     this.#key = sharedResponseKey(endpoint.path)
+    this.#pending = new PendingWrites(deps.store)
   }
 
   /** Sends the shared response; the first request after it went stale refreshes it and waits. @throws Problem */
@@ -112,10 +116,11 @@ export class SharedResponse {
     const timeoutMs = upstream.headersMs
     const giveUpAt = standstill.now() + timeoutMs
     const id = randomUUID()
+    let storeAheadMs: number | undefined
     try {
       for (let reads = 0; ; reads++) {
         const { value: text, now } = await store.readMarked(this.#key, '')
-        const storeAheadMs = now - standstill.now()
+        storeAheadMs = now - standstill.now()
         // The lock outlives the request, so that no instance starts a second one meanwhile.
         if (text === undefined && (await store.lock(this.#key, id, timeoutMs + POLL_MS))) {
           return await this.#ask(requestId, { id, storeAheadMs })
@@ -132,23 +137,27 @@ export class SharedResponse {
       }
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      // Without the store each process asks for itself.
-      return this.#ask(requestId, undefined)
+      // Without the store each process asks for itself. It may have the claim, and not have heard so.
+      return this.#ask(requestId, { id, storeAheadMs })
     }
   }
 
-  async #ask(requestId: string, lock: Lock | undefined): Promise<Shared> {
+  async #ask(requestId: string, claim: Claim): Promise<Shared> {
     const askedAt = standstill.now()
     const outcome = await this.#exchange(requestId)
     const freshUntil = Math.max(askedAt + this.#deps.upstream.healthMs, standstill.now())
     const shared: Shared = { outcome, freshUntil }
     this.#last = shared
-    if (lock !== undefined) await this.#publish(shared, lock).catch(() => undefined)
+    const { store, upstream } = this.#deps
+    const giveBack = (): Promise<boolean> => store.removeIf(this.#key, claim.id)
+    await this.#publish(shared, claim).catch(() => this.#pending.undo(giveBack, Date.now() + upstream.headersMs))
     return shared
   }
 
-  async #publish({ outcome, freshUntil: until }: Shared, { id, storeAheadMs }: Lock): Promise<void> {
+  /** @throws StoreUnavailable */
+  async #publish({ outcome, freshUntil: until }: Shared, { id, storeAheadMs }: Claim): Promise<void> {
     const { store, envelope } = this.#deps
+    if (storeAheadMs === undefined) throw new StoreUnavailable(new Error('its clock is not known'))
     const freshUntil = Math.ceil(until + storeAheadMs)
     const text = JSON.stringify({ outcome: { ...outcome, cause: undefined }, freshUntil })
     // Sealed, so that a program that can write to the store cannot forge a response of upstream.

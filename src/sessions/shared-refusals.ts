@@ -1,5 +1,5 @@
 import { refusalKey, REFRESHES_KEY } from '../store/keys.ts'
-import type { SharedState, StoreData } from '../store/store.ts'
+import type { SharedState, StoreData, StoreHealth } from '../store/store.ts'
 import { untraced } from '../telemetry/traces/span.ts'
 import { standstill } from '../time/standstill.ts'
 import {
@@ -20,7 +20,7 @@ import {
 } from './refusals.ts'
 
 /** What the refusals of refreshes need of the store. */
-export type RefusalStore = StoreData & Pick<SharedState, 'readMarked'>
+export type RefusalStore = StoreData & StoreHealth & Pick<SharedState, 'readMarked'>
 
 /** A session whose refresh was refused. The names reveal no user, and are the same on every instance. */
 export interface RefusedUser {

@@ -49,7 +49,7 @@ await test('controls that no secret opens are obeyed as soon as the secret is th
   secrets.change([NEW, OLD])
   await until(() => late.shared.document.has('orders'), 'it obeys the pause')
   t.same(late.shared.warnings, [])
-  t.match(await set(late, 'notice', { message: 'late' }), { version: 2, isShared: true })
+  t.match(await set(late, 'notice', { message: 'late' }), { version: Number, isShared: true })
   await until(() => first.shared.document.has('notice'), 'the other one learns of its change')
   t.equal((await first.shared.reports()).length, 2)
 })

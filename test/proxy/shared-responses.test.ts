@@ -6,9 +6,12 @@ import { freePort } from '../../sandbox/listening.ts'
 import { apiWorld, sendTo } from '../support/upstream/api-world.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
-import { until } from '../support/time/until.ts'
-import { testServer } from '../support/server/world.ts'
+import { until, within } from '../support/time/until.ts'
+import { LosingProxy } from '../support/redis/losing-proxy.ts'
+import { testRedis, testServer } from '../support/server/world.ts'
 
+/** Much less than a claim lasts. */
+const SOON_MS = 6000
 const HEALTH = '/api/v1/health'
 /** How often Redis was asked for the value of a key. */
 const readsOf = async (client: Pick<RedisClientType, 'info'>) =>
@@ -218,4 +221,16 @@ await test('without the store each process asks for itself, and a response that 
   t.equal((await ask(port)).status, 200)
   t.equal((await ask(port)).status, 200)
   t.equal(upstream.requests.length, before + 1)
+})
+
+await test('an instance that has not heard that it has the claim asks, and the others need not wait until it expires', async (t) => {
+  const redis = await testRedis(t)
+  const proxy = await LosingProxy.start(t, redis)
+  const { upstream, world } = await apiWorld(t, { settings: { REDIS_URL: proxy.url } })
+  const { port } = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url, REDIS_URL: redis.url })
+  upstream.answer = (_request, socket) => void socket.write(ok('{}'))
+  const lost = proxy.loseReply((sent) => sent.includes("'NX'") && sent.includes('bff:1:response:'))
+  t.equal((await ask(world.server.port)).status, 200)
+  await lost
+  t.equal((await within(ask(port), 'the other instance', SOON_MS)).status, 200)
 })

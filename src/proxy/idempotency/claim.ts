@@ -2,7 +2,7 @@ import type { Envelope, Session } from '../../sessions/index.ts'
 import { StoreUnavailable, type ConfirmableWrites, type StoreData, type StoreHealth } from '../../store/store.ts'
 import { standstill } from '../../time/standstill.ts'
 import type { KeyUsage, Usage } from './key-usage.ts'
-import type { PendingWrites } from './pending-writes.ts'
+import type { PendingWrites } from '../../store/pending-writes.ts'
 import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from './record.ts'
 
 /** Dependencies of the records. */

@@ -7,7 +7,7 @@ import { within } from '../../time/within.ts'
 import { Claim, type HeldClaim, type OwnRecord, type RecordDependencies } from './claim.ts'
 import type { KeyNames } from './key-header.ts'
 import { KeyUsage } from './key-usage.ts'
-import { PendingWrites } from './pending-writes.ts'
+import { PendingWrites } from '../../store/pending-writes.ts'
 import { openRecord, sealRecord, type CallRecord, type KeptAnswer } from './record.ts'
 import { TwoClaims } from './two-claims.ts'
 
@@ -47,8 +47,6 @@ interface RecordTimes {
 const TIMES: RecordTimes = { leaseMs: 15_000, clockSkewMs: 5000, settleMs: 8000 }
 /** How often a record may appear and disappear before the call is said to be running. */
 const MAX_TRIES = 5
-/** A write without a reply may still be carried out after the store has replied to later ones. */
-const LATE_WRITE_MS = 5000
 /** At shutdown, calls whose browsers have left get this long to finish, and then their records. */
 const CLOSE_GRACE_MS = 5000
 
@@ -187,14 +185,10 @@ export class IdempotencyRecords {
     return (await confirmed.replace(own.recordKey, found, text, own.expiresAt)) ? { is: 'unknown' } : undefined
   }
 
-  /** Removes a record of a call that was not sent once the store is available, and once more for a write that came late. */
+  /** Removes a record of a call that was not sent once the store is available. */
   #removeLater({ recordKey, text, expiresAt }: OwnRecord): void {
     const { store, pending } = this.#deps
     const until = Math.min(expiresAt, Date.now() + this.limits.ttlMs)
-    const write = async (): Promise<void> => {
-      if (await store.removeIf(recordKey, text)) return
-      setTimeout(() => void store.removeIf(recordKey, text).catch(() => undefined), LATE_WRITE_MS).unref()
-    }
-    pending.add({ bytes: text.length, until, write })
+    pending.undo(() => store.removeIf(recordKey, text), until, text.length)
   }
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from '@redis/client'
 import type { CheckResult } from '../config/setting-rule.ts'
+import { clusterSize, distinct, MEMBER_ADVICE } from './cluster-slots.ts'
 import { withConnection, type Connection } from './connection.ts'
 import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
-import { askSentinel } from './link-to.ts'
+import { askSentinel, serversOf } from './link-to.ts'
 import { forbiddenCommands, forbiddenToConfirm, PERMISSION_ADVICE, WAIT_ADVICE } from './permissions.ts'
 import { replicationWarnings } from './replication.ts'
 import { mayLackDatabase, nodeOptions, replyCode } from './redis-link.ts'
@@ -20,6 +21,9 @@ const NEARLY_FULL = 0.9
 
 const DATABASE_ADVICE =
   'Check the number at the end of REDIS_URL: Redis has the databases 0 to 15 by default (databases), a Cluster and many services only 0.'
+/** What an operator should do about a server that does not answer. */
+export const UNREACHABLE_ADVICE =
+  'Check the address in REDIS_URL, whether it uses TLS (rediss://), and the network on the way there.'
 /** What the servers must be able to do, and how long that may take. */
 interface ProbeOptions {
   readonly timeoutMs: number
@@ -40,7 +44,8 @@ export async function probeRedis(redisUrl: string, options: ProbeOptions): Promi
     }
     case 'cluster': {
       const probe = (node: RedisNode) => probeServer(nodeOptions(node, address.access), nameOf(node), false, options)
-      return (await Promise.all(address.nodes.map(probe))).flat()
+      const { masters } = await serversOf(address, address.access)
+      return (await Promise.all(distinct([...address.nodes, ...masters]).map(probe))).flat()
     }
     case 'sentinel':
       return probeSentinels(address, options)
@@ -75,6 +80,8 @@ async function probeServer(
     return await withConnection(options, timeoutMs, async (connection) => {
       await connection.ping()
       const info = parseInfo(await connection.info('default'))
+      const size = mustBeMaster ? await clusterSize(connection).catch(() => 1) : 1
+      if (size > 1) return [failed(`${name} is one of ${size} masters of a Cluster`, MEMBER_ADVICE)]
       const mayWrite = mustBeMaster && info['role'] === 'master'
       const refusal = mayWrite ? await tryToWrite(connection, timeoutMs) : undefined
       const results = judge(info, name, mustBeMaster, refusal)
@@ -149,7 +156,7 @@ function unreachable(error: unknown, name: string): CheckResult {
   const code = (error as { code?: string }).code ?? replyCode(error) ?? 'error'
   const advice = /^(NOAUTH|WRONGPASS|NOPERM)$/.test(code)
     ? 'Check user and password in REDIS_URL, and what this user may do (ACL).'
-    : 'Check the address in REDIS_URL, whether it uses TLS (rediss://), and the network on the way there.'
+    : UNREACHABLE_ADVICE
   return failed(`${name} cannot be used (${code})`, advice)
 }
 

@@ -59,7 +59,7 @@ export class RedisStore implements Store {
   readonly #log: StoreLog
   readonly #askUntracked: Ask<RedisCommands> = (command) => this.#ask(() => command(this.#link.untracked()))
   readonly #listen = (channel: string, events: SubscriberEvents): ChannelSubscriber =>
-    new ChannelSubscriber(channel, () => this.#link.anyServer(), events)
+    new ChannelSubscriber(channel, this.#link, events)
   #burials: ChannelSubscriber | undefined
   #confirmed: ConfirmedWrites | undefined
   #replication: readonly string[] = []

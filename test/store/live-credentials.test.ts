@@ -72,12 +72,39 @@ await test('RedisStore goes on over the same connections when its user changes, 
 })
 
 await test('RedisStore reports each open connection that refuses new credentials, and goes on with the old ones', async (t) => {
-  const { as, url, store, users, warnings } = await worldWithUsers(t)
+  const { redis, as, url, store, users, warnings } = await worldWithUsers(t)
   await until(async () => (await users()).length > 0, 'the link is connected')
   url.change(as('new:another'))
   await until(() => warnings.length > 0, 'the refusal is reported')
-  t.same(warnings[0], { code: 'WRONGPASS' })
+  t.same(warnings[0], { code: 'WRONGPASS', server: `127.0.0.1:${redis.port}` })
   t.equal(await store.create('key', 'value', Date.now() + 60_000), true)
+  t.same(new Set(await users()), new Set(['old']))
+})
+
+await test('RedisStore gets the reply of each command to that command while Redis refuses new credentials', async (t) => {
+  const { as, url, store, users, warnings } = await worldWithUsers(t)
+  const confirmed = await store.openConfirmed(0)
+  const keys = Array.from({ length: 50 }, (_, index) => `key ${index}`)
+  for (const key of keys) await confirmed.create(key, key, Date.now() + 60_000)
+  const wrong: unknown[] = []
+  const over = new AbortController()
+  const reads = async (key: string): Promise<void> => {
+    while (!over.signal.aborted) {
+      const found = await store.read(key).catch((error: unknown) => ({ value: error }))
+      if (found?.value !== key) wrong.push(found)
+      const isReplaced = await confirmed.replace(key, key, key, Date.now() + 60_000).catch((error: unknown) => error)
+      if (isReplaced !== true) wrong.push(isReplaced)
+    }
+  }
+  const load = keys.map(reads)
+  for (const password of ['another', 'a third', 'a fourth']) {
+    const before = warnings.length
+    url.change(as(`new:${encodeURIComponent(password)}`))
+    await until(() => warnings.length >= before + 2, 'the refusals of both connections are reported')
+  }
+  over.abort()
+  await Promise.all(load)
+  t.same(wrong.slice(0, 3), [])
   t.same(new Set(await users()), new Set(['old']))
 })
 

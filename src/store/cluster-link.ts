@@ -81,7 +81,8 @@ export class ClusterLink implements RedisLink {
   }
 
   abandon(): void {
-    // The commands follow the redirections of a Cluster by themselves, and each node is reconnected by itself.
+    // Each node is reconnected by itself, and there may be another one in its place.
+    void this.#nodes.reread()
   }
 
   async isReplicated(key: string): Promise<boolean | undefined> {

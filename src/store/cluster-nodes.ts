@@ -65,7 +65,7 @@ export class ClusterNodes {
   }
 
   /** The same because of what a node said or did, from another one, and at most every {@link REREAD_MS}. */
-  reread(except: ClusterNode): Promise<boolean> {
+  reread(except?: ClusterNode): Promise<boolean> {
     return this.#start(Math.max(0, this.#readAt + REREAD_MS - performance.now()), except)
   }
 

@@ -32,7 +32,7 @@ export async function tryCredentials(
   warn: (message: string) => void = () => undefined,
 ): Promise<string | undefined> {
   const tryOut = async (tried: string): Promise<Trial> =>
-    trialOf(await probeRedis(tried, { timeoutMs: TRY_MS, replicas }))
+    trialOf(await probeRedis(tried, { timeoutMs: TRY_MS, replicas, isOfMasters: true }))
   const [next, now] = await Promise.all([tryOut(url), tryOut(present)])
   const fault = next.faults.find((each) => !now.faults.includes(each))
   if (fault !== undefined) return fault

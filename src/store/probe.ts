@@ -29,6 +29,8 @@ interface ProbeOptions {
   readonly timeoutMs: number
   /** IDEMPOTENCY_REPLICAS */
   readonly replicas: number
+  /** Leaves out the replicas that the URL of a Cluster names. */
+  readonly isOfMasters?: true
 }
 
 /** Checks each server that REDIS_URL names, or the master that the Sentinels name. Returns at least one result for each. */
@@ -44,8 +46,10 @@ export async function probeRedis(redisUrl: string, options: ProbeOptions): Promi
     }
     case 'cluster': {
       const probe = (node: RedisNode) => probeServer(nodeOptions(node, address.access), nameOf(node), false, options)
-      const { masters } = await serversOf(address, address.access)
-      return (await Promise.all(distinct([...address.nodes, ...masters]).map(probe))).flat()
+      const { masters, replicas } = await serversOf(address, address.access)
+      const left = new Set(options.isOfMasters === true ? replicas.map(nameOf) : [])
+      const nodes = distinct([...address.nodes, ...masters]).filter((node) => !left.has(nameOf(node)))
+      return (await Promise.all(nodes.map(probe))).flat()
     }
     case 'sentinel':
       return probeSentinels(address, options)

@@ -305,6 +305,8 @@ export class RedisStore implements Store {
     if (code === undefined) return
     const refusal = this.#refusals.noteRefusal(code)
     if (refusal !== undefined) this.#observer?.refusedWrite(refusal)
+    // Another master of a Cluster has the key.
+    if (code === 'MOVED') this.#link.abandon(code)
     this.#health.noteErrorCode(code)
   }
 

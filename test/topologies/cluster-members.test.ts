@@ -1,6 +1,7 @@
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { slotOf } from '../../src/store/cluster-slots.ts'
+import { tryCredentials } from '../../src/store/credentials-trial.ts'
 import { probeRedis } from '../../src/store/probe.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { connectedStore, QUIET } from '../support/redis/connected-store.ts'
@@ -110,4 +111,31 @@ await test('REDIS_URL may name the only master of a Cluster as if it were alone'
   if (only === undefined) throw new Error('no master')
   await assertServesAll(t, await filled(t, only.url))
   t.match(await probeRedis(only.url, { timeoutMs: 3000, replicas: 0 }), [{ is: 'ok' }, { message: /append-only/ }])
+})
+
+await test('New credentials are tried on every master of a Cluster that answers, and one that does not answer goes on with the old ones', async (t) => {
+  const [one, other] = await testMasters(t, 2)
+  if (one === undefined || other === undefined) throw new Error('no masters')
+  const setUser = (node: Node, name: string) =>
+    askRedis(node, ['ACL', 'SETUSER', name, 'on', '>password', '~*', '&*', '+@all'])
+  for (const node of [one, other]) await setUser(node, 'old')
+  await setUser(one, 'new')
+  const as = (user: string): string => `redis+cluster://${user}:password@127.0.0.1:${one.port}`
+  t.equal(await tryCredentials(as('new'), as('old'), 0), `127.0.0.1:${other.port} cannot be used (WRONGPASS)`)
+  const url = new Changeable(as('old'))
+  const store = await connectedStore(t, url)
+  for (const key of KEYS) t.ok(await store.create(key, key, expiresAt))
+
+  other.process.kill('SIGSTOP')
+  t.equal(await tryCredentials(as('new'), as('old'), 0), undefined)
+  url.change(as('new'))
+  other.process.kill('SIGCONT')
+  await assertServesAll(t, store)
+  await askRedis(other, ['CLIENT', 'KILL', 'TYPE', 'normal'])
+  const isServed = async (key: string): Promise<boolean> =>
+    (await store.read(key).catch(() => undefined))?.value === key
+  await until(async () => (await Promise.all(KEYS.map(isServed))).every(Boolean), 'the store is connected again')
+  const users = async (node: Node): Promise<string> => String(await askRedis(node, ['CLIENT', 'LIST']))
+  await until(async () => / user=new .*resp=3/.test(await users(one)), 'the new ones are in use where they are known')
+  t.match(await users(other), / user=old .*resp=3/)
 })

@@ -29,7 +29,8 @@ export class ClusterLink implements RedisLink {
   readonly #commands: ClusterCommands
   /** By the address of a master. */
   readonly #replicas = new Map<string, ReplicaCheck>()
-  readonly #endPolls: (() => void)[] = []
+  #pings: NodeJS.Timeout | undefined
+  #endReads: () => void = () => undefined
   #isClosed = false
 
   constructor(seeds: readonly RedisNode[], credentials: LiveCredentials) {
@@ -44,10 +45,9 @@ export class ClusterLink implements RedisLink {
     }
     if (this.#isClosed) return
     events.up()
-    this.#endPolls.push(
-      polls(() => this.#pingAll(events), PING_INTERVAL_MS),
-      polls(async () => void (await this.#nodes.read()), SLOTS_INTERVAL_MS),
-    )
+    // Not polls(): a master that hangs must not delay the pings of the others.
+    this.#pings = setInterval(() => this.#pingAll(events), PING_INTERVAL_MS).unref()
+    this.#endReads = polls(async () => void (await this.#nodes.read()), SLOTS_INTERVAL_MS)
   }
 
   commands(): RedisCommands {
@@ -94,25 +94,23 @@ export class ClusterLink implements RedisLink {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const end of this.#endPolls) end()
+    clearInterval(this.#pings)
+    this.#endReads()
     for (const check of this.#replicas.values()) check.close()
     this.#nodes.close()
   }
 
   /** The store is available while any master is: a lost master takes only its own keys with it. */
-  async #pingAll(events: LinkEvents): Promise<void> {
+  #pingAll(events: LinkEvents): void {
     this.#dropReplicasExceptOf(this.masterNames())
-    const { masters } = this.#nodes
-    await Promise.all(
-      masters.map(async (node) => {
-        const ping = node.connection().then((connection) => connection.ping())
+    for (const node of this.#nodes.masters) {
+      const ping = node.connection().then((connection) => connection.ping())
+      beforeDeadline(PING_INTERVAL_MS, ping).then(
+        () => events.alive(),
         // A master that hangs may have a successor.
-        await beforeDeadline(PING_INTERVAL_MS, ping).then(
-          () => events.alive(),
-          () => this.#nodes.reread(node),
-        )
-      }),
-    )
+        () => void this.#nodes.reread(node),
+      )
+    }
   }
 
   #dropReplicasExceptOf(masters: ReadonlySet<string>): void {

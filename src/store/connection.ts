@@ -8,7 +8,7 @@ import {
   type TypeMapping,
 } from '@redis/client'
 import type { RedisAccess } from '../config/redis-address.ts'
-import { beforeDeadline } from './deadline.ts'
+import { beforeDeadline, CommandTimeout } from './deadline.ts'
 import { LiveCredentials } from './live-credentials.ts'
 
 /**
@@ -44,6 +44,8 @@ const PROOF_MS = 400
 /** The connections that have to be replaced are, each at some moment within this time. */
 const REPLACE_MS = 5000
 
+type SendParameters = Parameters<RedisClient<RedisModules, RedisFunctions, RedisScripts, 3, TypeMapping>['sendCommand']>
+
 /** How SET leaves a key. */
 interface SetOptions {
   readonly expiration: { readonly type: 'PX' | 'PXAT'; readonly value: number }
@@ -59,10 +61,10 @@ export class Connection extends RedisClient<RedisModules, RedisFunctions, RedisS
   /** The commands that wait until the connection is authenticated anew. */
   #held: (() => void)[] | undefined
 
-  override sendCommand<Reply>(...command: Parameters<typeof RedisClient.prototype.sendCommand>): Promise<Reply> {
+  override sendCommand<Reply>(...[words, options]: SendParameters): Promise<Reply> {
     const held = this.#held
-    if (held === undefined) return super.sendCommand<Reply>(...command)
-    return new Promise((resolve) => held.push(() => resolve(super.sendCommand<Reply>(...command))))
+    if (held === undefined) return super.sendCommand<Reply>(words, options)
+    return new Promise((resolve) => held.push(() => resolve(super.sendCommand<Reply>(words, options))))
   }
 
   /**
@@ -79,11 +81,11 @@ export class Connection extends RedisClient<RedisModules, RedisFunctions, RedisS
     try {
       // Replies come in the order of their commands. So with this one none is pending.
       await beforeDeadline(QUIET_MS, this.#proveStep()).catch((cause: unknown) => {
-        setTimeout(() => this.destroy(), Math.random() * REPLACE_MS).unref()
+        if (cause instanceof CommandTimeout) setTimeout(() => this.destroy(), Math.random() * REPLACE_MS).unref()
+        else this.destroy()
         throw cause
       })
-      const words = username === undefined ? ['AUTH', password] : ['AUTH', username, password]
-      const reply = super.sendCommand(words)
+      const reply = super.sendCommand(username === undefined ? ['AUTH', password] : ['AUTH', username, password])
       const inStep = reply.catch(() => undefined).then(() => this.#proveStep())
       await beforeDeadline(PROOF_MS, inStep).catch((cause: unknown) => {
         this.destroy()

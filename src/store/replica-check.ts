@@ -26,8 +26,7 @@ export class ReplicaCheck {
   constructor(options: RedisClientOptions) {
     const socket = { ...options.socket, ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: false }
     this.#options = { ...options, ...CONNECTION, socket } as RedisClientOptions
-    this.#connection = this.#open()
-    this.#connection.catch(() => undefined)
+    this.#open().catch(() => undefined)
   }
 
   /** Undefined where there has been no replica so far. Also false when the master does not reply. Never rejects. */
@@ -49,13 +48,15 @@ export class ReplicaCheck {
     )
   }
 
-  async #open(): Promise<Connection> {
+  #open(): Promise<Connection> {
+    if (this.#isClosed) return Promise.reject(new Error('closed'))
     const connection = newConnection(this.#options)
-    const forget = (): void => void (this.#connection = undefined)
+    const opening = connection.connect().then(() => connection)
+    const forget = (): void => {
+      if (this.#connection === opening) this.#connection = undefined
+    }
     connection.on('error', forget).on('end', forget)
-    await connection.connect()
-    if (this.#isClosed) connection.destroy()
-    return connection
+    return (this.#connection = opening)
   }
 
   #start(key: string): Promise<boolean | undefined> {
@@ -65,7 +66,7 @@ export class ReplicaCheck {
   }
 
   async #ask(key: string): Promise<boolean | undefined> {
-    const connection = await (this.#connection ??= this.#open())
+    const connection = await (this.#connection ?? this.#open())
     // A master names its replicas.
     const [, , known] = await connection.role()
     const isNamed = Array.isArray(known) && known.length > 0

@@ -98,7 +98,7 @@ async function openSecretFiles(complete: Config): Promise<SecretFiles | undefine
   const tryRedis = async (url: string, present: string): Promise<string | undefined> => {
     // A supervisor has no store.
     const { tryCredentials } = await import('./store/credentials-trial.ts')
-    return tryCredentials(url, present, complete.idempotency.replicas)
+    return tryCredentials(url, present, complete.idempotency.replicas, (message) => log.warn(message))
   }
   return new SecretFiles(files, process.env, complete, { log, tryRedis })
 }

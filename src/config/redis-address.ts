@@ -25,7 +25,8 @@ export type RedisAddress =
       readonly master: string
     }
 
-const SENTINEL = /^redis(s?)\+sentinel:\/\/(?:([^@/]*)@)?([^@/]+)\/([A-Za-z0-9._-]+)$/
+/** Several servers: TLS, credentials, hosts, and what comes after them. */
+const GROUP = /^redis(s?)\+(sentinel|cluster):\/\/(?:([^@/]*)@)?([^@/]+)(?:\/([A-Za-z0-9._-]*))?$/
 const REDIS_PORT = 6379
 const SENTINEL_PORT = 26_379
 
@@ -33,8 +34,8 @@ const SENTINEL_PORT = 26_379
 export function parseRedisUrl(text: string): RedisAddress | undefined {
   // A URL parser drops line breaks and tabs, and so would make one address of two lines.
   if (text.split(',').some((part) => /[\t\r\n]/.test(part.trim()))) return undefined
-  const sentinel = SENTINEL.exec(text)
-  if (sentinel !== null) return sentinelAddress(sentinel)
+  const group = GROUP.exec(text)
+  if (group !== null) return groupAddress(group)
   const urls = text.split(',').map((part) => URL.parse(part.trim()))
   const [first] = urls
   if (!first || !urls.every(isRedisUrl)) return undefined
@@ -79,12 +80,16 @@ export function redisAccess(url: string): RedisAccess {
   return accessOf(username, password, protocol === 'rediss:') ?? { tls: false }
 }
 
-function sentinelAddress([, tls, user = '', hosts = '', master = '']: RegExpExecArray): RedisAddress | undefined {
+function groupAddress([, tls, kind, user = '', hosts = '', path = '']: RegExpExecArray): RedisAddress | undefined {
   const urls = hosts.split(',').map((host) => URL.parse(`redis://${host.trim()}`))
   const [username = '', ...password] = user.split(':')
   const access = accessOf(username, password.join(':'), tls === 's')
   if (access === undefined || !urls.every(isRedisUrl)) return undefined
-  return { is: 'sentinel', nodes: urls.map((url) => nodeOf(url, SENTINEL_PORT)), access, master }
+  const nodesAt = (port: number): RedisNode[] => urls.map((url) => nodeOf(url, port))
+  if (kind === 'sentinel')
+    return path === '' ? undefined : { is: kind, nodes: nodesAt(SENTINEL_PORT), access, master: path }
+  // A Cluster has only database 0.
+  return /^0?$/.test(path) ? { is: 'cluster', nodes: nodesAt(REDIS_PORT), access } : undefined
 }
 
 /** A query or fragment would be ignored. It may be a part of a password whose `?` or `#` is not encoded. */

@@ -58,7 +58,7 @@ export const settingFormats = {
   },
   redisUrl: {
     test: (value) => parseRedisUrl(value) !== undefined,
-    must: 'redis://user:password@host:6379/0 (rediss:// for TLS), a comma-separated list of these for a Cluster, or redis+sentinel://host:port,host:port/master-name; without query or fragment (in a password, write ? as %3F and # as %23); in a list the first has the credentials, and the others the same or none',
+    must: 'redis://user:password@host:6379/0 (rediss:// for TLS), redis+cluster://user:password@host:6379 or a comma-separated list of redis:// addresses for a Cluster, or redis+sentinel://host:port,host:port/master-name; without query or fragment (in a password, write ? as %3F and # as %23); in a list the first has the credentials, and the others the same or none',
   },
   clientKeys: {
     test: (value) => parseClientKeys(value) !== undefined,

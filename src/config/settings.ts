@@ -48,7 +48,7 @@ export const settingRules = {
     'required',
   ),
   REDIS_URL: text(
-    'Session store: redis://host:port (rediss:// for TLS), a comma-separated list of these for a Cluster, or redis+sentinel://host:port,host:port/master-name',
+    'Session store: redis://host:port, redis+cluster://host:port for a Cluster (any of its nodes), or redis+sentinel://host:port,host:port/master-name; rediss for TLS',
     'redisUrl',
     'required',
   ),

@@ -1,7 +1,7 @@
 import type { RedisClientOptions } from '@redis/client'
 import { beforeDeadline } from './deadline.ts'
 import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
-import { delay, reconnectMs } from './redis-link.ts'
+import { delay, reconnectMs, type MasterServer, type RedisLink } from './redis-link.ts'
 
 /** A server that accepts connections but does not reply is dropped after this time. */
 const OPEN_MS = 2500
@@ -21,16 +21,15 @@ export interface SubscriberEvents {
  */
 export class ChannelSubscriber {
   readonly #channel: string
-  readonly #nextNode: () => RedisClientOptions | undefined
+  readonly #link: Pick<RedisLink, 'anyServer' | 'masterNames'>
   readonly #events: SubscriberEvents
   #connection: Connection | undefined
   #isUp = false
   #isClosed = false
 
-  /** @param nextNode another node at each call, so that the subscriber moves on from one that is gone */
-  constructor(channel: string, nextNode: () => RedisClientOptions | undefined, events: SubscriberEvents) {
+  constructor(channel: string, link: Pick<RedisLink, 'anyServer' | 'masterNames'>, events: SubscriberEvents) {
     this.#channel = channel
-    this.#nextNode = nextNode
+    this.#link = link
     this.#events = events
     void this.#run()
   }
@@ -47,17 +46,22 @@ export class ChannelSubscriber {
 
   async #run(): Promise<void> {
     for (let tries = 0; !this.#isClosed; tries++) {
-      const node = this.#nextNode()
+      // Another one each time, so that the subscriber moves on from one that is gone.
+      const node = this.#link.anyServer()
       if (node !== undefined && (await this.#serveFrom(node))) tries = 0
       if (!this.#isClosed) await delay(reconnectMs(tries))
     }
   }
 
   /** Stays subscribed until the connection ends. Returns whether it ever was subscribed. */
-  async #serveFrom(node: RedisClientOptions): Promise<boolean> {
-    const socket = { ...node.socket, ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: false }
-    const connection = newConnection({ ...node, ...CONNECTION, socket } as RedisClientOptions)
+  async #serveFrom({ name, options }: MasterServer): Promise<boolean> {
+    const socket = { ...options.socket, ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: false }
+    const connection = newConnection({ ...options, ...CONNECTION, socket } as RedisClientOptions)
     const ended = new Promise<void>((resolve) => connection.on('error', () => resolve()).on('end', resolve))
+    // A server that is no master any more may have been taken out of the Cluster, and then hears nothing.
+    connection.on('ping-interval', () => {
+      if (!this.#link.masterNames().has(name)) connection.destroy()
+    })
     this.#connection = connection
     let hasServed = false
     try {

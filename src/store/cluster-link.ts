@@ -1,12 +1,12 @@
-import { RedisCluster, type RedisClientOptions } from '@redis/client'
 import type { RedisNode } from '../config/redis-address.ts'
-import { closedForGood, CONNECTION, SOCKET } from './connection.ts'
+import { polls } from '../time/polls.ts'
+import { ClusterCommands } from './cluster-commands.ts'
+import { ClusterNodes } from './cluster-nodes.ts'
 import { beforeDeadline } from './deadline.ts'
 import type { LiveCredentials } from './live-credentials.ts'
 import {
-  reconnectMs,
   delay,
-  liveNodeOptions,
+  reconnectMs,
   type LinkEvents,
   type MasterCommands,
   type MasterServer,
@@ -16,127 +16,73 @@ import {
 import { ReplicaCheck } from './replica-check.ts'
 
 const PING_INTERVAL_MS = 1000
-/** A connection that is silent for this long is reopened. The event loop may be blocked for nearly as long. */
-const MAX_SILENCE_MS = 4000
-/** After this many consecutive rounds of pings with a reply missing, the link tries a new client. */
-const MAX_MISSED = 2
-/** Timeout for a new client to reach every master. */
-const RENEW_MS = 5000
-const SLOTS = 16_384
+/** How often the link asks who owns which slots. */
+const SLOTS_INTERVAL_MS = 5000
 
-type Client = ReturnType<typeof createClient>
-
-function createClient(nodes: readonly RedisNode[], credentials: LiveCredentials) {
-  const { tls } = credentials.access
-  const client = RedisCluster.create({
-    rootNodes: nodes.map((node) => liveNodeOptions(node, credentials)),
-    defaults: {
-      credentialsProvider: credentials,
-      ...CONNECTION,
-      socket: { ...(tls && { tls }), ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: reconnectMs },
-    },
-    // A lost master has a successor within seconds, so the client looks for it as soon as the connection fails.
-    topologyRefreshOnReconnectionAttemptStrategy: 500,
-  })
-  for (const event of ['node-connect', 'node-ready', 'node-error', 'node-reconnecting']) {
-    client.on(event, () => {
-      guardConnections(client)
-      // The library goes on with a search for the masters after it was closed, and would keep what it connects then.
-      if (!client.isOpen) client.destroy()
-    })
-  }
-  // The commands that a failed node was sent reject, so the event adds nothing.
-  return client.on('error', () => undefined)
-}
-
-/** The connections that are guarded already. */
-const guarded = new WeakSet<object>()
-
-function guardConnections(client: Pick<Client, 'nodeByAddress'>): void {
-  for (const { client: connection } of client.nodeByAddress.values()) {
-    if (connection === undefined || guarded.has(connection)) continue
-    guarded.add(connection)
-    closedForGood(connection)
-  }
-}
-
-function destroy(client: Client): void {
-  guardConnections(client)
-  client.destroy()
-}
-
-/** The link to a Redis Cluster. It cannot track keys, because node-redis drops the invalidations of a Cluster. */
+/**
+ * The link to a Redis Cluster: a connection to each master. It cannot track keys, since those of a session may move to another
+ * master, which knows nothing of who read them before.
+ */
 export class ClusterLink implements RedisLink {
   readonly tracks = false
-  readonly #nodes: readonly RedisNode[]
-  readonly #credentials: LiveCredentials
-  #client: Client
+  readonly #nodes: ClusterNodes
+  readonly #commands: ClusterCommands
   /** By the address of a master. */
   readonly #replicas = new Map<string, ReplicaCheck>()
-  readonly #endFollowing: () => void
   #pings: NodeJS.Timeout | undefined
-  #missed = 0
-  #isRenewing = false
+  #endReads: () => void = () => undefined
   #isClosed = false
 
-  constructor(nodes: readonly RedisNode[], credentials: LiveCredentials) {
-    this.#nodes = nodes
-    this.#credentials = credentials
-    this.#client = createClient(nodes, credentials)
-    this.#endFollowing = credentials.onChange(() => this.#authenticate())
+  constructor(seeds: readonly RedisNode[], credentials: LiveCredentials) {
+    this.#nodes = new ClusterNodes(seeds, credentials)
+    this.#commands = new ClusterCommands(this.#nodes)
   }
 
   async open(events: LinkEvents): Promise<void> {
-    for (let tries = 0; !this.#isClosed; tries++) {
-      try {
-        await this.#client.connect()
-        break
-      } catch {
-        await delay(reconnectMs(tries))
-      }
+    for (let tries = 0; !this.#isClosed && !(await this.#nodes.read()); tries++) {
+      events.lost('no node of the Cluster names its masters')
+      await delay(reconnectMs(tries))
     }
     if (this.#isClosed) return
     events.up()
-    this.#pings = setInterval(() => void this.#pingAll(events), PING_INTERVAL_MS)
-    this.#pings.unref()
+    // Not polls(): a master that hangs must not delay the pings of the others.
+    this.#pings = setInterval(() => this.#pingAll(events), PING_INTERVAL_MS).unref()
+    this.#endReads = polls(async () => void (await this.#nodes.read()), SLOTS_INTERVAL_MS)
   }
 
   commands(): RedisCommands {
-    return this.#client
+    return this.#commands
   }
 
   untracked(): RedisCommands {
-    return this.#client
+    return this.#commands
   }
 
   async readMany(keys: readonly string[]): Promise<(string | null)[]> {
     // MGET fails here, because the keys live on different nodes.
-    return Promise.all(keys.map((key) => this.#client.get(key)))
+    return Promise.all(keys.map((key) => this.#commands.get(key)))
   }
 
   askMasters<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[]> {
-    const client = this.#client
-    return Promise.all(client.masters.map(async (node) => question(await client.nodeClient(node))))
+    return Promise.all(this.#nodes.masters.map(async (node) => question(await node.connection())))
   }
 
   masterOf(key: string): MasterServer {
-    const { host, port, address } = this.#client.slots[slotOf(key)]?.master ?? {}
-    if (host === undefined || port === undefined || address === undefined) throw new Error('no master has the slot')
-    return { name: address, options: liveNodeOptions({ host, port }, this.#credentials) }
+    return this.#nodes.ownerOf(key)
   }
 
   masterNames(): ReadonlySet<string> {
-    return new Set(this.#client.masters.map(({ address }) => address))
+    return new Set(this.#nodes.masters.map(({ name }) => name))
   }
 
-  anyServer(): RedisClientOptions | undefined {
-    const { masters } = this.#client
-    const node = masters[Math.floor(Math.random() * masters.length)]
-    return node && liveNodeOptions(node, this.#credentials)
+  anyServer(): MasterServer | undefined {
+    const { masters } = this.#nodes
+    return masters[Math.floor(Math.random() * masters.length)]
   }
 
   abandon(): void {
-    // node-redis follows the redirections of a Cluster by itself, and drops silent masters.
+    // Each node is reconnected by itself, and there may be another one in its place.
+    void this.#nodes.reread()
   }
 
   async isReplicated(key: string): Promise<boolean | undefined> {
@@ -148,32 +94,22 @@ export class ClusterLink implements RedisLink {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#endFollowing()
     clearInterval(this.#pings)
+    this.#endReads()
     for (const check of this.#replicas.values()) check.close()
-    if (this.#client.isOpen) destroy(this.#client)
+    this.#nodes.close()
   }
 
   /** The store is available while any master is: a lost master takes only its own keys with it. */
-  async #pingAll(events: LinkEvents): Promise<void> {
-    const client = this.#client
+  #pingAll(events: LinkEvents): void {
     this.#dropReplicasExceptOf(this.masterNames())
-    const pings = client.masters.map((node) => beforeDeadline(PING_INTERVAL_MS, ping(client, node)))
-    void Promise.any(pings).then(
-      () => events.alive(),
-      () => undefined,
-    )
-    const results = await Promise.allSettled(pings)
-    this.#missed = results.every(({ status }) => status === 'fulfilled') ? 0 : this.#missed + 1
-    if (this.#missed >= MAX_MISSED) await this.#renew()
-  }
-
-  /** The connections of the cluster's client, which node-redis makes. */
-  #authenticate(): void {
-    const client = this.#client
-    for (const node of client.masters) {
-      const connection = Promise.resolve(client.nodeClient(node))
-      connection.then((open) => this.#credentials.authenticate(open)).catch(() => undefined)
+    for (const node of this.#nodes.masters) {
+      const ping = node.connection().then((connection) => connection.ping())
+      beforeDeadline(PING_INTERVAL_MS, ping).then(
+        () => events.alive(),
+        // A master that hangs may have a successor.
+        () => void this.#nodes.reread(node),
+      )
     }
   }
 
@@ -184,39 +120,4 @@ export class ClusterLink implements RedisLink {
       this.#replicas.delete(address)
     }
   }
-
-  /**
-   * node-redis waits for ever for a master that accepts connections but hangs, and learns of no successor meanwhile.
-   * So the link tries a new client. The old one serves what it can until the new one has reached every current master.
-   */
-  async #renew(): Promise<void> {
-    if (this.#isRenewing || this.#isClosed) return
-    this.#isRenewing = true
-    const next = createClient(this.#nodes, this.#credentials)
-    try {
-      await beforeDeadline(RENEW_MS, next.connect())
-      if (this.#isClosed) return destroy(next)
-      destroy(this.#client)
-      this.#client = next
-      this.#missed = 0
-    } catch {
-      if (next.isOpen) destroy(next)
-    } finally {
-      this.#isRenewing = false
-    }
-  }
-}
-
-async function ping(client: Client, node: Client['masters'][number]) {
-  return (await client.nodeClient(node)).ping()
-}
-
-/** CRC16 (XMODEM) of the key (redis.io/docs/reference/cluster-spec: keys distribution model). Ours hold no braces. */
-function slotOf(key: string): number {
-  let crc = 0
-  for (const byte of Buffer.from(key)) {
-    crc ^= byte << 8
-    for (let bit = 0; bit < 8; bit++) crc = (crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1) & 0xffff
-  }
-  return crc % SLOTS
 }

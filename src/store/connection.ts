@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   RedisClient,
   type RedisClientOptions,
@@ -6,8 +7,9 @@ import {
   type RedisScripts,
   type TypeMapping,
 } from '@redis/client'
+import type { RedisAccess } from '../config/redis-address.ts'
 import { dialing } from '../peers/dialing.ts'
-import { beforeDeadline } from './deadline.ts'
+import { beforeDeadline, CommandTimeout } from './deadline.ts'
 import { LiveCredentials } from './live-credentials.ts'
 
 /**
@@ -16,7 +18,7 @@ import { LiveCredentials } from './live-credentials.ts'
  * the socket without a word, and with it lose what the server tracks for us.
  *
  * It has no timeout for commands that wait to be written: each would leave a timer and a signal behind for five seconds, and a
- * server that is silent for less is abandoned. Only the client of a Cluster keeps its own, since it keeps silent servers.
+ * server that is silent for less is abandoned.
  */
 const RESP = {
   RESP: 3,
@@ -39,6 +41,15 @@ const CONNECT_MS = 2000
 /** Socket options of every lasting connection. */
 export const SOCKET = { connectTimeout: CONNECT_MS, ...dialing('redis', CONNECT_MS) }
 
+/** How long the replies that are pending may take before new credentials are given. */
+const QUIET_MS = 600
+/** Timeout for the reply to new credentials, and for the proof that replies are in step. */
+const PROOF_MS = 400
+/** The connections that have to be replaced are, each at some moment within this time. */
+const REPLACE_MS = 5000
+
+type SendParameters = Parameters<RedisClient<RedisModules, RedisFunctions, RedisScripts, 3, TypeMapping>['sendCommand']>
+
 /** How SET leaves a key. */
 interface SetOptions {
   readonly expiration: { readonly type: 'PX' | 'PXAT'; readonly value: number }
@@ -51,6 +62,54 @@ interface SetOptions {
  * and as many again for transactions: they would take a tenth of a start, and leave 20 MiB of garbage behind.
  */
 export class Connection extends RedisClient<RedisModules, RedisFunctions, RedisScripts, 3, TypeMapping> {
+  /** The commands that wait until the connection is authenticated anew. */
+  #held: (() => void)[] | undefined
+
+  override sendCommand<Reply>(...[words, options]: SendParameters): Promise<Reply> {
+    const held = this.#held
+    if (held === undefined) return super.sendCommand<Reply>(words, options)
+    return new Promise((resolve) => held.push(() => resolve(super.sendCommand<Reply>(words, options))))
+  }
+
+  /**
+   * Authenticates the open connection anew. Some servers (Redis 7.2 to 8.0, Redict 7.3, Valkey 8.1) send no reply to an AUTH
+   * that they refuse while they have other replies to send: from then on every command would get the reply to the next one. So
+   * nothing new is sent for at most a second, AUTH goes alone, and a PING with a random text then proves that replies are in
+   * step. If they are not, the connection is closed before another command gets a reply. If replies are still pending after
+   * {@link QUIET_MS}, nothing is given, and the connection is closed soon, so that its owner opens another one.
+   * @throws Error with the reply of a server that refuses; the connection goes on as it was
+   */
+  async authenticate({ username, password }: RedisAccess): Promise<void> {
+    if (password === undefined || this.#held !== undefined) return
+    const held: (() => void)[] = (this.#held = [])
+    try {
+      // Replies come in the order of their commands. So with this one none is pending.
+      await beforeDeadline(QUIET_MS, this.#proveStep()).catch((cause: unknown) => {
+        if (cause instanceof CommandTimeout) setTimeout(() => this.destroy(), Math.random() * REPLACE_MS).unref()
+        else this.destroy()
+        throw cause
+      })
+      const reply = super.sendCommand(username === undefined ? ['AUTH', password] : ['AUTH', username, password])
+      const inStep = reply.catch(() => undefined).then(() => this.#proveStep())
+      await beforeDeadline(PROOF_MS, inStep).catch((cause: unknown) => {
+        this.destroy()
+        throw cause
+      })
+      await reply
+    } finally {
+      this.#held = undefined
+      // At once and in their order: some are meant for the one that follows them.
+      for (const send of held) send()
+    }
+  }
+
+  /** @throws Error unless the server's next reply is the one to this command */
+  async #proveStep(): Promise<void> {
+    const word = randomUUID()
+    if ((await super.sendCommand<string>(['PING', word])) !== word)
+      throw new Error('the replies of Redis are out of step')
+  }
+
   get(key: string): Promise<string | null> {
     return this.sendCommand(['GET', key])
   }
@@ -100,32 +159,26 @@ export class Connection extends RedisClient<RedisModules, RedisFunctions, RedisS
 
 /** A connection that is not open yet. With {@link LiveCredentials} it follows their changes while it is open. */
 export function newConnection(options: RedisClientOptions): Connection {
-  const connection = new Connection({ ...RESP, ...options })
   const { credentialsProvider } = options
-  if (credentialsProvider instanceof LiveCredentials) {
-    let endFollowing: (() => void) | undefined
-    let access = credentialsProvider.access
-    const end = (): void => endFollowing?.()
-    connection.on('connect', () => (access = credentialsProvider.access))
-    connection.on('ready', () => {
-      end()
-      endFollowing = credentialsProvider.follow(connection)
-      // The credentials changed while the connection was opening.
-      if (credentialsProvider.access !== access) credentialsProvider.authenticate(connection)
-    })
-    // Most connections are not opened again. One that is will be ready again.
-    connection.on('error', end).on('end', end)
-  }
+  if (!(credentialsProvider instanceof LiveCredentials)) return closedForGood(new Connection({ ...RESP, ...options }))
+  const { attend, ...credentials } = credentialsProvider.forConnection(nameOf(options))
+  const connection = new Connection({ ...RESP, ...options, credentialsProvider: credentials })
+  attend(connection)
   return closedForGood(connection)
+}
+
+/** The address of the server. */
+function nameOf({ url, socket }: RedisClientOptions): string {
+  if (url !== undefined) return new URL(url).host
+  const { host, port } = { host: '', port: '', ...socket }
+  return `${host}:${port}`
 }
 
 /**
  * Has a connection end although it was closed while TCP connected. The library opens it all the same, and it would stay open
  * for ever, with pings that outlive even its socket.
  */
-export function closedForGood<Closable extends Pick<Connection, 'isOpen' | 'destroy'> & NodeJS.EventEmitter>(
-  connection: Closable,
-): Closable {
+function closedForGood(connection: Connection): Connection {
   return connection.on('ready', () => {
     if (!connection.isOpen) connection.destroy()
   })

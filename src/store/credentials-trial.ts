@@ -1,6 +1,11 @@
+import { parseRedisUrl, redisAccess, type RedisNode } from '../config/redis-address.ts'
 import type { CheckResult } from '../config/setting-rule.ts'
+import { addressOf } from './cluster-slots.ts'
+import { withConnection } from './connection.ts'
+import { serversOf } from './link-to.ts'
 import { PERMISSION_ADVICE, WAIT_ADVICE } from './permissions.ts'
-import { probeRedis } from './probe.ts'
+import { probeRedis, UNREACHABLE_ADVICE } from './probe.ts'
+import { nodeOptions, replyCode } from './redis-link.ts'
 
 /** The timeout of each server. */
 const TRY_MS = 3000
@@ -10,20 +15,48 @@ interface Trial {
   readonly isServed: boolean
   /** Why they are of no use, or of less use than others. */
   readonly faults: readonly string[]
+  /** The servers that do not answer. */
+  readonly silent: readonly string[]
 }
 
 /**
- * Tries the new credentials of REDIS_URL on new connections to its servers. They may not fail where the present ones do not, and
- * may not have fewer rights.
+ * Tries the new credentials of REDIS_URL on new connections to all masters. They may not fail where the present ones do not, and
+ * may not have fewer rights. A master that does not answer decides nothing, as long as another one does.
+ * @param warn told of each replica that refuses them, unless they cannot be used anyway
  * @returns why they cannot be used; undefined if they can. Never rejects
  */
-export async function tryCredentials(url: string, present: string, replicas: number): Promise<string | undefined> {
+export async function tryCredentials(
+  url: string,
+  present: string,
+  replicas: number,
+  warn: (message: string) => void = () => undefined,
+): Promise<string | undefined> {
   const tryOut = async (tried: string): Promise<Trial> =>
-    trialOf(await probeRedis(tried, { timeoutMs: TRY_MS, replicas }))
+    trialOf(await probeRedis(tried, { timeoutMs: TRY_MS, replicas, isOfMasters: true }))
   const [next, now] = await Promise.all([tryOut(url), tryOut(present)])
   const fault = next.faults.find((each) => !now.faults.includes(each))
   if (fault !== undefined) return fault
-  return next.isServed ? undefined : (next.faults[0] ?? 'no server replies')
+  if (!next.isServed) return next.silent[0] ?? next.faults[0] ?? 'no server replies'
+  for (const refusal of await refusingReplicas(url)) warn(refusal)
+  return undefined
+}
+
+/** The replicas that refuse the credentials of an address. One that is promoted is then reached with the former ones alone. */
+async function refusingReplicas(url: string): Promise<string[]> {
+  const address = parseRedisUrl(url)
+  if (address === undefined) return []
+  const access = redisAccess(url)
+  const tryOut = async (node: RedisNode): Promise<string[]> => {
+    try {
+      await withConnection(nodeOptions(node, access), TRY_MS, (connection) => connection.ping())
+      return []
+    } catch (error) {
+      const code = replyCode(error)
+      return code === undefined ? [] : [`the replica ${addressOf(node)} refuses the new credentials (${code})`]
+    }
+  }
+  const { replicas } = await serversOf(address, access)
+  return (await Promise.all(replicas.map(tryOut))).flat()
 }
 
 function trialOf(results: readonly CheckResult[]): Trial {
@@ -32,6 +65,7 @@ function trialOf(results: readonly CheckResult[]): Trial {
   )
   return {
     isServed: results.some(({ is }) => is !== 'failed'),
-    faults: faults.map(({ message }) => message),
+    faults: faults.filter((fault) => !UNREACHABLE_ADVICE.has(fault.advice ?? '')).map(({ message }) => message),
+    silent: faults.filter(({ advice }) => UNREACHABLE_ADVICE.has(advice ?? '')).map(({ message }) => message),
   }
 }

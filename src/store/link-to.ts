@@ -9,6 +9,7 @@ import {
 } from '../config/redis-address.ts'
 import { ClusterLink } from './cluster-link.ts'
 import { dialing } from '../peers/dialing.ts'
+import { distinct, mastersOf, readSlots } from './cluster-slots.ts'
 import { withConnection } from './connection.ts'
 import type { StoreLog } from './link-health.ts'
 import { LiveCredentials } from './live-credentials.ts'
@@ -24,9 +25,10 @@ const SENTINEL_TIMEOUT_MS = 1000
  */
 export function linkTo(url: Changing<string>, log: Pick<StoreLog, 'warn'>): RedisLink {
   const address = parseRedisUrl(url.current)
-  const credentials = new LiveCredentials(url, (error) => {
+  const credentials = new LiveCredentials(url, (error, server) => {
     const code = replyCode(error)
-    if (code !== undefined) log.warn({ code }, 'Redis refuses the new credentials on an open connection')
+    if (code !== undefined)
+      log.warn({ code, server }, 'Redis refuses the new credentials: a connection keeps the former ones')
   })
   switch (address?.is) {
     case undefined:
@@ -52,7 +54,9 @@ function masterFinder(
   let sentinels = nodes
   return async () => {
     for (const sentinel of sentinels) {
-      const master = await askSentinel(sentinel, credentials.access, name)
+      const { access, former } = credentials
+      const master =
+        (await askSentinel(sentinel, access, name)) ?? (former && (await askSentinel(sentinel, former, name)))
       if (master === undefined) continue
       sentinels = [sentinel, ...sentinels.filter((other) => other !== sentinel)]
       return { name: `${master.host}:${master.port}`, options: liveNodeOptions(master, credentials) }
@@ -88,4 +92,30 @@ async function askAs(sentinel: RedisNode, access: RedisAccess, name: string): Pr
   } catch {
     return undefined
   }
+}
+
+/** The servers that a URL leads to. A replica among them may be promoted. */
+export interface Servers {
+  readonly masters: readonly RedisNode[]
+  readonly replicas: readonly RedisNode[]
+}
+
+/** Asks for all servers behind an address of a Cluster, or of Sentinels. None where nobody tells. Never rejects. */
+export async function serversOf(address: RedisAddress, access: RedisAccess): Promise<Servers> {
+  if (address.is === 'single') return { masters: [], replicas: [] }
+  const ask = async (node: RedisNode): Promise<Servers> => {
+    const server = address.is === 'cluster' ? node : await askSentinel(node, access, address.master)
+    if (server === undefined) throw new Error('the Sentinel names no master')
+    return withConnection(nodeOptions(server, access), SENTINEL_TIMEOUT_MS, async (connection) => {
+      if (address.is === 'cluster') {
+        const ranges = await readSlots(connection, node)
+        if (ranges.length === 0) throw new Error('the node knows of no slots')
+        return { masters: mastersOf(ranges), replicas: distinct(ranges.flatMap(({ replicas }) => replicas)) }
+      }
+      const [, , replicas] = await connection.role()
+      const nodes = (replicas as [string, string][]).map(([host, port]) => ({ host, port: Number(port) }))
+      return { masters: [server], replicas: nodes }
+    })
+  }
+  return Promise.any(address.nodes.map(ask)).catch(() => ({ masters: [], replicas: [] }))
 }

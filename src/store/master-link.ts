@@ -1,4 +1,3 @@
-import type { RedisClientOptions } from '@redis/client'
 import { polls } from '../time/polls.ts'
 import {
   reconnectMs,
@@ -68,8 +67,8 @@ export class MasterLink implements RedisLink {
     return new Set(this.#latest && [this.#latest.name])
   }
 
-  anyServer(): RedisClientOptions | undefined {
-    return this.#latest?.options
+  anyServer(): MasterServer | undefined {
+    return this.#latest
   }
 
   abandon(reason: string): void {

@@ -3,10 +3,11 @@ import { ConnectionTimeoutError, type RedisClientOptions } from '@redis/client'
 import type { CheckResult } from '../config/setting-rule.ts'
 import { isUnresolved } from '../peers/dialing.ts'
 import { CommandTimeout } from './deadline.ts'
+import { clusterSize, distinct, MEMBER_ADVICE } from './cluster-slots.ts'
 import { withConnection, type Connection } from './connection.ts'
 import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
-import { askSentinel } from './link-to.ts'
+import { askSentinel, serversOf } from './link-to.ts'
 import { forbiddenCommands, forbiddenToConfirm, PERMISSION_ADVICE, WAIT_ADVICE } from './permissions.ts'
 import { replicationWarnings } from './replication.ts'
 import { mayLackDatabase, nodeOptions, replyCode } from './redis-link.ts'
@@ -22,11 +23,20 @@ const NEARLY_FULL = 0.9
 
 const DATABASE_ADVICE =
   'Check the number at the end of REDIS_URL: Redis has the databases 0 to 15 by default (databases), a Cluster and many services only 0.'
+/** What an operator should do about a server that does not answer. */
+const NAME_ADVICE = 'Check the address in REDIS_URL, and DNS on this machine.'
+const ROUTE_ADVICE = 'Check the address in REDIS_URL, and the network of this machine, which has no route there.'
+const NETWORK_ADVICE =
+  'Check the address in REDIS_URL, whether it uses TLS (rediss://), and the network on the way there.'
+/** The advice about servers that do not answer. */
+export const UNREACHABLE_ADVICE: ReadonlySet<string> = new Set([NAME_ADVICE, ROUTE_ADVICE, NETWORK_ADVICE])
 /** What the servers must be able to do, and how long that may take. */
 interface ProbeOptions {
   readonly timeoutMs: number
   /** IDEMPOTENCY_REPLICAS */
   readonly replicas: number
+  /** Leaves out the replicas that the URL of a Cluster names. */
+  readonly isOfMasters?: true
 }
 
 /** Checks each server that REDIS_URL names, or the master that the Sentinels name. Returns at least one result for each. */
@@ -42,7 +52,10 @@ export async function probeRedis(redisUrl: string, options: ProbeOptions): Promi
     }
     case 'cluster': {
       const probe = (node: RedisNode) => probeServer(nodeOptions(node, address.access), nameOf(node), false, options)
-      return (await Promise.all(address.nodes.map(probe))).flat()
+      const { masters, replicas } = await serversOf(address, address.access)
+      const left = new Set(options.isOfMasters === true ? replicas.map(nameOf) : [])
+      const nodes = distinct([...address.nodes, ...masters]).filter((node) => !left.has(nameOf(node)))
+      return (await Promise.all(nodes.map(probe))).flat()
     }
     case 'sentinel':
       return probeSentinels(address, options)
@@ -77,6 +90,8 @@ async function probeServer(
     return await withConnection(options, timeoutMs, async (connection) => {
       await connection.ping()
       const info = parseInfo(await connection.info('default'))
+      const size = mustBeMaster ? await clusterSize(connection).catch(() => 1) : 1
+      if (size > 1) return [failed(`${name} is one of ${size} masters of a Cluster`, MEMBER_ADVICE)]
       const mayWrite = mustBeMaster && info['role'] === 'master'
       const refusal = mayWrite ? await tryToWrite(connection, timeoutMs) : undefined
       const results = judge(info, name, mustBeMaster, refusal)
@@ -163,11 +178,11 @@ function adviceAbout(code: string): string {
   if (/^(NOAUTH|WRONGPASS|NOPERM)$/.test(code)) {
     return 'Check user and password in REDIS_URL, and what this user may do (ACL).'
   }
-  if (/^(ENOTFOUND|EAI_AGAIN)$/.test(code)) return 'Check the address in REDIS_URL, and DNS on this machine.'
+  if (/^(ENOTFOUND|EAI_AGAIN)$/.test(code)) return NAME_ADVICE
   if (/^(ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)$/.test(code)) {
-    return 'Check the address in REDIS_URL, and the network of this machine, which has no route there.'
+    return ROUTE_ADVICE
   }
-  return 'Check the address in REDIS_URL, whether it uses TLS (rediss://), and the network on the way there.'
+  return NETWORK_ADVICE
 }
 
 function forbids(name: string, commands: readonly string[], advice: string): CheckResult[] {

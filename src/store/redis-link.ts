@@ -49,7 +49,7 @@ export interface RedisLink {
   /** The names of the present masters. */
   masterNames(): ReadonlySet<string>
   /** A server to subscribe at, another at each call if there are several; undefined while none is known. */
-  anyServer(): RedisClientOptions | undefined
+  anyServer(): MasterServer | undefined
   /** Drops the server, which says that it is no master or is not ready, or is silent; then looks for the master again. */
   abandon(reason: string): void
   /**

@@ -58,7 +58,7 @@ export class RedisStore implements Store {
   readonly #log: StoreLog
   readonly #askUntracked: Ask<RedisCommands> = (command) => this.#ask(() => command(this.#link.untracked()))
   readonly #listen = (channel: string, events: SubscriberEvents): ChannelSubscriber =>
-    new ChannelSubscriber(channel, () => this.#link.anyServer(), events)
+    new ChannelSubscriber(channel, this.#link, events)
   #burials: ChannelSubscriber | undefined
   #confirmed: ConfirmedWrites | undefined
   #replication: readonly string[] = []
@@ -305,6 +305,8 @@ export class RedisStore implements Store {
     if (code === undefined) return
     const refusal = this.#refusals.noteRefusal(code)
     if (refusal !== undefined) this.#observer?.refusedWrite(refusal)
+    // Another master of a Cluster has the key.
+    if (code === 'MOVED') this.#link.abandon(code)
     this.#health.noteErrorCode(code)
   }
 

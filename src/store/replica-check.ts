@@ -1,14 +1,13 @@
 import type { RedisClientOptions } from '@redis/client'
 import { beforeDeadline } from './deadline.ts'
 import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
-import { reconnectMs } from './redis-link.ts'
 import { MARK, runScript } from './scripts.ts'
 
 /** How long a master waits for its replica (WAIT). */
 const WAIT_MS = 200
 /** Timeout for the master's reply. */
 const REPLY_TIMEOUT_MS = 1000
-/** A connection that is silent for this long is reopened: nothing else here would notice. */
+/** A connection that is silent for this long is closed, and the next check opens another one: nothing else here would notice. */
 const MAX_SILENCE_MS = 2500
 
 /**
@@ -16,22 +15,18 @@ const MAX_SILENCE_MS = 2500
  * Callers that ask while a check runs share the next one.
  */
 export class ReplicaCheck {
-  readonly #connection: Connection
-  readonly #connecting: Promise<unknown>
+  readonly #options: RedisClientOptions
+  /** The present one, or the one that is being opened. */
+  #connection: Promise<Connection> | undefined
+  #isClosed = false
   #running: Promise<boolean | undefined> | undefined
   #next: Promise<boolean | undefined> | undefined
   #hadReplica = false
 
   constructor(options: RedisClientOptions) {
-    const socket = {
-      ...options.socket,
-      ...SOCKET,
-      socketTimeout: MAX_SILENCE_MS,
-      reconnectStrategy: reconnectMs,
-    }
-    this.#connection = newConnection({ ...options, ...CONNECTION, socket })
-    this.#connection.on('error', () => undefined)
-    this.#connecting = this.#connection.connect().catch(() => undefined)
+    const socket = { ...options.socket, ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: false }
+    this.#options = { ...options, ...CONNECTION, socket } as RedisClientOptions
+    this.#open().catch(() => undefined)
   }
 
   /** Undefined where there has been no replica so far. Also false when the master does not reply. Never rejects. */
@@ -46,7 +41,22 @@ export class ReplicaCheck {
   }
 
   close(): void {
-    if (this.#connection.isOpen) this.#connection.destroy()
+    this.#isClosed = true
+    this.#connection?.then(
+      (connection) => connection.destroy(),
+      () => undefined,
+    )
+  }
+
+  #open(): Promise<Connection> {
+    if (this.#isClosed) return Promise.reject(new Error('closed'))
+    const connection = newConnection(this.#options)
+    const opening = connection.connect().then(() => connection)
+    const forget = (): void => {
+      if (this.#connection === opening) this.#connection = undefined
+    }
+    connection.on('error', forget).on('end', forget)
+    return (this.#connection = opening)
   }
 
   #start(key: string): Promise<boolean | undefined> {
@@ -56,17 +66,17 @@ export class ReplicaCheck {
   }
 
   async #ask(key: string): Promise<boolean | undefined> {
-    await this.#connecting
+    const connection = await (this.#connection ?? this.#open())
     // A master names its replicas.
-    const [, , known] = await this.#connection.role()
+    const [, , known] = await connection.role()
     const isNamed = Array.isArray(known) && known.length > 0
     // A master no longer names a replica whose connection has closed.
     if (!isNamed) return this.#hadReplica ? false : undefined
     this.#hadReplica = true
     // WAIT covers only the writes of its own connection, so this one writes a marker after the write in question. The
     // braces put the marker into the same slot, and it expires by itself.
-    const marker = runScript(this.#connection, MARK, [`{${key}}:ended`])
-    const [, replicas] = await Promise.all([marker, this.#connection.wait(1, WAIT_MS)])
+    const marker = runScript(connection, MARK, [`{${key}}:ended`])
+    const [, replicas] = await Promise.all([marker, connection.wait(1, WAIT_MS)])
     return replicas >= 1
   }
 }

@@ -1,4 +1,5 @@
 import type { RedisClientOptions } from '@redis/client'
+import { clusterSize, MEMBER_ADVICE } from './cluster-slots.ts'
 import { beforeDeadline } from './deadline.ts'
 import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
 import { mayLackDatabase, replyCode, type LinkEvents, type RedisCommands } from './redis-link.ts'
@@ -41,8 +42,11 @@ export class TrackedConnection {
       this.#connection.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP']),
       // A server that is still loading its data refuses this.
       this.#connection.ping(),
+      // The ACL may forbid this. Then the refusal of the keys that others have (MOVED) shows it.
+      clusterSize(this.#connection).catch(() => 1),
     ])
-    const [[role] = ['master']] = await beforeDeadline(OPEN_MS, preparing)
+    const [[role] = ['master'], , , size] = await beforeDeadline(OPEN_MS, preparing)
+    if (size > 1) throw new Error(`it is one of ${size} masters of a Cluster. ${MEMBER_ADVICE}`)
     if (role !== 'master') throw new Error(`it is a ${role}`)
   }
 

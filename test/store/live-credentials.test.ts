@@ -1,6 +1,9 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
+import { newConnection } from '../../src/store/connection.ts'
 import { budgetChannel } from '../../src/store/keys.ts'
 import { tryCredentials } from '../../src/store/credentials-trial.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
@@ -72,12 +75,39 @@ await test('RedisStore goes on over the same connections when its user changes, 
 })
 
 await test('RedisStore reports each open connection that refuses new credentials, and goes on with the old ones', async (t) => {
-  const { as, url, store, users, warnings } = await worldWithUsers(t)
+  const { redis, as, url, store, users, warnings } = await worldWithUsers(t)
   await until(async () => (await users()).length > 0, 'the link is connected')
   url.change(as('new:another'))
   await until(() => warnings.length > 0, 'the refusal is reported')
-  t.same(warnings[0], { code: 'WRONGPASS' })
+  t.same(warnings[0], { code: 'WRONGPASS', server: `127.0.0.1:${redis.port}` })
   t.equal(await store.create('key', 'value', Date.now() + 60_000), true)
+  t.same(new Set(await users()), new Set(['old']))
+})
+
+await test('RedisStore gets the reply of each command to that command while Redis refuses new credentials', async (t) => {
+  const { as, url, store, users, warnings } = await worldWithUsers(t)
+  const confirmed = await store.openConfirmed(0)
+  const keys = Array.from({ length: 50 }, (_, index) => `key ${index}`)
+  for (const key of keys) await confirmed.create(key, key, Date.now() + 60_000)
+  const wrong: unknown[] = []
+  const over = new AbortController()
+  const reads = async (key: string): Promise<void> => {
+    while (!over.signal.aborted) {
+      const found = await store.read(key).catch((error: unknown) => ({ value: error }))
+      if (found?.value !== key) wrong.push(found)
+      const isReplaced = await confirmed.replace(key, key, key, Date.now() + 60_000).catch((error: unknown) => error)
+      if (isReplaced !== true) wrong.push(isReplaced)
+    }
+  }
+  const load = keys.map(reads)
+  for (const password of ['another', 'a third', 'a fourth']) {
+    const before = warnings.length
+    url.change(as(`new:${encodeURIComponent(password)}`))
+    await until(() => warnings.length >= before + 2, 'the refusals of both connections are reported')
+  }
+  over.abort()
+  await Promise.all(load)
+  t.same(wrong.slice(0, 3), [])
   t.same(new Set(await users()), new Set(['old']))
 })
 
@@ -97,6 +127,69 @@ await test('RedisStore reconnects with the new password after CLIENT KILL, when 
   await admin.sendCommand(['CLIENT', 'KILL', 'USER', 'default', 'SKIPME', 'yes'])
   const read = async (): Promise<unknown> => (await store.read('key').catch(() => undefined))?.value
   await until(async () => (await read()) === 'kept', 'the store is connected again')
+})
+
+await test('RedisStore reconnects with the former credentials while Redis refuses the new ones, and with the new ones once Redis knows them', async (t) => {
+  const { admin, setUser, as, url, store, users } = await worldWithUsers(t)
+  await store.create('key', 'kept', Date.now() + 60_000)
+  await setUser('new', 'resetpass', '>another')
+  url.change(as('new:new%3Apassword'))
+  const reconnected = async (user: string): Promise<void> => {
+    await admin.sendCommand(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'])
+    const read = async (): Promise<unknown> => (await store.read('key').catch(() => undefined))?.value
+    await until(
+      async () => (await read()) === 'kept' && (await users()).includes(user),
+      `the store is there as ${user}`,
+    )
+  }
+  await reconnected('old')
+  await reconnected('old')
+  await setUser('new', '>new:password')
+  await reconnected('new')
+  await setUser('new', 'resetpass')
+  await reconnected('old')
+})
+
+await test('RedisStore replaces a connection on which replies are pending when the credentials change', async (t) => {
+  const { admin, as, url, store, users } = await worldWithUsers(t)
+  await store.create('key', 'kept', Date.now() + 60_000)
+  await admin.sendCommand(['CLIENT', 'PAUSE', '1000', 'ALL'])
+  url.change(as('new:new%3Apassword'))
+  await until(async () => {
+    const names = await users()
+    return names.length > 0 && names.every((name) => name === 'new')
+  }, 'the connection is another one')
+  await until(
+    async () => (await store.read('key').catch(() => undefined))?.value === 'kept',
+    'the store is there again',
+  )
+})
+
+await test('A connection whose AUTH gets no reply is closed before another command gets a wrong one', async (t) => {
+  const server = createServer((socket) => {
+    socket
+      .on('error', () => undefined)
+      .on('data', (data) => {
+        for (const [, name = '', word = ''] of data
+          .toString()
+          .matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n(?:\$\d+\r\n(.*?)\r\n)?/g)) {
+          if (name === 'HELLO') socket.write('%1\r\n$5\r\nproto\r\n:3\r\n')
+          else if (name !== 'AUTH') socket.write(`$${word.length}\r\n${word}\r\n`)
+        }
+      })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const connection = newConnection({ socket: { host: '127.0.0.1', port, reconnectStrategy: false } })
+  connection.on('error', () => undefined)
+  await connection.connect()
+  t.equal(await connection.get('a'), 'a')
+  const authenticated = connection.authenticate({ username: 'new', password: 'other', tls: false })
+  const held = [connection.get('b'), connection.get('c')]
+  await t.rejects(authenticated)
+  for (const reply of held) await t.rejects(reply)
+  t.notOk(connection.isOpen)
 })
 
 await test('New credentials of Redis are refused if they are wrong, or have fewer rights than the present ones', async (t) => {

@@ -29,6 +29,22 @@ for (const [where, start] of [
     for (const key of KEYS) t.ok(await confirmed.create(key, 'v', expiresAt))
 
     t.match(await tryCredentials(as('new'), as('old'), 1), /WRONGPASS/)
+    const main = await masters()
+    // A Cluster does not name a replica before it knows how far that one is.
+    const isNamed = async (): Promise<boolean> => {
+      const told = await Promise.all(main.map((node) => askRedis(node, ['CLUSTER', 'SLOTS'])))
+      return told.every(
+        (slots) => slots === undefined || nodes.every(({ port }) => JSON.stringify(slots).includes(`${port}`)),
+      )
+    }
+    await until(isNamed, 'the replicas are named')
+    for (const master of main) await askRedis(master, ['ACL', 'SETUSER', 'new', '>new-password', ...RIGHTS])
+    const warnings: string[] = []
+    t.equal(await tryCredentials(as('new'), as('old'), 1, (warning) => warnings.push(warning)), undefined)
+    const replicas = nodes.filter(({ port }) => main.every((master) => master.port !== port))
+    for (const { port } of replicas)
+      t.match(warnings.join('\n'), `127.0.0.1:${port} refuses the new credentials (WRONGPASS)`)
+    t.equal(warnings.length, replicas.length)
     await setUser('new')
     t.equal(await tryCredentials(as('new'), as('old'), 1), undefined)
     const users = async (): Promise<Set<string>> => {

@@ -30,7 +30,7 @@ export interface Topology {
 /** The reply of one server; undefined without one. */
 export async function askRedis(redis: Pick<RedisProcess, 'url'>, command: readonly string[]): Promise<unknown> {
   const socket = { socketTimeout: 500, connectTimeout: 500, reconnectStrategy: false as const }
-  const client = createClient({ url: redis.url, socket })
+  const client = createClient({ url: redis.url, socket, disableClientInfo: true })
   client.on('error', () => undefined)
   try {
     await client.connect()
@@ -117,6 +117,44 @@ export async function testCluster(t: Test, ca?: TestCa): Promise<Topology> {
   await untilSlow(() => isWholeCluster(nodes), 'the cluster is whole')
   const scheme = ca === undefined ? 'redis://' : `rediss://:${URL_PASSWORD}@`
   return { url: hosts.map((host) => scheme + host).join(','), nodes, masters: () => mastersOf(nodes) }
+}
+
+/**
+ * A Cluster of masters alone, which divide the slots equally. It is whole within a second or two.
+ * @param options more options of each server
+ */
+export async function testMasters(
+  t: Test,
+  count: number,
+  options: readonly string[] = [],
+  host = '127.0.0.1',
+): Promise<Node[]> {
+  const nodes: Node[] = []
+  for (let added = 0; added < count; added++) {
+    const own = [
+      '--cluster-enabled',
+      'yes',
+      '--bind',
+      ...new Set(['127.0.0.1', host]),
+      '--cluster-require-full-coverage',
+      'no',
+    ]
+    nodes.push(await node(t, [...own, ...options], { port: await clusterPort() }))
+  }
+  const share = 16_384 / count
+  for (const [at, each] of nodes.entries()) {
+    const [first, last] = [Math.ceil(at * share), Math.ceil((at + 1) * share) - 1]
+    await askRedis(each, ['CLUSTER', 'ADDSLOTSRANGE', String(first), String(last)])
+    await askRedis(each, ['CLUSTER', 'SET-CONFIG-EPOCH', String(at + 1)])
+    await askRedis(each, ['CLUSTER', 'MEET', host, String(nodes[0]?.port)])
+  }
+  const isWhole = async (each: Node): Promise<boolean> => {
+    const slots = await askRedis(each, ['CLUSTER', 'SLOTS'])
+    const state = String(await askRedis(each, ['CLUSTER', 'INFO']))
+    return Array.isArray(slots) && slots.length === count && state.includes('cluster_state:ok')
+  }
+  await untilSlow(async () => (await Promise.all(nodes.map(isWhole))).every(Boolean), 'the cluster is whole')
+  return nodes
 }
 
 /** Makes a Cluster of servers: the first half are masters, the others their replicas. */

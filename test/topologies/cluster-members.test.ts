@@ -1,0 +1,141 @@
+import { test, type Test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
+import { slotOf } from '../../src/store/cluster-slots.ts'
+import { tryCredentials } from '../../src/store/credentials-trial.ts'
+import { probeRedis } from '../../src/store/probe.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { connectedStore, QUIET } from '../support/redis/connected-store.ts'
+import { askRedis, testMasters } from '../support/redis/topologies.ts'
+import { until } from '../support/time/until.ts'
+
+const KEYS = Array.from({ length: 40 }, (_, index) => `bff:1:key ${index}`)
+const expiresAt = Date.now() + 600_000
+
+type Node = Awaited<ReturnType<typeof testMasters>>[number]
+
+async function assertServesAll(t: Test, store: RedisStore): Promise<void> {
+  const found = await Promise.all(KEYS.map((key) => store.read(key)))
+  t.same(
+    found.map((each) => each?.value),
+    KEYS,
+  )
+}
+
+async function filled(t: Test, url: string): Promise<RedisStore> {
+  const store = await connectedStore(t, url)
+  for (const key of KEYS) t.ok(await store.create(key, key, expiresAt))
+  return store
+}
+
+const idOf = async (node: Node): Promise<string> => String(await askRedis(node, ['CLUSTER', 'MYID']))
+
+/** Moves a slot as redis-cli does. */
+async function move(slot: number, from: Node, to: Node): Promise<void> {
+  await begin(slot, from, to)
+  const keys = (await askRedis(from, ['CLUSTER', 'GETKEYSINSLOT', String(slot), '100'])) as string[]
+  for (const key of keys) await askRedis(from, ['MIGRATE', '127.0.0.1', String(to.port), key, '0', '1000'])
+  for (const each of [to, from]) await askRedis(each, ['CLUSTER', 'SETSLOT', String(slot), 'NODE', await idOf(to)])
+}
+
+async function begin(slot: number, from: Node, to: Node): Promise<void> {
+  await askRedis(to, ['CLUSTER', 'SETSLOT', String(slot), 'IMPORTING', await idOf(from)])
+  await askRedis(from, ['CLUSTER', 'SETSLOT', String(slot), 'MIGRATING', await idOf(to)])
+}
+
+await test('One address of a Cluster is enough, and nodes that leave their hosts out have that of the node that was asked', async (t) => {
+  const host = '127.0.0.2'
+  const [one, other] = await testMasters(t, 2, ['--cluster-preferred-endpoint-type', 'unknown-endpoint'], host)
+  if (one === undefined || other === undefined) throw new Error('no masters')
+  const store = await filled(t, `redis+cluster://${host}:${one.port}`)
+  for (const node of [one, other]) {
+    const clients = String(await askRedis(node, ['CLIENT', 'LIST']))
+    t.match(clients, new RegExp(`laddr=${host}:`), 'the store is connected to this node')
+  }
+  const [key = ''] = KEYS
+  const slot = slotOf(key)
+  const isFirst = slot < 8192
+  // A redirection leaves the host out, too.
+  await move(slot, isFirst ? one : other, isFirst ? other : one)
+  await assertServesAll(t, store)
+})
+
+await test('A command is sent on to the master that is about to have its key, or has it', async (t) => {
+  const [one, other] = await testMasters(t, 2)
+  if (one === undefined || other === undefined) throw new Error('no masters')
+  const store = await filled(t, `redis+cluster://127.0.0.1:${other.port}`)
+  const key = KEYS.find((each) => slotOf(each) < 8192) ?? ''
+  const fresh = `{${key}}:fresh`
+  await begin(slotOf(key), one, other)
+  t.ok(await store.create(fresh, 'fresh', expiresAt), 'a new key is made at the master that the slot is moved to')
+  t.equal((await store.read(fresh))?.value, 'fresh')
+  t.equal((await store.read(key))?.value, key, 'the old one is still where it was')
+  await move(slotOf(key), one, other)
+  t.equal((await store.read(key))?.value, key)
+  t.equal(await store.bury(key, { key: `{${key}}:tombstone`, leftKey: `{${key}}:left`, value: '', expiresAt }), key)
+})
+
+await test('A master that was taken out of the Cluster, and goes on running, is asked for nothing', async (t) => {
+  const [kept, removed] = await testMasters(t, 2)
+  if (kept === undefined || removed === undefined) throw new Error('no masters')
+  const url = `redis://127.0.0.1:${removed.port},redis://127.0.0.1:${kept.port}`
+  const store = await filled(t, url)
+  for (const key of KEYS.filter((each) => slotOf(each) >= 8192)) await move(slotOf(key), removed, kept)
+  await askRedis(removed, ['FLUSHALL'])
+  await askRedis(kept, ['CLUSTER', 'FORGET', await idOf(removed)])
+  await askRedis(removed, ['CLUSTER', 'RESET', 'HARD'])
+  t.same(await askRedis(removed, ['CLUSTER', 'SLOTS']), [])
+  await assertServesAll(t, store)
+  await assertServesAll(t, await connectedStore(t, url))
+  const clients = async (): Promise<string> => String(await askRedis(removed, ['CLIENT', 'LIST']))
+  await until(async () => !(await clients()).includes('cmd=ping'), 'the stores let go of it')
+})
+
+await test('REDIS_URL that names one of several masters of a Cluster as if it were alone is refused, and named', async (t) => {
+  const [one] = await testMasters(t, 2)
+  if (one === undefined) throw new Error('no master')
+  const reasons: unknown[] = []
+  const log = { ...QUIET, warn: ({ reason }: { reason?: string }) => void reasons.push(reason) }
+  const store = RedisStore.connect(new Changeable(one.url), log)
+  t.teardown(() => store.close())
+  await until(() => reasons.length > 0, 'the reason is logged')
+  t.match(reasons[0], /one of 2 masters of a Cluster.*redis\+cluster:\/\//)
+  t.not(store.unavailableSince(), undefined)
+  const [result] = await probeRedis(one.url, { timeoutMs: 3000, replicas: 0 })
+  t.match(result, { is: 'failed', message: /is one of 2 masters of a Cluster/, advice: /redis\+cluster:\/\// })
+  const found = await probeRedis(one.url.replace('redis:', 'redis+cluster:'), { timeoutMs: 3000, replicas: 0 })
+  t.equal(found.filter(({ is }) => is === 'ok').length, 2, 'the check finds the other master')
+})
+
+await test('REDIS_URL may name the only master of a Cluster as if it were alone', async (t) => {
+  const [only] = await testMasters(t, 1)
+  if (only === undefined) throw new Error('no master')
+  await assertServesAll(t, await filled(t, only.url))
+  t.match(await probeRedis(only.url, { timeoutMs: 3000, replicas: 0 }), [{ is: 'ok' }, { message: /append-only/ }])
+})
+
+await test('New credentials are tried on every master of a Cluster that answers, and one that does not answer goes on with the old ones', async (t) => {
+  const [one, other] = await testMasters(t, 2)
+  if (one === undefined || other === undefined) throw new Error('no masters')
+  const setUser = (node: Node, name: string) =>
+    askRedis(node, ['ACL', 'SETUSER', name, 'on', '>password', '~*', '&*', '+@all'])
+  for (const node of [one, other]) await setUser(node, 'old')
+  await setUser(one, 'new')
+  const as = (user: string): string => `redis+cluster://${user}:password@127.0.0.1:${one.port}`
+  t.equal(await tryCredentials(as('new'), as('old'), 0), `127.0.0.1:${other.port} cannot be used (WRONGPASS)`)
+  const url = new Changeable(as('old'))
+  const store = await connectedStore(t, url)
+  for (const key of KEYS) t.ok(await store.create(key, key, expiresAt))
+
+  other.process.kill('SIGSTOP')
+  t.equal(await tryCredentials(as('new'), as('old'), 0), undefined)
+  url.change(as('new'))
+  other.process.kill('SIGCONT')
+  await assertServesAll(t, store)
+  await askRedis(other, ['CLIENT', 'KILL', 'TYPE', 'normal'])
+  const isServed = async (key: string): Promise<boolean> =>
+    (await store.read(key).catch(() => undefined))?.value === key
+  await until(async () => (await Promise.all(KEYS.map(isServed))).every(Boolean), 'the store is connected again')
+  const users = async (node: Node): Promise<string> => String(await askRedis(node, ['CLIENT', 'LIST']))
+  await until(async () => / user=new .*resp=3/.test(await users(one)), 'the new ones are in use where they are known')
+  t.match(await users(other), / user=old .*resp=3/)
+})

@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { test } from 'tap'
+import { sessionKey, tombstoneKey } from '../../src/store/keys.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
+import { askRedis, testCluster } from '../support/redis/topologies.ts'
+import { until, untilSlow } from '../support/time/until.ts'
+
+const SLOTS = 16_384
+/** How long a user may be locked out. */
+const LOCKED_OUT_MS = 10_000
+
+const run = promisify(execFile)
+const redisCli = (words: string[]) => run('redis-cli', words)
+
+const idOf = async ({ url }: { url: string }): Promise<string> => String(await askRedis({ url }, ['CLUSTER', 'MYID']))
+
+await test('On a Cluster that loses masters by redis-cli --cluster reshard and del-node, nobody is locked out, and every logout is seen', async (t) => {
+  const { url, masters } = await testCluster(t)
+  const [kept, ...others] = await masters()
+  if (kept === undefined) throw new Error('there is no master')
+  const store = await connectedStore(t, url)
+  const elsewhere = await connectedStore(t, `redis+cluster://127.0.0.1:${kept.port}`)
+  const users = Array.from({ length: 16 }, (_, index) => sessionKey(`user ${index}`))
+  for (const user of users) t.ok(await store.create(user, user, Date.now() + 600_000))
+  const heard = new Set<string | undefined>()
+  store.onChange((key) => heard.add(key))
+  store.watchBurials()
+  await until(() => store.reportsBurials, 'the store listens')
+
+  const host = `127.0.0.1:${kept.port}`
+  const to = await idOf(kept)
+  for (const removed of others) {
+    const from = await idOf(removed)
+    const all = ['--cluster-from', from, '--cluster-to', to, '--cluster-slots', String(SLOTS), '--cluster-yes']
+    await redisCli(['--cluster', 'reshard', host, ...all])
+    // Until all nodes have learnt of the move from each other, the tool refuses.
+    const remove = () =>
+      redisCli(['--cluster', 'del-node', host, from]).then(
+        () => true,
+        () => false,
+      )
+    await untilSlow(remove, 'the tool removes the master')
+  }
+  const isServed = async (user: string): Promise<boolean> =>
+    (await store.read(user).catch(() => undefined))?.value === user
+  const areServed = async (): Promise<boolean> => (await Promise.all(users.map(isServed))).every(Boolean)
+  await until(areServed, 'nobody is locked out', LOCKED_OUT_MS)
+  heard.clear()
+  const [user = ''] = users
+  t.equal(
+    await elsewhere.bury(user, {
+      key: tombstoneKey(user),
+      leftKey: leftKey(user),
+      value: '',
+      expiresAt: Date.now() + 60_000,
+    }),
+    user,
+  )
+  // Undefined: any session may have ended, so all are read again.
+  await until(() => heard.has(user) || heard.has(undefined), 'a logout elsewhere is noticed', LOCKED_OUT_MS)
+})

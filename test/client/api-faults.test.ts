@@ -72,7 +72,8 @@ await test('retryAfter is a number of seconds or undefined, and a call is not re
     ['0x10', undefined],
     ['1e9', undefined],
     ['', undefined],
-    ['Wed, 21 Oct 2015 07:28:00 GMT', undefined],
+    ['Wed, 21 Oct 2015 07:28:00 GMT', 0],
+    ['Fri, 13', undefined],
   ] as const) {
     const { client } = await countedClient(t, (_request, response) => {
       response.writeHead(503, { ...PROBLEM, 'retry-after': header }).end('{"code":"session_store_unavailable"}')

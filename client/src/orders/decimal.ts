@@ -21,5 +21,7 @@ export type Sameness = 'yes' | 'maybe' | 'no'
 /** Compares two amounts, each a number or a text. */
 export function isSameAmount(one: unknown, other: unknown): Sameness {
   if (decimal(one) === decimal(other)) return 'yes'
+  // A text is what somebody has written.
+  if (typeof one === 'string' && typeof other === 'string') return 'no'
   return Number(one).toPrecision(DIGITS) === Number(other).toPrecision(DIGITS) ? 'maybe' : 'no'
 }

@@ -5,6 +5,7 @@ import type { Fate, FoundContract } from '../../client/dist/client/orders.js'
 import { decimal, isSameAmount } from '../../client/src/orders/decimal.ts'
 import type { Handling, Offer } from '../support/client/lossy-account.ts'
 import { losing, RISE } from '../support/client/lost-orders.ts'
+import { until } from '../support/time/until.ts'
 
 const MADE: Handling = { executes: 'at once', answer: 'cut' }
 const LOST: Handling = { executes: 'never', answer: 'cut' }
@@ -54,11 +55,13 @@ await test('fate: a contract is not a known one whose id is its neighbour, and a
 
 await test('fate: the type of a contract beyond 2^53 is asked for by its own id', async (t) => {
   const { lose, find, account } = await losing(t)
-  account.propose('unseen', RISE)
   const error = await lose({ executes: 'late', answer: 'cut' })
   account.nextId = BIG
   // A transaction has no type, so that it has to be asked for.
-  const found = await find(error, () => account.executeLate())
+  const found = await find(error, () => {
+    account.executeLate()
+    return until(() => account.reads === 3)
+  })
   t.same(boughtBy(found), { contract_id: String(BIG), contract_type: 'CALL' })
   t.ok(found.is === 'made' && found.contract.shortcode === undefined, 'so no list had to be read')
 })

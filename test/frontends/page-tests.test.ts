@@ -13,6 +13,8 @@ const FAULTY = `
 import { createFakeClient } from 'trading-bff-client/testing'
 import { test } from 'vitest'
 
+// Some versions of jsdom have none.
+Reflect.deleteProperty(globalThis, 'reportError')
 test('a price is drawn', async () => {
   const client = createFakeClient()
   client.server.reply('ticks', { tick: { epoch: 1, quote: 1.5 } })
@@ -25,7 +27,7 @@ test('a price is drawn', async () => {
   client.close()
 })`
 
-await test('an exception in a listener of a page fails its tests under Vitest in jsdom, which has no reportError', async (t) => {
+await test('an exception in a listener of a page fails its tests under Vitest in jsdom, also where that has no reportError', async (t) => {
   const dir = await freshProject(t, {})
   for (const name of TOOLS) await symlink(join(ROOT, 'node_modules', name), join(dir, 'node_modules', name))
   for (const name of ['vitest.config.ts', 'tsconfig.json']) {

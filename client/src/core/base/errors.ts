@@ -140,7 +140,7 @@ export function loaded<Entry>(entry: Promise<Entry>): Promise<Entry> {
 export function report(error: unknown): void {
   const { reportError } = globalThis as { reportError?: (error: unknown) => void }
   if (reportError) return reportError(error)
-  // Node.js lacks it, and so does Vitest with jsdom.
+  // Node.js lacks it, and so do some versions of jsdom.
   setTimeout(() => {
     throw error
   })

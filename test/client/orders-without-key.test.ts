@@ -142,6 +142,22 @@ await test('once(): a call that began before it, and one within another once(), 
   }
 })
 
+await test('once(): a call that the page has not waited for is not repeated after once() is over', async (t) => {
+  const client = createFakeClient({ session: {} })
+  t.teardown(() => client.close())
+  const answer = Promise.withResolvers<Response>()
+  client.server.respond('POST', TRANSFER, () => answer.promise as Promise<never>)
+  let call: Promise<unknown> | undefined
+  const over = once(async (idempotencyKey) => {
+    call = failure(client.api(TRANSFER, { ...POST, idempotencyKey }))
+    return 'the page goes on'
+  }, NOT_MADE)
+  t.equal(await over, 'the page goes on')
+  answer.resolve(Response.error())
+  t.match(await call, { outcome: 'unknown' })
+  t.equal(client.server.calls.length, 1)
+})
+
 /** Makes an order as it should be made. */
 function send({ api }: Client) {
   return once((idempotencyKey) => api(TRANSFER, { ...POST, idempotencyKey }), NOT_MADE)

@@ -146,6 +146,8 @@ export async function once<Answer, MakesOrder extends (idempotencyKey: string) =
       }
     }
   } finally {
+    // A call that the page has not waited for is not repeated later.
+    mayRepeat = false
     orders.delete(key)
   }
 }

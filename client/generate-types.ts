@@ -27,6 +27,9 @@ const KEYWORDS = new Set<string>([
   'allOf',
 ] satisfies (keyof Schema)[])
 
+/** The names of members that are ids where they are integers: the package gives those beyond 2^53 as texts. */
+const ID = /^(?:(?!req_)\w+_id|buy|sell|cancel)$/
+
 const REFERENCE = '#/components/schemas/'
 
 /** The declarations of these types, and of those to which they refer. */
@@ -79,10 +82,17 @@ function typeOf(schema: Schema): string {
   }
 }
 
+function memberType(name: string, member: Schema): string {
+  const type = typeOf(member)
+  const isId = ID.test(name) && /\bnumber\b/.test(type) && !/\bstring\b/.test(type)
+  return isId ? type.replace('number', 'number | string') : type
+}
+
 function members(schema: Schema, about: typeof comment): string[] {
   const { properties = {}, required = [], additionalProperties } = schema
   const named = Object.entries(properties).map(
-    ([name, member]) => `${about(member.description)}${name}${required.includes(name) ? '' : '?'}: ${typeOf(member)}`,
+    ([name, member]) =>
+      `${about(member.description)}${name}${required.includes(name) ? '' : '?'}: ${memberType(name, member)}`,
   )
   return additionalProperties ? [...named, '[name: string]: unknown'] : named
 }

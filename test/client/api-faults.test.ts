@@ -72,7 +72,8 @@ await test('retryAfter is a number of seconds or undefined, and a call is not re
     ['0x10', undefined],
     ['1e9', undefined],
     ['', undefined],
-    ['Wed, 21 Oct 2015 07:28:00 GMT', undefined],
+    ['Wed, 21 Oct 2015 07:28:00 GMT', 0],
+    ['Fri, 13', undefined],
   ] as const) {
     const { client } = await countedClient(t, (_request, response) => {
       response.writeHead(503, { ...PROBLEM, 'retry-after': header }).end('{"code":"session_store_unavailable"}')
@@ -80,6 +81,20 @@ await test('retryAfter is a number of seconds or undefined, and a call is not re
     const error = (await failure(client.api(TRANSFER, { method: 'POST' }))) as ApiError
     t.equal(error.retryAfter, retryAfter, header)
   }
+  // The clock of the user may be wrong: the date of the response counts. Three forms are allowed (RFC 9110 §5.6.7).
+  for (const at of ['Sun, 06 Nov 2044 08:49:37 GMT', 'Sunday, 06-Nov-44 08:49:37 GMT', 'Sun Nov  6 08:49:37 2044']) {
+    const { client } = await countedClient(t, (_request, response) => {
+      const date = 'Sun, 06 Nov 2044 08:49:07 GMT'
+      response.writeHead(503, { ...PROBLEM, date, 'retry-after': at }).end('{"code":"session_store_unavailable"}')
+    })
+    t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { retryAfter: 30 }, at)
+  }
+  const cross = new Response('', {
+    status: 503,
+    headers: { 'retry-after': new Date(Date.now() + 30_000).toUTCString() },
+  })
+  const { retryAfter = 0 } = new ApiError('GET', '/', cross)
+  t.ok(retryAfter >= 29 && retryAfter <= 30, `${retryAfter}: another origin may not read the date`)
   const { client, requests } = await countedClient(t, (_request, response) => {
     response.writeHead(502, { ...PROBLEM, 'retry-after': '86400' }).end('{"code":"upstream_unreachable"}')
   })

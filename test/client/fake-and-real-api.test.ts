@@ -78,5 +78,43 @@ for (const [kind, start] of KINDS) {
     const call = client.api(ACCOUNTS, { signal: abort.signal })
     abort.abort(reason)
     t.equal(await failure(call), reason)
+    const order = client.api(TRANSFER, { ...ORDER, signal: AbortSignal.abort(reason) })
+    t.equal(await failure(order), reason)
+    t.notOk(
+      server.calls.some(({ method }) => method === 'POST'),
+      'not sent',
+    )
+  })
+
+  await test(`${kind}: an order that is aborted after it may have left has an unknown outcome`, async (t) => {
+    const { client, server } = await loggedIn(t)
+    server.respond('POST', TRANSFER, { data: {} })
+    const abort = new AbortController()
+    const order = client.api(TRANSFER, { ...ORDER, signal: abort.signal })
+    abort.abort('left')
+    t.match(await failure(order), { name: 'ApiError', code: 'aborted', outcome: 'unknown', cause: 'left' })
+  })
+
+  await test(`${kind}: once() does not repeat a call that has forgotten its key`, async (t) => {
+    const { client, server } = await loggedIn(t)
+    server.respond('POST', TRANSFER, Response.error())
+    const order = once(async (_key) => client.api(TRANSFER, { ...ORDER, idempotencyKey: true }), {
+      isMade: () => false,
+    })
+    t.match(await failure(order), { outcome: 'unknown', detail: /idempotencyKey/ })
+    t.equal(server.calls.length, 1)
+  })
+
+  await test(`${kind}: an id beyond 2^53 stays what it is, in answers and in bodies`, async (t) => {
+    const { client, server } = await loggedIn(t)
+    const agent_id = '9007199254740993'
+    const path = '/payment-agents/v1/withdraw/verification_code'
+    server.respond('POST', path, { data: { agent_id } })
+    const data = { agent_id, amount: '1', currency: 'USD' }
+    t.match(await (await client.api(path, { method: 'POST', json: { data } })).json(), { data: { agent_id } })
+    t.same(
+      server.calls.map(({ json }) => json),
+      [{ data }],
+    )
   })
 }

@@ -145,6 +145,31 @@ for (const [kind, start] of KINDS) {
     chart.stop()
   })
 
+  await test(`${kind}: a price an hour ahead is left out once the client knows the time`, async (t) => {
+    const { client, server } = await start(t)
+    const now = Math.floor(Date.now() / 1000)
+    server.reply('time', { time: now })
+    server.reply('ticks', { tick: { epoch: now, quote: 1 } })
+    server.reply('ticks_history', { history: { times: [now], prices: [1] } })
+    const chart = client.publicSocket().series({ symbol: 'R_100', style: 'ticks', count: 9 })
+    await until(() => chart.get().points.length === 1 && client.serverNow() !== undefined)
+    for (const epoch of [now + 3600, now + 2, now + 1]) server.push({ ticks: 'R_100' }, { tick: { epoch, quote: 2 } })
+    await until(() => chart.get().points.length === 3)
+    t.same(
+      chart.get().points.map(({ epoch }) => epoch - now),
+      [0, 1, 2],
+    )
+    chart.stop()
+  })
+
+  await test(`${kind}: an id beyond 2^53 is sent as its digits, and comes back as a text of them`, async (t) => {
+    const { server, socket } = await trading(t)
+    const contract_id = '9007199254740993'
+    server.reply('sell', ({ sell }) => ({ sell: { contract_id: sell } }))
+    t.match(await socket.command({ sell: contract_id, price: 0 }), { sell: { contract_id } })
+    t.match(server.messages.findLast(({ message }) => 'sell' in message)?.message, { sell: contract_id })
+  })
+
   await test(`${kind}: close() rejects what is open and closes the connection after the last socket`, async (t) => {
     const { client, server } = await start(t)
     server.reply('time', () => undefined)

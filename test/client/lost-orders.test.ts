@@ -68,7 +68,7 @@ function randomRun(random: () => number, index: number): Run {
 
 /** What became of an order, and what the package says about it. */
 interface Verdict {
-  readonly truth: number | undefined
+  readonly truth: number | bigint | string | undefined
   readonly said: Fate | 'refused'
 }
 

@@ -31,7 +31,7 @@ declare const once: typeof import('trading-bff-client').once
 declare const error: import('trading-bff-client').SocketError
 declare function transfer(idempotencyKey: string): Promise<unknown>
 declare function showFate(error: import('trading-bff-client').SocketError): Promise<void>
-declare function showCandidates(contracts: readonly { contract_id: number }[]): void
+declare function showCandidates(contracts: readonly { contract_id: number | string }[]): void
 declare const proposal: { id: string; ask_price: number }
 declare function forgetTheUser(): void
 interface Wallet { wallet_id: string }
@@ -43,7 +43,7 @@ declare function showMessage(text: string): void
 declare function showConnection(status: import('trading-bff-client').SocketStatus): void
 declare const contract: { date_expiry: number }
 declare function showTimeLeft(ms: number): void
-declare function showContract(id: number): void
+declare function showContract(id: number | string): void
 declare function showOpenContracts(): Promise<void>
 declare function draw(quote: number): void
 declare function drawCandles(candles: readonly import('trading-bff-client').CandlePoint[]): void

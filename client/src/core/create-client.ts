@@ -58,7 +58,7 @@ export function createClient(options: ServerOptions = {}): Client {
   const open = (path: string, more?: number, session?: () => string | undefined): TradingSocket =>
     sockets.open(
       path,
-      { connect: () => server.socket(path), confirm: store.confirm, onTime: clock.note },
+      { connect: () => server.socket(path), confirm: store.confirm, onTime: clock.note, serverNow: clock.get },
       more,
       session,
     )

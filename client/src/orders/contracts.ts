@@ -1,18 +1,22 @@
+import { decimal } from './decimal.ts'
+
 /** The members of a message, or of an object in one. */
 export type Members = Readonly<Record<string, unknown>>
 
 /** A contract on the account, as far as the trading service has described it. The names are those of its messages. */
 export interface FoundContract {
-  readonly contract_id: number
+  /** As it came: a text, if it is beyond 2^53 or no number. */
+  readonly contract_id: number | string
   readonly contract_type?: string
   readonly underlying_symbol?: string
-  readonly buy_price?: number
-  readonly payout?: number
+  /** A text if a number would be another amount. */
+  readonly buy_price?: number | string
+  readonly payout?: number | string
   /** In seconds since 1970, by the clock of the trading service. */
   readonly purchase_time?: number
   /** Set if it has ended, like `sell_price`. */
   readonly sell_time?: number
-  readonly sell_price?: number
+  readonly sell_price?: number | string
   readonly longcode?: string
   readonly shortcode?: string
 }
@@ -34,19 +38,20 @@ export function contractsOf(message: Members): FoundContract[] {
 /** The contract that an object is about; undefined if that is a sale or a movement of money. */
 function contractOf(item: Members): FoundContract | undefined {
   const action = item['action'] ?? item['action_type']
-  const id = Number(item['contract_id'])
-  if (!id || (action !== undefined && action !== 'buy')) return undefined
+  const id = item['contract_id']
+  const isId = (typeof id === 'number' || typeof id === 'string') && !/^0?$/.test(String(id))
+  if (!isId || (action !== undefined && action !== 'buy')) return undefined
   // A transaction says what the account has paid.
-  const paid = action === undefined ? undefined : Math.abs(Number(item['amount']))
+  const paid = action === undefined ? undefined : amount(String(item['amount']).replace('-', ''))
   const members = {
     contract_id: id,
     contract_type: text(item['contract_type']),
     underlying_symbol: text(item['underlying_symbol']),
-    buy_price: number(item['buy_price']) ?? paid,
-    payout: number(item['payout']),
+    buy_price: amount(item['buy_price']) ?? paid,
+    payout: amount(item['payout']),
     purchase_time: number(item['purchase_time'] ?? item['transaction_time']),
     sell_time: number(item['sell_time']),
-    sell_price: number(item['sell_price']),
+    sell_price: amount(item['sell_price']),
     longcode: text(item['longcode']),
     shortcode: text(item['shortcode']),
   }
@@ -55,7 +60,14 @@ function contractOf(item: Members): FoundContract | undefined {
 }
 
 function number(value: unknown): number | undefined {
-  return value === undefined || value === null || value === '' ? undefined : Number(value)
+  const number = value === null || value === '' ? NaN : Number(value)
+  return Number.isNaN(number) ? undefined : number
+}
+
+/** An amount of money: the text where a number would be another one, and undefined where it is none. */
+function amount(value: unknown): number | string | undefined {
+  const amount = number(value)
+  return amount === undefined || decimal(amount) === decimal(value) ? amount : String(value)
 }
 
 /** The value if it is a text. */

@@ -56,12 +56,12 @@ async function onceRemembered<Answer>(
         return isMade(error)
       },
     })
-    remembered.forget()
+    await remembered.forget()
     return answer
   } catch (error) {
     const { outcome, problem } = error as ApiError
-    if (outcome !== 'unknown') remembered.forget()
-    else if (FINAL.test(problem?.code ?? '')) remembered.renew()
+    if (outcome !== 'unknown') await remembered.forget()
+    else if (FINAL.test(problem?.code ?? '')) await remembered.renew()
     throw error
   }
 }

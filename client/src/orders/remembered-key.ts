@@ -2,9 +2,13 @@ import { elapsedMs } from '../core/base/clock.ts'
 import type { KeyedCall } from '../core/api/key-choice.ts'
 import { SESSION_PATH } from '../core/base/server.ts'
 import type { ApiError } from '../core/client.ts'
+import type { SessionBody } from '../core/session/session-state.ts'
 
 /** After this time a key is not sent again, because the server may have forgotten it. */
 const MAX_AGE_MS = 3_600_000
+
+/** How long a lock is waited for: a tab that sleeps may have it. Then the comparison alone keeps the keys apart. */
+const LOCK_MS = 1000
 
 /** What is kept of an order whose outcome is not known yet. */
 interface Kept {
@@ -29,6 +33,8 @@ export class RememberedKey {
   #refusal: ApiError | undefined
   /** What this call has sent, also after an equal one has forgotten it: a repetition sends the same key, or nothing. */
   #sent: Kept | undefined
+  /** The key that this call has read or written last. No other one is replaced or removed. */
+  #own: string | undefined
 
   constructor(name: string) {
     this.#name = name
@@ -40,15 +46,23 @@ export class RememberedKey {
    * @throws ApiError if it must not be sent, or it cannot be told whether it may
    */
   async choose(keyed: KeyedCall, fresh: string): Promise<string> {
-    const { server, fetchSession, path, init, useKey, ApiError } = keyed
+    const { server, fetchSession, path, init } = keyed
     const { method = 'GET', json, body } = init
     // Bodies other than text cannot be compared, so the order is not remembered.
     if (json === undefined && body && typeof body !== 'string') return fresh
-    const refusal = (cause?: unknown, code?: 'not_sent'): ApiError =>
-      new ApiError(method, path, undefined, undefined, cause, code)
     const content = JSON.stringify([method, path, json ?? body])
     const place = `trading-bff:order:${this.#name}:${digest(content)}`
     const session = await fetchSession(server).catch(() => undefined)
+    const key = await underLock(place, () => this.#choose(keyed, place, session, fresh))
+    if (key === undefined) throw await withoutSession(keyed)
+    return key
+  }
+
+  /** @returns undefined for an order that is kept while nobody is logged in */
+  #choose(keyed: KeyedCall, place: string, session: SessionBody | undefined, fresh: string): string | undefined {
+    const { path, init, useKey, ApiError } = keyed
+    const refusal = (cause?: unknown, code?: 'not_sent'): ApiError =>
+      new ApiError(init.method ?? 'GET', path, undefined, undefined, cause, code)
     // Read now, because an equal order may have begun meanwhile: it is the same one, and gets the same key.
     const sent = this.#sent
     const kept = sent ?? read(place)
@@ -56,13 +70,15 @@ export class RememberedKey {
     // The server refuses the call, from which nothing follows.
     if (!session.authenticated && !kept) return fresh
     this.#place = place
-    if (!session.authenticated) throw await withoutSession(keyed)
+    this.#own = kept?.key
+    if (!session.authenticated) return undefined
     const subject = session.subject === undefined ? undefined : digest(session.subject)
     const now = { session: session.session, ends: session.expires_at, subject }
     const hasTags = kept?.session !== undefined && now.session !== undefined
     const isSame = hasTags ? kept.session === now.session : kept?.ends === now.ends
     if (kept && isSame && elapsedMs(kept.at) <= MAX_AGE_MS) {
-      if (sent) write(place, sent)
+      // Unless the next order has taken the place since an equal one has forgotten this.
+      if (sent && !read(place)) write(place, sent)
       this.#sent = kept
       useKey(kept.key)
       return kept.key
@@ -73,6 +89,7 @@ export class RememberedKey {
     const key = kept && isSameUser ? next(kept.key) : fresh
     const chosen = { key, at: Date.now(), ...now }
     write(place, chosen)
+    this.#own = key
     if (!kept || !isSameUser) {
       this.#sent = chosen
       return key
@@ -86,14 +103,23 @@ export class RememberedKey {
   }
 
   /** The outcome is known. */
-  forget(): void {
-    if (this.#place) write(this.#place, undefined)
+  forget(): Promise<void> {
+    return this.#replace(() => undefined)
   }
 
   /** The outcome will not become known, of which the page has been told: it may make the order again. */
-  renew(): void {
-    const kept = this.#place && read(this.#place)
-    if (this.#place && kept) write(this.#place, { ...kept, key: next(kept.key), at: Date.now() })
+  renew(): Promise<void> {
+    return this.#replace((kept) => ({ ...kept, key: next(kept.key), at: Date.now() }))
+  }
+
+  /** Replaces what is kept, unless it is no longer the key of this call: an equal order may have forgotten that before. */
+  async #replace(following: (kept: Kept) => Kept | undefined): Promise<void> {
+    const place = this.#place
+    if (place === undefined) return
+    await underLock(place, () => {
+      const kept = read(place)
+      if (kept && kept.key === this.#own) write(place, following(kept))
+    })
   }
 }
 
@@ -117,6 +143,24 @@ async function withoutSession({ server, store, call, path, init, ApiError }: Key
 /** The key that follows a key, the same in every tab. */
 function next(key: string): string {
   return `${key}+`
+}
+
+/** Acts while nobody else who asks for the lock of this name acts. A page without TLS has no locks. */
+async function underLock<Result>(name: string, act: () => Result): Promise<Result> {
+  const { navigator } = globalThis as { readonly navigator?: Partial<Navigator> }
+  let hasActed = false
+  const acting = (): Result => {
+    hasActed = true
+    return act()
+  }
+  try {
+    if (navigator?.locks) {
+      return await navigator.locks.request(name, { signal: AbortSignal.timeout(LOCK_MS) }, acting)
+    }
+  } catch (error) {
+    if (hasActed) throw error
+  }
+  return act()
 }
 
 function read(place: string): Kept | undefined {

@@ -4,22 +4,22 @@ import { movedMs } from './moved.ts'
 import { areAlike, termsOf } from './terms.ts'
 
 /** The contracts that `fate` has found, by their order. */
-const found = new WeakMap<SentOrder, number>()
+const found = new WeakMap<SentOrder, string>()
 
 /** Notes which contract an order has bought. */
-export function noteContract(order: SentOrder, contractId: number): void {
+export function noteContract(order: SentOrder, contractId: string): void {
   found.set(order, contractId)
 }
 
 /** What is known of an order: the first message in reply to it, if there is one, and the contract that it has bought. */
 export function outcomeOf(order: SentOrder): {
   readonly reply?: Members | undefined
-  readonly contractId?: number | undefined
+  readonly contractId?: string | undefined
 } {
   const id = order.message['req_id']
   const replies = [...order.account.log.values()].filter(({ req_id }) => req_id === id)
   const [contract] = replies.flatMap(contractsOf)
-  return { reply: replies[0], contractId: contract?.contract_id ?? found.get(order) }
+  return { reply: replies[0], contractId: contract ? String(contract.contract_id) : found.get(order) }
 }
 
 /** The other orders on the account of an order, whose contracts could be taken for its own. */
@@ -34,7 +34,7 @@ export class Rivals {
   }
 
   /** The contracts that are known to be those of other orders. */
-  contracts(): ReadonlySet<number | undefined> {
+  contracts(): ReadonlySet<string | undefined> {
     return new Set(this.#others().map((other) => outcomeOf(other).contractId))
   }
 
@@ -55,11 +55,11 @@ export class Rivals {
   }
 }
 
-/** The ids of all contracts that a message names. */
-export function contractIdsIn(message: Members): number[] {
-  const ids: number[] = []
+/** The ids of all contracts that a message names, as texts: no number is that of a neighbour, and words are ids, too. */
+export function contractIdsIn(message: Members): string[] {
+  const ids: string[] = []
   JSON.stringify(message, (name, value: unknown) => {
-    if (name === 'contract_id') ids.push(Number(value))
+    if (name === 'contract_id') ids.push(String(value))
     return value
   })
   return ids

@@ -37,10 +37,10 @@ export class Search {
   readonly #rivals: Rivals
   readonly #signal: AbortSignal | undefined
   readonly #socket: OrderSocket
-  /** By id. */
-  readonly #contracts = new Map<number, FoundContract>()
+  /** By id, as a text. */
+  readonly #contracts = new Map<string, FoundContract>()
   /** The contracts of which the page had heard when the order was sent. */
-  readonly #known: ReadonlySet<number>
+  readonly #known: ReadonlySet<string>
   #period: Period = { from: -Infinity, to: Infinity, likely: [] }
   #reads = 0
   /** True once both the open contracts and those that have ended have been read. */
@@ -175,7 +175,7 @@ export class Search {
   #take(message: Message): void {
     const contracts = contractsOf(message)
     for (const contract of contracts) {
-      const { contract_id: id } = contract
+      const id = String(contract.contract_id)
       this.#contracts.set(id, { ...this.#contracts.get(id), ...contract })
     }
     if (contracts.length === 0 && message['msg_type'] !== 'buy') return
@@ -186,20 +186,19 @@ export class Search {
   /** The contracts that this order may have bought: that fit it, and that no other order is known to have bought. */
   #candidates(): Candidate[] {
     const taken = this.#rivals.contracts()
-    const mayBeNew = ({ contract_id: id }: FoundContract): boolean => !this.#known.has(id) && !taken.has(id)
-    return [...this.#contracts.values()]
-      .filter(mayBeNew)
-      .map((contract) => ({ contract, fit: fits(this.#terms, contract, this.#period) }))
+    return [...this.#contracts]
+      .filter(([id]) => !this.#known.has(id) && !taken.has(id))
+      .map(([, contract]) => ({ contract, fit: fits(this.#terms, contract, this.#period) }))
       .filter(({ fit }) => fit !== 'no')
   }
 
   /** @param isFinal false if more may become known */
   #decide(isFinal = false): void {
     const { reply, contractId } = outcomeOf(this.#order)
-    const own = this.#contracts.get(contractId ?? 0)
+    const own = this.#contracts.get(contractId ?? '')
     if (own) return this.#made(own)
-    if (reply) {
-      const { code, message } = (reply['error'] ?? {}) as { code?: string; message?: string }
+    if (reply?.['error']) {
+      const { code, message } = reply['error'] as { code?: string; message?: string }
       this.#failure = new this.#SocketError(String(code), message ?? '', { reply })
       this.#isRefused = true
       return
@@ -219,6 +218,6 @@ export class Search {
     const { type, symbol } = this.#terms
     const named = { ...(type && { contract_type: type }), ...(symbol && { underlying_symbol: symbol }) }
     this.#fate = { is: 'made', contract: { ...named, ...contract } }
-    noteContract(this.#order, contract.contract_id)
+    noteContract(this.#order, String(contract.contract_id))
   }
 }

@@ -1,5 +1,6 @@
 import type { SentOrder } from '../core/base/order-shape.ts'
 import { text, type FoundContract, type Members } from './contracts.ts'
+import { isSameAmount, type Sameness } from './decimal.ts'
 
 /** In seconds of the clock of the trading service. */
 export interface Interval {
@@ -20,11 +21,11 @@ export type Fit = 'yes' | 'maybe' | 'no'
 export interface Terms {
   readonly type: string | undefined
   readonly symbol: string | undefined
-  /** What it may cost at most. */
-  readonly price: number
+  /** What it may cost at most. The amounts are as they were given: numbers or texts. */
+  readonly price: unknown
   /** What it costs, where that is fixed: one of these. */
-  readonly stakes: readonly number[]
-  readonly payout: number | undefined
+  readonly stakes: readonly unknown[]
+  readonly payout: unknown
   readonly longcode: string | undefined
 }
 
@@ -36,9 +37,9 @@ export function termsOf({ message, before }: SentOrder): Terms {
   return {
     type: text(contract_type),
     symbol: text(underlying_symbol),
-    price: Number(message['price']),
-    stakes: basis === 'stake' ? [amount, offer['ask_price']].filter((it) => it !== undefined).map(Number) : [],
-    payout: basis === 'payout' ? Number(amount) : undefined,
+    price: message['price'],
+    stakes: basis === 'stake' ? [amount, offer['ask_price']].filter((it) => it !== undefined) : [],
+    payout: basis === 'payout' ? amount : undefined,
     longcode: text(offer['longcode']),
   }
 }
@@ -48,11 +49,13 @@ export function fits(terms: Terms, contract: FoundContract, period: Period): Fit
   const { buy_price: price, purchase_time: time, sell_time: ended, payout } = contract
   const type = contract.contract_type ?? codedType(contract)
   const symbol = contract.underlying_symbol ?? codedSymbol(contract, terms)
+  const paid = price === undefined ? 'maybe' : isPrice(terms, price)
+  const pays = payout === undefined || terms.payout === undefined ? 'yes' : isSameAmount(payout, terms.payout)
   const differs =
     isOther(terms.type, type) ||
     isOther(terms.symbol, symbol) ||
-    (price !== undefined && !isPrice(terms, price)) ||
-    (payout !== undefined && terms.payout !== undefined && !isSame(payout, terms.payout)) ||
+    paid === 'no' ||
+    pays === 'no' ||
     (time !== undefined && (time < period.from || time > period.to)) ||
     (ended !== undefined && ended < period.from)
   if (differs) return 'no'
@@ -63,7 +66,7 @@ export function fits(terms: Terms, contract: FoundContract, period: Period): Fit
   const isTimed = time !== undefined && period.likely.some(({ from, to }) => time >= from && time <= to)
   // The words say more than the type and the symbol, such as the length.
   const isDoubtful = isOther(terms.longcode, contract.longcode)
-  return (isNamed || isWorded) && !isDoubtful && isTimed && price !== undefined ? 'yes' : 'maybe'
+  return (isNamed || isWorded) && !isDoubtful && isTimed && paid === 'yes' && pays === 'yes' ? 'yes' : 'maybe'
 }
 
 /** The type of a contract by its shortcode, such as `CALL_R_100_20_1760000001_5T_S0P_0`. */
@@ -79,25 +82,22 @@ function codedSymbol({ shortcode }: FoundContract, { symbol }: Terms): string | 
 
 /** Whether a contract that one order buys could be taken for that of the other. */
 export function areAlike(terms: Terms, other: Terms): boolean {
-  const price = other.stakes.at(-1)
+  const price = other.stakes.at(-1) as number | string | undefined
   const contract = {
     contract_id: 0,
     ...(other.type !== undefined && { contract_type: other.type }),
     ...(other.symbol !== undefined && { underlying_symbol: other.symbol }),
     ...(price !== undefined && { buy_price: price }),
-    ...(other.payout !== undefined && { payout: other.payout }),
+    ...(other.payout !== undefined && { payout: other.payout as number | string }),
   }
   return fits(terms, contract, { from: 0, to: 0, likely: [] }) !== 'no'
 }
 
-function isPrice({ stakes, price }: Terms, paid: number): boolean {
-  const isAllowed = paid <= price || isSame(paid, price) || Number.isNaN(price)
-  return isAllowed && (stakes.length === 0 || stakes.some((stake) => isSame(stake, paid)))
-}
-
-/** Amounts come as decimal numbers, so two that are not equal differ by much more. */
-function isSame(one: number, other: number): boolean {
-  return Math.abs(one - other) <= 1e-6 * Math.abs(one)
+function isPrice({ stakes, price }: Terms, paid: number | string): Sameness {
+  if (Number(paid) > Number(price) && isSameAmount(paid, price) === 'no') return 'no'
+  const all = new Set(stakes.map((stake) => isSameAmount(stake, paid)))
+  if (stakes.length === 0 || all.has('yes')) return 'yes'
+  return all.has('maybe') ? 'maybe' : 'no'
 }
 
 function isOther(one: string | undefined, other: string | undefined): boolean {

@@ -71,12 +71,18 @@ export function joinCandles(history: readonly CandlePoint[], live: readonly Cand
   const [first] = live
   const gap = last && first && last.epoch < first.epoch ? { from: last.epoch, to: first.epoch } : undefined
   const isBehind = gap !== undefined || last === undefined
-  return { points: live.reduce(withCandle, history), gap, isBehind, isSettled: !isBehind }
+  const closed = new Set(history.slice(0, -1).map(({ epoch }) => epoch))
+  const others = live.filter(({ epoch }) => !closed.has(epoch))
+  return { points: others.reduce(withCandle, history), gap, isBehind, isSettled: !isBehind }
 }
 
-/** The candles with a newer state of the last one, or with the next one. A closed candle never changes. */
+/** The points with another one, after those that are not later: it may have arrived late. */
+export function withPoint<P extends { readonly epoch: number }>(points: readonly P[], point: P): readonly P[] {
+  return points.toSpliced(points.findLastIndex(({ epoch }) => epoch <= point.epoch) + 1, 0, point)
+}
+
+/** The candles with another one, or with a newer state of one of them. */
 export function withCandle(candles: readonly CandlePoint[], candle: CandlePoint): readonly CandlePoint[] {
-  const epoch = candles.at(-1)?.epoch ?? Number.NEGATIVE_INFINITY
-  if (candle.epoch < epoch) return candles
-  return [...(candle.epoch === epoch ? candles.slice(0, -1) : candles), candle]
+  const at = candles.findLastIndex(({ epoch }) => epoch === candle.epoch)
+  return at < 0 ? withPoint(candles, candle) : candles.with(at, candle)
 }

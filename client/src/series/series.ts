@@ -1,37 +1,29 @@
 import { jitter } from '../core/base/backoff.ts'
 import { notify, type SocketError } from '../core/base/errors.ts'
-import type { Ohlc, TicksHistoryAnswer } from '../core/base/messages.ts'
+import type { TicksHistoryAnswer } from '../core/base/messages.ts'
 import type {
-  CandlePoint,
   Gap,
-  Point,
   Series,
   SeriesOptions,
   SeriesPoints,
   SeriesSocket,
   SeriesState,
 } from '../core/sockets/series-shape.ts'
-import { bridge, joinCandles, joinPrices, withCandle, type Joined } from './series-join.ts'
+import { Ahead } from './ahead.ts'
+import { candles, prices, type Kind } from './kinds.ts'
+import { bridge } from './series-join.ts'
 
 export type * from '../core/sockets/series-shape.ts'
 
 /** A history that ends before the stream begins is asked for again after this time, then after twice as long, and so on. */
 const BEHIND_MS = 150
 const MAX_TIMES_BEHIND = 4
+/** A refused stream is asked for again after this time, and at random up to five times as late. */
+const AGAIN_MS = 60_000
+/** How many points that are ahead of their time are kept. */
+const MAX_AHEAD = 100
 /** Refusals that do not pass. */
 const FINAL = /^(InvalidSymbol|InputValidationFailed|MarketNotFound|ended|closed)$/
-
-/** What differs between the styles. */
-interface Kind<P> {
-  /** The request for the stream that brings new points. */
-  readonly stream: object
-  /** The points that a message of the stream brings. */
-  read(message: TicksHistoryAnswer): readonly P[]
-  /** The points of a history. */
-  past(answer: TicksHistoryAnswer): readonly P[]
-  join(history: readonly P[], live: readonly P[], known: number): Joined<P>
-  append(points: readonly P[], point: P): readonly P[]
-}
 
 /**
  * The newest prices or candles of a symbol, kept up to date. After a reconnect it asks for what came after its last point, not for
@@ -49,39 +41,8 @@ export function series<S extends keyof SeriesPoints>(
   const kind = style === 'ticks' ? prices(symbol) : candles(symbol, granularity)
   const history = { ticks_history: symbol, style, end: 'latest', count, adjust_start_time: 1 } as const
   const request = style === 'ticks' ? history : { ...history, granularity }
-  return new Follower(socket, kind as unknown as Kind<SeriesPoints[S]>, request, count)
-}
-
-function prices(symbol: string): Kind<Point> {
-  return {
-    stream: { ticks: symbol },
-    read: ({ tick }) => (tick ? [{ epoch: tick.epoch, quote: tick.quote }] : []),
-    past: ({ history }) => history?.times.map((epoch, index) => ({ epoch, quote: history.prices[index] ?? 0 })) ?? [],
-    join: joinPrices,
-    append: (points, point) => [...points, point],
-  }
-}
-
-function candles(symbol: string, granularity: number): Kind<CandlePoint> {
-  return {
-    // Its first answer has the open candle and the one before it, which may have closed since the history.
-    stream: { ticks_history: symbol, style: 'candles', granularity, end: 'latest', count: 2 },
-    read: (message) => (message.ohlc ? [candleOf(message.ohlc.open_time, message.ohlc)] : candlesOf(message)),
-    past: candlesOf,
-    join: joinCandles,
-    append: withCandle,
-  }
-}
-
-function candlesOf({ candles = [] }: TicksHistoryAnswer): CandlePoint[] {
-  return candles.map((candle) => candleOf(candle.epoch, candle))
-}
-
-function candleOf(
-  epoch: number,
-  { open, high, low, close }: Pick<Ohlc, 'open' | 'high' | 'low' | 'close'>,
-): CandlePoint {
-  return { epoch, open: Number(open), high: Number(high), low: Number(low), close: Number(close) }
+  const seconds = style === 'ticks' ? 0 : granularity
+  return new Follower(socket, kind as unknown as Kind<SeriesPoints[S]>, request, count, seconds)
 }
 
 /** A series: it asks for a history whenever its stream begins, and joins the two. */
@@ -92,7 +53,8 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
   readonly #count: number
   readonly #own = new AbortController()
   readonly #listeners = new Set<() => void>()
-  readonly #unsubscribe: () => void
+  readonly #ahead: Ahead
+  #unsubscribe!: () => void
   #state: SeriesState<P> = { points: [] }
   /** The `req_id` of the stream. With another one, it has begun again, and points may be missing. */
   #stream: unknown
@@ -109,14 +71,24 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
   /** How many histories have arrived since the stream began. */
   #histories = 0
   #timer: ReturnType<typeof setTimeout> | undefined
+  /** Asks for a refused stream again. */
+  #again: ReturnType<typeof setTimeout> | undefined
+  /** The points that are shown, and those that are ahead of their time; looks at these when it has come. */
+  #all: readonly P[] = []
+  #look: ReturnType<typeof setTimeout> | undefined
 
-  constructor(socket: SeriesSocket, kind: Kind<P>, request: object, count: number) {
+  constructor(socket: SeriesSocket, kind: Kind<P>, request: object, count: number, seconds: number) {
     this.#socket = socket
     this.#kind = kind
     this.#request = request
     this.#count = count
-    this.#unsubscribe = socket.subscribe(
-      kind.stream as never,
+    this.#ahead = new Ahead(socket, seconds, this.#own.signal, () => this.#lookAgain())
+    this.#subscribe()
+  }
+
+  #subscribe(): void {
+    this.#unsubscribe = this.#socket.subscribe(
+      this.#kind.stream as never,
       (message: TicksHistoryAnswer) => this.#take(message),
       (error) => this.#refused(error),
     )
@@ -134,7 +106,7 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
 
   stop(): void {
     this.#own.abort()
-    clearTimeout(this.#timer)
+    for (const timer of [this.#timer, this.#again, this.#look]) clearTimeout(timer)
     this.#unsubscribe()
   }
 
@@ -142,15 +114,31 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
   #refused(error: SocketError): void {
     this.#refusal = error
     this.#fail(error)
+    if (FINAL.test(error.code)) return
+    this.#again ??= setTimeout(() => this.#askStreamAgain(), AGAIN_MS * (1 + 4 * Math.random()))
     // Some refusals come again and again; what has begun or been asked for is not asked for twice.
-    if (this.#state.points.length > 0 || this.#live !== undefined || FINAL.test(error.code)) return
+    if (this.#state.points.length > 0 || this.#live !== undefined) return
     this.#live = []
     void this.#ask()
   }
 
+  #askStreamAgain(): void {
+    this.#again = undefined
+    this.#unsubscribe()
+    try {
+      this.#subscribe()
+    } catch (error) {
+      // The page has closed the socket.
+      this.#fail(error as SocketError)
+    }
+  }
+
   #take(message: TicksHistoryAnswer): void {
     this.#refusal = undefined
+    clearTimeout(this.#again)
+    this.#again = undefined
     const points = this.#kind.read(message)
+    this.#ahead.note(points)
     if (message.req_id !== this.#stream) {
       this.#stream = message.req_id
       this.#before = this.#certain
@@ -158,11 +146,10 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
       this.#histories = 0
       void this.#ask()
     } else if (this.#live === undefined) {
-      const all = points.reduce((points, point) => this.#kind.append(points, point), this.#state.points)
-      this.#set(all, this.#state.gap)
+      this.#set(points.reduce(this.#kind.append, this.#all), this.#state.gap)
       this.#certain = this.#state
     } else {
-      this.#live = [...this.#live, ...points]
+      this.#live = points.reduce(this.#kind.append, this.#live)
       this.#join()
     }
   }
@@ -178,6 +165,7 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
       const answer = await this.#socket.request(message as never, { signal: this.#own.signal })
       if (stream !== this.#stream) return
       this.#history = this.#kind.past(answer as TicksHistoryAnswer)
+      this.#ahead.note(this.#history)
       this.#known = this.#live?.length ?? 0
       this.#histories++
       this.#join()
@@ -196,13 +184,16 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
 
   #join(): void {
     if (this.#history === undefined || this.#live === undefined) return
-    const { points, gap, isBehind, isSettled } = this.#kind.join(this.#history, this.#live, this.#known)
+    const [history, later] = this.#ahead.split(this.#history)
+    const [live, stillLater] = this.#ahead.split(this.#live)
+    const { points, gap, isBehind, isSettled } = this.#kind.join(history, live, this.#known)
     const isFull = this.#history.length >= this.#count
     const joined = bridge(this.#before.points, points, isFull)
-    this.#set(joined.points, gap ?? joined.gap ?? this.#before.gap)
+    const all = [...later, ...stillLater].reduce(this.#kind.append, joined.points)
+    this.#set(all, gap ?? joined.gap ?? this.#before.gap)
     if (isBehind && this.#histories <= MAX_TIMES_BEHIND) {
       // Nothing is certain yet after the history. If the stream begins again, it is asked for from there.
-      const past = bridge(this.#before.points, this.#history, isFull)
+      const past = bridge(this.#before.points, history, isFull)
       this.#certain = { ...past, gap: past.gap ?? this.#before.gap }
       return this.#askAfter(BEHIND_MS * 2 ** this.#histories, 0)
     }
@@ -211,11 +202,24 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
   }
 
   #set(all: readonly P[], gap: Gap | undefined): void {
-    const points = all.slice(-this.#count)
+    const [shown, later] = this.#ahead.split(all)
+    const points = shown.slice(-this.#count)
+    this.#all = [...points, ...later.slice(-MAX_AHEAD)]
+    clearTimeout(this.#look)
+    if (later[0]) this.#look = setTimeout(() => this.#lookAgain(), this.#ahead.waitMs(later[0]))
     // A gap is of interest as long as there are points on both sides of it.
     const isVisible = gap !== undefined && (points[0]?.epoch ?? Number.POSITIVE_INFINITY) <= gap.from
     const error = this.#refusal
     this.#show({ points, ...(isVisible && { gap }), ...(error && { error }) })
+  }
+
+  /** Shows the points whose time has come, and no longer those that have turned out to be ahead of it. */
+  #lookAgain(): void {
+    const [shown] = this.#ahead.split(this.#all)
+    if (shown.at(-1) === this.#state.points.at(-1)) return
+    if (this.#live !== undefined) return this.#join()
+    this.#set(this.#all, this.#state.gap)
+    this.#certain = this.#state
   }
 
   #fail(error: SocketError): void {

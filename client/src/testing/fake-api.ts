@@ -1,4 +1,5 @@
 import type { ProblemCode } from '../core/client.ts'
+import { parseJson } from '../core/base/json.ts'
 
 /** A call that has reached the trading service. */
 export interface FakeCall {
@@ -76,7 +77,7 @@ export class FakeApi {
 
 function jsonOf(body: RequestInit['body']): unknown {
   try {
-    return typeof body === 'string' ? JSON.parse(body) : undefined
+    return typeof body === 'string' ? parseJson(body) : undefined
   } catch {
     return undefined
   }

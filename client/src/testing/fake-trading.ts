@@ -1,4 +1,5 @@
 import type { AnswerTo, Message, Operation, Operations, StreamOperation } from '../core/client.ts'
+import { parseJson } from '../core/base/json.ts'
 import type { FakeSocket } from './fake-socket.ts'
 
 /** A message of the page. Pings are left out. */
@@ -57,7 +58,7 @@ export class FakeTrading {
 
   /** Takes the messages of a connection. */
   accept(socket: FakeSocket): void {
-    socket.onText = (text) => void this.#take(socket, JSON.parse(text) as Message)
+    socket.onText = (text) => void this.#take(socket, parseJson(text) as Message)
   }
 
   /** Ends the streams of a connection that has closed. */

@@ -1,4 +1,4 @@
-import { once, type Client, type RequestBody, type TransferRequest } from 'trading-bff-client'
+import { once, type AccountList, type Client, type RequestBody, type TransferRequest } from 'trading-bff-client'
 
 // Nothing runs this. Each compiler must accept it, and so find an error after every `@ts-expect-error`.
 
@@ -13,7 +13,7 @@ declare module 'trading-bff-client' {
 }
 
 /** Bodies as the paths expect them. */
-export async function right({ api }: Client, agent_id: number): Promise<unknown> {
+export async function right({ api, tradingSocket }: Client, agent_id: number): Promise<unknown> {
   const data = { agent_id, amount: '10.00', currency: 'USD' }
   await api('/payment-agents/v1/withdraw/verification_code', { method: 'POST', json: { data } })
   await api('/payment-agents/v1/withdraw', {
@@ -26,6 +26,17 @@ export async function right({ api }: Client, agent_id: number): Promise<unknown>
     (idempotencyKey) => api('/payment-agents/v1/transfer', { method: 'POST', json: transfer, idempotencyKey }),
     { isMade: () => false },
   )
+  const trading = tradingSocket('VRTC100')
+  // @ts-expect-error the call has another key, or none
+  await once(() => api('/payment-agents/v1/transfer', { method: 'POST', json: transfer }))
+  // @ts-expect-error the same
+  await once(async () => api('/payment-agents/v1/transfer', { method: 'POST', json: transfer, idempotencyKey: true }))
+  await once(() => trading.command({ sell: 1, price: 0 }))
+  const sent: AccountList | undefined = await once(async (idempotencyKey) => {
+    await api('/payment-agents/v1/transfer', { method: 'POST', json: transfer, idempotencyKey })
+    return (await api('/trading/v1/options/accounts')).json()
+  })
+  await once<string>(async (idempotencyKey) => `${idempotencyKey} ${sent?.data.length}`, { remember: 'transfer' })
   const kinds = ['demo', 'real'] as const
   for (const kind of kinds) {
     await api(`/trading/v1/options/contracts/bulk-purchase/${kind}`, {

@@ -19,7 +19,8 @@ export async function known(market: PublicSocket, trading: TradingSocket, symbol
     limit_order: { stop_loss: 1 },
   })
   const { buy } = await trading.command({ buy: proposal.id, price: proposal.ask_price })
-  const id: number = buy.contract_id
+  const id: number | string = buy.contract_id
+  trading.subscribe({ proposal_open_contract: 1, contract_id: id }, () => undefined)
   await market.request({ ticks: ['R_100', 'R_50'] })
   const several = ['R_100', 'R_50']
   await market.request({ ticks: several, passthrough: { mine: { deep: [1] } } })

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { json } from 'node:stream/consumers'
+import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import type { WebSocket } from 'ws'
 import { createClient, type Client, type Message, type ServerOptions } from '../../../client/dist/client.js'
+import { parseJson } from '../../../client/src/core/base/json.ts'
 import { createFakeClient, type FakeServer } from '../../../client/dist/testing.js'
 import { relayWorld, logOut, type RelayWorld } from '../sockets/relay-world.ts'
 import { logIn } from '../server/world.ts'
@@ -146,7 +147,13 @@ async function answerCall(
 ): Promise<void> {
   const { method = '', url: path = '' } = request
   const [route = ''] = path.split('?')
-  calls.push({ method, path, json: await json(request).catch(() => undefined) })
+  calls.push({
+    method,
+    path,
+    json: await text(request)
+      .then(parseJson)
+      .catch(() => undefined),
+  })
   const answer = answers.get(`${method} ${route}`) ?? {}
   const isOther = answer instanceof Response && answer.type !== 'error'
   const { status, body } = isOther ? answer.clone() : Response.json(answer instanceof Response ? {} : answer)

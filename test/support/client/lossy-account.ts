@@ -14,7 +14,8 @@ export interface Offer {
 
 /** A contract on the account, as it is in truth. */
 export interface TrueContract extends Offer {
-  readonly contract_id: number
+  /** A bigint is sent as its digits. */
+  readonly contract_id: number | bigint | string
   /** By the clock of the trading service, in seconds. */
   readonly purchase_time: number
   hasEnded: boolean
@@ -33,7 +34,11 @@ export class LossyAccount {
   readonly url: string
   readonly contracts: TrueContract[] = []
   /** The contract of each purchase, by its `passthrough.order`. */
-  readonly truth = new Map<number, number>()
+  readonly truth = new Map<number, TrueContract['contract_id']>()
+  /** The id of the next contract, if it is not just the next number. */
+  nextId: TrueContract['contract_id'] | undefined
+  /** How amounts are written, besides those of the page. */
+  amount: (amount: number) => unknown = (amount) => amount
   /** How many reads of the account have arrived. */
   reads = 0
   /** How a purchase is handled, by its `passthrough.order`. */
@@ -64,7 +69,7 @@ export class LossyAccount {
         this.refused++
         return socket.terminate()
       }
-      socket.on('message', (data: Buffer) => this.#take(JSON.parse(data.toString()) as Message, socket))
+      socket.on('message', (data: Buffer) => this.#take(fromJson(data.toString()), socket))
     })
   }
 
@@ -99,7 +104,7 @@ export class LossyAccount {
       ),
     )
     const send = (body: Message): void =>
-      socket.send(JSON.stringify({ echo_req: message, req_id, msg_type: operation, ...body }))
+      socket.send(toJson({ echo_req: message, req_id, msg_type: operation, ...body }, this.amount))
     if (operation && operation !== 'buy' && this.cuts(operation)) return this.cut()
     if (operation === 'ping') send({ ping: 'pong' })
     else if (operation === 'time') send({ time: this.#now() })
@@ -142,7 +147,13 @@ export class LossyAccount {
   }
 
   #execute(offer: Offer, secondsAgo = 0): TrueContract {
-    const contract = { ...offer, contract_id: ++this.#lastId, purchase_time: this.#now() - secondsAgo, hasEnded: false }
+    const contract = {
+      ...offer,
+      contract_id: this.nextId ?? ++this.#lastId,
+      purchase_time: this.#now() - secondsAgo,
+      hasEnded: false,
+    }
+    this.nextId = undefined
     this.contracts.push(contract)
     if (!this.isSilent) for (const tell of this.#watching) tell(contract)
     return contract
@@ -167,6 +178,30 @@ export class LossyAccount {
   #now(): number {
     return Math.floor((Date.now() + this.aheadMs) / 1000)
   }
+}
+
+const AMOUNTS = /^(buy_price|payout|amount|sell_price)$/
+
+/** Writes bigints as their digits, and the amounts of an answer as a test says. */
+function toJson(message: Message, amount: (amount: number) => unknown): string {
+  const { rawJSON } = JSON as unknown as { rawJSON: (digits: string) => unknown }
+  const { echo_req, ...body } = message
+  const written = JSON.stringify(body, (name, value: unknown) => {
+    if (typeof value === 'bigint') return rawJSON(String(value))
+    return AMOUNTS.test(name) && typeof value === 'number' ? amount(value) : value
+  })
+  const digits = (_name: string, value: unknown): unknown =>
+    typeof value === 'bigint' ? rawJSON(String(value)) : value
+  return `{"echo_req":${JSON.stringify(echo_req, digits)},${written.slice(1)}`
+}
+
+/** Reads integers beyond 2^53 as bigints. */
+function fromJson(text: string): Message {
+  return JSON.parse(text, exact) as Message
+}
+
+function exact(_name: string, value: unknown, { source = '' }: { source?: string } = {}): unknown {
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? BigInt(source) : value
 }
 
 /** A payout is twice the stake. */

@@ -93,16 +93,21 @@ export class OrderingBrowser {
     response.end(status === 204 ? undefined : JSON.stringify({ code, status }))
   }
 
-  order(json: object = ORDER, options: Parameters<typeof once>[1] = REMEMBERED): Promise<unknown> {
-    return this.orderWith(JSON.stringify(json), options)
+  order(
+    json: object = ORDER,
+    options: Parameters<typeof once>[1] = REMEMBERED,
+    signal?: AbortSignal,
+  ): Promise<unknown> {
+    return this.orderWith(JSON.stringify(json), options, signal)
   }
 
   orderWith(
     body: NonNullable<RequestInit['body']>,
     options: Parameters<typeof once>[1] = REMEMBERED,
+    signal: AbortSignal | null = null,
   ): Promise<unknown> {
     const { api } = this.#client as Client
-    return once((idempotencyKey) => api(TRANSFER, { method: 'POST', body, idempotencyKey }), options)
+    return once((idempotencyKey) => api(TRANSFER, { method: 'POST', body, idempotencyKey, signal }), options)
   }
 
   /** The state of the session, as the page knows it. */

@@ -1,4 +1,5 @@
 import type { WebSocket } from 'ws'
+import { parseJson } from '../../../client/src/core/base/json.ts'
 import type { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
 
 type Message = Record<string, unknown>
@@ -19,7 +20,7 @@ export class TradingService {
   constructor(upstream: ScriptedUpstream) {
     upstream.onSocket = (socket) => {
       const on = ++this.connections
-      socket.on('message', (data: Buffer) => this.#handle(JSON.parse(data.toString()) as Message, socket, on))
+      socket.on('message', (data: Buffer) => this.#handle(parseJson(data.toString()) as Message, socket, on))
       socket.on('close', () => {
         for (const [id, stream] of this.#streams) if (stream.socket === socket) this.#streams.delete(id)
       })

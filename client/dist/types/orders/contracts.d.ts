@@ -2,16 +2,18 @@
 export type Members = Readonly<Record<string, unknown>>;
 /** A contract on the account, as far as the trading service has described it. The names are those of its messages. */
 export interface FoundContract {
-    readonly contract_id: number;
+    /** As it came: a text, if it is beyond 2^53 or no number. */
+    readonly contract_id: number | string;
     readonly contract_type?: string;
     readonly underlying_symbol?: string;
-    readonly buy_price?: number;
-    readonly payout?: number;
+    /** A text if a number would be another amount. */
+    readonly buy_price?: number | string;
+    readonly payout?: number | string;
     /** In seconds since 1970, by the clock of the trading service. */
     readonly purchase_time?: number;
     /** Set if it has ended, like `sell_price`. */
     readonly sell_time?: number;
-    readonly sell_price?: number;
+    readonly sell_price?: number | string;
     readonly longcode?: string;
     readonly shortcode?: string;
 }

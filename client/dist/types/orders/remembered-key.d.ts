@@ -15,7 +15,7 @@ export declare class RememberedKey {
     /** Whether an error says that the order may have been made in another session, or too long ago. */
     isOfOtherSession(error: unknown): boolean;
     /** The outcome is known. */
-    forget(): void;
+    forget(): Promise<void>;
     /** The outcome will not become known, of which the page has been told: it may make the order again. */
-    renew(): void;
+    renew(): Promise<void>;
 }

@@ -16,11 +16,11 @@ export type Fit = 'yes' | 'maybe' | 'no';
 export interface Terms {
     readonly type: string | undefined;
     readonly symbol: string | undefined;
-    /** What it may cost at most. */
-    readonly price: number;
+    /** What it may cost at most. The amounts are as they were given: numbers or texts. */
+    readonly price: unknown;
     /** What it costs, where that is fixed: one of these. */
-    readonly stakes: readonly number[];
-    readonly payout: number | undefined;
+    readonly stakes: readonly unknown[];
+    readonly payout: unknown;
     readonly longcode: string | undefined;
 }
 export declare function termsOf({ message, before }: SentOrder): Terms;

@@ -31,5 +31,9 @@ export declare function joinPrices(history: readonly Point[], live: readonly Poi
  * the history knew.
  */
 export declare function joinCandles(history: readonly CandlePoint[], live: readonly CandlePoint[]): Joined<CandlePoint>;
-/** The candles with a newer state of the last one, or with the next one. A closed candle never changes. */
+/** The points with another one, after those that are not later: it may have arrived late. */
+export declare function withPoint<P extends {
+    readonly epoch: number;
+}>(points: readonly P[], point: P): readonly P[];
+/** The candles with another one, or with a newer state of one of them. */
 export declare function withCandle(candles: readonly CandlePoint[], candle: CandlePoint): readonly CandlePoint[];

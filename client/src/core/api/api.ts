@@ -3,10 +3,11 @@ import { ApiError } from '../base/errors.ts'
 import { call, type CallInit } from './call.ts'
 import { MAX_LATE_MS, MAX_PAUSE_MS, MAX_POLLS, PAUSE_MS } from './call-times.ts'
 import { elapsedMs } from '../base/clock.ts'
+import { withIds, writeJson } from '../base/json.ts'
 import { fetchSession } from '../session/fetch-session.ts'
 import { keyChoices } from './key-choice.ts'
 import { keyUses, type KeyUse } from './key-use.ts'
-import { newKey } from './once.ts'
+import { newKey, sendInOrder } from './once.ts'
 import { isOnline } from '../base/page.ts'
 import type { Server } from '../base/server.ts'
 import type { SessionStore } from '../session/session-store.ts'
@@ -76,7 +77,8 @@ export interface ApiInit<M extends Method, P extends ApiPath<M> = ApiPath<M>> ex
  * const { data } = await response.json()
  * ```
  * @throws ApiError unless the status is 2xx or 304, with the code `not_sent` if the browser reports that it is offline when
- * a call other than a GET is made; the reason of `signal` when you abort
+ * a call other than a GET is made, and `aborted` when you abort one that may have been sent; the reason of `signal` when you abort
+ * any other
  */
 export interface Api {
   <P extends ApiPath<'GET'>>(path: P, init?: ApiInit<'GET'>): Promise<ApiResponse<ResponseBody<'GET', P>>>
@@ -88,18 +90,43 @@ export interface Api {
 
 /** Calls the API. A refusal because there is no session makes the store confirm that. */
 export function apiOf(server: Server, store: SessionStore): Api {
+  const send = sender(server, store)
+  return async (path: string, { idempotencyKey, ...init }: AnyInit = {}) => {
+    const { method = 'GET' } = init
+    const key = idempotencyKey === true ? newKey() : idempotencyKey
+    const response =
+      method === 'GET'
+        ? await send(path, init, method, key)
+        : await sendInOrder(() => send(path, init, method, key), key, { ...init, method, path })
+    return withIds(response)
+  }
+}
+
+type Send = (path: string, init: CallInit, method: string, key: string | undefined) => Promise<Response>
+
+/** Sends calls, and again where that is certain not to execute them twice. */
+function sender(server: Server, store: SessionStore): Send {
   const useKey = keyUses(server, store)
-  return async (path: string, { idempotencyKey, headers, ...init }: AnyInit = {}) => {
-    const { method = 'GET', signal } = init
-    let key = idempotencyKey === true ? newKey() : idempotencyKey
+  return async (path, { headers, ...init }, method, given) => {
+    const { signal } = init
+    let key = given
     const choose = keyChoices.get(key)
     if (choose) key = await choose({ server, store, call, fetchSession, path, init, useKey, ApiError })
-    const allHeaders = { ...headers, ...(key !== undefined && { 'Idempotency-Key': key }) }
+    const { json, ...rest } = init
+    const body = json !== undefined && { body: writeJson(json) }
+    const allHeaders = {
+      ...(body && { 'Content-Type': 'application/json' }),
+      ...headers,
+      ...(key !== undefined && { 'Idempotency-Key': key }),
+    }
     const use = method === 'GET' ? undefined : useKey(key)
     const mustNotRepeat = async (): Promise<boolean> => {
       const isOther = use !== undefined && !(await use.isSameSession())
-      signal?.throwIfAborted()
-      return isOther
+      if (!signal?.aborted) return isOther
+      // An attempt before this one may have been executed.
+      throw use?.mayBeExecuted
+        ? new ApiError(method, path, undefined, undefined, signal.reason, 'aborted')
+        : signal.reason
     }
     if (use?.mayBeExecuted && (await mustNotRepeat())) {
       throw new ApiError(method, path, undefined, undefined, new Error('the key belongs to another session'))
@@ -110,7 +137,7 @@ export function apiOf(server: Server, store: SessionStore): Api {
         if (method !== 'GET' && !isOnline() && !signal?.aborted) {
           throw new ApiError(method, path, undefined, undefined, undefined, 'not_sent')
         }
-        return await call(server, `/api${path}`, { ...init, headers: allHeaders })
+        return await call(server, `/api${path}`, { ...rest, ...body, headers: allHeaders })
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
         const code = error.problem?.code ?? ''
@@ -160,16 +187,15 @@ function repeatableAfterMs({ problem, retryAfter = 0 }: ApiError, method: string
   return isRepeatable && waitMs <= MAX_PAUSE_MS ? Math.max(PAUSE_MS * (1 + Math.random()), waitMs) : undefined
 }
 
+/** Ends early when the caller aborts. */
 function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
+  return new Promise((resolve) => {
+    const end = (): void => {
       clearTimeout(timer)
-      reject(signal?.reason as Error)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', onAbort)
+      signal?.removeEventListener('abort', end)
       resolve()
-    }, ms)
-    signal?.addEventListener('abort', onAbort)
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end)
   })
 }

@@ -16,12 +16,12 @@ export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {
 
 /**
  * Sends one request to the server.
- * @throws ApiError unless the status is 2xx or 304; the reason of `signal` when the caller aborts
+ * @throws ApiError unless the status is 2xx or 304, with the code `aborted` when the caller aborts anything but a GET; the reason of
+ * `signal` when he aborts a GET, or before anything was sent
  */
-export async function call(server: Server, path: string, init: CallInit = {}): Promise<Response> {
-  const { json, timeoutMs = 60_000, headers, signal, method = 'GET', ...rest } = init
-  // Outside of the try block, because a value that is no JSON is not a failed call.
-  const body = json !== undefined && { body: JSON.stringify(json) }
+export async function call(server: Server, path: string, init: Omit<CallInit, 'json'> = {}): Promise<Response> {
+  const { timeoutMs = 60_000, headers, signal, method = 'GET', ...rest } = init
+  signal?.throwIfAborted()
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(), Math.min(timeoutMs, MAX_TIMEOUT_MS))
   let response: Response | undefined
@@ -33,8 +33,7 @@ export async function call(server: Server, path: string, init: CallInit = {}): P
       ...(method !== 'GET' && { redirect: 'manual' }),
       ...rest,
       method,
-      headers: { 'X-CSRF': '1', ...(body && { 'Content-Type': 'application/json' }), ...headers },
-      ...body,
+      headers: { 'X-CSRF': '1', ...headers },
       signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
     })
     if (response.ok || response.status === 304) return response
@@ -44,8 +43,17 @@ export async function call(server: Server, path: string, init: CallInit = {}): P
   } finally {
     clearTimeout(timer)
   }
-  signal?.throwIfAborted()
-  throw new ApiError(method, path, response, problem, cause)
+  // An answer that has arrived whole counts, whatever the page has done meanwhile.
+  const isAborted = signal?.aborted && cause !== undefined
+  if (isAborted && method === 'GET') throw signal.reason
+  throw new ApiError(
+    method,
+    path,
+    response,
+    problem,
+    isAborted ? signal.reason : cause,
+    isAborted ? 'aborted' : undefined,
+  )
 }
 
 /** @throws if the body is cut off or malformed, which counts as no problem */

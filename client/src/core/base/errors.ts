@@ -22,6 +22,20 @@ export interface Problem {
   readonly login_url?: string
 }
 
+/** The codes of the package itself. */
+type OwnCode = 'not_sent' | 'aborted'
+
+/** The seconds of a `Retry-After` (RFC 9110 §10.2.3). A date is compared with that of the response, if the page may read it. */
+function retryAfterOf(headers: Headers): number | undefined {
+  const value = headers.get('retry-after') ?? ''
+  if (/^\d{1,9}$/.test(value)) return Number(value)
+  // Without a time of day it may be any text, of which a browser makes some date. The oldest of the three forms has no zone.
+  if (!/\d:\d\d:\d\d/.test(value)) return undefined
+  const now = Date.parse(headers.get('date') ?? '') || Date.now()
+  const ms = Date.parse(value.replace(/( GMT)?$/, ' GMT')) - now
+  return ms < Infinity ? Math.max(Math.ceil(ms / 1000), 0) : undefined
+}
+
 /**
  * A call of the server that failed. Decide by `problem.code`, and by `status` where there is no problem.
  * ```ts
@@ -36,8 +50,13 @@ export class ApiError extends Error {
    * trading service or from a proxy.
    */
   declare readonly problem: Problem | undefined
-  /** The code of the problem, or `not_sent`: the call was not sent and never will be, because the browser is offline. */
-  declare readonly code: 'not_sent' | Problem['code'] | undefined
+  /**
+   * The code of the problem; or `not_sent`: the call was not sent and never will be, because the browser is offline; or `aborted`:
+   * you aborted it when it may have been sent, and `cause` is the reason of your signal.
+   */
+  declare readonly code: OwnCode | Problem['code'] | undefined
+  /** Text for people, which may change: that of the problem, or why `once` did not repeat the call. */
+  declare readonly detail: string | undefined
   /** Set when the call may have been executed: find out before you repeat it. Never set for a GET. */
   declare readonly outcome: 'unknown' | undefined
   /** How long to wait before the next attempt, in seconds, if the response says so. */
@@ -45,10 +64,11 @@ export class ApiError extends Error {
   /** The response, if there was one. Its body has not been read unless its type is application/problem+json. */
   declare readonly response: Response | undefined
 
-  constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown, own?: 'not_sent') {
+  constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown, own?: OwnCode) {
     const status = response?.status ?? 0
     const code = own ?? problem?.code
-    super(`${method} ${path}: ${code ?? (status || 'no response')}`, { cause })
+    const why = own === 'aborted' ? `: ${String(cause)}` : ''
+    super(`${method} ${path}: ${code ?? (status || 'no response')}${why}`, { cause })
     this.code = code
     this.name = 'ApiError'
     this.status = status
@@ -56,9 +76,9 @@ export class ApiError extends Error {
     // A 5xx or a redirect without a problem comes from a proxy, and a problem that has not arrived in full may be any, such
     // as outcome_unknown. So the server may or may not have executed the call.
     const isUnclear = !code && method !== 'GET' && (status < 400 || status >= 500 || cause !== undefined)
-    this.outcome = isUnclear ? 'unknown' : problem?.outcome
-    const [seconds] = /^\d{1,9}$/.exec(response?.headers.get('retry-after') ?? '') ?? []
-    this.retryAfter = seconds === undefined ? undefined : Number(seconds)
+    this.outcome = isUnclear || own === 'aborted' ? 'unknown' : problem?.outcome
+    this.detail = problem?.detail
+    this.retryAfter = response && retryAfterOf(response.headers)
     this.response = response
   }
 }
@@ -118,8 +138,12 @@ export function loaded<Entry>(entry: Promise<Entry>): Promise<Entry> {
 
 /** Passes the error of a listener to the page's error handlers instead of to the caller of the listener. */
 export function report(error: unknown): void {
-  // Only pages have `reportError`. Node.js lacks it.
-  ;(globalThis as { reportError?: (error: unknown) => void }).reportError?.(error)
+  const { reportError } = globalThis as { reportError?: (error: unknown) => void }
+  if (reportError) return reportError(error)
+  // Node.js lacks it, and so do some versions of jsdom.
+  setTimeout(() => {
+    throw error
+  })
 }
 
 /** Calls back for every listener that is still in the set when its turn comes, even after a call has thrown. */

@@ -449,8 +449,8 @@ export interface BuyAnswer extends Answer {
 
 /** A contract that was bought. */
 export interface Purchase {
-  contract_id: number
-  transaction_id: number
+  contract_id: number | string
+  transaction_id: number | string
   buy_price: number
   balance_after: number
   payout: number
@@ -465,7 +465,7 @@ export interface Purchase {
 /** Sells a contract before it ends. It is a command - send it once. */
 export interface SellRequest {
   /** The id of the contract. */
-  sell: number
+  sell: number | string
   /** The least that it must bring; 0 for any price. */
   price: number
   req_id?: RequestId
@@ -479,10 +479,10 @@ export interface SellAnswer extends Answer {
 
 /** A contract that was sold or cancelled. */
 export interface Sale {
-  contract_id?: number
+  contract_id?: number | string
   /** The transaction of the purchase. */
-  reference_id?: number
-  transaction_id?: number
+  reference_id?: number | string
+  transaction_id?: number | string
   sold_for?: number
   balance_after?: number
   [name: string]: unknown
@@ -491,7 +491,7 @@ export interface Sale {
 /** Cancels a contract that has a cancellation. It is a command - send it once. */
 export interface CancelRequest {
   /** The id of the contract. */
-  cancel: number
+  cancel: number | string
   req_id?: RequestId
   passthrough?: Passthrough
 }
@@ -504,7 +504,7 @@ export interface CancelAnswer extends Answer {
 /** Changes the limits of a contract. It is a command - send it once. */
 export interface ContractUpdateRequest {
   contract_update: 1
-  contract_id: number
+  contract_id: number | string
   limit_order: LimitChange
   req_id?: RequestId
   passthrough?: Passthrough
@@ -534,7 +534,7 @@ export interface ContractLimit {
 export interface ProposalOpenContractRequest {
   proposal_open_contract: 1
   /** Without it, all open contracts. */
-  contract_id?: number
+  contract_id?: number | string
   subscribe?: Subscribe
   req_id?: RequestId
   passthrough?: Passthrough
@@ -547,8 +547,8 @@ export interface ProposalOpenContractAnswer extends Answer {
 
 /** A contract of the account. An object without members means that none is open. */
 export interface OpenContract {
-  account_id?: number
-  contract_id?: number
+  account_id?: number | string
+  contract_id?: number | string
   contract_type?: string
   underlying_symbol?: string
   currency?: string
@@ -592,7 +592,7 @@ export interface OpenContract {
   tick_count?: number
   tick_passed?: number
   tick_stream?: { epoch?: Epoch; tick?: number | null; tick_display_value?: string | null; [name: string]: unknown }[]
-  transaction_ids?: { buy?: number; sell?: number; [name: string]: unknown }
+  transaction_ids?: { buy?: number | string; sell?: number | string; [name: string]: unknown }
   /** Why it cannot be sold, for people. */
   validation_error?: string
   validation_error_code?: string
@@ -623,7 +623,7 @@ export interface Portfolio {
 
 /** An open contract. */
 export interface PortfolioContract {
-  contract_id?: number
+  contract_id?: number | string
   contract_type?: string
   underlying_symbol?: string
   currency?: string
@@ -632,7 +632,7 @@ export interface PortfolioContract {
   /** The contract in words, for people. */
   longcode?: string
   shortcode?: string
-  transaction_id?: number
+  transaction_id?: number | string
   date_start?: Epoch
   expiry_time?: Epoch
   purchase_time?: Epoch
@@ -670,7 +670,7 @@ export interface ProfitTable {
 
 /** A contract that has ended. */
 export interface EndedContract {
-  contract_id?: number | null
+  contract_id?: number | string | null
   contract_type?: string
   underlying_symbol?: string
   buy_price?: number
@@ -681,7 +681,7 @@ export interface EndedContract {
   /** The contract in words, with `description`. */
   longcode?: string
   shortcode?: string
-  transaction_id?: number
+  transaction_id?: number | string
   duration_type?: string | null
   multiplier?: string
   growth_rate?: string
@@ -722,14 +722,14 @@ export interface StatementLine {
   action_type?: ActionType
   amount?: number
   balance_after?: number
-  contract_id?: number | null
+  contract_id?: number | string | null
   /** The contract in words, with `description`. */
   longcode?: string
   shortcode?: string | null
   payout?: number | null
   purchase_time?: Epoch
-  reference_id?: number | null
-  transaction_id?: number
+  reference_id?: number | string | null
+  transaction_id?: number | string
   transaction_time?: Epoch
   [name: string]: unknown
 }
@@ -752,7 +752,7 @@ export interface Transaction {
   action?: ActionType
   amount?: number
   balance?: number
-  contract_id?: number | null
+  contract_id?: number | string | null
   currency?: string
   /** The id of the subscription. */
   id?: string
@@ -761,7 +761,7 @@ export interface Transaction {
   underlying_symbol?: string
   date_expiry?: Epoch
   purchase_time?: Epoch
-  transaction_id?: number
+  transaction_id?: number | string
   transaction_time?: Epoch
   [name: string]: unknown
 }

@@ -4,6 +4,8 @@ export interface ServerTime {
   readonly now: number
   /** How far `now` may be from it, in milliseconds. */
   readonly errorMs: number
+  /** When the server was last asked for it, in milliseconds of `performance.now()`. */
+  readonly measuredAt: number
 }
 
 /** How far the clock of a machine may run from another one, as a part of the time that has passed. */
@@ -31,6 +33,7 @@ export function serverClock(): ServerClock {
   /** When that was so, and the difference between the two clocks of the machine then. */
   let notedAt = 0
   let offset = 0
+  let measuredAt = -Infinity
   /** How far the difference may have moved since. Either clock of the machine may be the one that has jumped. */
   const slackMs = (now: number): number => (now - notedAt) * DRIFT + Math.abs(Date.now() - now - offset)
   return {
@@ -44,11 +47,12 @@ export function serverClock(): ServerClock {
       if (from > to) [from, to] = [earliest, latest]
       notedAt = now
       offset = Date.now() - now
+      measuredAt = Math.max(measuredAt, sentAt)
     },
     get() {
       const now = performance.now()
       const errorMs = (to - from) / 2 + slackMs(now)
-      return errorMs < Infinity ? { now: now + (from + to) / 2, errorMs } : undefined
+      return errorMs < Infinity ? { now: now + (from + to) / 2, errorMs, measuredAt } : undefined
     },
   }
 }

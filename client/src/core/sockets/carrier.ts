@@ -1,4 +1,5 @@
 import type { SocketError } from '../base/errors.ts'
+import { writeJson } from '../base/json.ts'
 import type { Link } from './link.ts'
 import type { Message } from './socket-status.ts'
 
@@ -50,7 +51,7 @@ export class Carrier {
     stream.id = this.#nextId()
     stream.hasReply = false
     this.#byId.set(stream.id, stream)
-    this.link.send(JSON.stringify({ ...stream.message, req_id: stream.id }))
+    this.link.send(writeJson({ ...stream.message, req_id: stream.id }))
   }
 
   /** Ends the present subscription of a stream. */

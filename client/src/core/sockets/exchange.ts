@@ -1,6 +1,8 @@
 import { MAX_TIMEOUT_MS } from '../api/call.ts'
+import { noteCall } from '../api/once.ts'
 import { elapsedMs } from '../base/clock.ts'
 import { SocketError } from '../base/errors.ts'
+import { writeJson } from '../base/json.ts'
 import type { SentOrder } from '../base/order-shape.ts'
 import type { Link } from './link.ts'
 import { isCommand } from './operations.ts'
@@ -63,6 +65,7 @@ export class Exchange {
     const { signal } = options
     signal?.throwIfAborted()
     this.#mustBeOpen()
+    noteCall(undefined, 'a command')
     // The page may change its object during the ping.
     const prepared = this.#prepare(message)
     if (!this.#link.isFresh) {
@@ -118,7 +121,7 @@ export class Exchange {
   /** @throws TypeError if the message is no JSON */
   #prepare(message: Message): Prepared {
     const id = this.#orders.nextId()
-    return { id, text: JSON.stringify({ ...message, req_id: id }) }
+    return { id, text: writeJson({ ...message, req_id: id }) }
   }
 
   #exchange({ id, text }: Prepared, isCommand: boolean, options: RequestOptions): Promise<Message> {

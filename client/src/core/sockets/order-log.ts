@@ -1,3 +1,4 @@
+import { parseJson } from '../base/json.ts'
 import type { OrderSocket, SentOrder } from '../base/order-shape.ts'
 import type { Message } from './socket-status.ts'
 
@@ -23,7 +24,7 @@ export function orderLog(socket: () => OrderSocket): OrderLog {
   return {
     nextId: () => ++id,
     sent(text) {
-      const message = JSON.parse(text) as Message
+      const message = parseJson(text) as Message
       if (!message['buy']) return undefined
       const order = { message, sentAt: Date.now(), tick: performance.now(), before: [...log.values()], account }
       keep(orders, order, order)

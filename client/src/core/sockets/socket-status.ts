@@ -1,4 +1,5 @@
 import type { CloseCode, CloseReason } from '../base/catalog.ts'
+import { parseJson } from '../base/json.ts'
 
 /** A JSON message to or from the trading service. */
 export type Message = Readonly<Record<string, unknown>>
@@ -26,7 +27,7 @@ export interface SocketStatus {
 /** The message with this text. One that is not JSON only shows that the connection works. */
 export function parsed(data: unknown): Message | undefined {
   try {
-    return JSON.parse(String(data)) as Message
+    return parseJson(String(data)) as Message
   } catch {
     return undefined
   }

@@ -4,7 +4,7 @@ import { Link, type LinkOwner } from './link.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 import { lazySeries } from './lazy-series.ts'
 import { orderLog, type OrderLog } from './order-log.ts'
-import type { Series, SeriesOptions, SeriesPoints } from './series-shape.ts'
+import type { Series, SeriesOptions, SeriesPoints, SeriesSocket } from './series-shape.ts'
 import { Streams } from './streams.ts'
 import type { AnswerTo, Described, StreamOperation, Undescribed } from './typed-messages.ts'
 
@@ -87,7 +87,10 @@ export interface TradingSocket extends PublicSocket {
 }
 
 /** What a connection needs of its client. */
-type ConnectionOwner = Pick<LinkOwner, 'connect' | 'confirm'> & { readonly onTime: OnTime }
+type ConnectionOwner = Pick<LinkOwner, 'connect' | 'confirm'> & {
+  readonly onTime: OnTime
+  readonly serverNow: NonNullable<SeriesSocket['serverNow']>
+}
 
 /** What a page sends and receives on one path, and the sockets that share it. */
 class Connection {
@@ -171,7 +174,7 @@ export class Sockets {
       existing && existing.link.status.state !== 'ended' ? existing : new Connection(owner, waiting, orders, more)
     this.#connections.set(id, connection)
     connection.users++
-    return socketOn(connection, () => {
+    return socketOn(connection, owner.serverNow, () => {
       if (--connection.users > 0) return
       setTimeout(() => {
         if (connection.users > 0) return
@@ -188,7 +191,11 @@ export class Sockets {
 }
 
 /** A socket on a shared connection. Closing it ends only what it has started itself. */
-function socketOn({ exchange, streams, listeners, statusListeners }: Connection, release: () => void): TradingSocket {
+function socketOn(
+  { exchange, streams, listeners, statusListeners }: Connection,
+  serverNow: ConnectionOwner['serverNow'],
+  release: () => void,
+): TradingSocket {
   const own = new AbortController()
   const { signal } = own
   const stops = new Set<() => void>()
@@ -207,7 +214,8 @@ function socketOn({ exchange, streams, listeners, statusListeners }: Connection,
     ...options,
     signal: options.signal ? AbortSignal.any([options.signal, signal]) : signal,
   })
-  const socket: TradingSocket = {
+  const socket: TradingSocket & SeriesSocket = {
+    serverNow,
     status: () => streams.status,
     onStatus: (listener) => until(statusListeners, () => listener()),
     request: (message: object, options?: RequestOptions) =>

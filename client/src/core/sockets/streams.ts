@@ -2,6 +2,7 @@ import { jitter } from '../base/backoff.ts'
 import { Carrier, type Stream, type Subscriber } from './carrier.ts'
 import { notify, report, SocketError } from '../base/errors.ts'
 import { errorOf } from './exchange.ts'
+import { parseJson, writeJson } from '../base/json.ts'
 import type { Link } from './link.ts'
 import { isCommand } from './operations.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
@@ -9,6 +10,11 @@ import { AGAIN_MS, GRACE_MS, LINGER_MS } from './socket-times.ts'
 
 /** Refusals that pass: too many requests, and a subscription that the trading service has not forgotten yet. */
 const PASSING = /^(RateLimit|AlreadySubscribed)$/
+
+/** A page that closes its client knows that its streams end. */
+function unheard(error: SocketError): void {
+  if (error.closeCode !== 1000) report(error)
+}
 
 /**
  * Streams that survive reconnects. Equal ones share one subscription, because the trading service refuses a second. It also
@@ -49,11 +55,11 @@ export class Streams {
    * @returns a function that stops the stream
    * @throws TypeError if the message may change something
    */
-  subscribe(message: Message, listener: Subscriber['listener'], onError: Subscriber['onError'] = report): () => void {
+  subscribe(message: Message, listener: Subscriber['listener'], onError: Subscriber['onError'] = unheard): () => void {
     // A stream is requested again after every reconnect, so a command could be executed twice.
     if (isCommand(message)) throw new TypeError('only operations that read can be subscribed to')
     // As it will be sent: without the properties that are undefined. A copy, because the page may change its object.
-    const { req_id: _ours, ...rest } = JSON.parse(JSON.stringify({ ...message, subscribe: 1 })) as Message
+    const { req_id: _ours, ...rest } = parseJson(writeJson({ ...message, subscribe: 1 })) as Message
     const key = JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)))
     const stream: Stream = this.#streams.get(key) ?? {
       key,

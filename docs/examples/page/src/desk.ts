@@ -66,7 +66,7 @@ export class Desk {
   }
 
   /** Shows a contract until it has ended. */
-  #follow(contract_id: number): void {
+  #follow(contract_id: number | string): void {
     const stop = this.#socket.subscribe(
       { proposal_open_contract: 1, contract_id },
       ({ proposal_open_contract: { longcode, status, profit } }) => {

@@ -53,7 +53,8 @@ export interface ApiInit<M extends Method, P extends ApiPath<M> = ApiPath<M>> ex
  * const { data } = await response.json()
  * ```
  * @throws ApiError unless the status is 2xx or 304, with the code `not_sent` if the browser reports that it is offline when
- * a call other than a GET is made; the reason of `signal` when you abort
+ * a call other than a GET is made, and `aborted` when you abort one that may have been sent; the reason of `signal` when you abort
+ * any other
  */
 export interface Api {
     <P extends ApiPath<'GET'>>(path: P, init?: ApiInit<'GET'>): Promise<ApiResponse<ResponseBody<'GET', P>>>;

@@ -12,6 +12,7 @@ export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {
 }
 /**
  * Sends one request to the server.
- * @throws ApiError unless the status is 2xx or 304; the reason of `signal` when the caller aborts
+ * @throws ApiError unless the status is 2xx or 304, with the code `aborted` when the caller aborts anything but a GET; the reason of
+ * `signal` when he aborts a GET, or before anything was sent
  */
-export declare function call(server: Server, path: string, init?: CallInit): Promise<Response>;
+export declare function call(server: Server, path: string, init?: Omit<CallInit, 'json'>): Promise<Response>;

@@ -124,7 +124,7 @@ export interface WithdrawalRequest {
 /** A withdrawal of a client through a payment agent. */
 export interface Withdrawal {
     /** The id of the payment agent. */
-    agent_id: number;
+    agent_id: number | string;
     /** A decimal number in a text. */
     amount: string;
     /** A code of ISO 4217. */
@@ -143,7 +143,7 @@ export interface VerificationCodeRequest {
 /** A withdrawal that needs a code. */
 export interface PlannedWithdrawal {
     /** The id of the payment agent. */
-    agent_id: number;
+    agent_id: number | string;
     /** A decimal number in a text. */
     amount: string;
     /** A code of ISO 4217. */

@@ -23,6 +23,8 @@ export interface Problem {
     /** The address of the login; only with `login_required` and `session_expired`. */
     readonly login_url?: string;
 }
+/** The codes of the package itself. */
+type OwnCode = 'not_sent' | 'aborted';
 /**
  * A call of the server that failed. Decide by `problem.code`, and by `status` where there is no problem.
  * ```ts
@@ -37,15 +39,20 @@ export declare class ApiError extends Error {
      * trading service or from a proxy.
      */
     readonly problem: Problem | undefined;
-    /** The code of the problem, or `not_sent`: the call was not sent and never will be, because the browser is offline. */
-    readonly code: 'not_sent' | Problem['code'] | undefined;
+    /**
+     * The code of the problem; or `not_sent`: the call was not sent and never will be, because the browser is offline; or `aborted`:
+     * you aborted it when it may have been sent, and `cause` is the reason of your signal.
+     */
+    readonly code: OwnCode | Problem['code'] | undefined;
+    /** Text for people, which may change: that of the problem, or why `once` did not repeat the call. */
+    readonly detail: string | undefined;
     /** Set when the call may have been executed: find out before you repeat it. Never set for a GET. */
     readonly outcome: 'unknown' | undefined;
     /** How long to wait before the next attempt, in seconds, if the response says so. */
     readonly retryAfter: number | undefined;
     /** The response, if there was one. Its body has not been read unless its type is application/problem+json. */
     readonly response: Response | undefined;
-    constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown, own?: 'not_sent');
+    constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown, own?: OwnCode);
 }
 /** The codes of the package itself. Any other code of a {@link SocketError} comes from the trading service. */
 export type SocketErrorCode = 
@@ -88,3 +95,4 @@ export declare function loaded<Entry>(entry: Promise<Entry>): Promise<Entry>;
 export declare function report(error: unknown): void;
 /** Calls back for every listener that is still in the set when its turn comes, even after a call has thrown. */
 export declare function notify<T>(listeners: ReadonlySet<T>, call: (listener: T) => void): void;
+export {};

@@ -473,8 +473,8 @@ export interface BuyAnswer extends Answer {
 }
 /** A contract that was bought. */
 export interface Purchase {
-    contract_id: number;
-    transaction_id: number;
+    contract_id: number | string;
+    transaction_id: number | string;
     buy_price: number;
     balance_after: number;
     payout: number;
@@ -488,7 +488,7 @@ export interface Purchase {
 /** Sells a contract before it ends. It is a command - send it once. */
 export interface SellRequest {
     /** The id of the contract. */
-    sell: number;
+    sell: number | string;
     /** The least that it must bring; 0 for any price. */
     price: number;
     req_id?: RequestId;
@@ -500,10 +500,10 @@ export interface SellAnswer extends Answer {
 }
 /** A contract that was sold or cancelled. */
 export interface Sale {
-    contract_id?: number;
+    contract_id?: number | string;
     /** The transaction of the purchase. */
-    reference_id?: number;
-    transaction_id?: number;
+    reference_id?: number | string;
+    transaction_id?: number | string;
     sold_for?: number;
     balance_after?: number;
     [name: string]: unknown;
@@ -511,7 +511,7 @@ export interface Sale {
 /** Cancels a contract that has a cancellation. It is a command - send it once. */
 export interface CancelRequest {
     /** The id of the contract. */
-    cancel: number;
+    cancel: number | string;
     req_id?: RequestId;
     passthrough?: Passthrough;
 }
@@ -522,7 +522,7 @@ export interface CancelAnswer extends Answer {
 /** Changes the limits of a contract. It is a command - send it once. */
 export interface ContractUpdateRequest {
     contract_update: 1;
-    contract_id: number;
+    contract_id: number | string;
     limit_order: LimitChange;
     req_id?: RequestId;
     passthrough?: Passthrough;
@@ -552,7 +552,7 @@ export interface ContractLimit {
 export interface ProposalOpenContractRequest {
     proposal_open_contract: 1;
     /** Without it, all open contracts. */
-    contract_id?: number;
+    contract_id?: number | string;
     subscribe?: Subscribe;
     req_id?: RequestId;
     passthrough?: Passthrough;
@@ -563,8 +563,8 @@ export interface ProposalOpenContractAnswer extends Answer {
 }
 /** A contract of the account. An object without members means that none is open. */
 export interface OpenContract {
-    account_id?: number;
-    contract_id?: number;
+    account_id?: number | string;
+    contract_id?: number | string;
     contract_type?: string;
     underlying_symbol?: string;
     currency?: string;
@@ -616,8 +616,8 @@ export interface OpenContract {
         [name: string]: unknown;
     }[];
     transaction_ids?: {
-        buy?: number;
-        sell?: number;
+        buy?: number | string;
+        sell?: number | string;
         [name: string]: unknown;
     };
     /** Why it cannot be sold, for people. */
@@ -645,7 +645,7 @@ export interface Portfolio {
 }
 /** An open contract. */
 export interface PortfolioContract {
-    contract_id?: number;
+    contract_id?: number | string;
     contract_type?: string;
     underlying_symbol?: string;
     currency?: string;
@@ -654,7 +654,7 @@ export interface PortfolioContract {
     /** The contract in words, for people. */
     longcode?: string;
     shortcode?: string;
-    transaction_id?: number;
+    transaction_id?: number | string;
     date_start?: Epoch;
     expiry_time?: Epoch;
     purchase_time?: Epoch;
@@ -688,7 +688,7 @@ export interface ProfitTable {
 }
 /** A contract that has ended. */
 export interface EndedContract {
-    contract_id?: number | null;
+    contract_id?: number | string | null;
     contract_type?: string;
     underlying_symbol?: string;
     buy_price?: number;
@@ -699,7 +699,7 @@ export interface EndedContract {
     /** The contract in words, with `description`. */
     longcode?: string;
     shortcode?: string;
-    transaction_id?: number;
+    transaction_id?: number | string;
     duration_type?: string | null;
     multiplier?: string;
     growth_rate?: string;
@@ -735,14 +735,14 @@ export interface StatementLine {
     action_type?: ActionType;
     amount?: number;
     balance_after?: number;
-    contract_id?: number | null;
+    contract_id?: number | string | null;
     /** The contract in words, with `description`. */
     longcode?: string;
     shortcode?: string | null;
     payout?: number | null;
     purchase_time?: Epoch;
-    reference_id?: number | null;
-    transaction_id?: number;
+    reference_id?: number | string | null;
+    transaction_id?: number | string;
     transaction_time?: Epoch;
     [name: string]: unknown;
 }
@@ -762,7 +762,7 @@ export interface Transaction {
     action?: ActionType;
     amount?: number;
     balance?: number;
-    contract_id?: number | null;
+    contract_id?: number | string | null;
     currency?: string;
     /** The id of the subscription. */
     id?: string;
@@ -771,7 +771,7 @@ export interface Transaction {
     underlying_symbol?: string;
     date_expiry?: Epoch;
     purchase_time?: Epoch;
-    transaction_id?: number;
+    transaction_id?: number | string;
     transaction_time?: Epoch;
     [name: string]: unknown;
 }

@@ -4,6 +4,8 @@ export interface ServerTime {
     readonly now: number;
     /** How far `now` may be from it, in milliseconds. */
     readonly errorMs: number;
+    /** When the server was last asked for it, in milliseconds of `performance.now()`. */
+    readonly measuredAt: number;
 }
 /** What a client knows of the clock of the server. */
 export interface ServerClock {

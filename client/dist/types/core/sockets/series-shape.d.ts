@@ -1,4 +1,5 @@
 import type { SocketError } from '../base/errors.ts';
+import type { ServerTime } from '../base/server-clock.ts';
 /** A price of a series. */
 export interface Point {
     /** In seconds since 1970. */
@@ -35,7 +36,7 @@ export interface SeriesOptions<S extends keyof SeriesPoints = keyof SeriesPoints
 }
 /** A series as it is now. */
 export interface SeriesState<P> {
-    /** Ordered by time, each once. Empty until the first history has arrived. */
+    /** Ordered by time, whatever has arrived late, and each once. Empty until the first history has arrived. */
     readonly points: readonly P[];
     /** Where points are missing, because the trading service had them no more after a reconnect. */
     readonly gap?: Gap | undefined;
@@ -59,5 +60,7 @@ export interface SeriesSocket {
     request(message: never, options: {
         readonly signal: AbortSignal;
     }): Promise<object>;
+    /** `serverNow` of the client; without it, no point is ahead of its time. */
+    readonly serverNow?: () => ServerTime | undefined;
     subscribe(message: never, listener: (message: never) => void, onError: (error: SocketError) => void): () => void;
 }

@@ -2,7 +2,7 @@ import { SocketError } from '../base/errors.ts';
 import { type OnTime, type RequestOptions } from './exchange.ts';
 import { type LinkOwner } from './link.ts';
 import type { Message, SocketStatus } from './socket-status.ts';
-import type { Series, SeriesOptions, SeriesPoints } from './series-shape.ts';
+import type { Series, SeriesOptions, SeriesPoints, SeriesSocket } from './series-shape.ts';
 import type { AnswerTo, Described, StreamOperation, Undescribed } from './typed-messages.ts';
 /** A socket for market data. All public sockets of a client share one connection, which closes after the last of them. */
 export interface PublicSocket {
@@ -75,6 +75,7 @@ export interface TradingSocket extends PublicSocket {
 /** What a connection needs of its client. */
 type ConnectionOwner = Pick<LinkOwner, 'connect' | 'confirm'> & {
     readonly onTime: OnTime;
+    readonly serverNow: NonNullable<SeriesSocket['serverNow']>;
 };
 /** The sockets of a client. */
 export declare class Sockets {

@@ -1,0 +1,79 @@
+import { onPage } from '../core/base/page.ts'
+import type { SeriesSocket } from '../core/sockets/series-shape.ts'
+
+/** How far a point may be ahead of the clock of the server, besides the length of a candle. */
+const MARGIN_S = 60
+/** So many points in a row that are ahead show that the clock is wrong, rather than the points. */
+const MANY = 3
+/** A clock that may be off by more has been disturbed: it was set, or the machine slept. */
+const MAX_ERROR_MS = 4000
+/** How often the clock is measured, at most. */
+const MEASURE_MS = 60_000
+
+/** The clock is looked at this often, whatever it has said. */
+const MAX_WAIT_MS = 3_600_000
+
+/** When each clock was asked to be measured, in milliseconds of `performance.now()`: the charts of a page share one. */
+const asked = new WeakMap<() => unknown, number>()
+
+/** Tells which points are ahead of the clock of the server: upstream may send one of another time. */
+export class Ahead {
+  readonly #socket: SeriesSocket
+  readonly #seconds: number
+  readonly #signal: AbortSignal
+  readonly #onMeasured: () => void
+  #inRow = 0
+  #disturbedAt = -Infinity
+
+  /** @param seconds the length of a candle, 0 for prices */
+  constructor(socket: SeriesSocket, seconds: number, signal: AbortSignal, onMeasured: () => void) {
+    this.#socket = socket
+    this.#seconds = seconds
+    this.#signal = signal
+    this.#onMeasured = onMeasured
+    const leave = onPage((event) => {
+      if (event !== 'visibilitychange') this.#disturbedAt = performance.now()
+    })
+    signal.addEventListener('abort', leave)
+  }
+
+  /** Notes that points have arrived. */
+  note(points: readonly { readonly epoch: number }[]): void {
+    const latest = this.#latest()
+    for (const { epoch } of points) {
+      this.#inRow = epoch > latest ? this.#inRow + 1 : 0
+      if (this.#inRow === MANY) this.#measure()
+    }
+  }
+
+  /** The points that are shown now, and those that are left out until their time. */
+  split<P extends { readonly epoch: number }>(
+    points: readonly P[],
+  ): readonly [shown: readonly P[], later: readonly P[]] {
+    const latest = this.#inRow < MANY ? this.#latest() : Infinity
+    return [points.filter(({ epoch }) => epoch <= latest), points.filter(({ epoch }) => epoch > latest)]
+  }
+
+  /** How long to wait until a point that is left out may be shown, in milliseconds. */
+  waitMs({ epoch }: { readonly epoch: number }): number {
+    return Math.min(Math.max(epoch - this.#latest(), 0) * 1000, MAX_WAIT_MS) + 1000
+  }
+
+  #latest(): number {
+    const time = this.#socket.serverNow?.()
+    if (time && time.errorMs < MAX_ERROR_MS && time.measuredAt > this.#disturbedAt) {
+      return (time.now + time.errorMs) / 1000 + this.#seconds + MARGIN_S
+    }
+    this.#measure()
+    return Infinity
+  }
+
+  #measure(): void {
+    const { serverNow } = this.#socket
+    const now = performance.now()
+    if (!serverNow || now - (asked.get(serverNow) ?? -Infinity) < MEASURE_MS) return
+    asked.set(serverNow, now)
+    // The socket tells the clock. Without an answer the points are shown, as before.
+    this.#socket.request({ time: 1 } as never, { signal: this.#signal }).then(this.#onMeasured, () => undefined)
+  }
+}

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { test } from 'tap'
-import { sessionKey, tombstoneKey } from '../../src/store/keys.ts'
+import { leftKey, sessionKey, tombstoneKey } from '../../src/store/keys.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis, testCluster } from '../support/redis/topologies.ts'
 import { until, untilSlow } from '../support/time/until.ts'

@@ -184,6 +184,7 @@ export class Names {
     this.#resolve(name.host, { ...name.options, all: true }, (error, addresses) => {
       if (error === null) {
         return void routable(addresses)
+          .catch(() => addresses)
           .then((found) => this.#found(name, { addresses: found, askedAt }))
           .finally(end)
       }

@@ -57,6 +57,7 @@ await test('Every setting that the documents name exists', (t) => {
     'NAME_FILE',
     'NODE_IMAGE',
     'NODE_EXTRA_CA_CERTS',
+    'UV_THREADPOOL_SIZE',
     'HTTP_PROXY',
     'HTTPS_PROXY',
     'ALL_PROXY',

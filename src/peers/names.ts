@@ -2,7 +2,9 @@ import { AsyncResource } from 'node:async_hooks'
 import dns, { type LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { LOOKUP_PLACES } from '../config/thread-pool.ts'
+import { ageOf, now, type Moment } from './moment.ts'
 import { routable } from './routes.ts'
+import { silentLast } from './silent-addresses.ts'
 
 /** The peers for whose names a place is kept, so that no other name can take all of them. */
 const PEERS = ['redis', 'api', 'sockets', 'provider'] as const
@@ -21,12 +23,6 @@ const MAX_NAMES = 256
 
 type Answer = Parameters<LookupFunction>[2]
 type Options = Parameters<LookupFunction>[1]
-
-/** A time by both clocks: the monotonic one may stand still while the machine is suspended, the other may be set back. */
-interface Moment {
-  readonly monotonic: number
-  readonly timeOfDay: number
-}
 
 interface Addresses {
   readonly addresses: readonly LookupAddress[]
@@ -221,8 +217,9 @@ function settle(name: Name, ...answer: Parameters<Waiter>): void {
 
 function waiterOf({ all }: Options, answer: Answer): Waiter {
   return (error, addresses) => {
-    if (all === true) return answer(error, [...addresses])
-    const [first] = addresses
+    const ordered = silentLast(addresses)
+    if (all === true) return answer(error, ordered)
+    const [first] = ordered
     answer(error, first?.address ?? '', first?.family)
   }
 }
@@ -230,14 +227,6 @@ function waiterOf({ all }: Options, answer: Answer): Waiter {
 /** Addresses that are young enough to serve while no newer ones come. */
 function usable(last: Addresses | undefined): Addresses | undefined {
   return last !== undefined && ageOf(last.askedAt) <= MAX_AGE_MS ? last : undefined
-}
-
-function now(): Moment {
-  return { monotonic: performance.now(), timeOfDay: Date.now() }
-}
-
-function ageOf({ monotonic, timeOfDay }: Moment): number {
-  return Math.max(performance.now() - monotonic, Date.now() - timeOfDay)
 }
 
 /** After a stall of the process, what has arrived meanwhile is read before the action decides that it is late. */

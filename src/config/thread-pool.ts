@@ -1,4 +1,4 @@
-/** libuv reads the variable when the process starts, so what `.env` says of it, which is read later, does not hold. */
+/** libuv reads the variable when it first needs a thread, perhaps before `.env` is read, so only its first value counts. */
 const atStart = process.env['UV_THREADPOOL_SIZE']
 
 const DEFAULT_THREADS = 4

@@ -5,6 +5,7 @@ import { LOOKUP_PLACES } from '../config/thread-pool.ts'
 import { judgeAfter } from '../time/judge-after.ts'
 import { standstill } from '../time/standstill.ts'
 import { routable } from './routes.ts'
+import { silentLast } from './silent-addresses.ts'
 
 /** The peers for whose names a place is kept, so that no other name can take all of them. */
 const PEERS = ['redis', 'api', 'sockets', 'provider'] as const
@@ -181,6 +182,7 @@ export class Names {
     this.#resolve(name.host, { ...name.options, all: true }, (error, addresses) => {
       if (error === null) {
         return void routable(addresses)
+          .catch(() => addresses)
           .then((found) => this.#found(name, { addresses: found, askedAt }))
           .finally(end)
       }
@@ -217,8 +219,9 @@ function settle(name: Name, ...answer: Parameters<Waiter>): void {
 
 function waiterOf({ all }: Options, answer: Answer): Waiter {
   return (error, addresses) => {
-    if (all === true) return answer(error, [...addresses])
-    const [first] = addresses
+    const ordered = silentLast(addresses)
+    if (all === true) return answer(error, ordered)
+    const [first] = ordered
     answer(error, first?.address ?? '', first?.family)
   }
 }

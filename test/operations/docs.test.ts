@@ -32,7 +32,7 @@ function anchor(heading: string): string {
 
 await test('Every protection in threats.md names a test that exists', (t) => {
   const chapters =
-    'budget|config|deployments|http|journeys|limits|login|oauth|operations|ops|proxy|sessions|sockets|store|upstream'
+    'budget|config|deployments|http|journeys|limits|login|oauth|operations|ops|peers|proxy|sessions|sockets|store|upstream'
   const named = [...read('threats.md').matchAll(new RegExp(`\\b(?:${chapters})/[a-z-]+`, 'g'))].map(([name]) => name)
   t.ok(named.length > 30)
   for (const name of new Set(named)) {
@@ -57,6 +57,7 @@ await test('Every setting that the documents name exists', (t) => {
     'NAME_FILE',
     'NODE_IMAGE',
     'NODE_EXTRA_CA_CERTS',
+    'UV_THREADPOOL_SIZE',
     'HTTP_PROXY',
     'HTTPS_PROXY',
     'ALL_PROXY',

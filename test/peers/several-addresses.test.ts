@@ -1,4 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { LookupAddress } from 'node:dns'
+import type { Socket } from 'node:net'
 import { test, type Test } from 'tap'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
 import { TrackedConnection } from '../../src/store/tracked-connection.ts'
@@ -94,8 +96,15 @@ for (const [title, addresses] of [
   })
 }
 
-await test('A first address that drops every packet leaves the second one time', async (t) => {
+await test('A first address that drops every packet leaves the second one time, and comes last from then on', async (t) => {
   const { to, connections } = await stallingWorld(t, [THERE, HERE])
+  const tried: string[] = []
+  const noteSocket = (message: unknown): void => {
+    const { socket } = message as { readonly socket: Socket }
+    socket.on('connectionAttempt', (address) => void tried.push(address))
+  }
+  subscribe('net.client.socket', noteSocket)
+  t.teardown(() => unsubscribe('net.client.socket', noteSocket))
   await Promise.all(
     PEERS.map(async (peer) => {
       const { target, way } = to(peer)
@@ -104,4 +113,8 @@ await test('A first address that drops every packet leaves the second one time',
       await t.resolves(connections[peer](), peer)
     }),
   )
+  t.ok(tried.includes(THERE.address))
+  tried.length = 0
+  await Promise.all(PEERS.map((peer) => t.resolves(connections[peer](), peer)))
+  t.notOk(tried.includes(THERE.address))
 })

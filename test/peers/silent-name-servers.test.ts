@@ -28,7 +28,7 @@ let worlds = 0
 
 const at = (url: string, name: string): string => url.replace(/127\.0\.0\.1|localhost/, name)
 
-async function namedWorld(t: Test): Promise<NamedWorld> {
+async function namedWorld(t: Test, more: Readonly<Record<string, string>> = {}): Promise<NamedWorld> {
   const ending = `-${++worlds}.test`
   const named = {
     provider: `provider${ending}`,
@@ -47,6 +47,7 @@ async function namedWorld(t: Test): Promise<NamedWorld> {
     REDIS_URL: at(world.redis?.url ?? '', named.redis),
     // Every call needs a new connection.
     UPSTREAM_MAX_CONNECTION_SECONDS: '1',
+    ...more,
   })
   upstream.onRest = (_request, response) => {
     response.writeHead(200, { connection: 'close', 'content-type': 'application/json' }).end('{"data":[]}')
@@ -93,7 +94,7 @@ await test('While the name of the provider does not resolve and twenty logins wa
 })
 
 await test('While the names of upstream do not resolve, ten sockets and ten calls wait and logins go on', async (t) => {
-  const { world, names, named, server, call, login } = await namedWorld(t)
+  const { world, names, named, server, call, login } = await namedWorld(t, { UPSTREAM_CONNECT_SECONDS: '1' })
   names.silent.add(named.api).add(named.sockets)
   const sockets = Array.from({ length: 10 }, () => world.connect(PUBLIC, { port: server.port }))
   const calls = Array.from({ length: 10 }, call)
@@ -101,6 +102,11 @@ await test('While the names of upstream do not resolve, ten sockets and ten call
   t.match((await login()).headers.location, 'auth_error=invalid_grant', 'the provider has judged the code')
   for (const { status } of await Promise.all(calls)) t.equal(status, 502)
   t.match((await login()).headers.location, 'auth_error=invalid_grant')
+  const late = server.log.filter(({ msg }) => msg === 'a name is not resolved in time')
+  t.same(late.map(({ host, serves }) => `${host as string}: ${serves as string}`).sort(), [
+    `${named.api}: none`,
+    `${named.sockets}: none`,
+  ])
   names.silent.clear()
   names.answer(named.api)
   names.answer(named.sockets)

@@ -1,0 +1,33 @@
+import { subscribe } from 'node:diagnostics_channel'
+import type { LookupAddress } from 'node:dns'
+import type { Socket } from 'node:net'
+import { standstill } from '../time/standstill.ts'
+
+/** For so long an address comes last that was silent when it was tried before another one. */
+const LAST_MS = 60_000
+const MAX_ADDRESSES = 256
+
+/** When they were silent, in ms of the clock of {@link standstill}. */
+const silent = new Map<string, number>()
+
+/** The addresses in the order in which they are to be tried: every connection would wait for a silent one again. */
+export function silentLast(addresses: readonly LookupAddress[]): LookupAddress[] {
+  if (silent.size === 0) return [...addresses]
+  const isSilent = ({ address }: LookupAddress): boolean => {
+    const since = silent.get(address)
+    return since !== undefined && standstill.now() - since < LAST_MS
+  }
+  return [...addresses.filter((each) => !isSilent(each)), ...addresses.filter(isSilent)]
+}
+
+function note(address: string): void {
+  silent.delete(address)
+  const [oldest] = silent.keys()
+  if (silent.size >= MAX_ADDRESSES && oldest !== undefined) silent.delete(oldest)
+  silent.set(address, standstill.now())
+}
+
+// What opens the connections gives no other access to their sockets before they are connected.
+subscribe('net.client.socket', (message) => {
+  ;(message as { readonly socket: Socket }).socket.on('connectionAttemptTimeout', note)
+})

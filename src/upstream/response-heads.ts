@@ -12,7 +12,7 @@ const OTHER = -1
 /** For {@link HeadReader}: the byte is left out. */
 const NOTHING = -1
 const [TAB, LF, CR, SPACE] = [0x09, 0x0a, 0x0d, 0x20]
-const [COMMA, ZERO, ONE, TWO, LETTER] = [0x2c, 0x30, 0x31, 0x32, 0x78]
+const [COMMA, ZERO, ONE, TWO, BEGIN, LETTER] = [0x2c, 0x30, 0x31, 0x32, 0x48, 0x78]
 /** Makes a letter small, and changes neither `-` nor `:`. */
 const SMALL = 0x20
 
@@ -82,6 +82,10 @@ class HeadReader {
 
   /** @returns the chunk as it is meant, in its own memory */
   read(chunk: Buffer): Buffer {
+    if (this.#position === 0 && isPlain(chunk)) {
+      this.isReading = false
+      return chunk
+    }
     let read = 0
     let kept = 0
     while (this.isReading && read < chunk.length) {
@@ -138,4 +142,17 @@ class HeadReader {
     this.#isAfterElement = false
     return byte
   }
+}
+
+/** Whether a chunk begins with the whole head of a final response, no line of which ends with white space: nearly always. */
+function isPlain(chunk: Buffer): boolean {
+  if (chunk[0] !== BEGIN || chunk[STATUS_AT] === ONE) return false
+  for (let index = STATUS_END; index < chunk.length; index++) {
+    if (chunk[index] !== CR) continue
+    const before = chunk[index - 1]
+    if (before === SPACE || before === TAB) return false
+    // The end of an empty line: that of the head.
+    if (before === LF) return true
+  }
+  return false
 }

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http'
 import { test, type Test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { check } from '../../src/ops/check.ts'
+import { forgetfulProvider } from '../support/login/forgetful-provider.ts'
 import { httpServer } from '../support/server/http-server.ts'
 import { ALONE } from '../support/server/settings.ts'
 
@@ -78,4 +79,22 @@ await test('--check: an API that accepts the connection and never responds canno
   const { about, exitCode } = await checked(t, ({ socket }) => void t.teardown(() => socket.destroy()))
   t.match(about('API_URL'), /^failed API_URL http:\S+ cannot be reached \(TIMEOUT\)\n It does not respond/)
   t.equal(exitCode, 69)
+})
+
+await test('--check: the API and the collector are asked by HTTP/1.1, as the server does it, even if they speak HTTP/2', async (t) => {
+  const peer = await forgetfulProvider(t, true)
+  peer.responses['/v1/health'] = '{}'
+  peer.responses['/v1/traces'] = '{}'
+  const settings = { ...ALONE, API_URL: peer.url, OTEL_EXPORTER_OTLP_ENDPOINT: peer.url }
+  const lines: string[] = []
+  await check(readConfig(settings), (line) => void lines.push(line))
+  for (const setting of ['API_URL', 'OTEL_EXPORTER'])
+    t.match(
+      lines.find((line) => line.includes(setting)),
+      /^ok/,
+    )
+  t.same(
+    new Set(peer.requests.map(({ path, version }) => `${path} ${version}`)),
+    new Set(['/v1/health 1.1', '/v1/traces 1.1']),
+  )
 })

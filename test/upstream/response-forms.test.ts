@@ -119,6 +119,15 @@ await test('Every valid form of a response is taken, whoever sends it', async (t
   t.equal(isTwice.length, 1, 'nothing is sent twice')
 })
 
+await test('A 100 that comes while a large body is on its way does not end the call', async (t) => {
+  const { upstream, call } = await apiWorld(t)
+  const body = 'x'.repeat(500_000)
+  upstream.onHead = (_head, socket) => void socket.write('HTTP/1.1 100 Continue\r\n\r\n')
+  for (let times = 0; times < 3; times++) t.match(await call('POST', ACCOUNTS, { body }), { status: 200 })
+  t.ok(upstream.requests.every((request) => request.body.length === body.length))
+  t.equal(upstream.requests.length, 3)
+})
+
 await test('A form that is not taken is the fault of who sends it, and --check tells it from a broken network', async (t) => {
   const { upstream, body, asked, config, call } = await formsWorld(t)
   const how = 'answers, but with nothing that this server can read'

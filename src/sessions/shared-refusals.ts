@@ -40,7 +40,7 @@ export interface Verdict {
 }
 
 /** Grants are told to the other instances together, this long after the first of them. */
-const TELL_MS = 1000
+const TELL_MS = 500
 /** No session pauses for longer at a time. */
 const MAX_PAUSE_MS = 60_000
 /** How often a change is tried if other instances are faster. */
@@ -82,7 +82,10 @@ export class SharedRefusals {
 
   /** The provider has refused a refresh. @param text the record before @throws StoreUnavailable */
   async refused(user: RefusedUser, code: string, text: string | undefined): Promise<Verdict> {
-    const { news, now } = await this.#change((news, now) => noteRefused(news, code, user.source, now))
+    const { news, now } = await this.#change((news, now) => {
+      // Those that this process has yet to tell, too.
+      return noteRefused(noteGrants(news, this.#grants, now), code, user.source, now)
+    })
     const after = refusedOnce(parsed(text) as Refusals | undefined, code, now)
     await this.#write(user.key, text, after, now)
     const isProven = hasGrantedOthers(news, user.name, after.first)
@@ -105,7 +108,7 @@ export class SharedRefusals {
   }
 
   /** The provider has granted a user, or a login, what was asked for then. Tells the other instances in the background. */
-  granted(name: string = LOGIN, askedAt: Moment): void {
+  granted(askedAt: Moment, name: string = LOGIN): void {
     if (this.#grants.size === 0) untraced(() => setTimeout(() => void this.#tell(), TELL_MS).unref())
     this.#grants.delete(name)
     this.#grants.set(name, askedAt)
@@ -116,11 +119,9 @@ export class SharedRefusals {
 
   /** Never rejects: while the store is away, a grant is not known elsewhere, and the next one will be. */
   async #tell(): Promise<void> {
-    const grants = [...this.#grants]
+    const grants = new Map(this.#grants)
     this.#grants.clear()
-    const note = (news: ProviderNews, now: number): ProviderNews =>
-      grants.reduce((known, [name, askedAt]) => noteGrant(known, name, Math.floor(now - ageMs(askedAt))), news)
-    await this.#change(note).catch(() => undefined)
+    await this.#change((news, now) => noteGrants(news, grants, now)).catch(() => undefined)
   }
 
   async #change(
@@ -145,6 +146,10 @@ export class SharedRefusals {
       ? this.#store.lock(key, after, FORGET_MS)
       : this.#store.replace(key, before, after, expiresAt)
   }
+}
+
+function noteGrants(news: ProviderNews, grants: ReadonlyMap<string, Moment>, now: number): ProviderNews {
+  return [...grants].reduce((known, [name, askedAt]) => noteGrant(known, name, Math.floor(now - ageMs(askedAt))), news)
 }
 
 /** A text that an instance of this version has written, else nothing. */

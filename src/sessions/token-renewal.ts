@@ -58,7 +58,7 @@ export class TokenRenewal {
     this.#deps = deps
     this.renewed = new RenewedTokens(deps.store)
     this.#refusals = new SharedRefusals(deps.store)
-    deps.provider.onLogin = (askedAt) => this.#refusals.granted(undefined, askedAt)
+    deps.provider.onLogin = (askedAt) => this.#refusals.granted(askedAt)
   }
 
   /** The result that replaces a renewal after a recent failure; undefined if the session may be renewed now. */
@@ -142,7 +142,7 @@ export class TokenRenewal {
     }
     metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
-      this.#refusals.granted(user.name, askedAt)
+      this.#refusals.granted(askedAt, user.name)
       // A provider that does not rotate refresh tokens returns none; the old one stays valid.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }
       const saved = await this.#granted(session, grant, purpose)

@@ -41,7 +41,7 @@ for (const aheadMs of [0, 2_400_000, -2_400_000]) {
     const leftMs = await there.leftMs(record ?? '', alice)
     t.ok(leftMs > 29_000 && leftMs <= 30_000, `${leftMs}`)
     await delay(2)
-    there.granted('bob', moment())
+    there.granted(moment(), 'bob')
     await told(store)
     t.match(await here.refused(alice, 'access_denied', record), { ends: true })
   })
@@ -57,10 +57,19 @@ await test('a grant counts from when it was asked for, by the clock that has gon
   await delay(2)
   const after = moment()
   // For each, one of the clocks stood still, or was set, in between.
-  refusals.granted('bob', { ...before, timeOfDay: after.timeOfDay })
-  refusals.granted('carol', { ...before, monotonic: after.monotonic })
+  refusals.granted({ ...before, timeOfDay: after.timeOfDay }, 'bob')
+  refusals.granted({ ...before, monotonic: after.monotonic }, 'carol')
   await told(store)
   t.match(await refusals.refused(alice, 'access_denied', await refusals.read(alice.key)), { ends: false })
+})
+
+await test('an instance judges by its own grants before it has told them', async (t) => {
+  const refusals = new SharedRefusals(new MemoryStore())
+  const alice = userOf('alice')
+  await refusals.refused(alice, 'access_denied', undefined)
+  await delay(2)
+  refusals.granted(moment())
+  t.match(await refusals.refused(alice, 'access_denied', await refusals.read(alice.key)), { ends: true })
 })
 
 await test('three users who are refused at the same moment on two instances are seen as three', async (t) => {

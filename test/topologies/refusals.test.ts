@@ -33,7 +33,7 @@ for (const [where, start] of [
       t.equal(others, undefined)
       t.match(await new RenewedTokens(there).recent(user.key), { isAccepted: false })
     }
-    granting.granted('bob', moment())
+    granting.granted(moment(), 'bob')
     await until(async () => {
       const [user] = users
       if (user === undefined) return true

@@ -25,6 +25,8 @@ export type RefusalStore = StoreData & Pick<SharedState, 'readMarked'>
 /** A session whose refresh was refused. The names reveal no user, and are the same on every instance. */
 export interface RefusedUser {
   readonly key: string
+  /** Tells the tokens of the session from those that it had before. */
+  readonly tokens: string
   readonly name: string
   /** The name by which the user counts among those who are refused. */
   readonly source: string
@@ -48,7 +50,7 @@ const MAX_TRIES = 5
 
 /**
  * The refusals of refreshes, which all instances share: beside each session what concerns it, and in one place what the provider
- * has said to others. Nothing is read or written for a session that was not refused, except that grants are told about once a second.
+ * has said to others. Nothing is read or written for a session that was not refused, except that grants are told about twice a second.
  */
 export class SharedRefusals {
   readonly #store: RefusalStore
@@ -69,12 +71,12 @@ export class SharedRefusals {
    * How long the next refresh of a session with this record must wait (ms). Once after its token has expired, a refused session
    * is tried at once: only a refusal then ends it. @throws StoreUnavailable
    */
-  async leftMs(text: string, { tokenExpiresAt }: RefusedUser): Promise<number> {
-    const refusals = parsed(text) as Refusals | undefined
+  async leftMs(text: string, user: RefusedUser): Promise<number> {
+    const refusals = recordOf(text, user)
     if (refusals === undefined) return 0
     const { now } = await this.#store.readMarked(REFRESHES_KEY, '')
     const { next, last } = refusals
-    const expiredAt = now - (Date.now() - tokenExpiresAt)
+    const expiredAt = now - (Date.now() - user.tokenExpiresAt)
     if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0
     // At most: the clock of another master may be behind.
     return next > now ? Math.min(next - now, MAX_PAUSE_MS) : 0
@@ -86,8 +88,8 @@ export class SharedRefusals {
       // Those that this process has yet to tell, too.
       return noteRefused(noteGrants(news, this.#grants, now), code, user.source, now)
     })
-    const after = refusedOnce(parsed(text) as Refusals | undefined, code, now)
-    await this.#write(user.key, text, after, now)
+    const after = refusedOnce(recordOf(text, user), code, now)
+    await this.#write(user, text, after, now)
     const isProven = hasGrantedOthers(news, user.name, after.first)
     const hasExpired = Date.now() >= user.tokenExpiresAt
     return {
@@ -97,9 +99,9 @@ export class SharedRefusals {
   }
 
   /** The provider has answered a refresh with 429. @param text the record before @throws StoreUnavailable */
-  async limited({ key }: RefusedUser, waitMs: number, text: string | undefined): Promise<void> {
+  async limited(user: RefusedUser, waitMs: number, text: string | undefined): Promise<void> {
     const { now } = await this.#store.readMarked(REFRESHES_KEY, '')
-    await this.#write(key, text, limitedOnce(parsed(text) as Refusals | undefined, now, waitMs), now)
+    await this.#write(user, text, limitedOnce(recordOf(text, user), now, waitMs), now)
   }
 
   /** Forgets a session, because its refresh was granted. @throws StoreUnavailable */
@@ -136,8 +138,9 @@ export class SharedRefusals {
     }
   }
 
-  async #write(key: string, before: string | undefined, after: Refusals, now: number): Promise<void> {
-    await this.#put(refusalKey(key), before, JSON.stringify(after), (after.first || now) + FORGET_MS)
+  async #write(user: RefusedUser, before: string | undefined, after: Refusals, now: number): Promise<void> {
+    const text = JSON.stringify({ ...after, tokens: user.tokens })
+    await this.#put(refusalKey(user.key), before, text, (after.first || now) + FORGET_MS)
   }
 
   /** Compare-and-set. Succeeds even when the store is full. */
@@ -146,6 +149,12 @@ export class SharedRefusals {
       ? this.#store.lock(key, after, FORGET_MS)
       : this.#store.replace(key, before, after, expiresAt)
   }
+}
+
+/** The refusals of the tokens that a session has now. A grant of version 3 does not remove those of its tokens before. */
+function recordOf(text: string | undefined, { tokens }: RefusedUser): Refusals | undefined {
+  const record = parsed(text) as (Refusals & { readonly tokens?: string }) | undefined
+  return record?.tokens === tokens ? record : undefined
 }
 
 function noteGrants(news: ProviderNews, grants: ReadonlyMap<string, Moment>, now: number): ProviderNews {

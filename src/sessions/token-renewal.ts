@@ -130,8 +130,13 @@ export class TokenRenewal {
     const { record, key } = session
     if (record.refreshToken === undefined) return { is: 'good', session }
     const { source } = purpose
-    const { tokenExpiresAt } = record
-    const user = { key, name: sessions.tag(sharerOf(session)), source: sessions.tag(source), tokenExpiresAt }
+    const user = {
+      key,
+      tokens: sessions.tag(session.sealed),
+      name: sessions.tag(sharerOf(session)),
+      source: sessions.tag(source),
+      tokenExpiresAt: record.tokenExpiresAt,
+    }
     const heldMs = refusals === undefined ? 0 : await this.#refusals.leftMs(refusals, user)
     if (heldMs > 0) return this.#hold(user, heldMs)
     const askedAt = moment()

@@ -17,6 +17,7 @@ for (const [where, start] of [
     const [refusing, granting] = [new SharedRefusals(here), new SharedRefusals(there)]
     const users = Array.from({ length: 8 }, (_, index) => ({
       key: sessionKey(`session ${index}`),
+      tokens: 'first',
       name: `user-${index}`,
       source: `user-${index}`,
       tokenExpiresAt: Date.now() - 1000,

@@ -15,6 +15,8 @@ RUN find node_modules -type d \( -name test -o -name tests -o -name __tests__ -o
  && find node_modules -type d -empty -delete
 
 FROM ${NODE_IMAGE}
+# Names of peers are looked up by half of these threads, and one place is kept for each peer (docs/operating/install.md).
+ENV UV_THREADPOOL_SIZE=16
 # No module is a symbolic link. Looking for links at each of a thousand files would take a twentieth of a start.
 ENV NODE_ENV=production NODE_PRESERVE_SYMLINKS=1
 WORKDIR /app

@@ -60,7 +60,11 @@ interface StartOptions {
 }
 
 /** `npm start` and the image set these, too. */
-const CACHE = { NODE_COMPILE_CACHE: join(workDir, 'compiled'), NODE_PRESERVE_SYMLINKS: '1' }
+const CACHE = {
+  NODE_COMPILE_CACHE: join(workDir, 'compiled'),
+  NODE_PRESERVE_SYMLINKS: '1',
+  UV_THREADPOOL_SIZE: '16',
+}
 const warmedUp = new Set<string>()
 
 /** Fills the compile cache, as a build of the image does. Without it, Node.js loads a compiler of TypeScript. */

@@ -4,6 +4,7 @@ import type { Registry } from 'prom-client'
 import type { Config } from './config/config.ts'
 import type { SecretFiles } from './config/secret-files.ts'
 import { flushBoundedLines } from './telemetry/bounded-lines.ts'
+import { logLateNames } from './telemetry/late-names.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretMetrics, addSecretsInfo } from './telemetry/secret-metrics.ts'
 import { FingerprintKey } from './store/fingerprint-key.ts'
@@ -64,6 +65,7 @@ export interface App {
 /** Builds the whole server. The routes are registered in the order in which a browser meets them. */
 export async function buildApp(config: Config, deps: AppDependencies): Promise<App> {
   const { store, log, droppedLines = () => 0, secretFiles } = deps
+  logLateNames(log)
   const metrics = createMetrics()
   const fingerprintKey = new FingerprintKey(store)
   addSecretsInfo(metrics.registry, config)

@@ -5,6 +5,7 @@ import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config/config.ts'
 import { secretFiles } from './config/secrets.ts'
 import type { SecretFiles } from './config/secret-files.ts'
+import { threadPoolWarning } from './config/thread-pool.ts'
 import { createLog } from './telemetry/log.ts'
 import { catalogProblems } from './proxy/catalog-settings.ts'
 import { descriptorWarning } from './ops/descriptor-limit.ts'
@@ -62,6 +63,8 @@ if (cluster.isPrimary) {
   // The limit holds for each process; workers inherit it.
   const warning = descriptorWarning(config.relay.maxRelays)
   if (warning !== undefined) log.warn(warning)
+  const threads = config.production ? threadPoolWarning(config.workers) : undefined
+  if (threads !== undefined) log.warn(threads)
   log.info(summary(config), 'starting')
 }
 

@@ -43,7 +43,7 @@ export async function start({ short = false }: Choice): Promise<Report> {
   const world = await startWorld([`${publicOrigin(1)}/auth/callback`])
   const compiled = await mkdtemp(join(tmpdir(), 'bff-bench-compiled-'))
   // `npm start` and the image set these, too.
-  const cache = { NODE_COMPILE_CACHE: compiled, NODE_PRESERVE_SYMLINKS: '1' }
+  const cache = { NODE_COMPILE_CACHE: compiled, NODE_PRESERVE_SYMLINKS: '1', UV_THREADPOOL_SIZE: '16' }
   const ours = programOf()
   const hello = fileURLToPath(new URL('../bare/hello.ts', import.meta.url))
   const contenders: readonly Contender[] = [

@@ -91,6 +91,9 @@ function budgetChecks(settings: Partial<Settings>): SettingProblem[] {
   ])
 }
 
+/** For so long the browser package repeats an order that it remembers (client/src/orders/remembered-key.ts). */
+const REMEMBERED_SECONDS = 3600
+
 /** Returns warnings about settings that are allowed but have consequences an operator should know. */
 export function settingWarnings(settings: Settings, publicUrl: string, frontendOrigins: ReadonlySet<string>): string[] {
   const warnings = providerWarnings(settings, isProduction(publicUrl))
@@ -126,6 +129,11 @@ export function settingWarnings(settings: Settings, publicUrl: string, frontendO
   if (settings.UPSTREAM_BUDGET !== undefined && workers > settings.UPSTREAM_BUDGET_INSTANCES) {
     warnings.push(
       `UPSTREAM_BUDGET_INSTANCES is ${settings.UPSTREAM_BUDGET_INSTANCES}, but ${workers} workers run here alone: without Redis they may exceed the budget`,
+    )
+  }
+  if (settings.IDEMPOTENCY_TTL_SECONDS < REMEMBERED_SECONDS) {
+    warnings.push(
+      `IDEMPOTENCY_TTL_SECONDS is less than the ${REMEMBERED_SECONDS} s for which the browser package repeats an order with remember: such an order may be made twice`,
     )
   }
   for (const origin of frontendOrigins) {

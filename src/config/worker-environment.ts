@@ -2,6 +2,7 @@ import type { Config } from './config.ts'
 import { DISCOVERED } from './oidc.ts'
 import { DISCOVERED_ENDPOINTS } from './provider.ts'
 import { secretTexts, type SecretTexts } from './secrets.ts'
+import { THREADS_OF_WORKERS } from './thread-pool.ts'
 import { FILED, SECRET_SETTINGS, SUPERVISED } from './settings.ts'
 
 /**
@@ -14,6 +15,7 @@ import { FILED, SECRET_SETTINGS, SUPERVISED } from './settings.ts'
 export function workerEnvironment(config: Config): Record<string, string> {
   const { oauth, ops } = config
   return {
+    UV_THREADPOOL_SIZE: THREADS_OF_WORKERS,
     ...workerSecrets(config),
     ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])),
     [SUPERVISED]: ops.token === undefined ? '' : 'true',

@@ -33,7 +33,13 @@ export const ORDERS = 'orders'
 export const NOTICE = 'notice'
 const SUBJECTS = 'orders of '
 
-/** How long a control that has ended is kept. An instance that was cut off for longer could set it again. */
+/**
+ * Stands for the controls that have ended and are no longer kept: its version is the highest of theirs. A control below it that
+ * is missing has been lifted, whoever still has it. To version 0.3 this is one more control that was lifted.
+ */
+const FLOOR = 'floor'
+/** How many controls that have ended are kept, and for how long. */
+const MAX_ENDED = 1000
 const KEPT_MS = 30 * 86_400_000
 
 /** The name of the pause of one subject's orders. */
@@ -56,20 +62,43 @@ export function isInForce({ value }: Control, now: number): boolean {
   return value !== null && (value.until ?? Infinity) > now
 }
 
-/** Of each control the higher version, without what has ended long ago. */
+/** Of each control the higher version, without what has been lifted or has ended long ago. */
 export function merged(one: ControlDocument, other: ControlDocument, now: number): ControlDocument {
-  const both = new Map(one)
-  for (const [name, control] of other) {
+  const both = new Map([...one].filter(isKnownTo(other)))
+  for (const [name, control] of [...other].filter(isKnownTo(one))) {
     const known = both.get(name)
     if (known === undefined || isOlder(known, control)) both.set(name, control)
   }
+  return tidied(both, now)
+}
+
+/** Tells the controls that a document has, or could not have yet. */
+function isKnownTo(document: ControlDocument): (entry: readonly [name: string, control: Control]) => boolean {
+  const floor = document.get(FLOOR)?.version ?? 0
+  return ([name, { version }]) => version >= floor || document.has(name)
+}
+
+/** The same document without the controls that ended long ago or are the oldest of many that have ended. */
+export function tidied(document: ControlDocument, now: number): ControlDocument {
   // The latest stays: an instance that starts without it would give out lower versions, which the others do not take.
-  const latest = versionOf(both)
-  for (const [name, { version, at, value }] of both) {
-    const endedAt = value === null ? at : (value.until ?? Infinity)
-    if (version < latest && endedAt < now - KEPT_MS) both.delete(name)
-  }
-  return both
+  const latest = versionOf(document)
+  const dropped = [...document]
+    .filter(([name, control]) => name !== FLOOR && !isInForce(control, now))
+    .toSorted(([a, one], [b, other]) => other.version - one.version || (a < b ? -1 : 1))
+    .filter(([, { version, at, value }], index) => {
+      return index >= MAX_ENDED || (version < latest && (value?.until ?? at) < now - KEPT_MS)
+    })
+  if (dropped.length === 0) return document
+  const kept = new Map(document)
+  for (const [name] of dropped) kept.delete(name)
+  const floors = [
+    document.get(FLOOR) ?? [],
+    dropped.map(([, { version, at }]) => ({ version, at, value: null })),
+  ].flat()
+  return kept.set(
+    FLOOR,
+    floors.reduce((floor, each) => (isOlder(floor, each) ? each : floor)),
+  )
 }
 
 /** The text of a document: the same for equal documents. */

@@ -6,7 +6,16 @@ import { CONTROLLED_KEY, CONTROLS_KEY } from '../store/keys.ts'
 import type { SessionIndex } from '../store/session-index.ts'
 import { StoreUnavailable, type ConfirmableWrites, type SharedState } from '../store/store.ts'
 import { polls } from '../time/polls.ts'
-import { merged, parseControls, textOf, versionOf, type Control, type ControlDocument } from './control-document.ts'
+import { standstill } from '../time/standstill.ts'
+import {
+  merged,
+  parseControls,
+  textOf,
+  tidied,
+  versionOf,
+  type Control,
+  type ControlDocument,
+} from './control-document.ts'
 
 /**
  * All instances must obey within a second. A channel would be faster, but its messages may be lost, so that the document would
@@ -17,11 +26,13 @@ const POLL_MS = 300
 const MAX_AGE_MS = 800
 /** A read that takes longer shows that this process slept during it: the document may be as old as the read's start. */
 const MAX_READ_MS = 2000
+/** Of two changes that are no further apart it is not known which came first: the clock of the store is known no better. */
+const SAME_MOMENT_MS = 1000
 const NOT_REPORTED = { version: -1, at: -Infinity }
 /** How often an instance says which version it has, and for how long that counts. */
 const REPORT_MS = 10_000
 const REPORTED_MS = 30_000
-/** While secrets are rolled out, instances differ in which one is the first, so they do not seal anew all the time. */
+/** While versions or secrets are rolled out, instances differ in what they would write, so they do not write it all the time. */
 const RESEAL_MS = 60_000
 /** The document stays until it is replaced. */
 const KEPT_MS = 10 * 365 * 86_400_000
@@ -57,6 +68,8 @@ interface Stored {
   readonly text: string
   /** Undefined if no secret of this instance opens it. */
   readonly document: ControlDocument | undefined
+  /** Whether it has more than is kept, as version 0.3 writes it. */
+  readonly isUntidy?: boolean
 }
 
 /** Makes the next version of one control. Undefined for a change that must not be made. */
@@ -81,10 +94,14 @@ export class SharedControls {
   #hasRead = false
   /** The store may not have all that this instance has, or not on its replicas. */
   #isUnconfirmed = false
+  /** What was changed here and may be unknown to the store: when, by the names of the controls (monotonic ms). */
+  readonly #untold = new Map<string, number>()
   /** The store's clock less the monotonic clock of this process (ms). Never more than that, so that no control ends early. */
   #aheadMs = Date.now() - performance.now()
-  /** Since when the document may have changed without this instance knowing of it (monotonic ms). */
+  /** Since when the document may have changed without this instance knowing of it (ms of the clock of {@link standstill}). */
   #knownAt = -Infinity
+  /** The standstills of this process before it last asked for the document. */
+  #heardAfter = standstill.count
   /** The read for those who ask for one now. Undefined once it has begun. */
   #nextRead: Promise<void> | undefined
   #reported = NOT_REPORTED
@@ -107,7 +124,7 @@ export class SharedControls {
 
   /** Whether the document is too old for an order to be sent: {@link catchUp} first. */
   get isBehind(): boolean {
-    return performance.now() - this.#knownAt > MAX_AGE_MS
+    return standstill.count !== this.#heardAfter || standstill.lookedAt - this.#knownAt > MAX_AGE_MS
   }
 
   /** What an operator should know. */
@@ -139,11 +156,11 @@ export class SharedControls {
     return this.#exclusively(async () => {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         const isReadable = await this.#tryRead()
-        // An instance that has never read the store does not know its versions: what it is told now must win all the same.
-        const version = (this.#hasRead ? versionOf(this.#document) : Math.floor(this.now / 1000)) + 1
+        const version = this.#nextVersion()
         const next = change(version, this.now)
         if (next === undefined) return { is: 'refused' }
-        this.#document = new Map(this.#document).set(...next)
+        this.#document = tidied(new Map(this.#document).set(...next), this.now)
+        this.#untold.set(next[0], performance.now())
         this.#isUnconfirmed = true
         this.#deps.onChange()
         if (!isReadable) return { is: 'changed', version, isShared: false }
@@ -177,11 +194,13 @@ export class SharedControls {
   async #poll(isAsked = false): Promise<void> {
     await this.#exclusively(async () => {
       if (isAsked) this.#nextRead = undefined
-      const askedAt = performance.now()
+      const [heardAfter, askedAt] = [standstill.count, standstill.now()]
       const isRead = await this.#tryRead()
-      const tookMs = performance.now() - askedAt
+      const tookMs = standstill.now() - askedAt
       const mayBeOld = isRead && (!isAsked || tookMs > MAX_READ_MS)
       this.#knownAt = mayBeOld ? askedAt : askedAt + tookMs
+      // A standstill is over only for those who have asked, though the store was away: the first after it was back must hear of a pause.
+      if (isRead || isAsked) this.#heardAfter = heardAfter
       if (!isRead) return
       if (this.#mustWrite()) await this.#tryWrite()
       await unlessDown(this.#report())
@@ -209,10 +228,11 @@ export class SharedControls {
     if (isKnown) return true
     const opened = value && envelope.open(CONTROLS_KEY, PURPOSE, sealedPart(value))
     const document = opened ? understood(opened) : undefined
+    const held = tidied(document ?? NOTHING, now)
     // If the store has forgotten the document, which another instance may have written back, it has forgotten the reports, too.
     if (value !== this.#stored?.text) this.#reported = NOT_REPORTED
-    this.#stored = value === undefined ? undefined : { text: value, document }
-    const held = merged(document ?? NOTHING, NOTHING, now)
+    this.#stored = value === undefined ? undefined : { text: value, document, isUntidy: held !== (document ?? NOTHING) }
+    this.#renewUntold(held)
     this.#document = merged(this.#document, held, now)
     if (textOf(held) !== textOf(this.#document)) this.#isUnconfirmed = true
     // At once: an instance must not report a version before it obeys it.
@@ -220,17 +240,39 @@ export class SharedControls {
     return true
   }
 
-  /** Whether the store has less than this instance, or has it under a secret that will be removed. */
+  /**
+   * Higher than all that is known, be it only by the mark of a document that cannot be opened, and than what others may know: they
+   * do not make a change a second for long.
+   */
+  #nextVersion(): number {
+    const known = Math.max(versionOf(this.#document), statedVersion(this.#stored?.text))
+    return Math.max(known, Math.floor(this.now / 1000)) + 1
+  }
+
+  /** What was changed here without knowledge of a document wins all the same over what is older there. */
+  #renewUntold(document: ControlDocument): void {
+    const version = versionOf(document) + 1
+    for (const [name, changedAt] of this.#untold) {
+      const own = this.#document.get(name)
+      const theirs = document.get(name)
+      const at = Math.floor(changedAt + this.#aheadMs)
+      const isTheirsLater = theirs !== undefined && theirs.at > at + SAME_MOMENT_MS
+      if (own === undefined || own.version === theirs?.version || isTheirsLater) this.#untold.delete(name)
+      else if (own.version < version) this.#document = new Map(this.#document).set(name, { ...own, version, at })
+    }
+  }
+
+  /** Whether the store has less than this instance, or has it untidy, or under a secret that will be removed. */
   #mustWrite(): boolean {
     if (this.#stored === undefined || this.#isUnconfirmed) return true
-    if (this.#deps.envelope.isCurrent(sealedPart(this.#stored.text))) return false
+    if (this.#deps.envelope.isCurrent(sealedPart(this.#stored.text)) && this.#stored.isUntidy !== true) return false
     return performance.now() - this.#resealedAt >= RESEAL_MS
   }
 
   /** Returns false if another instance was faster, and undefined while the store is away. */
   async #tryWrite(): Promise<boolean | undefined> {
     const { confirmed, envelope } = this.#deps
-    const mark = randomBytes(6).toString('base64url')
+    const mark = `${randomBytes(6).toString('base64url')}.${versionOf(this.#document)}`
     const text = `${mark} ${envelope.seal(CONTROLS_KEY, PURPOSE, textOf(this.#document))}`
     const until = Math.floor(this.now) + KEPT_MS
     this.#resealedAt = performance.now()
@@ -242,6 +284,7 @@ export class SharedControls {
     if (isWritten === true) {
       this.#stored = { text, document: this.#document }
       this.#isUnconfirmed = false
+      this.#untold.clear()
     }
     return isWritten
   }
@@ -268,6 +311,11 @@ export class SharedControls {
 /** The first word of a stored text. */
 function markOf(text: string): string {
   return text.split(' ', 1)[0] ?? ''
+}
+
+/** The version of a stored document, which its mark states for those who cannot open it. 0 where version 0.3 wrote it. */
+function statedVersion(text = ''): number {
+  return Number(/^[\w-]+\.(\d{1,15})$/.exec(markOf(text))?.[1] ?? 0)
 }
 
 function sealedPart(text: string): string {

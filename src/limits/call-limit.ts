@@ -1,5 +1,6 @@
 import { callsKey } from '../store/keys.ts'
 import type { SharedState, StoreHealth } from '../store/store.ts'
+import { standstill } from '../time/standstill.ts'
 import { MinuteCounts } from './minute-counts.ts'
 
 /** Whether a call may be made. */
@@ -11,7 +12,7 @@ interface Quota {
   left: number
   /** All calls of the minute have been handed out, so nothing is to be asked before it ends. */
   readonly isLast: boolean
-  /** By this process's monotonic clock, so that neither a stopped process nor a changed clock prolongs it. */
+  /** By the clock of {@link standstill}, so that neither a machine that stands still nor a changed clock prolongs it. */
   readonly endsAt: number
 }
 
@@ -42,7 +43,7 @@ export class CallLimit {
 
   #spend(sessionKey: string): CallVerdict | undefined {
     const quota = this.#quotas.get(sessionKey)
-    const leftMs = quota === undefined ? 0 : quota.endsAt - performance.now()
+    const leftMs = quota === undefined ? 0 : quota.endsAt - standstill.now()
     if (quota === undefined || leftMs <= 0) return undefined
     if (quota.left > 0) {
       quota.left--
@@ -75,7 +76,7 @@ export class CallLimit {
 
   async #ask(sessionKey: string): Promise<boolean> {
     // Measured before the store is asked: the minute may end, or this process may be stopped, before the reply arrives.
-    const askedAt = performance.now()
+    const askedAt = standstill.now()
     try {
       if (this.#store.unavailableSince() !== undefined) return false
       const { calls, endsInMs } = await this.#store.limits.leaseCalls(callsKey(sessionKey), this.#perMinute)

@@ -3,7 +3,7 @@ import type { Controls } from '../controls/controls.ts'
 import type { Guard } from '../http/guard.ts'
 import type { Provider } from '../oauth/provider.ts'
 import type { Envelope, Sessions, Subjects } from '../sessions/index.ts'
-import type { StoreData } from '../store/store.ts'
+import type { StoreData, StoreHealth } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AttributionCookie } from './attribution-cookie.ts'
 import { LoginCookies } from './login-cookies.ts'
@@ -19,7 +19,7 @@ interface Shared {
   /** Absent where operators have no token. */
   readonly controls: Controls | undefined
   readonly provider: Provider
-  readonly store: StoreData
+  readonly store: StoreData & StoreHealth
   readonly envelope: Envelope
 }
 

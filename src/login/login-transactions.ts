@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { CookieSerializeOptions } from '@fastify/cookie'
 import { backoffMs } from '../time/backoff.ts'
 import { IDENTITY_TIMEOUT_MS, type Envelope } from '../sessions/index.ts'
-import type { StoreData } from '../store/store.ts'
+import { PendingWrites } from '../store/pending-writes.ts'
+import type { StoreData, StoreHealth } from '../store/store.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import type { Flow } from './return-to.ts'
 import { browserLogins, previousSessions, settledOf, surplusOf, type SettledLogin } from './browser-logins.ts'
@@ -58,12 +59,15 @@ export type Consumption =
  */
 export class LoginTransactions {
   readonly #store: StoreData
+  /** Beginnings to take back. */
+  readonly #pending: PendingWrites
   readonly #envelope: Envelope
   readonly #cookies: LoginCookies
   readonly #ttlMs: number
 
-  constructor(store: StoreData, envelope: Envelope, cookies: LoginCookies, ttlMs: number) {
+  constructor(store: StoreData & StoreHealth, envelope: Envelope, cookies: LoginCookies, ttlMs: number) {
     this.#store = store
+    this.#pending = new PendingWrites(store)
     this.#envelope = envelope
     this.#cookies = cookies
     this.#ttlMs = ttlMs
@@ -166,7 +170,12 @@ export class LoginTransactions {
     const until = Date.now() + MAX_FINISH_MS
     const sealed = sealLogin(this.#envelope, cookie, { is: 'running', flow, returnTo, until })
     // A callback that arrives in time may finish after the login's expiry.
-    const hasBegun = await this.#store.replace(key, ticket.sealed, sealed, Math.max(expiresAt, until))
+    const begin = this.#store.replace(key, ticket.sealed, sealed, Math.max(expiresAt, until))
+    const hasBegun = await begin.catch((error: unknown) => {
+      // This callback does not go on, so another one may: nobody has sent the code.
+      this.#pending.undo(() => this.#store.replace(key, sealed, ticket.sealed, expiresAt), until)
+      throw error
+    })
     return hasBegun ? { key, cookie, transaction, sealed } : undefined
   }
 }

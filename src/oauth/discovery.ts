@@ -1,8 +1,8 @@
 import * as client from 'openid-client'
-import { Agent, fetch as undiciFetch } from 'undici'
 import type { ProviderConfig } from '../config/provider.ts'
 import { DocumentFault, endpointsOf, type DiscoveredProvider } from './discovered-endpoints.ts'
 import { isIssuer } from './provider.ts'
+import { ProviderConnections, type ProviderResponse } from './provider-connections.ts'
 import { boundedText, parsedObject, UnusableResponse } from './provider-response.ts'
 import { isInsecure, PROVIDER_TIMEOUT_MS } from './provider-traffic.ts'
 
@@ -27,18 +27,19 @@ const MAX_SHOWN = 200
  * @param timeoutMs of each request, including the response body
  */
 export async function discover(config: ProviderConfig, timeoutMs = PROVIDER_TIMEOUT_MS): Promise<Discovery> {
-  const agent = new Agent({ connect: { timeout: 3000 } })
-  const fetch: client.CustomFetch = (url, options) => fetchMetadata(config, url, { ...options, dispatcher: agent })
+  const connections = new ProviderConnections(config.issuer)
+  const fetch: client.CustomFetch = async (url, options) =>
+    readMetadata(config, url, await connections.fetch(url, options, timeoutMs))
   try {
     const missing: string[] = []
     for (const algorithm of ALGORITHMS) {
-      const outcome = await attempt(config, { algorithm, timeout: timeoutMs / 1000, [client.customFetch]: fetch })
+      const outcome = await attempt(config, { algorithm, [client.customFetch]: fetch })
       if (outcome.is !== 'missing') return outcome
       missing.push(outcome.message)
     }
     return { is: 'refused', message: `must be an issuer with metadata: ${missing.join('; ')}` }
   } finally {
-    await agent.destroy()
+    await connections.close()
   }
 }
 
@@ -62,11 +63,10 @@ async function attempt(
 }
 
 /**
- * Fetches metadata for openid-client, bounded in size and without following redirects.
- * @throws DocumentFault; UnusableResponse if another attempt may succeed; what undici throws if there is no response
+ * Reads metadata for openid-client, bounded in size.
+ * @throws DocumentFault; UnusableResponse if another attempt may succeed; what undici throws if the response breaks off
  */
-async function fetchMetadata(config: ProviderConfig, url: string, options: object): Promise<Response> {
-  const response = await undiciFetch(url, options)
+async function readMetadata(config: ProviderConfig, url: string, response: ProviderResponse): Promise<Response> {
   const { status } = response
   if (status !== 200) {
     await response.body?.cancel()

@@ -1,5 +1,5 @@
-import { fetch as undiciFetch } from 'undici'
 import { isIssuer } from './provider.ts'
+import { fetchHead } from './provider-connections.ts'
 import { REQUEST_ADVICE, requestUrl, type OAuth, type ProbeResult } from './probe-requests.ts'
 
 /** What the authorization endpoint did with a request: sent the browser back here, sent it elsewhere, or showed a page. */
@@ -40,9 +40,7 @@ export async function probeAuthorization(config: OAuth): Promise<AuthorizationPr
 async function reactionTo(config: OAuth, prompt?: 'none'): Promise<Reaction | undefined> {
   const request = await requestUrl(config, prompt)
   if (request.is !== 'ready') return undefined
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const response = await undiciFetch(request.url, { redirect: 'manual', headers: { accept: 'text/html' }, signal })
-  await response.body?.cancel()
+  const response = await fetchHead(request.url, TIMEOUT_MS, { accept: 'text/html' })
   const target = URL.parse(response.headers.get('location') ?? '', request.url.href)
   if (target !== null && target.href.startsWith(`${config.redirectUri}?`)) {
     return { is: 'callback', parameters: target.searchParams }

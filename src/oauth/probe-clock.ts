@@ -1,4 +1,4 @@
-import { fetch as undiciFetch } from 'undici'
+import { fetchHead } from './provider-connections.ts'
 import type { ProbeResult } from './probe-requests.ts'
 
 const TIMEOUT_MS = 5000
@@ -17,9 +17,7 @@ export type ClockDifference = number
  */
 export async function clockDifference(endpoint: string): Promise<ClockDifference | undefined> {
   const sentAt = Date.now()
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const response = await undiciFetch(endpoint, { redirect: 'manual', signal })
-  await response.body?.cancel()
+  const response = await fetchHead(endpoint, TIMEOUT_MS)
   const date = Date.parse(response.headers.get('date') ?? '')
   if (Number.isNaN(date) || response.headers.has('age')) return undefined
   // The response was made halfway, and half a second was cut off on average.

@@ -1,4 +1,5 @@
 import { compactVerify, createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet } from 'jose'
+import { standstill } from '../time/standstill.ts'
 import { Window } from '../time/window.ts'
 import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
 
@@ -49,7 +50,7 @@ export class ProviderKeys {
     let hasJoined = false
     try {
       let hasFetched = false
-      if (performance.now() - this.#fetchedAt > MAX_AGE_MS) {
+      if (standstill.now() - this.#fetchedAt > MAX_AGE_MS) {
         hasFetched = this.#fetching === undefined
         if (this.#fetching === undefined && purpose === 'logout' && !this.#retries.allows(1)) {
           return { is: 'away', cause: new Error('the keys of the provider were asked for a moment ago') }
@@ -86,7 +87,7 @@ export class ProviderKeys {
     this.#keys = createLocalJWKSet(set)
     this.#isNameless = set.keys.some(({ kid }) => kid === undefined)
     this.#hasFailed = false
-    this.#fetchedAt = performance.now()
+    this.#fetchedAt = standstill.now()
   }
 
   async #checkNow(token: string): Promise<SignatureCheck | { readonly is: 'unknown'; readonly cause: unknown }> {

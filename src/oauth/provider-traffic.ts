@@ -1,9 +1,10 @@
 import * as client from 'openid-client'
-import { Agent, fetch as undiciFetch, type RequestInit } from 'undici'
+import type { RequestInit } from 'undici'
 import type { ProviderConfig } from '../config/provider.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { activeSpan, destinationOf } from '../telemetry/traces/span.ts'
 import { clientAuthentication } from './client-authentication.ts'
+import { ProviderConnections } from './provider-connections.ts'
 import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
 import { boundedText, parsedObject, UnusableResponse, type RawResponse } from './provider-response.ts'
 
@@ -39,14 +40,11 @@ export class ProviderTraffic {
   readonly #config: ProviderConfig
   readonly #authentication: client.ClientAuth
   readonly #observer: ProviderObserver | undefined
-  readonly #agent = new Agent({
-    connect: { timeout: 3000 },
-    // One connection per request: a login would be lost on a reused connection that the provider is just closing.
-    pipelining: 0,
-  })
+  readonly #connections: ProviderConnections
 
   constructor(config: ProviderConfig, observer?: ProviderObserver) {
     this.#config = config
+    this.#connections = new ProviderConnections(config.tokenUrl)
     this.#authentication = clientAuthentication(config)
     this.#observer = observer
   }
@@ -55,7 +53,8 @@ export class ProviderTraffic {
   clientFor(request: ProviderRequest, read: ResponseReader, timeoutMs = PROVIDER_TIMEOUT_MS): client.Configuration {
     const { clientId, authorizationUrl, tokenUrl, parUrl, revocationUrl, oidc } = this.#config
     const configuration = new client.Configuration(metadataOf(this.#config), clientId, undefined, this.#authentication)
-    configuration.timeout = timeoutMs / 1000
+    // This client sets its own time limit.
+    configuration.timeout = 0
     if (
       [authorizationUrl, tokenUrl, parUrl, revocationUrl, oidc?.endSessionUrl].some(
         (url) => url !== undefined && isInsecure(url),
@@ -64,15 +63,14 @@ export class ProviderTraffic {
       // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out; settings allow http outside production
       client.allowInsecureRequests(configuration)
     }
-    configuration[client.customFetch] = this.#fetchFor(request, read)
+    configuration[client.customFetch] = this.#fetchFor(request, read, timeoutMs)
     return configuration
   }
 
   /** Fetches a public JSON object of the provider. It follows no redirect. @throws UnusableResponse; what undici throws */
   document(request: ProviderRequest, url: string, timeoutMs: number): Promise<Record<string, unknown>> {
-    const signal = AbortSignal.timeout(timeoutMs)
-    const options = { headers: { accept: 'application/json' }, redirect: 'manual', signal } as const
-    return this.#ask(request, url, options, async (response) => {
+    const options = { headers: { accept: 'application/json' }, redirect: 'manual' } as const
+    return this.#ask(request, url, options, timeoutMs, async (response) => {
       const { status } = response
       const document = parsedObject(await boundedText(response))
       if (status === 200 && document !== undefined) return document
@@ -82,7 +80,7 @@ export class ProviderTraffic {
 
   /** Closes all connections, including those in use. */
   close(): Promise<void> {
-    return this.#agent.destroy()
+    return this.#connections.close()
   }
 
   /** What the response to a form must not bring into the log. A short value would black out common words. */
@@ -92,11 +90,11 @@ export class ProviderTraffic {
     return secrets.filter((secret): secret is string => (secret?.length ?? 0) >= MIN_SECRET)
   }
 
-  #fetchFor(request: ProviderRequest, read: ResponseReader): client.CustomFetch {
+  #fetchFor(request: ProviderRequest, read: ResponseReader, timeoutMs: number): client.CustomFetch {
     return (url, options: { readonly headers: Readonly<Record<string, string>> }) => {
       const { 'content-type': type } = options.headers
       const headers = type === undefined ? options.headers : { ...options.headers, 'content-type': FORM }
-      return this.#ask(request, url, { ...options, headers }, read)
+      return this.#ask(request, url, { ...options, headers }, timeoutMs, read)
     }
   }
 
@@ -104,6 +102,7 @@ export class ProviderTraffic {
     request: ProviderRequest,
     url: string,
     options: RequestInit,
+    timeoutMs: number,
     read: (response: RawResponse) => Promise<Result>,
   ): Promise<Result> {
     const sentAt = performance.now()
@@ -119,8 +118,7 @@ export class ProviderTraffic {
     let outcome: ProviderOutcome = 'failed'
     let status: number | undefined
     try {
-      // Node's own fetch does not accept a dispatcher of another undici version.
-      const response = await undiciFetch(url, { ...options, dispatcher: this.#agent })
+      const response = await this.#connections.fetch(url, options, timeoutMs)
       outcome = outcomeOf(response)
       const { headers, body } = response
       status = response.status
@@ -165,7 +163,7 @@ function outcomeOf({ status }: { readonly status: number }): ProviderOutcome {
 function failureOf(error: unknown): ProviderOutcome {
   if (isOutOfDescriptors(error)) return 'no_descriptor'
   if (error instanceof UnusableResponse) return error.busyForMs !== undefined ? 'busy' : 'failed'
-  // A timeout of openid-client (AbortSignal.timeout), or of the connection.
+  // The time limit of the request, or of the connection.
   const { name, cause } = error as { name?: string; cause?: { code?: string } }
   return name === 'TimeoutError' || cause?.code === 'UND_ERR_CONNECT_TIMEOUT' ? 'timeout' : 'unreachable'
 }

@@ -1,16 +1,18 @@
 import * as client from 'openid-client'
 import type { Config } from '../config/config.ts'
 import type { ProviderConfig } from '../config/provider.ts'
+import { Permits } from '../limits/permits.ts'
+import { descriptorLimit } from '../telemetry/descriptors.ts'
 import {
   AuthorizationRequests,
   type AuthorizationOutcome,
   type AuthorizationRequest,
 } from './authorization-requests.ts'
 import { CircuitBreaker, type Verdict } from './circuit-breaker.ts'
-import { granted, type GrantOutcome, loginFailed, refusalOf, translate } from './grant-outcome.ts'
+import { granted, type FailedOutcome, type GrantOutcome, loginFailed, refusalOf, translate } from './grant-outcome.ts'
 import type { AcceptedTokens } from './id-tokens.ts'
 import type { OpenId } from './open-id.ts'
-import { moment, type Moment } from '../time/moment.ts'
+import { standstill } from '../time/standstill.ts'
 import { readTokenResponse, type RawResponse } from './provider-response.ts'
 import { ProviderTraffic, type ProviderObserver } from './provider-traffic.ts'
 import { RefreshLimit } from './refresh-limit.ts'
@@ -24,6 +26,10 @@ const REFRESHED_ID_TOKEN = 'refreshed_id_token'
 
 /** Concurrent refreshes. If the provider does not respond, each uses up a file descriptor; logins need some too. */
 const MAX_REFRESHES = 64
+
+/** Of so many file descriptors that this process may have, the requests of logins use up one. */
+const DESCRIPTORS_PER_LOGIN = 4
+const LOGINS = 'logins'
 
 /** The outcome of a refresh. `skipped`: nothing was sent, because the provider has failed recently or is busy. */
 export type RefreshOutcome = GrantOutcome | { readonly is: 'skipped'; readonly retryAfterMs: number }
@@ -48,20 +54,29 @@ export class Provider {
   /** Blocks refreshes while the provider limits them. */
   readonly limit = new RefreshLimit()
   /** Called after a login for which the provider has issued tokens, with the time when they were asked for. */
-  onLogin: (askedAt: Moment) => void = () => undefined
+  onLogin: (askedAt: number) => void = () => undefined
   readonly #config: Config['oauth']
   readonly #traffic: ProviderTraffic
   readonly #exchanger: client.Configuration
   readonly #refresher: client.Configuration
   readonly #authorizations: AuthorizationRequests
   readonly #revocations: Revocations
+  readonly #permits = new Permits()
+  readonly #maxLogins: number
 
   /** Undefined unless logins are OpenID Connect. */
   readonly openId: OpenId | undefined
 
-  constructor(config: Config['oauth'], observer?: ProviderObserver, openIdOf?: OpenIdOf) {
+  /** @param descriptors how many files this process may have open, of which logins take a quarter at most */
+  constructor(
+    config: Config['oauth'],
+    observer?: ProviderObserver,
+    openIdOf?: OpenIdOf,
+    descriptors = descriptorLimit() ?? Infinity,
+  ) {
     const traffic = new ProviderTraffic(config, observer)
     this.#config = config
+    this.#maxLogins = Math.floor(descriptors / DESCRIPTORS_PER_LOGIN)
     this.#traffic = traffic
     this.openId = openIdOf?.(traffic)
     const read = (name: string) => (response: RawResponse) =>
@@ -74,11 +89,16 @@ export class Provider {
 
   /** Where to send the browser to log in (docs/upstream.md, Authorization request). Asks the provider only with PAR_URL. */
   authorizationUrl(request: AuthorizationRequest): Promise<AuthorizationOutcome> {
-    return this.#authorizations.url(request)
+    const url = () => this.#authorizations.url(request)
+    return this.#config.parUrl === undefined ? url() : this.#forLogin(url)
   }
 
   /** Exchanges the code of a callback for tokens (RFC 6749 §4.1.3). Never retried: a code can be used only once. */
-  async exchange(callbackQuery: string, proofs: ExchangeProofs): Promise<GrantOutcome> {
+  exchange(callbackQuery: string, proofs: ExchangeProofs): Promise<GrantOutcome> {
+    return this.#forLogin(() => this.#exchange(callbackQuery, proofs))
+  }
+
+  async #exchange(callbackQuery: string, proofs: ExchangeProofs): Promise<GrantOutcome> {
     const { state, verifier, nonce, startedAt } = proofs
     if (this.openId !== undefined && nonce === undefined) {
       // The login was started before OIDC was switched on.
@@ -91,7 +111,7 @@ export class Provider {
     }
     this.#normalizeIssuer(callback.searchParams)
     const maxAge = this.#maxAge(startedAt)
-    const askedAt = moment()
+    const askedAt = standstill.now()
     let tokens: AcceptedTokens | undefined
     const outcome = await this.#grant(async () => {
       return (tokens = await client.authorizationCodeGrant(this.#exchanger, callback, {
@@ -140,6 +160,18 @@ export class Provider {
   async close(): Promise<void> {
     await this.#revocations.finished()
     await this.#traffic.close()
+  }
+
+  /** A provider that does not respond to logins, of which strangers can make any number, may not take every descriptor. */
+  async #forLogin<Outcome>(request: () => Promise<Outcome>): Promise<Outcome | FailedOutcome> {
+    if (!this.#permits.acquire(LOGINS, this.#maxLogins)) {
+      return { is: 'unavailable', code: 'try_later', cause: new Error('too many logins are waiting for the provider') }
+    }
+    try {
+      return await request()
+    } finally {
+      this.#permits.release(LOGINS)
+    }
   }
 
   /**

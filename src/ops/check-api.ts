@@ -2,9 +2,12 @@ import { request } from 'undici'
 import type { CheckResult } from '../config/setting-rule.ts'
 import type { Config } from '../config/config.ts'
 import type { ProbeResult } from '../oauth/probe-requests.ts'
+import { connector } from '../peers/dialing.ts'
+import { oneUseAgent } from '../upstream/response-heads.ts'
 import { reach } from './reach.ts'
 
 const HEALTH_PATH = '/v1/health'
+const MAX_BODY_BYTES = 65_536
 
 /** Checks the REST API: whether it is healthy, and whether it has the path that says whose session a login has created. */
 export async function checkApi({ upstream, identity }: Pick<Config, 'upstream' | 'identity'>): Promise<CheckResult[]> {
@@ -20,10 +23,18 @@ export async function checkApi({ upstream, identity }: Pick<Config, 'upstream' |
 
 /** Requests a path without a token, and returns the status of the response. Follows no redirect, like the server. */
 async function requestStatus(upstream: Config['upstream'], path: string, signal: AbortSignal): Promise<number> {
-  const { apiUrl, appIdHeader, appId } = upstream
-  const { statusCode, body } = await request(apiUrl + path, { signal, headers: { [appIdHeader]: appId } })
-  body.on('error', () => undefined).destroy()
-  return statusCode
+  const { apiUrl, appIdHeader, appId, connectMs } = upstream
+  const dispatcher = oneUseAgent(connector('api', { timeoutMs: connectMs }))
+  try {
+    const headers = { [appIdHeader]: appId }
+    const { statusCode, body } = await request(apiUrl + path, { signal, headers, dispatcher })
+    let bytes = 0
+    // To its end, which is where some responses turn out to be unreadable.
+    for await (const chunk of body) if ((bytes += (chunk as Buffer).length) > MAX_BODY_BYTES) break
+    return statusCode
+  } finally {
+    await dispatcher.destroy()
+  }
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300

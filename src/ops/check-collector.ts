@@ -2,7 +2,8 @@ import { Agent, request } from 'undici'
 import type { CheckResult } from '../config/setting-rule.ts'
 import { collectorHeaders, readTls, type TracesConfig } from '../config/traces.ts'
 import type { ProbeResult } from '../oauth/probe-requests.ts'
-import { reach } from './reach.ts'
+import { connector } from '../peers/dialing.ts'
+import { reach, TIMEOUT_MS } from './reach.ts'
 
 /**
  * Sends the collector of traces a request without a span. What fails is only a warning, since nothing but the traces depends on
@@ -14,7 +15,10 @@ export async function checkCollector(config: TracesConfig): Promise<CheckResult>
     ...collectorHeaders(config),
     'content-type': isJson ? 'application/json' : 'application/x-protobuf',
   }
-  const dispatcher = new Agent({ connect: readTls(config) })
+  const dispatcher = new Agent({
+    allowH2: false,
+    connect: connector('other', { timeoutMs: TIMEOUT_MS, tls: readTls(config) }),
+  })
   const result = await reach('OTEL_EXPORTER_OTLP_ENDPOINT', config.url, async (url, signal) => {
     const body = isJson ? '{}' : ''
     const { statusCode, body: response } = await request(url, { method: 'POST', headers, body, signal, dispatcher })

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { descriptorLimit } from '../telemetry/descriptors.ts'
 import { CONNECTIONS } from '../upstream/rest-clients.ts'
 
 /** One socket to the browser, and one to upstream. */
@@ -20,14 +20,4 @@ export function descriptorWarning(maxRelays: number): string | undefined {
     `This process may have ${limit} files open, and MAX_RELAYS=${maxRelays} takes up to ${needed}: ` +
     'raise the limit (LimitNOFILE, ulimit -Hn), or lower MAX_RELAYS'
   )
-}
-
-/** Returns undefined if there is no limit, or no /proc to read it from. */
-function descriptorLimit(): number | undefined {
-  try {
-    const limit = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
-    return limit === undefined ? undefined : Number(limit)
-  } catch {
-    return undefined
-  }
 }

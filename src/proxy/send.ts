@@ -1,7 +1,7 @@
 import { breakOff } from '../http/http-socket.ts'
 import { Problem } from '../problem.ts'
 import { isTokenAccepted, refusalSource, sharerOf, type Session } from '../sessions/index.ts'
-import type { Stale } from '../upstream/exchange.ts'
+import type { Stale } from '../upstream/first-byte.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import { requestHeaders, responseHeaders } from '../upstream/headers.ts'
 import type { OutgoingBody } from '../upstream/request-body.ts'
@@ -31,9 +31,9 @@ const MAX_TRIES = 3
 /**
  * Sends a call once, unless its session has ended since it was read, its claim to an Idempotency-Key has, or orders are
  * paused and it is one. A call may wait for its body, for the store, for the budget and for a connection, so this asks
- * before all of them and once more when the first byte is about to be written. Without a report of a change neither
- * costs a round trip, except that a call that waits on a Redis Cluster reads its session again when the last reading is
- * a second old.
+ * before all of them and once more when the first byte is about to be written ({@link FirstByte}). Without a report of a
+ * change neither costs a round trip, except that the session is read again after this process stood still, and on a Redis
+ * Cluster when the last reading is a second old.
  * @throws Problem, StoreUnavailable; nothing was sent then
  */
 export async function send<SomeCall extends Call>(
@@ -85,7 +85,7 @@ function sendOnce(
   keyed?: KeyedSending,
 ): Promise<ForwardOutcome> {
   const { method, path: route, credential } = endpoint
-  const { metrics, upstream, sessions } = deps
+  const { metrics, upstream, sessions, controls } = deps
   const { appId, bearer } = CREDENTIALS[credential]
   const headers = requestHeaders(request.headers, request.id)
   if (appId) headers.push(upstream.appIdHeader, upstream.appId)
@@ -104,10 +104,11 @@ function sendOnce(
       ...(session !== undefined && {
         subject: sharerOf(session),
         source: () => refusalSource(session, request.ip),
-        isCurrent: () =>
-          sessions.isCurrent(session) &&
-          keyed?.claim.maySend !== false &&
-          (isSafe || deps.controls?.verdictOn(session) === undefined),
+        conditions: {
+          session: () => sessions.isCurrent(session),
+          claim: keyed?.claim,
+          orders: isSafe ? undefined : controls && (() => controls.verdictOn(session) === undefined),
+        },
       }),
     },
     {

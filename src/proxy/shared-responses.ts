@@ -4,7 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { backoffMs } from '../time/backoff.ts'
 import { Problem } from '../problem.ts'
 import { sharedResponseKey } from '../store/keys.ts'
+import { PendingWrites } from '../store/pending-writes.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { standstill } from '../time/standstill.ts'
 import type { OverBudget } from '../upstream/budget/admission.ts'
 import type { FetchOutcome } from '../upstream/buffered-exchange.ts'
 import { responseHeaders, USER_AGENT, type UpstreamHeaders } from '../upstream/headers.ts'
@@ -17,6 +19,8 @@ import { isWithheld, upstreamOutcome, upstreamProblem } from './upstream-problem
 const MAX_WAITING = 512
 /** The first pause of a request that waits for another instance; each further one is twice as long. */
 const POLL_MS = 100
+/** A response that would count for longer than HEALTH_SECONDS and this is of an instance whose clock is wrong. */
+const MAX_CLOCK_SKEW_MS = 5000
 /** Stands for the holder's secret of the envelope, since a shared response belongs to no session. */
 const NO_HOLDER = 'shared response'
 
@@ -36,8 +40,15 @@ type Outcome =
 
 interface Shared {
   readonly outcome: Outcome
-  /** Until then no instance asks upstream again (epoch ms). */
+  /** Until then no instance asks upstream again: in the store by its clock (epoch ms), here by the clock of {@link standstill}. */
   readonly freshUntil: number
+}
+
+/** The right to ask upstream for all instances. */
+interface Claim {
+  readonly id: string
+  /** By how much the store's clock is ahead of that of {@link standstill}. Undefined where the store has not said. */
+  readonly storeAheadMs: number | undefined
 }
 
 /**
@@ -49,8 +60,10 @@ export class SharedResponse {
   readonly #endpoint: Endpoint
   readonly #deps: CallDependencies
   readonly #key: string
+  /** Claims to give back. */
+  readonly #pending: PendingWrites
   #last: Shared | undefined
-  /** While another instance asks upstream, this one reads the store again no sooner (epoch ms). */
+  /** While another instance asks upstream, this one reads the store again no sooner. */
   #pollAt = 0
   #refreshing: Promise<Shared> | undefined
   #waiting = 0
@@ -59,6 +72,7 @@ export class SharedResponse {
     this.#endpoint = endpoint
     this.#deps = deps
     this.#key = sharedResponseKey(endpoint.path)
+    this.#pending = new PendingWrites(deps.store)
   }
 
   /** Sends the shared response; the first request after it went stale refreshes it and waits. @throws Problem */
@@ -77,7 +91,7 @@ export class SharedResponse {
 
   async #current(requestId: string): Promise<Shared> {
     const last = this.#last
-    if (last !== undefined && Date.now() < Math.max(last.freshUntil, this.#pollAt)) return last
+    if (last !== undefined && standstill.now() < Math.max(last.freshUntil, this.#pollAt)) return last
     if (this.#refreshing === undefined) {
       this.#refreshing = this.#refresh(requestId).finally(() => (this.#refreshing = undefined))
       return this.#refreshing
@@ -90,7 +104,7 @@ export class SharedResponse {
 
   /** Whether a stale response is good enough while its successor is on the way. */
   #isRecent({ freshUntil }: Shared): boolean {
-    return Date.now() < freshUntil + this.#deps.upstream.healthMs
+    return standstill.now() < freshUntil + this.#deps.upstream.healthMs
   }
 
   /**
@@ -100,54 +114,67 @@ export class SharedResponse {
   async #refresh(requestId: string): Promise<Shared> {
     const { store, upstream } = this.#deps
     const timeoutMs = upstream.headersMs
-    const giveUpAt = Date.now() + timeoutMs
-    const lock = randomUUID()
+    const giveUpAt = standstill.now() + timeoutMs
+    const id = randomUUID()
+    let storeAheadMs: number | undefined
     try {
       for (let reads = 0; ; reads++) {
-        const text = (await store.readUntracked(this.#key))?.value
+        const { value: text, now } = await store.readMarked(this.#key, '')
+        storeAheadMs = now - standstill.now()
         // The lock outlives the request, so that no instance starts a second one meanwhile.
-        if (text === undefined && (await store.lock(this.#key, lock, timeoutMs + POLL_MS))) {
-          return await this.#ask(requestId, lock)
+        if (text === undefined && (await store.lock(this.#key, id, timeoutMs + POLL_MS))) {
+          return await this.#ask(requestId, { id, storeAheadMs })
         }
-        const shared = text === undefined ? undefined : this.#open(text)
+        const shared = text === undefined ? undefined : await this.#open(text, storeAheadMs)
         if (shared !== undefined) return (this.#last = shared)
         if (this.#last !== undefined && this.#isRecent(this.#last)) {
-          this.#pollAt = Date.now() + POLL_MS
+          this.#pollAt = standstill.now() + POLL_MS
           return this.#last
         }
-        const leftMs = giveUpAt - Date.now()
+        const leftMs = giveUpAt - standstill.now()
         if (leftMs <= 0) return { outcome: { is: 'timeout' }, freshUntil: 0 }
         await delay(Math.min(backoffMs(reads, { firstMs: POLL_MS, longestMs: Infinity }), leftMs))
       }
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      // Without the store each process asks for itself.
-      return this.#ask(requestId, undefined)
+      // Without the store each process asks for itself. It may have the claim, and not have heard so.
+      return this.#ask(requestId, { id, storeAheadMs })
     }
   }
 
-  async #ask(requestId: string, lock: string | undefined): Promise<Shared> {
-    const askedAt = Date.now()
+  async #ask(requestId: string, claim: Claim): Promise<Shared> {
+    const askedAt = standstill.now()
     const outcome = await this.#exchange(requestId)
-    const freshUntil = Math.max(askedAt + this.#deps.upstream.healthMs, Date.now())
+    const freshUntil = Math.max(askedAt + this.#deps.upstream.healthMs, standstill.now())
     const shared: Shared = { outcome, freshUntil }
     this.#last = shared
-    if (lock !== undefined) await this.#publish(shared, lock).catch(() => undefined)
+    const { store, upstream } = this.#deps
+    const giveBack = (): Promise<boolean> => store.removeIf(this.#key, claim.id)
+    await this.#publish(shared, claim).catch(() => this.#pending.undo(giveBack, Date.now() + upstream.headersMs))
     return shared
   }
 
-  async #publish(shared: Shared, lock: string): Promise<void> {
+  /** @throws StoreUnavailable */
+  async #publish({ outcome, freshUntil: until }: Shared, { id, storeAheadMs }: Claim): Promise<void> {
     const { store, envelope } = this.#deps
-    const { outcome, freshUntil } = shared
+    if (storeAheadMs === undefined) throw new StoreUnavailable(new Error('its clock is not known'))
+    const freshUntil = Math.ceil(until + storeAheadMs)
     const text = JSON.stringify({ outcome: { ...outcome, cause: undefined }, freshUntil })
     // Sealed, so that a program that can write to the store cannot forge a response of upstream.
     const sealed = envelope.seal(this.#key, NO_HOLDER, text)
-    await store.replace(this.#key, lock, sealed, freshUntil)
+    await store.replace(this.#key, id, sealed, freshUntil)
   }
 
-  #open(text: string): Shared | undefined {
-    const opened = this.#deps.envelope.open(this.#key, NO_HOLDER, text)
-    return opened === undefined ? undefined : (JSON.parse(opened) as Shared)
+  /** Undefined for what is no response, and for one of an instance of version 0.3 whose clock is ahead, which is removed. */
+  async #open(text: string, storeAheadMs: number): Promise<Shared | undefined> {
+    const { store, envelope, upstream } = this.#deps
+    const opened = envelope.open(this.#key, NO_HOLDER, text)
+    if (opened === undefined) return undefined
+    const { outcome, freshUntil } = JSON.parse(opened) as Shared
+    const until = freshUntil - storeAheadMs
+    if (until <= standstill.now() + upstream.healthMs + MAX_CLOCK_SKEW_MS) return { outcome, freshUntil: until }
+    await store.removeIf(this.#key, text)
+    return undefined
   }
 
   /** Asks upstream, and once more if the connection fails before a response. The two attempts together get no more time than one. */

@@ -1,6 +1,7 @@
 import type { Requester } from '../http/requester.ts'
 import { eachOf } from './each-of.ts'
-import type { CausedEnd, SessionRepository } from './repository.ts'
+import type { CausedEnd } from './endings.ts'
+import type { SessionRepository } from './repository.ts'
 import type { ListedSession, SubjectIndex } from './subject-index.ts'
 
 /** The reason why sessions end, and the request that ends them. */

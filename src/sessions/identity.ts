@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { IdentityMetrics, IdentityOutcome } from '../telemetry/identity-metrics.ts'
 import { within } from '../time/within.ts'
+import type { FirstByteConditions } from '../upstream/first-byte.ts'
 import { ownRequestHeaders } from '../upstream/headers.ts'
 import { valueAt } from '../upstream/json-pointer.ts'
 import { codeOf } from '../upstream/no-response.ts'
@@ -23,6 +24,8 @@ interface Asker {
   readonly log: FastifyBaseLogger
   /** What a failure leads to, for the log; by default a login without a subject. */
   readonly consequence?: string
+  /** What must hold when the request is sent. */
+  readonly conditions?: FirstByteConditions
 }
 
 type Answer =
@@ -46,8 +49,8 @@ export class Identity {
   }
 
   /** The subject of an access token. Undefined after a failure, which is logged and counted. Never rejects. */
-  async ask(accessToken: string, { id, log, consequence }: Asker): Promise<string | undefined> {
-    const answer = await this.#request(accessToken, id)
+  async ask(accessToken: string, { id, log, consequence, conditions }: Asker): Promise<string | undefined> {
+    const answer = await this.#request(accessToken, id, conditions)
     this.#metrics.requests.inc({ outcome: answer.is })
     if (answer.is === 'found') return answer.subject
     // The response belongs to a user, so it is neither quoted nor named as a cause.
@@ -55,7 +58,7 @@ export class Identity {
     return undefined
   }
 
-  async #request(accessToken: string, requestId: string): Promise<Answer> {
+  async #request(accessToken: string, requestId: string, conditions: FirstByteConditions = {}): Promise<Answer> {
     const { upstream, identity } = this.#config
     const headers = ownRequestHeaders(requestId, accessToken, upstream)
     // The login has no subject yet. Without one of its own, all logins together would count as one user in the budget.
@@ -67,11 +70,15 @@ export class Identity {
       body: null,
       timeoutMs: IDENTITY_TIMEOUT_MS,
       subject: requestId,
+      conditions,
     } as const
-    const signal = AbortSignal.timeout(IDENTITY_TIMEOUT_MS)
+    const timeout = new AbortController()
     // The budget does not look at the signal, and its ledger may be slow to reply.
-    const outcome = await within(IDENTITY_TIMEOUT_MS, this.#rest.exchange(call, signal))
-    if (outcome === undefined) return { is: 'timeout', why: 'TimeoutError' }
+    const outcome = await within(IDENTITY_TIMEOUT_MS, this.#rest.exchange(call, timeout.signal))
+    if (outcome === undefined) {
+      timeout.abort()
+      return { is: 'timeout', why: 'TimeoutError' }
+    }
     switch (outcome.is) {
       case 'answered':
         return this.#judge(outcome.response)

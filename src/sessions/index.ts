@@ -2,13 +2,13 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from '../config/config.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Provider } from '../oauth/provider.ts'
-import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens } from './access-tokens.ts'
 import type { Envelope } from './envelope.ts'
-import { SessionRepository, type CausedEnd, type EndedBy } from './repository.ts'
+import type { CausedEnd, EndedBy } from './endings.ts'
+import { SessionRepository } from './repository.ts'
 import { sessionState, type Session, type SessionRecord, type SessionState } from './session.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
@@ -20,7 +20,8 @@ import { TokenRenewal, type OwnedTokens } from './token-renewal.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
-export type { CausedEnd } from './repository.ts'
+export { MAX_DEAF_MS } from './near-cache.ts'
+export type { CausedEnd } from './endings.ts'
 export { IDENTITY_TIMEOUT_MS, isSubject, isTokenAccepted, recordOf, refusalSource, sharerOf } from './session.ts'
 export type { Session, SessionRecord, SessionState } from './session.ts'
 export { createSigner, isSame, signingKeys } from './session-cookie.ts'
@@ -96,8 +97,8 @@ export class Sessions {
     const { near } = this.#reader
     metrics.sessionStore.nearCache = () => ({ ...near.counts, ...near.size })
     this.#repository.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
-    this.#repository.onEnd(({ key, reason, existed, requester, subjectTag: subject }) => {
-      if (!existed) return
+    this.#repository.onRecord(({ key, reason, requester, subjectTag: subject, record }) => {
+      if (reason === 'logout' && record !== undefined) this.revoke(record, this.tag(key))
       metrics.sessionsEnded.inc({ reason })
       audit(log, 'session_ended', { reason, session: this.tag(key), subject, ...requester })
     })
@@ -140,8 +141,8 @@ export class Sessions {
   }
 
   /**
-   * Whether a session that was authorized earlier is still as it was, as far as this process knows. For a call that has
-   * waited: if this is false, the session may have ended and must be authorized again.
+   * Whether a session that was authorized earlier is still as it was, as far as this process has heard: never after it stood still,
+   * before it has heard again. If this is false, the session may have ended and must be read again before anything is sent.
    */
   isCurrent(session: Session): boolean {
     return this.#reader.near.isCurrent(session)
@@ -173,8 +174,11 @@ export class Sessions {
     return this.#watcher.watch(session, watch)
   }
 
-  /** Asks the store whether a watched session is live. If not, its watches are told before this resolves. Never rejects. */
-  confirm(session: Session): Promise<void> {
+  /**
+   * Asks the store whether a watched session is live. If not, its watches are told before this resolves. Never rejects.
+   * @returns false if the store could not be asked
+   */
+  confirm(session: Session): Promise<boolean> {
     return this.#watcher.confirm(session)
   }
 
@@ -184,19 +188,17 @@ export class Sessions {
   }
 
   /**
-   * Ends a session by its id and revokes its final tokens. @throws StoreUnavailable
+   * Ends a session by its id; a logout revokes its final tokens. @throws StoreUnavailable
    * @param isAuthentic false if the id may be made up
    * @returns its final record; undefined if the session was gone or this instance cannot decrypt it
    */
-  async endById(
+  endById(
     id: string,
     reason: CausedEnd,
     isAuthentic: boolean,
     requester?: Requester,
   ): Promise<SessionRecord | undefined> {
-    const record = await this.#repository.endById(id, reason, isAuthentic, requester)
-    if (record !== undefined) this.revoke(record, this.tag(sessionKey(id)))
-    return record
+    return this.#repository.endById(id, reason, isAuthentic, requester)
   }
 
   /** Revokes unused tokens in the background. @param tag of their session, if they had one */

@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { sessionKey } from '../store/keys.ts'
-import type { StoreData } from '../store/store.ts'
+import { StoreUnavailable, type StoreData } from '../store/store.ts'
+import { standstill } from '../time/standstill.ts'
+import { within } from '../time/within.ts'
 import type { SessionRepository } from './repository.ts'
 import { expiryOf, isLive, type Session } from './session.ts'
 
@@ -15,6 +17,8 @@ const OVERHEAD_BYTES = 512
  * moves.
  */
 export const MAX_UNREAD_MS = 120_000
+/** How long a caller waits for the first reading after this process stood still. */
+export const MAX_DEAF_MS = 1000
 
 interface Load {
   readonly isTouch: boolean
@@ -24,6 +28,10 @@ interface Load {
 /**
  * Caches live sessions in this process, so that a request costs no round trip. The store reports changes; if it cannot,
  * sessions are cached only for a moment. Misses are not cached, so that an attacker cannot fill the cache.
+ *
+ * After this process stood still the cache says nothing before it has heard again: reports may be on their way. Where the store
+ * reports every change, one reading of any session that began after that is enough, since its reply comes behind all reports on
+ * the same connection. Otherwise each session is read again.
  */
 export class NearCache {
   readonly #sessions: SessionRepository
@@ -34,6 +42,10 @@ export class NearCache {
   readonly #live: LRUCache<string, Session>
   readonly #loads = new Map<string, Load>()
   readonly #readListeners: ((session: Session) => void)[] = []
+  /** The standstills of this process of which the cache knows. */
+  #standstills = standstill.count
+  /** Whether this process has heard from the store since the last of them. */
+  #hasHeard = true
   /** Plain numbers, because the hot path increments them. */
   readonly counts = { hits: 0, misses: 0 }
 
@@ -51,6 +63,8 @@ export class NearCache {
       sizeCalculation: bytesOf,
       ttlResolution: 0,
       ttl: this.#staleMs,
+      // Every use of the cache looks at the clocks before.
+      perf: { now: () => standstill.lookedAt },
       // When a session is found missing, #forget() needs the stale entry to see which of its limits has passed.
       noDeleteOnStaleGet: true,
     })
@@ -74,7 +88,7 @@ export class NearCache {
 
   /** A cached session that is still live. */
   peek(id: string, key: string): Session | undefined {
-    const session = this.#live.get(key)
+    const session = this.#isHeard() ? this.#live.get(key) : undefined
     if (session !== undefined && session.id === id && isLive(session)) {
       this.counts.hits++
       return session
@@ -88,6 +102,7 @@ export class NearCache {
    * ended. How long ago it was read does not matter here, unlike in {@link peek}, if the store reports every change.
    */
   isCurrent({ id, key }: Pick<Session, 'id' | 'key'>): boolean {
+    if (!this.#isHeard()) return false
     const kept = this.#live.peek(key, { allowStale: this.#isTracked })
     return kept !== undefined && kept.id === id && isLive(kept)
   }
@@ -104,11 +119,25 @@ export class NearCache {
 
   /** Concurrent readers share one round trip, except that a touch does not join a mere read. */
   #readOnce(key: string, isTouch: boolean, read: () => Promise<Session | undefined>): Promise<Session | undefined> {
+    const isHeard = this.#isHeard()
     const pending = this.#loads.get(key)
-    if (pending !== undefined && (pending.isTouch || !isTouch)) return pending.promise
+    if (pending !== undefined && (pending.isTouch || !isTouch)) return isHeard ? pending.promise : soon(pending.promise)
     const load: Load = { isTouch, promise: this.#read(key, read, () => this.#loads.get(key) === load) }
     this.#loads.set(key, load)
-    return load.promise
+    return isHeard ? load.promise : soon(load.promise)
+  }
+
+  /** Whether what the store has reported so far is all, as far as both clocks of this process show. */
+  #isHeard(): boolean {
+    const { count } = standstill
+    if (count !== this.#standstills) {
+      this.#standstills = count
+      this.#hasHeard = !this.#isTracked
+      // What was asked before may have been answered before.
+      this.#loads.clear()
+      if (!this.#isTracked) this.#live.clear()
+    }
+    return this.#hasHeard
   }
 
   /** @param isNewest false if a change was reported during the read, whose result may then be stale and is not cached */
@@ -117,10 +146,12 @@ export class NearCache {
     read: () => Promise<Session | undefined>,
     isNewest: () => boolean,
   ): Promise<Session | undefined> {
-    const askedAt = performance.now()
+    const [askedAt, standstills] = [standstill.now(), this.#standstills]
     let session: Session | undefined
     try {
       session = await read()
+      this.#isHeard()
+      if (standstills === this.#standstills) this.#hasHeard = true
       if (session !== undefined && !isLive(session)) session = undefined
     } finally {
       if (isNewest()) {
@@ -135,7 +166,7 @@ export class NearCache {
   #keep(key: string, session: Session, askedAt: number): void {
     for (const listener of this.#readListeners) listener(session)
     // The session may have changed at any time since the request was sent. (A ttl of 0 would mean forever.)
-    const ttl = Math.max(1, this.#staleMs - (performance.now() - askedAt))
+    const ttl = Math.max(1, this.#staleMs - (standstill.now() - askedAt))
     this.#live.set(key, session, { ttl })
     // The cache's own `max` option would allocate memory for all entries at every start.
     if (this.#live.size > this.#maxSessions) this.#live.pop()
@@ -157,6 +188,16 @@ export class NearCache {
     this.#live.delete(key)
     if (expiryOf(session) !== undefined) void this.#sessions.recordExpiry(session)
   }
+}
+
+/** @throws StoreUnavailable when there is no reply in time */
+async function soon(reading: Promise<Session | undefined>): Promise<Session | undefined> {
+  const read = await within(
+    MAX_DEAF_MS,
+    reading.then((session) => ({ session })),
+  )
+  if (read === undefined) throw new StoreUnavailable(new Error('nothing was heard since this process stood still'))
+  return read.session
 }
 
 /** Approximate, as measured by bench/cases/sessions.ts. All texts are ASCII, so a character takes one byte. */

@@ -2,44 +2,13 @@ import type { Changing } from '../config/changing.ts'
 import type { Requester } from '../http/requester.ts'
 import { logTag } from '../telemetry/log-tag.ts'
 import type { Envelope } from './envelope.ts'
-import { expiryMarkerKey, sessionKey, tombstoneKey } from '../store/keys.ts'
-import type { StoreData, StoredValue } from '../store/store.ts'
-import { expiryOf, parseRecord, type Session, type SessionRecord } from './session.ts'
+import { sessionKey } from '../store/keys.ts'
+import type { StoreData, StoredValue, StoreHealth } from '../store/store.ts'
+import { Endings, type CausedEnd, type EndedBy, type Ending, type EndReason } from './endings.ts'
+import { parseRecord, type Session, type SessionRecord } from './session.ts'
 
 /** The idle limit of a session is moved at most this often. */
 const MAX_STEP_MS = 60_000
-/** All instances that notice the end of a session do so within this time. */
-const EXPIRY_MARKER_MS = 60_000
-/** Longer than any process uses a session without having read it again. */
-const TOMBSTONE_MS = 300_000
-
-/** The reasons for which the server itself ends a session, leaving a tombstone. */
-const CAUSED_ENDS = ['logout', 'replaced', 'refused', 'revoked'] as const
-
-/** One of {@link CAUSED_ENDS}. */
-export type CausedEnd = (typeof CAUSED_ENDS)[number]
-
-/** Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: for an unknown reason. */
-export type EndReason = CausedEnd | 'expired' | 'idle' | 'gone'
-
-/** The request that ended a session, and the subject of the session, as far as known. */
-export interface EndedBy {
-  /** Whose request ended the session; absent if no request did. */
-  readonly requester?: Requester | undefined
-  /** Identifies the subject of the session in the log. */
-  readonly subjectTag?: string | undefined
-  /** The id of the session, from which the tag of its subject follows. */
-  readonly id?: string | undefined
-}
-
-/** The end of a session that this process causes or finds. */
-export interface Ending extends Omit<EndedBy, 'id'> {
-  readonly key: string
-  readonly reason: EndReason
-  /** False if there was no session to end. */
-  readonly existed: boolean
-}
-
 /** How long a session lives (ms). */
 export interface SessionLimits {
   readonly idleMs: number
@@ -66,15 +35,19 @@ export class SessionRepository {
   readonly #secrets: Changing<readonly string[]>
   readonly #logsPlainSubjects: boolean
   readonly #needsIdentity: boolean
-  readonly #endListeners: ((ending: Ending) => void)[] = []
+  readonly #endings: Endings
   readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
-  constructor(store: StoreData, envelope: Envelope, limits: SessionLimits, options: RepositoryOptions) {
+  constructor(store: StoreData & StoreHealth, envelope: Envelope, limits: SessionLimits, options: RepositoryOptions) {
     const { secrets, logsPlainSubjects, needsIdentity = false } = options
     this.#logsPlainSubjects = logsPlainSubjects
     this.#needsIdentity = needsIdentity
     this.#store = store
     this.#envelope = envelope
+    this.#endings = new Endings(store, (id, key, sealed) => {
+      const record = this.#record(id, key, sealed)
+      return { record, subjectTag: this.#subjectTagOf(record) }
+    })
     this.limits = limits
     this.stepMs = Math.max(1, Math.min(MAX_STEP_MS, Math.floor(limits.idleMs / 10)))
     this.#secrets = secrets
@@ -158,23 +131,13 @@ export class SessionRepository {
   }
 
   /** Why a session that is missing in the store has ended, as far as known. @throws StoreUnavailable */
-  async reasonOf(session: Session): Promise<EndReason> {
-    const expiry = expiryOf(session)
-    if (expiry !== undefined) return expiry
-    const tombstone = await this.#store.readUntracked(tombstoneKey(session.key))
-    return CAUSED_ENDS.find((reason) => reason === tombstone?.value) ?? 'gone'
+  reasonOf(session: Session): Promise<EndReason> {
+    return this.#endings.reasonOf(session)
   }
 
-  /**
-   * Call this when a session that was read earlier is missing in the store. If one of its limits has passed, its end is
-   * recorded, once among all instances that notice. Never rejects.
-   */
-  async recordExpiry(session: Session): Promise<void> {
-    const reason = expiryOf(session)
-    if (reason === undefined) return
-    const created = this.#store.create(expiryMarkerKey(session.key), '', Date.now() + EXPIRY_MARKER_MS)
-    const { key, subjectTag } = session
-    if (await created.catch(() => false)) this.#notify({ key, reason, existed: true, subjectTag })
+  /** See {@link Endings.recordExpiry}. */
+  recordExpiry(session: Session): Promise<void> {
+    return this.#endings.recordExpiry(session)
   }
 
   /** Waits briefly for a replica to have an end that was written at a key, and reports it if none has. Never rejects. */
@@ -188,29 +151,21 @@ export class SessionRepository {
     this.#unreplicatedListeners.push(listener)
   }
 
-  /** Calls `listener` for every end of a session that this process causes or finds. */
+  /** See {@link Endings.onEnd}. */
   onEnd(listener: (ending: Ending) => void): void {
-    this.#endListeners.push(listener)
+    this.#endings.onEnd(listener)
   }
 
-  async #end(
-    key: string,
-    reason: CausedEnd,
-    { id, ...by }: EndedBy,
-    isAuthentic: boolean,
-  ): Promise<{ existed: boolean; record: SessionRecord | undefined }> {
-    const expiresAt = Date.now() + TOMBSTONE_MS
-    const sealed = await this.#store.bury(key, { key: tombstoneKey(key), value: reason, expiresAt })
-    const existed = sealed !== undefined
-    const record = id === undefined || !existed ? undefined : this.#record(id, key, sealed)
-    this.#notify({ key, reason, existed, subjectTag: this.#subjectTagOf(record), ...by })
+  /** See {@link Endings.onRecord}. */
+  onRecord(listener: (ending: Ending) => void): void {
+    this.#endings.onRecord(listener)
+  }
+
+  async #end(key: string, reason: CausedEnd, by: EndedBy, isAuthentic: boolean): ReturnType<Endings['end']> {
+    const ended = await this.#endings.end(key, reason, by)
     // Even if the session was gone already: the process that ended it may not have waited for a replica.
-    if (isAuthentic || existed) await this.replicate(key)
-    return { existed, record }
-  }
-
-  #notify(ending: Ending): void {
-    for (const listener of this.#endListeners) listener(ending)
+    if (isAuthentic || ended.existed) await this.replicate(key)
+    return ended
   }
 
   #subjectTagOf(record: SessionRecord | undefined): string | undefined {

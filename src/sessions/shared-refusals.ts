@@ -1,7 +1,7 @@
 import { refusalKey, REFRESHES_KEY } from '../store/keys.ts'
-import type { SharedState, StoreData } from '../store/store.ts'
+import type { SharedState, StoreData, StoreHealth } from '../store/store.ts'
 import { untraced } from '../telemetry/traces/span.ts'
-import { ageMs, type Moment } from '../time/moment.ts'
+import { standstill } from '../time/standstill.ts'
 import {
   areFinal,
   areManyRefused,
@@ -20,7 +20,7 @@ import {
 } from './refusals.ts'
 
 /** What the refusals of refreshes need of the store. */
-export type RefusalStore = StoreData & Pick<SharedState, 'readMarked'>
+export type RefusalStore = StoreData & StoreHealth & Pick<SharedState, 'readMarked'>
 
 /** A session whose refresh was refused. The names reveal no user, and are the same on every instance. */
 export interface RefusedUser {
@@ -55,7 +55,7 @@ const MAX_TRIES = 5
 export class SharedRefusals {
   readonly #store: RefusalStore
   /** The latest grants that are still to be told, the newest last. */
-  readonly #grants = new Map<string, Moment>()
+  readonly #grants = new Map<string, number>()
 
   constructor(store: RefusalStore) {
     this.#store = store
@@ -109,8 +109,8 @@ export class SharedRefusals {
     await this.#store.remove(refusalKey(key))
   }
 
-  /** The provider has granted a user, or a login, what was asked for then. Tells the other instances in the background. */
-  granted(askedAt: Moment, name: string = LOGIN): void {
+  /** The provider has granted a user, or a login, what was asked for then, by {@link standstill}. Tells the other instances in the background. */
+  granted(askedAt: number, name: string = LOGIN): void {
     if (this.#grants.size === 0) untraced(() => setTimeout(() => void this.#tell(), TELL_MS).unref())
     this.#grants.delete(name)
     this.#grants.set(name, askedAt)
@@ -157,8 +157,10 @@ function recordOf(text: string | undefined, { tokens }: RefusedUser): Refusals |
   return record?.tokens === tokens ? record : undefined
 }
 
-function noteGrants(news: ProviderNews, grants: ReadonlyMap<string, Moment>, now: number): ProviderNews {
-  return [...grants].reduce((known, [name, askedAt]) => noteGrant(known, name, Math.floor(now - ageMs(askedAt))), news)
+/** @param grants when each user asked for what it was granted, by {@link standstill} */
+function noteGrants(news: ProviderNews, grants: ReadonlyMap<string, number>, now: number): ProviderNews {
+  const asked = [...grants].map(([name, at]) => [name, Math.floor(now - (standstill.now() - at))] as const)
+  return asked.reduce((known, [name, askedAt]) => noteGrant(known, name, askedAt), news)
 }
 
 /** A text that an instance of this version has written, else nothing. */

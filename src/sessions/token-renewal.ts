@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { backoffMs } from '../time/backoff.ts'
+import { standstill } from '../time/standstill.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { activeSpan } from '../telemetry/traces/span.ts'
 import { refreshLockKey } from '../store/keys.ts'
-import { moment } from '../time/moment.ts'
 import { refusalOf, type FailedOutcome, type TokenGrant } from '../oauth/grant-outcome.ts'
+import { PendingWrites } from '../store/pending-writes.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import { codeLabel, RETRY_REFUSED_MS } from './refusals.ts'
@@ -51,6 +52,8 @@ export class TokenRenewal {
   readonly #refusals: SharedRefusals
   /** The renewals that were caused by 401s of upstream. */
   readonly renewed: RenewedTokens
+  /** Locks to release. */
+  readonly #pending: PendingWrites
   /** Why the last refresh failed; logged for every refresh that is skipped because of it. */
   #lastCause: unknown
 
@@ -59,6 +62,7 @@ export class TokenRenewal {
     this.renewed = new RenewedTokens(deps.store)
     this.#refusals = new SharedRefusals(deps.store)
     deps.provider.onLogin = (askedAt) => this.#refusals.granted(askedAt)
+    this.#pending = new PendingWrites(deps.store)
   }
 
   /** The result that replaces a renewal after a recent failure; undefined if the session may be renewed now. */
@@ -91,23 +95,30 @@ export class TokenRenewal {
     const owner = randomUUID()
     // Longer than a lock can last: if its owner died, this process takes the lock once it has expired.
     const giveUpAt = performance.now() + LOCK_MS + 1000
-    for (let tries = 0; performance.now() < giveUpAt; tries++) {
-      const hasLock = await store.lock(lock, owner, LOCK_MS)
-      if (hasLock) onLocked()
-      try {
+    let mayHaveLock = false
+    try {
+      for (let tries = 0; performance.now() < giveUpAt; tries++) {
+        const { count } = standstill
+        // Until the reply is here.
+        mayHaveLock = true
+        mayHaveLock = await store.lock(lock, owner, LOCK_MS)
+        if (mayHaveLock) onLocked()
         // Read again under the lock: another instance may have renewed the token, or the session may have ended.
         const [current, refusals] = await Promise.all([
           sessions.load(session.id),
-          hasLock ? this.#refusals.read(session.key) : undefined,
+          mayHaveLock ? this.#refusals.read(session.key) : undefined,
         ])
         if (current === undefined) return { is: 'ended' }
         // Not the access token: a provider may issue the same one again, for example a JWT of the same second.
         if (current.sealed !== session.sealed) return { is: 'good', session: current }
-        if (hasLock) return await this.#refresh(current, purpose, refusals)
-      } finally {
-        if (hasLock) await store.removeIf(lock, owner).catch(() => undefined)
+        // After a standstill the lock may have expired, and another instance may have used up the token.
+        if (mayHaveLock && count === standstill.count) return await this.#refresh(current, purpose, refusals)
+        await delay(backoffMs(tries, { firstMs: POLL_MS, longestMs: MAX_POLL_MS }))
       }
-      await delay(backoffMs(tries, { firstMs: POLL_MS, longestMs: MAX_POLL_MS }))
+    } finally {
+      const release = (): Promise<boolean> => store.removeIf(lock, owner)
+      // Without a reply it is released when the store is back, or nobody could renew the token until the lock expires.
+      if (mayHaveLock) await release().catch(() => this.#pending.undo(release, Date.now() + LOCK_MS))
     }
     const isLocked = new Error('another process holds the refresh lock')
     return { is: 'providerDown', cause: isLocked, retryAfterMs: RETRY_MS }
@@ -139,7 +150,7 @@ export class TokenRenewal {
     }
     const heldMs = refusals === undefined ? 0 : await this.#refusals.leftMs(refusals, user)
     if (heldMs > 0) return this.#hold(user, heldMs)
-    const askedAt = moment()
+    const askedAt = standstill.now()
     const outcome = await provider.refresh(record.refreshToken, source, record.oidc?.sub)
     if (outcome.is === 'skipped') {
       metrics.provider.refreshSkipped('provider')

@@ -2,10 +2,12 @@ import type { StoreData } from '../store/store.ts'
 import { eachOf } from './each-of.ts'
 import { MAX_UNREAD_MS } from './near-cache.ts'
 import type { SessionLookup, SessionReader } from './session-reader.ts'
-import type { EndReason, SessionRepository } from './repository.ts'
+import type { EndReason } from './endings.ts'
+import type { SessionRepository } from './repository.ts'
 import type { Session } from './session.ts'
 import type { Client, TokenLookup } from './token-lookup.ts'
 import { untraced } from '../telemetry/traces/span.ts'
+import { standstill } from '../time/standstill.ts'
 
 /** Why a watch fired. `storeLost`: for too long, the store could not be asked whether the session is still live. */
 export type WatchEnd = EndReason | 'storeLost'
@@ -33,7 +35,7 @@ interface Watched {
   timer?: NodeJS.Timeout
   /** Where the session has ended: resolves once the watches have been told. */
   told?: Promise<void>
-  /** Since when the session could not be read (epoch ms). */
+  /** Since when the session could not be read (ms of the clock of {@link standstill}). */
   unreadSince?: number
 }
 
@@ -100,11 +102,15 @@ export class SessionWatcher {
     }
   }
 
-  /** Asks the store whether a watched session is live. If not, its watches are told before this resolves. Never rejects. */
-  async confirm({ key }: Pick<Session, 'key'>): Promise<void> {
+  /**
+   * Asks the store whether a watched session is live. If not, its watches are told before this resolves. Never rejects.
+   * @returns false if the store could not be asked
+   */
+  async confirm({ key }: Pick<Session, 'key'>): Promise<boolean> {
     const watched = this.#watched.get(key)
-    await this.#check(key)
+    const isAsked = await this.#check(key)
     await watched?.told
+    return isAsked
   }
 
   /** Never rejects, because nothing would handle the rejection. */
@@ -116,28 +122,32 @@ export class SessionWatcher {
     }
   }
 
-  async #check(key: string): Promise<void> {
+  /** @returns false if the store could not be asked */
+  async #check(key: string): Promise<boolean> {
     const watched = this.#watched.get(key)
-    if (watched === undefined || watched.told !== undefined) return
+    if (watched === undefined || watched.told !== undefined) return true
     const found = await this.#recheck(watched)
     // If the session has ended meanwhile, its timer is that of the notification, which nothing may replace.
-    if (!this.#isLive(key, watched)) return
+    if (!this.#isLive(key, watched)) return true
     switch (found.is) {
       case 'live':
         delete watched.unreadSince
         this.#update(watched, found.session)
         if (Date.now() >= renewAt(watched)) this.#renew(watched)
-        return this.#schedule(watched)
+        this.#schedule(watched)
+        return true
       case 'none': {
         void this.#sessions.recordExpiry(watched.session)
-        return this.#end(key, await this.#sessions.reasonOf(watched.session).catch(() => 'gone' as const))
+        this.#end(key, await this.#sessions.reasonOf(watched.session).catch(() => 'gone' as const))
+        return true
       }
       case 'unknown':
       case 'storeDown':
-        watched.unreadSince ??= Date.now()
-        if (Date.now() - watched.unreadSince >= this.#options.storeGraceMs) return this.#end(key, 'storeLost')
+        watched.unreadSince ??= standstill.now()
+        if (standstill.now() - watched.unreadSince >= this.#options.storeGraceMs) this.#end(key, 'storeLost')
         // With jitter: otherwise, an instance with thousands of watches would overload a store that has just come back.
-        return this.#checkIn(watched, RETRY_MS * (0.5 + Math.random() / 2))
+        else this.#checkIn(watched, RETRY_MS * (0.5 + Math.random() / 2))
+        return false
     }
   }
 

@@ -1,3 +1,4 @@
+import { judgeAfter } from '../time/judge-after.ts'
 import type { Peer } from './peer.ts'
 
 const HEARTBEAT_MS = 25_000
@@ -13,26 +14,26 @@ export class Heartbeat {
   readonly #onSilent: (peer: Peer) => void
   readonly #everyMs: number
   #beatAt = performance.now()
-  #timer: NodeJS.Timeout
+  #endWait: () => void
 
   /** @param onSilent called at most once; no ping follows */
   constructor(peers: readonly Peer[], onSilent: (peer: Peer) => void, everyMs = HEARTBEAT_MS) {
     this.#peers = peers
     this.#onSilent = onSilent
     this.#everyMs = everyMs
-    this.#timer = this.#beatIn(everyMs)
+    this.#endWait = this.#beatIn(everyMs)
   }
 
   stop(): void {
-    clearTimeout(this.#timer)
+    this.#endWait()
   }
 
-  #beatIn(ms: number): NodeJS.Timeout {
+  #beatIn(ms: number): () => void {
     const dueAt = performance.now() + ms
-    return setTimeout(() => this.#beat(performance.now() - dueAt), ms)
+    return judgeAfter(ms, () => this.#beat(performance.now() - dueAt))
   }
 
-  /** @param lateMs how long the event loop was blocked: messages that arrived meanwhile have not been read yet */
+  /** @param lateMs how long the event loop was blocked, which is no silence of the peers */
   #beat(lateMs: number): void {
     const now = performance.now()
     let nextMs = this.#everyMs
@@ -47,6 +48,6 @@ export class Heartbeat {
       nextMs = Math.min(nextMs, Math.ceil(leftMs))
     }
     this.#beatAt = now
-    this.#timer = this.#beatIn(nextMs)
+    this.#endWait = this.#beatIn(nextMs)
   }
 }

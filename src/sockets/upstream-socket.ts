@@ -1,5 +1,7 @@
 import { WebSocket } from 'ws'
+import { dialing, type Peer } from '../peers/dialing.ts'
 import { activeSpan, destinationOf, untraced, type Span } from '../telemetry/traces/span.ts'
+import { judgeAfter } from '../time/judge-after.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { CLOSE, fromStatus, type CloseStatus } from './close-codes.ts'
 import type { PeerConnection } from './peer.ts'
@@ -25,24 +27,25 @@ const ignore = (): void => undefined
  * message is lost before the relay is joined.
  * @param url a text is the address of market data, and a URL a one-time URL, which is a credential
  * @param signal aborts the attempt
+ * @param peer whose name the host of the URL is
  */
 export function openUpstreamSocket(
   url: URL | string,
   maxMessageBytes: number,
   signal: AbortSignal,
+  peer: Peer = 'sockets',
 ): Promise<OpenOutcome> {
   const span = beginSpan(url)
   return new Promise((resolve) => {
     const headers = asObject(span.carry(['user-agent', USER_AGENT]))
     // The socket outlives the request that opens it, and would keep its span.
-    const socket = untraced(
-      () =>
-        new WebSocket(url, { ...SOCKET_OPTIONS, ...messageLimits(maxMessageBytes), followRedirects: false, headers }),
-    )
+    const limits = messageLimits(maxMessageBytes)
+    const options = { ...SOCKET_OPTIONS, ...limits, ...dialing(peer, OPEN_MS), followRedirects: false, headers }
+    const socket = untraced(() => new WebSocket(url, options))
     const abort = (): void => refuse(CLOSE.ourFault, 'aborted')
-    const deadline = setTimeout(() => refuse(CLOSE.upstreamTimeout, 'timeout'), OPEN_MS)
+    const endWait = judgeAfter(OPEN_MS, () => refuse(CLOSE.upstreamTimeout, 'timeout'))
     const settle = (outcome: OpenOutcome): void => {
-      clearTimeout(deadline)
+      endWait()
       signal.removeEventListener('abort', abort)
       socket.removeAllListeners()
       // An error before the relay listens must not crash the process.

@@ -6,6 +6,7 @@ import {
   type RedisScripts,
   type TypeMapping,
 } from '@redis/client'
+import { dialing } from '../peers/dialing.ts'
 import { beforeDeadline } from './deadline.ts'
 import { LiveCredentials } from './live-credentials.ts'
 
@@ -32,8 +33,11 @@ export const CONNECTION = {
   disableOfflineQueue: true,
 } as const
 
+/** Timeout of a lasting connection, until TCP and TLS are connected. */
+const CONNECT_MS = 2000
+
 /** Socket options of every lasting connection. */
-export const SOCKET = { connectTimeout: 2000 } as const
+export const SOCKET = { connectTimeout: CONNECT_MS, ...dialing('redis', CONNECT_MS) }
 
 /** How SET leaves a key. */
 interface SetOptions {
@@ -136,7 +140,12 @@ export async function withConnection<Result>(
   timeoutMs: number,
   use: (connection: Connection) => Promise<Result>,
 ): Promise<Result> {
-  const socket = { ...options.socket, connectTimeout: timeoutMs, reconnectStrategy: false }
+  const socket = {
+    ...dialing('redis', timeoutMs),
+    ...options.socket,
+    connectTimeout: timeoutMs,
+    reconnectStrategy: false,
+  }
   const connection = newConnection({ ...options, socket } as RedisClientOptions)
   connection.on('error', () => undefined)
   try {

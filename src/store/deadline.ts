@@ -22,7 +22,8 @@ export function beforeDeadline<Reply>(ms: number, reply: Promise<Reply>): Promis
       timer = setTimeout(() => {
         const lateMs = performance.now() - dueAt
         if (lateMs > LATE_MS) wait(Math.min(Math.max(lateMs, MIN_GRACE_MS), leftMs))
-        else reject(new CommandTimeout('no reply in time'))
+        // What has arrived is read first.
+        else setImmediate(() => reject(new CommandTimeout('no reply in time')))
       }, leftMs)
     }
     wait(ms)

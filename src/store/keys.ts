@@ -51,6 +51,14 @@ export function renewalKey(key: string): string {
 /** Key of what all instances know of the provider's answers to refreshes. */
 export const REFRESHES_KEY = `${PREFIX}refreshes`
 
+/** For how long what has ended is left, for whoever has not heard of the end. */
+export const LEFT_MS = 60_000
+
+/** Key of what is left of a session that has ended, in the session's own slot. */
+export function leftKey(key: string): string {
+  return `{${key}}:left`
+}
+
 /** Key of the permits for trading sockets of a session, in the session's own slot. */
 export function permitsKey(key: string): string {
   return `{${key}}:relays`

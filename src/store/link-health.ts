@@ -107,6 +107,11 @@ export class LinkHealth {
     this.#checkedAt = now
     // While this process was blocked, it could neither ping nor read replies, so that time is no silence.
     if (lateMs > LATE_MS) this.#aliveAt = Math.min(now, this.#aliveAt + lateMs)
+    // What has arrived is read first.
+    if (now - this.#aliveAt > MAX_SILENCE_MS) setImmediate(() => this.#judge(now))
+  }
+
+  #judge(now: number): void {
     const silentMs = now - this.#aliveAt
     if (this.#downSince === undefined && silentMs > MAX_SILENCE_MS) this.noteLoss('silence')
     if (silentMs > LOST_MS) this.#link.abandon('silence')

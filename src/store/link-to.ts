@@ -1,3 +1,4 @@
+import type { RedisClientOptions } from '@redis/client'
 import type { Changing } from '../config/changing.ts'
 import {
   parseRedisUrl,
@@ -7,6 +8,7 @@ import {
   type RedisNode,
 } from '../config/redis-address.ts'
 import { ClusterLink } from './cluster-link.ts'
+import { dialing } from '../peers/dialing.ts'
 import { withConnection } from './connection.ts'
 import type { StoreLog } from './link-health.ts'
 import { LiveCredentials } from './live-credentials.ts'
@@ -72,9 +74,14 @@ export async function askSentinel(
 }
 
 async function askAs(sentinel: RedisNode, access: RedisAccess, name: string): Promise<RedisNode | undefined> {
+  const { socket, ...options } = nodeOptions(sentinel, access)
+  // The names of the Sentinels may not keep that of the master waiting.
+  const sentinelOptions = { ...options, socket: { ...socket, ...dialing('other', SENTINEL_TIMEOUT_MS) } }
   try {
-    const reply: unknown = await withConnection(nodeOptions(sentinel, access), SENTINEL_TIMEOUT_MS, (connection) =>
-      connection.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]),
+    const reply: unknown = await withConnection(
+      sentinelOptions as RedisClientOptions,
+      SENTINEL_TIMEOUT_MS,
+      (connection) => connection.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]),
     )
     const [host, port] = reply as [unknown, unknown]
     return { host: String(host), port: Number(port) }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { SESSION_KEYS } from './keys.ts'
+import { LEFT_MS, SESSION_KEYS } from './keys.ts'
 import type { SessionIndex } from './session-index.ts'
 import { MINUTE_MS, type SharedLimits } from './shared-limits.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
@@ -41,8 +41,9 @@ export class MemoryStore implements Store {
     return this.#write(key, value, expiresAt)
   }
 
-  lock(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.create(key, owner, Date.now() + ttlMs)
+  async lock(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const held = this.#values.get(key)?.value
+    return (held === undefined || held === owner) && this.#write(key, owner, Date.now() + ttlMs)
   }
 
   async read(key: string): Promise<StoredValue | undefined> {
@@ -58,7 +59,8 @@ export class MemoryStore implements Store {
   }
 
   async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
-    if (this.#values.get(key)?.value !== expected) return false
+    const held = this.#values.get(key)?.value
+    if (held === undefined || (held !== expected && held !== value)) return false
     return this.#write(key, value, expiresAt)
   }
 
@@ -80,10 +82,12 @@ export class MemoryStore implements Store {
 
   async bury(key: string, tombstone: Tombstone): Promise<string | undefined> {
     const current = this.#values.get(key)
-    if (current === undefined) return undefined
+    if (current === undefined) return this.#values.get(tombstone.leftKey)?.value
+    const left = `${tombstone.value} ${current.value}`
     this.#write(tombstone.key, tombstone.value, tombstone.expiresAt)
+    this.#write(tombstone.leftKey, left, Date.now() + LEFT_MS)
     await this.remove(key)
-    return current.value
+    return left
   }
 
   async count(key: string, by: number, ttlMs: number): Promise<number> {

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { RedisClientOptions } from '@redis/client'
+import { ConnectionTimeoutError, type RedisClientOptions } from '@redis/client'
 import type { CheckResult } from '../config/setting-rule.ts'
+import { isUnresolved } from '../peers/dialing.ts'
+import { CommandTimeout } from './deadline.ts'
 import { withConnection, type Connection } from './connection.ts'
 import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
@@ -146,11 +148,26 @@ function memoryWarnings(info: ServerInfo, message: string): CheckResult[] {
 }
 
 function unreachable(error: unknown, name: string): CheckResult {
-  const code = (error as { code?: string }).code ?? replyCode(error) ?? 'error'
-  const advice = /^(NOAUTH|WRONGPASS|NOPERM)$/.test(code)
-    ? 'Check user and password in REDIS_URL, and what this user may do (ACL).'
-    : 'Check the address in REDIS_URL, whether it uses TLS (rediss://), and the network on the way there.'
-  return failed(`${name} cannot be used (${code})`, advice)
+  const isLate = error instanceof ConnectionTimeoutError || error instanceof CommandTimeout
+  const host = name.slice(0, name.lastIndexOf(':'))
+  const code = isLate
+    ? // The lookup is still running.
+      isUnresolved(host)
+      ? 'EAI_AGAIN'
+      : 'ETIMEDOUT'
+    : ((error as { code?: string }).code ?? replyCode(error) ?? 'error')
+  return failed(`${name} cannot be used (${code})`, adviceAbout(code))
+}
+
+function adviceAbout(code: string): string {
+  if (/^(NOAUTH|WRONGPASS|NOPERM)$/.test(code)) {
+    return 'Check user and password in REDIS_URL, and what this user may do (ACL).'
+  }
+  if (/^(ENOTFOUND|EAI_AGAIN)$/.test(code)) return 'Check the address in REDIS_URL, and DNS on this machine.'
+  if (/^(ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)$/.test(code)) {
+    return 'Check the address in REDIS_URL, and the network of this machine, which has no route there.'
+  }
+  return 'Check the address in REDIS_URL, whether it uses TLS (rediss://), and the network on the way there.'
 }
 
 function forbids(name: string, commands: readonly string[], advice: string): CheckResult[] {

@@ -7,7 +7,7 @@ import { LinkHealth, type StoreLog } from './link-health.ts'
 import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
-import { readMarked } from './marked-reading.ts'
+import { readMarked, type MarkedReading } from './marked-reading.ts'
 import { watchReplication } from './replication.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
 import { ServerFacts } from './server-facts.ts'
@@ -28,7 +28,6 @@ import type { SessionIndex } from './session-index.ts'
 import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { redisLimits } from './shared-limits.ts'
-import type { MarkedReading } from './marked-reading.ts'
 import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
 import { tryWrites, WriteRefusals } from './write-refusals.ts'
@@ -150,11 +149,12 @@ export class RedisStore implements Store {
     return (await this.#change(key, (redis) => runScript(redis, REMOVE_IF, [key], [expected]))) === 1
   }
 
-  async bury(key: string, { key: tombstoneKey, value, expiresAt }: Tombstone): Promise<string | undefined> {
+  async bury(key: string, { key: tombstoneKey, leftKey, value, expiresAt }: Tombstone): Promise<string | undefined> {
+    const keys = [key, tombstoneKey, leftKey]
     const args = [value, expiresAt, ENDED_CHANNEL]
     // The script reads the key. Without tracking: a stranger may have named it.
-    const removed = await this.#change(key, () => runScript(this.#link.untracked(), BURY, [key, tombstoneKey], args))
-    return (removed as string | null) ?? undefined
+    const left = await this.#change(key, () => runScript(this.#link.untracked(), BURY, keys, args))
+    return (left as string | null) ?? undefined
   }
 
   async count(key: string, by: number, ttlMs: number, evenWhenFull = false): Promise<number> {

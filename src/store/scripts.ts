@@ -1,4 +1,5 @@
 import type { Connection } from './connection.ts'
+import { LEFT_MS } from './keys.ts'
 
 /** Runs a command against a deadline. @throws StoreUnavailable */
 export type Ask<Commands> = <Reply>(command: (redis: Commands) => Promise<Reply>) => Promise<Reply>
@@ -39,15 +40,19 @@ return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1]), refusal}
 /** The reply to {@link EXTEND}: what {@link READ} replies, and the error of a server that refuses the write. */
 export type ExtendReply = [...ReadReply, refusal: string | null]
 
-/** Writes a key if it still holds the expected value. */
+/** Writes a key if it still holds the expected value, or the new one already, from a try whose reply was lost. */
 export const REPLACE = evenWhenFull(`
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local held = redis.call('GET', KEYS[1])
+if held ~= ARGV[1] and held ~= ARGV[2] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PXAT', ARGV[3])
 return 1`)
 
-/** Writes a key if it does not exist yet. */
+/** Writes a key if it does not exist yet, or has the same value: its owner may not have heard of it. */
 export const LOCK = evenWhenFull(`
-return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0`)
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`)
 
 const COUNT = `
 local count = redis.call('INCRBY', KEYS[1], ARGV[1])
@@ -70,16 +75,18 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`
 
 /**
- * Removes a key, writes its tombstone, publishes both, and returns the value. Does nothing if the key does not exist. A Redis
- * user without the right to publish can still remove.
+ * Removes a key, writes its tombstone and what is left of it, publishes the end, and returns what is left. If the key does not
+ * exist, returns what is there from before. A Redis user without the right to publish can still remove.
  */
 export const BURY = evenWhenFull(`
 local value = redis.call('GET', KEYS[1])
-if not value then return nil end
+if not value then return redis.call('GET', KEYS[3]) end
+local left = ARGV[1] .. ' ' .. value
 redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[2], ARGV[1], 'PXAT', ARGV[2])
+redis.call('SET', KEYS[3], left, 'PX', ${LEFT_MS})
 redis.pcall('PUBLISH', ARGV[3], KEYS[1] .. ' ' .. ARGV[1])
-return value`)
+return left`)
 
 /** Reads a key and its expiry. */
 export const READ = `return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1])}`

@@ -11,9 +11,11 @@ export interface StoredValue {
   readonly expiresAt: number
 }
 
-/** A record of why a key is gone. Its own key lives in the same slot of a Cluster. */
+/** A record of why a key is gone. All keys live in the same slot of a Cluster. */
 export interface Tombstone extends StoredValue {
   readonly key: string
+  /** Where the value of the tombstone, a space and the value of the key are left for a minute. */
+  readonly leftKey: string
 }
 
 /**
@@ -25,7 +27,8 @@ export interface StoreData {
   /** Writes a key. Returns false, and writes nothing, if the key exists. */
   create(key: string, value: string, expiresAt: number): Promise<boolean>
   /**
-   * Writes a lock, which {@link removeIf} releases. Returns false if somebody has it. Succeeds even when the store is full.
+   * Writes a lock, which {@link removeIf} releases. Returns false if another owner has it: its owner, who may not have heard
+   * that, is given it again. Succeeds even when the store is full.
    * @param ttlMs by the clock of the store, so that a wrong clock here cannot let two have it
    */
   lock(key: string, owner: string, ttlMs: number): Promise<boolean>
@@ -34,7 +37,10 @@ export interface StoreData {
   readUntracked(key: string): Promise<StoredValue | undefined>
   /** Untracked reads: values in the order of the keys, undefined for a key that does not exist. */
   readMany(keys: readonly string[]): Promise<(string | undefined)[]>
-  /** Compare-and-set: returns false unless the key holds `expected`. Succeeds even when the store is full. */
+  /**
+   * Compare-and-set: returns false unless the key holds `expected`, or `value` already, from a try whose reply was lost. Succeeds
+   * even when the store is full.
+   */
   replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean>
   /**
    * Moves the expiry later, never earlier, and reads the key, in one step. A missing key stays missing. While the store
@@ -46,8 +52,8 @@ export interface StoreData {
   /** Removes the key if it holds `expected`. */
   removeIf(key: string, expected: string): Promise<boolean>
   /**
-   * Replaces a key by a tombstone in one step, and returns the value of the key. Does nothing if the key does not exist.
-   * Succeeds even when the store is full.
+   * Replaces a key by a tombstone in one step, and returns what is left of it. If the key does not exist, does nothing, and
+   * returns what an earlier end has left or somebody has put in its place. Succeeds even when the store is full.
    */
   bury(key: string, tombstone: Tombstone): Promise<string | undefined>
   /**

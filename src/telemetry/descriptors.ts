@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { devNull } from 'node:os'
 
@@ -27,6 +27,16 @@ export function isOutOfDescriptors(error: unknown, depth = MAX_CAUSES): boolean 
 /** Like {@link isOutOfDescriptors}, for a caller that has only a code. It also checks whether any are left now. */
 export function meansOutOfDescriptors(code: string): boolean {
   return CODES.has(code) || !hasDescriptors()
+}
+
+/** How many files this process may have open. Undefined if there is no limit, or no /proc to read it from. */
+export function descriptorLimit(): number | undefined {
+  try {
+    const limit = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
+    return limit === undefined ? undefined : Number(limit)
+  } catch {
+    return undefined
+  }
 }
 
 /** Counts the open file descriptors of this process. */

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { judgeAfter } from '../time/judge-after.ts'
 import { Exchange, NotStarted, type Conditions } from './exchange.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import type { OverBudget } from './budget/admission.ts'
@@ -22,7 +23,7 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
   #headers: UpstreamHeaders = {}
   readonly #chunks: Buffer[] = []
   #bytes = 0
-  readonly #timer: NodeJS.Timeout
+  readonly #endWait: () => void
   readonly #signal: AbortSignal | undefined
   readonly #expire = (): void => {
     const timeout = new DOMException('upstream did not respond in time', 'TimeoutError')
@@ -36,7 +37,7 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
    */
   constructor(timeoutMs: number, conditions: Conditions, signal?: AbortSignal) {
     super(conditions)
-    this.#timer = setTimeout(this.#expire, timeoutMs)
+    this.#endWait = judgeAfter(timeoutMs, this.#expire)
     this.#signal = signal
     signal?.addEventListener('abort', this.#expire)
   }
@@ -64,7 +65,7 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
   }
 
   protected override settle(outcome: FetchOutcome): void {
-    clearTimeout(this.#timer)
+    this.#endWait()
     this.#signal?.removeEventListener('abort', this.#expire)
     super.settle(outcome)
   }

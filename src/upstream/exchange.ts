@@ -1,15 +1,15 @@
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { OverBudget, Reservation } from './budget/admission.ts'
+import type { FirstByte, Stale } from './first-byte.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import type { Sent } from './no-response.ts'
 import type { Span } from '../telemetry/traces/span.ts'
+import { judgeAfter } from '../time/judge-after.ts'
 import { discard } from './request-body.ts'
 
-/** Nothing was sent: when a connection became free, the request was no longer wanted ({@link RestRequest.isCurrent}). */
-export interface Stale {
-  readonly is: 'stale'
-}
+/** Defined here, so that no exchange has a function of its own for what it does not need. */
+const ignore = (): void => undefined
 
 /** Aborts a request that must not be written when a connection has become free. */
 export class NotStarted extends Error {
@@ -38,8 +38,8 @@ const FAILURES: ReadonlySet<string> = new Set([
 export interface Conditions {
   /** The token of the request, where there is a budget. */
   readonly reservation?: Reservation | undefined
-  /** See {@link RestRequest.isCurrent}. */
-  readonly isCurrent?: (() => boolean) | undefined
+  /** Asked when a connection is free, and the request is written next. */
+  readonly firstByte: FirstByte
   /** The span of the request. */
   readonly span: Span
   /** Whether a connection is failing now, so that the apparent end of a response is false. */
@@ -56,7 +56,7 @@ export abstract class Exchange<Outcome extends { readonly is: string }> implemen
   protected responseBegan = false
   readonly #conditions: Conditions
   #abortReason: Error | undefined
-  #queueTimer: NodeJS.Timeout | undefined
+  #endQueueing = ignore
   /** Undefined until upstream responds. */
   #status: number | undefined
 
@@ -72,22 +72,19 @@ export abstract class Exchange<Outcome extends { readonly is: string }> implemen
    * its queue, so the request is aborted as soon as undici starts it.
    */
   limitQueueing(waitMs: number, body: Readable | Buffer | null): void {
-    this.#queueTimer = setTimeout(() => {
+    this.#endQueueing = judgeAfter(waitMs, () => {
       discard(body)
       this.#abortReason = new Error('no connection to upstream became free in time')
       this.onResponseError(undefined, this.#abortReason)
-    }, waitMs)
+    })
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    clearTimeout(this.#queueTimer)
+    this.#endQueueing()
     this.controller = controller
     if (this.#abortReason !== undefined) return controller.abort(this.#abortReason)
-    const { isCurrent, reservation } = this.#conditions
-    // A connection is free, and the request is written next.
-    if (isCurrent?.() === false) return controller.abort(new NotStarted({ is: 'stale' }))
-    const refused = reservation?.start()
-    if (refused !== undefined) controller.abort(new NotStarted({ ...refused, is: 'overBudget' }))
+    const refused = this.#conditions.firstByte.refusal()
+    if (refused !== undefined) controller.abort(new NotStarted(refused))
   }
 
   /** Upstream's status and headers have arrived. */
@@ -120,7 +117,7 @@ export abstract class Exchange<Outcome extends { readonly is: string }> implemen
   }
 
   protected settle(outcome: Outcome): void {
-    clearTimeout(this.#queueTimer)
+    this.#endQueueing()
     const { reservation, span } = this.#conditions
     reservation?.end()
     span.end({ status: this.#status, error: FAILURES.has(outcome.is) ? outcome.is : undefined })

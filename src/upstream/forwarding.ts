@@ -1,7 +1,9 @@
 import type { Dispatcher } from 'undici'
 import type { Problem } from '../problem.ts'
+import { judgeAfter } from '../time/judge-after.ts'
 import type { OverBudget } from './budget/admission.ts'
-import { Exchange, NotStarted, type Stale, type Conditions } from './exchange.ts'
+import { Exchange, NotStarted, type Conditions } from './exchange.ts'
+import type { Stale } from './first-byte.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import { hasResponseBegun, noResponse, type NoResponse, type Sent } from './no-response.ts'
 import { BodyRefused } from './request-body.ts'
@@ -87,9 +89,11 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   #isBrowserGone = false
   #isSettled = false
   #isWithheld = false
-  #stallTimer: NodeJS.Timeout | undefined
-  #limitTimer: NodeJS.Timeout | undefined
-  #drainTimer: NodeJS.Timeout | undefined
+  /** End the waits, where there are any. */
+  #endHeaders: (() => void) | undefined
+  #endStall: (() => void) | undefined
+  #endLimit: (() => void) | undefined
+  #endDrain: (() => void) | undefined
   readonly #resume = (): void => {
     this.#stopWaiting()
     this.controller?.resume()
@@ -107,14 +111,29 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     super.onRequestStart(controller)
     const { limit } = this.#request
     if (limit === undefined || this.#isSettled) return
-    clearTimeout(this.#limitTimer)
-    this.#limitTimer = setTimeout(() => {
+    this.#endLimit?.()
+    this.#endLimit = judgeAfter(limit.ms, () => {
       if (limit.applies()) this.abort(new DOMException('the response is not complete in time', 'TimeoutError'))
-    }, limit.ms)
+    })
+  }
+
+  override onRequestSent(): void {
+    super.onRequestSent()
+    this.#awaitHeaders()
+  }
+
+  /** undici, which has the same limit for what is safe, would judge an order before it has read what has arrived. */
+  #awaitHeaders(): void {
+    if (this.#request.isSafe || this.#isSettled || this.#status !== 0) return
+    this.#endHeaders?.()
+    this.#endHeaders = judgeAfter(this.#options.headersMs, () => {
+      this.abort(new DOMException('upstream did not respond in time', 'TimeoutError'))
+    })
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
     if (status < 200) return this.#limitInformational(controller)
+    this.#endHeaders?.()
     this.#status = status
     this.noteStatus(status, headers)
     this.#request.onHeadersOrFailure()
@@ -132,6 +151,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   }
 
   #limitInformational(controller: Dispatcher.DispatchController): void {
+    if (this.sent === 'whole') this.#awaitHeaders()
     const now = performance.now()
     this.#informationalUntil ??= now + this.#options.headersMs
     if (++this.#informationalCount > MAX_INFORMATIONAL) return controller.abort(new Error('too many 1xx responses'))
@@ -174,7 +194,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   }
 
   protected override onComplete(): void {
-    clearTimeout(this.#drainTimer)
+    this.#endDrain?.()
     if (this.#isBrowserGone) return this.#settleBrowserGone()
     if (this.#isWithheld) return
     this.#begin()
@@ -183,7 +203,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
-    clearTimeout(this.#drainTimer)
+    this.#endDrain?.()
     if (this.#isWithheld) return
     if (this.#isBrowserGone) return this.#settleBrowserGone(cause)
     if (this.#status !== 0) {
@@ -197,7 +217,8 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   protected override settle(outcome: ForwardOutcome): void {
     if (this.#isSettled) return
     this.#isSettled = true
-    clearTimeout(this.#limitTimer)
+    this.#endHeaders?.()
+    this.#endLimit?.()
     if (this.#status === 0) this.#request.onHeadersOrFailure()
     this.#stopWaiting()
     this.#options.onSettled()
@@ -209,15 +230,15 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   }
 
   #waitForBrowser(): void {
-    if (this.#stallTimer !== undefined) return
-    this.#stallTimer = setTimeout(() => this.#onBrowserStalled(), this.#options.stallMs)
+    if (this.#endStall !== undefined) return
+    this.#endStall = judgeAfter(this.#options.stallMs, () => this.#onBrowserStalled())
     this.#request.response.once('drain', this.#resume)
   }
 
   #stopWaiting(): void {
-    if (this.#stallTimer === undefined) return
-    clearTimeout(this.#stallTimer)
-    this.#stallTimer = undefined
+    if (this.#endStall === undefined) return
+    this.#endStall()
+    this.#endStall = undefined
     this.#request.response.off('drain', this.#resume)
   }
 
@@ -241,8 +262,8 @@ export class Forwarding extends Exchange<ForwardOutcome> {
 
   /** Limits the rest of a response that nobody gets. One that trickles in never meets the timeout between pieces. */
   #drain(): void {
-    this.#drainTimer = setTimeout(() => {
+    this.#endDrain = judgeAfter(this.#options.stallMs, () => {
       this.abort(new DOMException('the discarded response is not complete in time', 'TimeoutError'))
-    }, this.#options.stallMs)
+    })
   }
 }

@@ -1,15 +1,19 @@
 import type { Readable } from 'node:stream'
-import { buildConnector, Pool, type Dispatcher } from 'undici'
+import { Pool, type buildConnector, type Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
 import type { BudgetClass } from '../config/upstream-budget.ts'
+import { connector } from '../peers/dialing.ts'
 import { activeSpan, destinationOf, untraced, waiting, type Destination, type Span } from '../telemetry/traces/span.ts'
+import { standstill } from '../time/standstill.ts'
 import { within } from '../time/within.ts'
 import type { Budget, OverBudget, Reservation } from './budget/admission.ts'
 import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
 import type { Conditions } from './exchange.ts'
+import { FirstByte, type FirstByteConditions } from './first-byte.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
 import { noteUsed } from './no-response.ts'
 import { discard } from './request-body.ts'
+import { readingHeads } from './response-heads.ts'
 
 /** One request to the upstream REST API. */
 export interface RestRequest {
@@ -28,11 +32,10 @@ export interface RestRequest {
   /** As what the subject counts if upstream's own limits refuse the request; see {@link Budget.admit}. */
   readonly source?: () => string
   /**
-   * Whether the request is still wanted. Asked when its first byte is about to be written, after every wait. If this returns
-   * false, nothing is sent, and the token of the budget is free again: the outcome is `stale`, or, of an exchange,
-   * `unreachable` because of a NotStarted.
+   * What must hold when its first byte is about to be written, after every wait. If it does not, nothing is sent, and the token of
+   * the budget is free again: the outcome is `stale`, or, of an exchange, `unreachable` because of a NotStarted.
    */
-  readonly isCurrent?: () => boolean
+  readonly conditions?: FirstByteConditions
 }
 
 /** How one client uses connections. */
@@ -48,6 +51,8 @@ export interface ConnectionOptions {
 }
 
 const IDLE_MS = 4000
+/** undici's own limit for the headers of an order comes later than ours: only for a request that cannot be written. */
+const BACKSTOP_MS = 2000
 /** Requests that may wait for a connection. More would only time out. */
 const MAX_WAITING = 1024
 const MAX_HEADER_BYTES = 32_768
@@ -57,8 +62,10 @@ const CLOSE_GRACE_MS = 5000
 /** A client of the upstream REST API with its own connections. It does not follow redirects, decode bodies or retry. */
 export class RestClient {
   #pool: Pool
-  /** When the pool is to be replaced (epoch ms). */
+  /** When the pool is to be replaced (ms of the clock of {@link standstill}). */
   #replacePoolAt = 0
+  /** The standstills of this process before the last request. */
+  #standstills = standstill.count
   /** Replaced pools with unfinished requests. */
   readonly #retired = new Set<Pool>()
   readonly #origin: string
@@ -159,9 +166,10 @@ export class RestClient {
     return exchange.outcome
   }
 
-  #begin({ method, template, isCurrent }: RestRequest, reservation: Reservation | undefined): Conditions {
+  #begin({ method, template, conditions = {} }: RestRequest, reservation: Reservation | undefined): Conditions {
     const span = activeSpan().call({ method, template, to: this.#to })
-    return { reservation, span, isCurrent, isConnectionFailing: this.#isConnectionFailing }
+    const firstByte = new FirstByte(conditions, reservation)
+    return { reservation, span, firstByte, isConnectionFailing: this.#isConnectionFailing }
   }
 
   #createPool(): Pool {
@@ -179,7 +187,7 @@ export class RestClient {
     pool.on('drain', () => {
       if (pool === this.#pool) this.#isFull = false
     })
-    this.#replacePoolAt = Date.now() + maxConnectionMs
+    this.#replacePoolAt = standstill.now() + maxConnectionMs
     return pool
   }
 
@@ -197,9 +205,19 @@ export class RestClient {
     old.close().then(forget, forget)
   }
 
+  /**
+   * Whether this process stood still since the last request. Idle connections may be too old then: the monotonic clock, by which
+   * undici tells their age, does not go on while the machine is suspended.
+   */
+  #mayHoldStale(): boolean {
+    const standstills = this.#standstills
+    this.#standstills = standstill.count
+    return this.#standstills !== standstills
+  }
+
   /** Connects like undici, but learns of a connection's failure before undici does. */
   #connector(): buildConnector.connector {
-    const connect = buildConnector({ timeout: this.#config.connectMs, allowH2: false })
+    const connect = readingHeads(connector('api', { timeoutMs: this.#config.connectMs }))
     const open: buildConnector.connector = (options, callback) =>
       connect(options, (...result) => {
         const [, socket] = result
@@ -226,7 +244,7 @@ export class RestClient {
       if (this.#running > this.#connections + MAX_WAITING) {
         throw new Error('too many requests are waiting for upstream')
       }
-      if (Date.now() >= this.#replacePoolAt) this.#replacePool()
+      if (this.#mayHoldStale() || standstill.lookedAt >= this.#replacePoolAt) this.#replacePool()
       if (this.#isFull) exchange.limitQueueing(this.#config.connectMs, body)
       const hasFreeConnection = this.#pool.dispatch(
         {
@@ -234,7 +252,7 @@ export class RestClient {
           method,
           headers: span.carry(headers) as string[],
           body,
-          headersTimeout: timeoutMs ?? this.#config.headersMs,
+          headersTimeout: (timeoutMs ?? this.#config.headersMs) + (method === 'GET' ? 0 : BACKSTOP_MS),
         },
         exchange,
       )

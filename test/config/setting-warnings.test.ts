@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { settingRules } from '../../src/config/settings.ts'
@@ -159,4 +160,15 @@ await test('no setting is taken for another, and the rest of an environment is l
       t.same(namesWarnedAbout([misspelt]), [`${misspelt} is not a setting: did you mean ${name}?`])
   }
   t.end()
+})
+
+await test('IDEMPOTENCY_TTL_SECONDS below the time for which the package repeats a remembered order is warned about', async (t) => {
+  const source = await readFile(new URL('../../client/src/orders/remembered-key.ts', import.meta.url), 'utf8')
+  const packageSeconds = Number(/MAX_AGE_MS = ([\d_]+)/.exec(source)?.[1]?.replaceAll('_', '')) / 1000
+  const warnings = (seconds: number): string[] =>
+    warningsAbout('IDEMPOTENCY_TTL_SECONDS', { IDEMPOTENCY_TTL_SECONDS: String(seconds) })
+  t.match(warnings(packageSeconds - 1), [/3600 s.*remember.*twice/])
+  t.match(warnings(1), [/3600 s/])
+  t.same(warnings(packageSeconds), [])
+  t.same(warningsAbout('IDEMPOTENCY_TTL_SECONDS', {}), [])
 })

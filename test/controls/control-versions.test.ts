@@ -1,49 +1,12 @@
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
-import { SharedControls } from '../../src/controls/shared-controls.ts'
-import { Envelope } from '../../src/sessions/index.ts'
-import { MemoryStore } from '../../src/store/memory-store.ts'
+import { versionOf } from '../../src/controls/control-document.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
-import { StoreUnavailable } from '../../src/store/store.ts'
+import { DAY, isPaused, PAUSE, set, sharing, versionIn } from '../support/controls/shared-store.ts'
 import { SECRETS } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 
-const DAY = 86_400_000
-const PAUSE = { closing: true }
-
-/** A store that the instances of a test share, and that each of them may be cut off from. */
-async function sharing(t: Test) {
-  const store = new MemoryStore()
-  const index = await store.openIndex()
-  const start = async (own: { isCutOff?: boolean; index?: SessionIndex; onChange?: () => void } = {}) => {
-    const reached = <A extends unknown[], R>(call: (...args: A) => Promise<R>) => {
-      return async (...args: A): Promise<R> => {
-        if (own.isCutOff) throw new StoreUnavailable(new Error('cut off'))
-        return call(...args)
-      }
-    }
-    const controls = new SharedControls({
-      store: { readMarked: reached((...args) => store.readMarked(...args)) },
-      confirmed: Object.assign(Object.create(store) as MemoryStore, {
-        create: reached((...args: Parameters<MemoryStore['create']>) => store.create(...args)),
-        replace: reached((...args: Parameters<MemoryStore['replace']>) => store.replace(...args)),
-      }),
-      index: own.index ?? index,
-      envelope: new Envelope(new Changeable([SECRETS])),
-      log: { error: (fault: unknown) => t.fail(String(fault)) },
-      onChange: () => own.onChange?.(),
-    })
-    t.teardown(() => controls.close())
-    await controls.open()
-    return controls
-  }
-  return { index, start }
-}
-
-const set = (controls: SharedControls, value: typeof PAUSE | null, at = (now: number) => now) =>
-  controls.change((version, now) => ['orders', { version, at: Math.floor(at(now)), value }])
-
-const isPaused = ({ document }: SharedControls): boolean => Boolean(document.get('orders')?.value)
+const OTHER_SECRET = 'another-secret-of-thirty-two-bytes-or-more'
 
 await test('a pause that is told to an instance which started without the store outlives the return of the store', async (t) => {
   const { start } = await sharing(t)
@@ -62,9 +25,11 @@ await test('a month after orders went on, an instance that starts gives out a la
   const { start } = await sharing(t)
   const old = await start()
   await set(old, PAUSE)
-  await set(old, null, (now) => now - 31 * DAY)
+  const lifted = await set(old, null, (now) => now - 31 * DAY)
   const fresh = await start()
-  t.match(await set(fresh, PAUSE), { version: 3, isShared: true })
+  const paused = await set(fresh, PAUSE)
+  t.match(paused, { isShared: true })
+  t.ok(versionIn(paused) > versionIn(lifted))
   await until(() => isPaused(old), 'the old instance obeys')
   t.ok(isPaused(fresh))
 })
@@ -94,4 +59,43 @@ await test('an instance obeys what it has read before it reports that', async (t
   await set(first, PAUSE)
   await until(() => hasBegun, 'it reports')
   t.equal(obeysSince, 'before the report')
+})
+
+for (const writer of ['this version', 'version 0.3'] as const) {
+  await test(`a pause at an instance that cannot yet open the controls, which ${writer} wrote, outlives the arrival of its secret`, async (t) => {
+    const { start, write03 } = await sharing(t)
+    const other = await start({ secrets: new Changeable([OTHER_SECRET, SECRETS]) })
+    let latest = 7
+    if (writer === 'version 0.3') await write03([['orders', { version: latest, at: 0, value: null }]], OTHER_SECRET)
+    // More than one change a second.
+    else for (const value of [PAUSE, null, PAUSE, null, null]) latest = versionIn(await set(other, value))
+    const secrets = new Changeable<readonly string[]>([SECRETS])
+    const late = await start({ secrets })
+    const paused = await set(late, PAUSE)
+    t.match(paused, { isShared: false })
+    t.ok(versionIn(paused) > latest, 'it knows the version of what it cannot open')
+    secrets.change([SECRETS, OTHER_SECRET])
+    await until(() => isPaused(other), 'the other instance obeys')
+    t.ok(isPaused(late))
+  })
+}
+
+await test('a pause at an instance that knew no version wins over an older lift with a higher one, and not over a later lift', async (t) => {
+  for (const [liftedAgoMs, expected] of [
+    [60_000, true],
+    [-5000, false],
+  ] as const) {
+    const { start, write03 } = await sharing(t)
+    // Many changes a second have led here.
+    const version = Math.floor(Date.now() / 1000) + 10_000
+    await write03([['orders', { version, at: Date.now() - liftedAgoMs, value: null }]])
+    const other = await start()
+    const own = { isCutOff: true }
+    const controls = await start(own)
+    t.match(await set(controls, PAUSE), { isShared: false })
+    own.isCutOff = false
+    await until(() => versionOf(controls.document) >= version, 'it has read the controls')
+    await until(() => versionOf(other.document) === versionOf(controls.document), 'both have the same')
+    t.same([isPaused(controls), isPaused(other)], [expected, expected])
+  }
 })

@@ -10,9 +10,9 @@ await test('PUT /controls/orders stops POST and PATCH on all instances, and DELE
   const cookie = await world.user('CR1')
   for (const server of servers) t.equal((await world.order(server, cookie)).status, 200)
   const answer = await pause(second, { message: 'Prices are wrong. Please wait.' })
-  t.match(answer, { status: 200, json: { version: 1 } })
+  t.match(answer, { status: 200, json: { version: Number } })
   t.equal((await world.order(second, cookie)).status, 503, 'at once where it was answered')
-  await world.agreed(1)
+  await world.agreed(answer.json['version'])
   for (const server of servers) {
     const { status, json, headers } = await world.order(server, cookie)
     t.match(
@@ -23,22 +23,24 @@ await test('PUT /controls/orders stops POST and PATCH on all instances, and DELE
     t.equal((await world.read(server, cookie)).status, 200)
   }
   t.equal(orders.length, 3)
-  t.match(await control(third, 'DELETE', '/orders'), { status: 200, json: { version: 2 } })
-  await world.agreed(2)
+  const lifted = await control(third, 'DELETE', '/orders')
+  t.equal(lifted.status, 200)
+  t.ok(Number(lifted.json['version']) > Number(answer.json['version']))
+  await world.agreed(lifted.json['version'])
   for (const server of servers) t.equal((await world.order(server, cookie)).status, 200)
   t.match(await samplesOf(second.opsUrl, 'bff_orders_paused_refusals_total'), new Map([['by="call"', 2]]))
   const changed = second.log.find(({ audit }) => audit === 'controls_changed')
   t.match(changed, {
     control: 'orders',
     action: 'set',
-    version: 1,
+    version: answer.json['version'],
     text: 'Prices are wrong. Please wait.',
     client: '127.0.0.1',
   })
   t.notOk(changed && 'outcome' in changed)
   t.match(
     third.log.find(({ audit }) => audit === 'controls_changed'),
-    { action: 'lifted', version: 2 },
+    { action: 'lifted', version: lifted.json['version'] },
   )
   t.equal(await shown(first).then(({ orders: paused }) => paused), null)
 })
@@ -52,8 +54,7 @@ await test('open trading sockets of all instances pass reads and refuse orders a
   for (const server of servers) sockets.push(await world.trade(server, cookie))
   const buy = '{"buy":"abc","price":1,"req_id":7,"passthrough":{"a":1}}'
   const sell = '{"sell":1,"price":0,"req_id":8}'
-  await pause(servers[0], { message: 'Wait.' })
-  await world.agreed(1)
+  await world.agreed((await pause(servers[0], { message: 'Wait.' })).json['version'])
   for (const { browser, seen } of sockets) {
     browser.socket.send(buy)
     browser.socket.send(sell)
@@ -68,8 +69,7 @@ await test('open trading sockets of all instances pass reads and refuse orders a
       msg_type: 'buy',
     })
   }
-  await pause(servers[1], { closing: false })
-  await world.agreed(2)
+  await world.agreed((await pause(servers[1], { closing: false })).json['version'])
   for (const { browser, seen } of sockets) {
     browser.socket.send(sell)
     t.match(JSON.parse((await browser.count(2))[1]?.data.toString() ?? ''), {
@@ -78,8 +78,7 @@ await test('open trading sockets of all instances pass reads and refuse orders a
     })
     t.equal(seen.length, 2)
   }
-  await control(servers[2], 'DELETE', '/orders')
-  await world.agreed(3)
+  await world.agreed((await control(servers[2], 'DELETE', '/orders')).json['version'])
   for (const { browser, seen } of sockets) {
     browser.socket.send(buy)
     await until(() => seen.length === 3)

@@ -33,24 +33,28 @@ const instances = (t: Test, url: string, count: number, settings: Record<string,
     ),
   )
 
-const seesVersion = (server: { opsUrl: string }, version: number): Promise<void> =>
-  until(async () => (await shown(server)).version === version, `version ${version}`)
+type Told = Awaited<ReturnType<typeof control>>
+const versionIn = ({ json }: Told): number => Number(json['version'])
+
+/** Resolves once a server has what another one was told. */
+const learns = (server: { opsUrl: string }, told: Told): Promise<void> =>
+  until(async () => (await shown(server)).version === versionIn(told), `version ${versionIn(told)}`)
 
 await test('controls survive a restart of all instances, and are sealed', async (t) => {
   const redis = await testRedis(t)
   const [first] = await instances(t, redis.url, 1)
   if (first === undefined) throw new Error('no server')
-  await pause(first, { subject: 'CR-of-a-user', message: 'a message' })
-  await control(first, 'PUT', '/notice', { message: 'a notice' })
+  const paused = versionIn(await pause(first, { subject: 'CR-of-a-user', message: 'a message' }))
+  const version = versionIn(await control(first, 'PUT', '/notice', { message: 'a notice' }))
   await first.close()
   const [second] = await instances(t, redis.url, 1)
   if (second === undefined) throw new Error('no server')
   t.match(await shown(second), {
-    version: 2,
+    version,
     orders: null,
-    subjects: [{ subject: 'CR-of-a-user', message: 'a message', closing: true, version: 1 }],
-    notice: { message: 'a notice', version: 2 },
-    instances: [{ version: 2 }],
+    subjects: [{ subject: 'CR-of-a-user', message: 'a message', closing: true, version: paused }],
+    notice: { message: 'a notice', version },
+    instances: [{ version }],
   })
   const client = await storeClient(t, { redis })
   t.notMatch(await client.get(KEY), /CR-of-a-user|a message|a notice/)
@@ -60,10 +64,10 @@ await test('GET /controls names every instance and the version that it obeys; on
   const redis = await testRedis(t)
   const [first, second, third] = await instances(t, redis.url, 3)
   if (first === undefined || second === undefined || third === undefined) throw new Error('no server')
-  await pause(first)
+  const paused = versionIn(await pause(first))
   await until(async () => {
     const { instances: all } = await shown(first)
-    return all.length === 3 && all.every(({ version }) => version === 1)
+    return all.length === 3 && all.every(({ version }) => version === paused)
   })
   const { instances: all, instance } = await shown(second)
   t.equal(new Set(all.map((each) => each.instance)).size, 3)
@@ -77,11 +81,11 @@ await test('while Redis is away a PUT pauses that instance and says so with 503;
   const redis = await restartable(t)
   const [first, second] = await instances(t, redis.url, 2)
   if (first === undefined || second === undefined) throw new Error('no server')
-  await control(first, 'PUT', '/notice', { message: 'before' })
-  await seesVersion(second, 1)
+  const before = await control(first, 'PUT', '/notice', { message: 'before' })
+  await learns(second, before)
   await redis.stop()
   const answer = await pause(first, { message: 'away' })
-  t.match(answer, { status: 503, json: { version: 2, error: /only this instance/ } })
+  t.match(answer, { status: 503, json: { version: Number, error: /only this instance/ } })
   t.equal(answer.headers.get('retry-after'), '1')
   t.match(
     first.log.find(({ audit, control: what }) => audit === 'controls_changed' && what === 'orders'),
@@ -90,11 +94,12 @@ await test('while Redis is away a PUT pauses that instance and says so with 503;
   const { status, json } = await control(first, 'GET', '')
   t.match(
     { status, json },
-    { status: 503, json: { version: 2, orders: { message: 'away' }, notice: { message: 'before' } } },
+    { status: 503, json: { version: versionIn(answer), orders: { message: 'away' }, notice: { message: 'before' } } },
   )
-  t.match((await control(second, 'GET', '')).json, { version: 1, orders: null, notice: { message: 'before' } })
+  const known = { version: versionIn(before), orders: null, notice: { message: 'before' } }
+  t.match((await control(second, 'GET', '')).json, known)
   await redis.start()
-  await seesVersion(second, 2)
+  await learns(second, answer)
   t.match(
     await shown(second),
     { orders: { message: 'away' }, notice: { message: 'before' } },
@@ -106,19 +111,18 @@ await test('two instances that were cut off from Redis keep what each was told, 
   const redis = await restartable(t)
   const [first, second] = await instances(t, redis.url, 2)
   if (first === undefined || second === undefined) throw new Error('no server')
-  await pause(first, { message: 'old' })
-  await seesVersion(second, 1)
+  await learns(second, await pause(first, { message: 'old' }))
   await redis.stop()
   await pause(first, { subject: 'CR1' })
   await control(first, 'DELETE', '/orders')
   await control(second, 'PUT', '/notice', { message: 'from the second' })
   await redis.start()
-  const expected = { orders: null, subjects: [{ subject: 'CR1' }], notice: { message: 'from the second' }, version: 3 }
+  const expected = { orders: null, subjects: [{ subject: 'CR1' }], notice: { message: 'from the second' } }
   for (const server of [first, second]) {
-    await seesVersion(server, 3)
     await until(async () => (await shown(server)).notice !== null && (await shown(server)).subjects.length === 1)
     t.match(await shown(server), expected)
   }
+  await until(async () => (await shown(first)).version === (await shown(second)).version, 'both have the same')
 })
 
 await test('an instance writes the controls back to a store that has forgotten them, and never an older version over a newer', async (t) => {
@@ -126,20 +130,19 @@ await test('an instance writes the controls back to a store that has forgotten t
   const [first, second] = await instances(t, redis.url, 2)
   if (first === undefined || second === undefined) throw new Error('no server')
   const client = await storeClient(t, { redis })
-  await pause(first, { message: 'one' })
-  await seesVersion(second, 1)
+  const paused = await pause(first, { message: 'one' })
+  await learns(second, paused)
   const old = (await client.get(KEY)) ?? ''
   await client.flushAll()
   await until(async () => (await client.exists(KEY)) === 1)
   // Sooner than the next regular report of an instance.
   await until(async () => (await shown(second)).instances.length === 2, 'both report again', SOON_MS)
-  t.match(await shown(second), { version: 1, orders: { message: 'one' } })
-  await control(first, 'DELETE', '/orders')
-  await seesVersion(second, 2)
+  t.match(await shown(second), { version: versionIn(paused), orders: { message: 'one' } })
+  const lifted = await control(first, 'DELETE', '/orders')
+  await learns(second, lifted)
   await client.set(KEY, old)
   await until(async () => (await client.get(KEY)) !== old, 'the newer version is written back')
-  t.match(await shown(second), { version: 2, orders: null })
-  t.match(await shown(first), { version: 2, orders: null })
+  for (const server of [first, second]) t.match(await shown(server), { version: versionIn(lifted), orders: null })
 })
 
 await test('a new first secret seals the controls anew, so that the old one can go', async (t) => {
@@ -152,7 +155,7 @@ await test('a new first secret seals the controls anew, so that the old one can 
     return server
   }
   const first = await roll(SECRETS)
-  await pause(first, { message: 'kept' })
+  const version = versionIn(await pause(first, { message: 'kept' }))
   const old = await client.get(KEY)
   await first.close()
   const second = await roll(`${SECRETS},${fresh}`)
@@ -163,7 +166,7 @@ await test('a new first secret seals the controls anew, so that the old one can 
   await until(async () => (await client.get(KEY)) !== old)
   await third.close()
   const last = await roll(fresh)
-  t.match(await shown(last), { orders: { message: 'kept' }, version: 1 })
+  t.match(await shown(last), { orders: { message: 'kept' }, version })
   const stranger = await roll(SECRETS)
   const written = await client.get(KEY)
   t.match(await (await fetch(`${stranger.opsUrl}/readyz`)).json(), {
@@ -179,8 +182,7 @@ await test('instances with different first secrets do not take turns at sealing'
   const [first] = await instances(t, redis.url, 1, { SESSION_SECRETS: `${SECRETS},${fresh}` })
   const [second] = await instances(t, redis.url, 1, { SESSION_SECRETS: `${fresh},${SECRETS}` })
   if (first === undefined || second === undefined) throw new Error('no server')
-  await pause(first)
-  await seesVersion(second, 1)
+  await learns(second, await pause(first))
   const client = await storeClient(t, { redis })
   const texts = new Set<string | null>()
   const since = Date.now()
@@ -195,7 +197,7 @@ await test('a new instance without the store obeys nothing and says so on /ready
   const redis = await restartable(t)
   const [first] = await instances(t, redis.url, 1)
   if (first === undefined) throw new Error('no server')
-  await pause(first)
+  const paused = await pause(first)
   await redis.stop()
   const [late] = await instances(t, redis.url, 1)
   if (late === undefined) throw new Error('no server')
@@ -203,7 +205,7 @@ await test('a new instance without the store obeys nothing and says so on /ready
   t.match(await warnings(), /controls have not been read/)
   t.match((await control(late, 'GET', '')).status, 503)
   await redis.start()
-  await seesVersion(late, 1)
+  await learns(late, paused)
   t.notMatch(await warnings(), /controls/)
   t.match(await shown(late), { orders: { paused: true } })
 })
@@ -213,14 +215,15 @@ await test('until is measured by the clock of Redis: orders go on by themselves,
   const { server } = world
   const cookie = await world.user('CR1')
   const end = Math.floor(Date.now() / 1000) + 3
-  t.equal((await pause(server, { until: end })).status, 200)
+  const paused = await pause(server, { until: end })
+  t.equal(paused.status, 200)
   const refused = await world.order(server, cookie)
   t.match(refused, PAUSED)
   t.match(refused.headers['retry-after'], /^[123]$/)
   t.match(await shown(server), { orders: { until: end } })
   await until(async () => (await world.order(server, cookie)).status === 200)
   t.ok(Date.now() >= end * 1000)
-  t.match(await shown(server), { orders: null, version: 1 })
+  t.match(await shown(server), { orders: null, version: versionIn(paused) })
 })
 
 /** A store whose clock is ahead. */
@@ -255,7 +258,7 @@ await test('with IDEMPOTENCY_REPLICAS a PUT counts only once a replica has confi
   const [first, second] = await instances(t, master.url, 2, { IDEMPOTENCY_REPLICAS: '1' })
   if (first === undefined || second === undefined) throw new Error('no server')
   const alone = await pause(first, { message: 'unconfirmed' })
-  t.match(alone, { status: 503, json: { version: 1, error: /replicas do not confirm/ } })
+  t.match(alone, { status: 503, json: { version: Number, error: /replicas do not confirm/ } })
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
   await until(async () => {
     const client = String(await askRedis(replica, ['EXISTS', KEY]))

@@ -14,8 +14,8 @@ await test('one user is paused while others trade, on all instances, by calls an
   const [first, second, third] = servers
   const [own, other] = [await world.user('CR1'), await world.user('CR2')]
   const sockets = { own: await world.trade(third, own), other: await world.trade(third, other) }
-  await pause(first, { subject: 'CR1', message: 'We are looking at your account.' })
-  await world.agreed(1)
+  const paused = await pause(first, { subject: 'CR1', message: 'We are looking at your account.' })
+  await world.agreed(paused.json['version'])
   for (const server of servers) {
     t.match(await world.order(server, own), { ...PAUSED, json: { detail: 'We are looking at your account.' } })
     t.equal((await world.order(server, other)).status, 200)
@@ -46,11 +46,9 @@ await test('one user is paused while others trade, on all instances, by calls an
   t.notMatch(JSON.stringify(first.log.filter(({ audit }) => audit === 'controls_changed')), 'CR1')
 
   await pause(second)
-  await control(second, 'DELETE', '/orders')
-  await world.agreed(3)
+  await world.agreed((await control(second, 'DELETE', '/orders')).json['version'])
   t.match(await world.order(third, own), PAUSED, 'a pause of all that is lifted leaves that of one user')
-  await control(third, 'DELETE', '/orders?subject=CR1')
-  await world.agreed(4)
+  await world.agreed((await control(third, 'DELETE', '/orders?subject=CR1')).json['version'])
   for (const server of servers) t.equal((await world.order(server, own)).status, 200)
 })
 

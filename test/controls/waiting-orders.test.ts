@@ -7,7 +7,7 @@ import type { TestServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 import { sendTo, type Answer } from '../support/upstream/api-world.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
-import { SLOW_HOST, slowNames } from '../support/upstream/slow-names.ts'
+import { slowNames } from '../support/upstream/slow-names.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 
 const RECORDS = 'bff:1:idempotency:*'
@@ -19,7 +19,7 @@ await test('orders that wait for a connection when the pause comes are not sent,
   const world = await controlsWorld(t, { instances: 1, settings: { UPSTREAM_CONNECT_SECONDS: '600' } })
   const { upstream, orders } = world
   const names = slowNames(t)
-  const slow = await world.instance({ API_URL: `http://${upstream.host.replace('127.0.0.1', SLOW_HOST)}` })
+  const slow = await world.instance({ API_URL: `http://${upstream.host.replace('127.0.0.1', names.host)}` })
   const cookie = await world.user('CR1')
   const client = await storeClient(t, world)
   const waiting = [

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { test, type Test } from 'tap'
 import { codeOf, keyedWorld, TRANSFER } from '../support/idempotency/keyed-world.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
-import { SLOW_HOST, slowNames } from '../support/upstream/slow-names.ts'
+import { slowNames } from '../support/upstream/slow-names.ts'
 import { asleep } from '../support/time/stopped-process.ts'
 import { until, untilSlow } from '../support/time/until.ts'
 import { CLIENT_ID, SECRETS } from '../support/server/world.ts'
@@ -11,6 +11,8 @@ import { storeClient } from '../support/redis/store-client.ts'
 
 /** Long enough for every wait of these tests. */
 const PATIENT = { UPSTREAM_CONNECT_SECONDS: '600' }
+/** A host that only the name server of {@link gate} knows. */
+const SLOW_HOST = 'slow.test'
 const BODY = '{"amount":1}'
 
 /** A gate for the name server of another process, which answers about {@link SLOW_HOST} when the gate says so. */
@@ -68,7 +70,7 @@ await test('a call whose process sleeps until another instance calls it lost is 
 await test('a call whose record is replaced while it waits for a connection is not sent', async (t) => {
   const { world, upstream, post, instance } = await keyedWorld(t)
   const names = slowNames(t)
-  const slow = await instance({ ...PATIENT, API_URL: upstream.url.replace('127.0.0.1', SLOW_HOST) })
+  const slow = await instance({ ...PATIENT, API_URL: upstream.url.replace('127.0.0.1', names.host) })
   const first = post('replaced', { at: slow })
   await until(() => names.waiting === 1, 'the call waits for its connection')
   const client = await storeClient(t, world)
@@ -83,7 +85,7 @@ await test('a call whose record is replaced while it waits for a connection is n
 await test('a call that waits for a connection for longer than its key counts is not sent', async (t) => {
   const { upstream, post, instance } = await keyedWorld(t, { IDEMPOTENCY_TTL_SECONDS: '1' })
   const names = slowNames(t)
-  const slow = await instance({ ...PATIENT, API_URL: upstream.url.replace('127.0.0.1', SLOW_HOST) })
+  const slow = await instance({ ...PATIENT, API_URL: upstream.url.replace('127.0.0.1', names.host) })
   const first = post('short', { at: slow })
   await until(() => names.waiting === 1, 'the call waits for its connection')
   await until(async () => (await post('short')).status === 200, 'the key is new again')

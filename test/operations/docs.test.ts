@@ -134,6 +134,22 @@ await test('Every file that the map of a decision names exists', (t) => {
   t.end()
 })
 
+await test('The map of the feed lists every file that has a timer, and counts them', (t) => {
+  const [, map = ''] =
+    /^\*\*Map\.\*\*(.*?)^\*\*Context\.\*\*/ms.exec(
+      read('decisions/0010-one-upstream-subscription-for-many-browsers.md'),
+    ) ?? []
+  const [, count = '', table = ''] = /^(\w+) timers run(.*)/ms.exec(map) ?? []
+  const rows = [...table.matchAll(/^\| (\w+) \|.*`([\w/-]+\.ts)` \|$/gm)]
+  const numbers = ['Seven', 'Eight', 'Nine', 'Ten', 'Eleven', 'Twelve']
+  t.equal(numbers.indexOf(count) + 7, rows.length)
+  const feed = fileURLToPath(new URL('../src/sockets/feed/', DOCS))
+  const files = globSync('**/*.ts', { cwd: feed })
+  const timed = files.filter((file) => /\bset(?:Timeout|Interval)\(/.test(readFileSync(feed + file, 'utf8')))
+  t.same(new Set(rows.map(([, , file]) => file)), new Set(timed))
+  t.end()
+})
+
 await test('reference.md lists exactly the routes of the server', (t) => {
   const rows = [...read('reference.md').matchAll(/^\| (`[A-Z]+ \/[^|]*) \|/gm)].map(([, routes = '']) => routes)
   const listed = rows.flatMap((row) => [...row.matchAll(/`([A-Z]+ [^`]+)`/g)].map(([, route = '']) => route))

@@ -124,6 +124,7 @@ await test('a lease is renewed while the call runs', async (t) => {
   // On a machine that stands still, a lease runs out.
   mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() })
   t.teardown(() => mock.timers.reset())
+  t.intercept(performance, 'now', { value: () => Date.now() })
   const times = { leaseMs: 300, clockSkewMs: 0 }
   const { session, here, there } = await twoInstances(times)
   const held = await claim(here, session)

@@ -2,11 +2,16 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient, type RedisClientType } from 'redis'
 import { test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
 import { apiWorld, sendTo } from '../support/upstream/api-world.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
-import { until } from '../support/time/until.ts'
-import { testServer } from '../support/server/world.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
+import { until, within } from '../support/time/until.ts'
+import { LosingProxy } from '../support/redis/losing-proxy.ts'
+import { testRedis, testServer } from '../support/server/world.ts'
 
+/** Much less than a claim lasts. */
+const SOON_MS = 6000
 const HEALTH = '/api/v1/health'
 /** How often Redis was asked for the value of a key. */
 const readsOf = async (client: Pick<RedisClientType, 'info'>) =>
@@ -155,6 +160,19 @@ await test('all instances together ask upstream once in HEALTH_SECONDS, one at a
   t.equal(requests, 2)
 })
 
+await test('a response counts no longer for other instances when the clock of the one that asked is an hour ahead', async (t) => {
+  const { upstream, world } = await apiWorld(t, { redis: true, settings: { HEALTH_SECONDS: '1' } })
+  const { server, settings } = world
+  const other = await testServer(t, { ...settings, PUBLIC_URL: server.url, PORT: String(await freePort()) })
+  upstream.answer = (_request, socket) => void socket.write(ok(`{"answer":${upstream.requests.length}}`))
+  const ahead = timeAhead(t)
+  ahead(3_600_000)
+  t.equal((await ask(server.port)).text, '{"answer":1}')
+  ahead(-3_600_000)
+  await until(async () => (await ask(other.port)).text !== '{"answer":1}', 'upstream is asked again')
+  t.equal((await ask(other.port)).text, '{"answer":2}')
+})
+
 await test('the largest response is shared by all instances, too', async (t) => {
   const { upstream, world } = await apiWorld(t, { redis: true })
   const other = await testServer(t, world.settings)
@@ -203,4 +221,16 @@ await test('without the store each process asks for itself, and a response that 
   t.equal((await ask(port)).status, 200)
   t.equal((await ask(port)).status, 200)
   t.equal(upstream.requests.length, before + 1)
+})
+
+await test('an instance that has not heard that it has the claim asks, and the others need not wait until it expires', async (t) => {
+  const redis = await testRedis(t)
+  const proxy = await LosingProxy.start(t, redis)
+  const { upstream, world } = await apiWorld(t, { settings: { REDIS_URL: proxy.url } })
+  const { port } = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url, REDIS_URL: redis.url })
+  upstream.answer = (_request, socket) => void socket.write(ok('{}'))
+  const lost = proxy.loseReply((sent) => sent.includes("'NX'") && sent.includes('bff:1:response:'))
+  t.equal((await ask(world.server.port)).status, 200)
+  await lost
+  t.equal((await within(ask(port), 'the other instance', SOON_MS)).status, 200)
 })

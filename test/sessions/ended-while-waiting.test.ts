@@ -7,7 +7,7 @@ import type { JarBrowser } from '../support/browser/jar-browser.ts'
 import { valueOf } from '../support/telemetry/metrics.ts'
 import { logOut } from '../support/sockets/relay-world.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
-import { SLOW_HOST, slowNames, type SlowNames } from '../support/upstream/slow-names.ts'
+import { slowNames, type SlowNames } from '../support/upstream/slow-names.ts'
 import { isLoggedIn, startLogin } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { testServer, type TestServer } from '../support/server/world.ts'
@@ -44,7 +44,7 @@ async function waitingWorld(t: Test): Promise<WaitingWorld> {
   const world = await identityWorld(t, { redis: true, settings: { UPSTREAM_CONNECT_SECONDS: '600' } })
   const { upstream, server, settings } = world
   const names = slowNames(t)
-  const API_URL = `http://${upstream.host.replace('127.0.0.1', SLOW_HOST)}`
+  const API_URL = `http://${upstream.host.replace('127.0.0.1', names.host)}`
   const slow = await testServer(t, { ...settings, API_URL, PORT: String(await freePort()) })
   const { browser } = await world.logIn(USER)
   const cookie = browser.cookieHeader(new URL(server.url), new URL(server.url))

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { type FeedBrowser, feedWorld, price, tick } from '../support/feed/world.ts'
+import { type FeedBrowser, feedWorld, LOST, price, tick } from '../support/feed/world.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
 /** `npm run test:feed` has 2,000. */
@@ -22,6 +23,13 @@ function readSlowly({ client }: FeedBrowser): () => void {
     clearInterval(timer)
     wire.resume()
   }
+}
+
+/** A crowd of browsers, which does not come all at once. */
+async function joined(join: () => Promise<FeedBrowser>): Promise<FeedBrowser[]> {
+  const crowd: FeedBrowser[] = []
+  while (crowd.length < CROWD) crowd.push(...(await Promise.all(Array.from({ length: JOIN_AT_ONCE }, join))))
+  return crowd
 }
 
 /** The prices that a browser has. */
@@ -49,8 +57,7 @@ await test(`a browser that reads 1 KB/s among ${CROWD} that read well delays nob
     return (await buffered()) > SLOW_BYTES
   }, 'more waits for the slow browser than the network takes')
   const before = await buffered()
-  const crowd: FeedBrowser[] = []
-  while (crowd.length < CROWD) crowd.push(...(await Promise.all(Array.from({ length: JOIN_AT_ONCE }, join))))
+  const crowd = await joined(join)
   for (const browser of crowd) browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
   await Promise.all(crowd.map((browser) => browser.next()))
   for (let quote = 1; quote <= TICKS; quote++) {
@@ -65,4 +72,39 @@ await test(`a browser that reads 1 KB/s among ${CROWD} that read well delays nob
   readWell()
   await until(() => quotes(slow).at(-1) === TICKS, 'it has the newest price once it reads')
   t.ok(quotes(slow).length < expected.length, 'without those that were replaced')
+})
+
+await test(`of ${CROWD} browsers on two connections, those of the frozen one are closed, and the others notice nothing`, async (t) => {
+  const seconds = new HeldTimers(t, 'setInterval', 1000)
+  const { market, join } = await feedWorld(t, {
+    FEED_SUBSCRIPTIONS_PER_SOCKET: '1',
+    FEED_RECONNECT_SPREAD_SECONDS: '1',
+    MAX_PUBLIC_RELAYS_PER_IP: '10000',
+    PUBLIC_HANDSHAKES_PER_MINUTE: '0',
+  })
+  market.auto = ({ ping }) => (ping === undefined ? undefined : { ping: 'pong' })
+  const crowd = await joined(join)
+  const halves = [crowd.slice(0, CROWD / 2), crowd.slice(CROWD / 2)]
+  const requests = []
+  for (const [half, browsers] of halves.entries()) {
+    for (const browser of browsers) browser.send({ ticks: `R_${half}`, subscribe: 1, req_id: 1 })
+    const request = await market.next('ticks', `R_${half}`)
+    tick(request, 0, 0, `id-${half}`, `R_${half}`)
+    await Promise.all(browsers.map((browser) => browser.next()))
+    requests.push(request)
+  }
+  const [frozen, others] = halves
+  const [request, alive] = requests
+  if (frozen === undefined || others === undefined || request === undefined || alive === undefined) throw new Error()
+  request.socket.pause()
+  for (let second = 1; second <= 16; second++) {
+    seconds.run()
+    tick(alive, second, second, 'id-1', 'R_1')
+    for (const browser of frozen) browser.send({ ping: 1, req_id: 2 })
+    const pongs = await Promise.all(others.map(async (browser) => (await browser.next(), browser.ask({ ping: 1 }))))
+    t.ok(pongs.every(({ ping }) => ping === 'pong'))
+  }
+  const closes = await Promise.all(frozen.map(({ client }) => client.closed))
+  t.ok(closes.every(({ code, reason }) => code === LOST.code && reason === LOST.reason))
+  t.ok(others.every(({ client }) => client.socket.readyState === client.socket.OPEN))
 })

@@ -93,15 +93,7 @@ await test('nothing is read from a browser while too many of its requests wait f
 })
 
 await test('of a browser that one of its messages ends no later message is taken', async (t) => {
-  const taken: string[] = []
-  const host = memberHost(taken)
-  const { member, socket, browser } = await startMember(t, {
-    ...host,
-    received: (member, message) => {
-      taken.push(message.toString())
-      member.end(undefined)
-    },
-  })
+  const { member, socket, browser, taken } = await startMember(t, memberHost(), (member) => member.end(undefined))
   const release = member.hold()
   // All are read at once.
   const { _socket: wire } = browser as WebSocket & { readonly _socket: Socket }
@@ -227,9 +219,8 @@ await test('a slow browser that leaves while its messages wait leaves no timer b
 })
 
 await test('a browser is read again once it has read an answer that the kernel could not take at once', async (t) => {
-  const taken: string[] = []
-  const host = memberHost(taken)
-  const { member, socket, browser } = await startMember(t, {
+  const host = memberHost()
+  const { member, socket, browser, taken } = await startMember(t, {
     ...host,
     limits: { ...host.limits, maxBufferedBytes: 200_000 },
   })

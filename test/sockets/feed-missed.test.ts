@@ -6,6 +6,7 @@ import {
   history,
   LOST,
   type Message,
+  OF_NOBODY,
   price,
   quotes,
   reply,
@@ -64,7 +65,7 @@ await test('a browser that may have missed a price of a stream gets no later one
   tick(prices, 3, 3, 'new', 'R_2')
   t.same(quotes(await next.rest()), [109, 110, 111])
   t.same(quotes(await other.rest()), [3])
-  for (const browser of [listed, first, ahead, waits]) t.same(await browser.rest(), [])
+  for (const browser of [listed, first, ahead, waits]) t.same(await browser.rest(OF_NOBODY), [])
 
   t.equal(closings.size, 4)
   closings.run()
@@ -110,7 +111,7 @@ await test('a browser that waits for a stream when upstream is lost again gets n
   tick(renewed, 106, 106, 'new')
   t.match(await third.next(), history(105))
   t.same(quotes(await third.rest()), [106])
-  for (const browser of [first, second]) t.same(await browser.rest(), [])
+  for (const browser of [first, second]) t.same(await browser.rest(OF_NOBODY), [])
   closings.run()
   for (const browser of [first, second]) t.same(await browser.client.closed, LOST)
 })
@@ -126,7 +127,7 @@ await test('a browser whose history was lost has no stream until it is closed', 
   t.equal(await subscribers(world), 1)
   tick(request, 101, 101, 'h')
   t.same(quotes(await first.rest()), [101])
-  t.same(await second.rest(), [])
+  t.same(await second.rest(OF_NOBODY), [])
   t.same((await second.ask({ forget_all: 'ticks' }))['forget_all'], [])
   await until(() => closings.size === 1, 'the connection is back')
   closings.run()

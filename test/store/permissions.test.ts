@@ -40,3 +40,13 @@ await test('a user of Redis with the rights that the documentation names may do 
   const used = [...stats.matchAll(/^cmdstat_([^:]+):/gm)].map(([, name = '']) => name)
   t.same(used.filter((name) => !OTHERS.has(name)).toSorted(), DOCUMENTED_COMMANDS.toSorted())
 })
+
+await test('a user of Redis without the right to GETRANGE reads controls all the same', async (t) => {
+  const redis = await testRedis(t)
+  const url = await withDocumentedRights({ url: redis.url, nodes: [redis] })
+  await askRedis(redis, ['ACL', 'SETUSER', 'bff', '-getrange'])
+  const store = await connectedStore(t, url)
+  await store.create(sessionKey('any'), 'mark text', Date.now() + 60_000)
+  t.match(await store.readMarked(sessionKey('any'), 'mark'), { isKnown: true, value: undefined })
+  t.match(await store.readMarked(sessionKey('any'), 'other'), { isKnown: false, value: 'mark text' })
+})

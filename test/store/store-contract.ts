@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { tombstoneKey } from '../../src/store/keys.ts'
+import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
 import type { Store } from '../../src/store/store.ts'
 import { sharedLimitsContract } from './shared-limits-contract.ts'
 import { indexContract } from './index-contract.ts'
@@ -106,26 +106,54 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
     const counts = await Promise.all([1, 2, 3].map(() => store.count(key, 1, MINUTE_MS)))
     t.same(new Set(counts), new Set([5, 6, 7]))
   })
-  await t.test('lock succeeds once, until removeIf releases it', async (t) => {
+  await t.test('replace succeeds again for whoever has not heard of it', async (t) => {
     const key = fresh()
-    t.equal(
-      (await Promise.all([1, 2, 3].map((owner) => store.lock(key, `${owner}`, MINUTE_MS)))).filter(Boolean).length,
-      1,
+    await store.create(key, 'old', soon())
+    t.same(
+      [await store.replace(key, 'old', 'mine', soon()), await store.replace(key, 'old', 'mine', soon())],
+      [true, true],
     )
+    t.equal(await store.replace(key, 'old', 'yours', soon()), false)
+    t.equal((await store.read(key))?.value, 'mine')
+  })
+  await t.test('lock succeeds for one owner, and for that one again, until removeIf releases it', async (t) => {
+    const key = fresh()
+    const tries = await Promise.all([1, 2, 3].map((owner) => store.lock(key, `${owner}`, MINUTE_MS)))
+    t.equal(tries.filter(Boolean).length, 1)
     const [owner = ''] = await store.readMany([key])
+    t.equal(await store.lock(key, owner, 2 * MINUTE_MS), true, 'its owner may not have heard of it')
+    t.ok(Number((await store.read(key))?.expiresAt) > soon() + 1000, 'and has it for as long as asked')
+    t.equal(await store.lock(key, 'another', MINUTE_MS), false)
+    t.equal(await store.removeIf(key, 'another'), false)
     t.equal(await store.removeIf(key, owner), true)
     t.equal(await store.lock(key, 'another', MINUTE_MS), true)
   })
-  await t.test('bury removes a key once, and writes no tombstone for a missing key', async (t) => {
+  await t.test(
+    'bury removes a key once, leaves what it was until somebody replaces that, and does nothing to a missing key',
+    async (t) => {
+      const key = fresh()
+      const tombstone = { key: tombstoneKey(key), leftKey: leftKey(key), value: 'logout', expiresAt: soon() }
+      t.equal(await store.bury(key, tombstone), undefined)
+      t.same(await store.readMany([tombstone.key, tombstone.leftKey]), [undefined, undefined])
+      await store.create(key, 'v', soon())
+      const again = { ...tombstone, value: 'refused' }
+      t.same([await store.bury(key, tombstone), await store.bury(key, again)], ['logout v', 'logout v'])
+      t.equal(await store.read(key), undefined)
+      t.same(await store.readUntracked(tombstone.key), { value: 'logout', expiresAt: tombstone.expiresAt })
+      const left = await store.readUntracked(tombstone.leftKey)
+      t.ok(Math.abs(Number(left?.expiresAt) - soon()) < 2000, 'for a minute by the clock of the store')
+      t.equal(await store.replace(tombstone.leftKey, 'logout v', 'somebody', soon()), true)
+      t.equal(await store.bury(key, tombstone), 'somebody')
+    },
+  )
+
+  await t.test('readMarked reads a value unless the caller knows the mark with which it begins', async (t) => {
     const key = fresh()
-    const tombstone = { key: tombstoneKey(key), value: 'logout', expiresAt: soon() }
-    t.equal(await store.bury(key, tombstone), undefined)
-    t.equal(await store.readUntracked(tombstone.key), undefined)
-    await store.create(key, 'v', soon())
-    const buried = await Promise.all([store.bury(key, tombstone), store.bury(key, tombstone)])
-    t.same(new Set(buried), new Set(['v', undefined]))
-    t.equal(await store.read(key), undefined)
-    t.same(await store.readUntracked(tombstone.key), { value: 'logout', expiresAt: tombstone.expiresAt })
+    t.match(await store.readMarked(key, 'mark'), { isKnown: false, value: undefined, now: Number })
+    await store.create(key, 'mark text', soon())
+    for (const mark of ['', 'other', 'mar', 'mark text'])
+      t.match(await store.readMarked(key, mark), { isKnown: false, value: 'mark text' }, mark)
+    t.match(await store.readMarked(key, 'mark'), { isKnown: true, value: undefined })
   })
 
   await indexContract(t, store)

@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { RenewedTokens } from '../../src/sessions/renewed-tokens.ts'
 import { SharedRefusals } from '../../src/sessions/shared-refusals.ts'
 import { sessionKey } from '../../src/store/keys.ts'
-import { moment } from '../../src/time/moment.ts'
+import { standstill } from '../../src/time/standstill.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis, testCluster, testSentinel } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
@@ -34,7 +34,7 @@ for (const [where, start] of [
       t.equal(others, undefined)
       t.match(await new RenewedTokens(there).recent(user.key), { isAccepted: false })
     }
-    granting.granted(moment(), 'bob')
+    granting.granted(standstill.now(), 'bob')
     await until(async () => {
       const [user] = users
       if (user === undefined) return true

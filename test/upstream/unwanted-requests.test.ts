@@ -27,8 +27,10 @@ async function client(t: Test, budget?: Budget) {
   const upstream = await rawUpstream(t)
   const patient = { UPSTREAM_CONNECT_SECONDS: '600', UPSTREAM_HEADERS_SECONDS: '600' }
   const rest = restClient(t, upstream, 1, patient, budget)
-  const send = (path: string, isCurrent = () => true) =>
-    rest.exchange({ method: 'POST', path, template: path, headers: [], body: Buffer.from('{}'), isCurrent })
+  const send = (path: string, session = () => true) => {
+    const body = Buffer.from('{}')
+    return rest.exchange({ method: 'POST', path, template: path, headers: [], body, conditions: { session } })
+  }
   return { upstream, send }
 }
 

@@ -1,7 +1,8 @@
 import type { Envelope, Session } from '../../sessions/index.ts'
 import { StoreUnavailable, type ConfirmableWrites, type StoreData, type StoreHealth } from '../../store/store.ts'
+import { standstill } from '../../time/standstill.ts'
 import type { KeyUsage, Usage } from './key-usage.ts'
-import type { PendingWrites } from './pending-writes.ts'
+import type { PendingWrites } from '../../store/pending-writes.ts'
 import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from './record.ts'
 
 /** Dependencies of the records. */
@@ -30,6 +31,8 @@ export interface OwnRecord extends RecordPlace {
   /** The text that was written. */
   readonly text: string
   readonly leaseUntil: number
+  /** When its lease began, by the clock of {@link standstill}. */
+  readonly leasedAt: number
   /** When the record ends (epoch ms). */
   readonly expiresAt: number
 }
@@ -48,6 +51,7 @@ export class Claim implements HeldClaim {
   /** The texts of this claim that the store may hold, the latest first. More than one text after a write without a reply. */
   #texts: readonly string[]
   #leaseUntil: number
+  #leasedAt: number
   #timer: NodeJS.Timeout | undefined
   #renewal: Promise<void> | undefined
   #isLost = false
@@ -59,6 +63,7 @@ export class Claim implements HeldClaim {
     this.own = own
     this.#texts = [own.text]
     this.#leaseUntil = own.leaseUntil
+    this.#leasedAt = own.leasedAt
     this.mayKeep = deps.usage.isWithinLimits(usage)
     this.#timer = setInterval(() => this.#startRenewal(), deps.leaseMs / 3).unref()
   }
@@ -70,8 +75,9 @@ export class Claim implements HeldClaim {
 
   /** Whether no other process can have declared the call lost yet. It costs no round trip. */
   get maySend(): boolean {
-    // The record may end before the lease. From then on the key counts as new, and another call may have it.
-    return !this.#isLost && Date.now() < Math.min(this.#leaseUntil, this.own.expiresAt)
+    // Whichever clock is there first ends the lease. The record may end before it. From then on the key counts as new, and another call may have it.
+    const isLeased = standstill.now() < this.#leasedAt + this.#deps.leaseMs
+    return !this.#isLost && isLeased && Date.now() < Math.min(this.#leaseUntil, this.own.expiresAt)
   }
 
   /** Keeps the response, if the session's limits allow it. */
@@ -141,10 +147,10 @@ export class Claim implements HeldClaim {
     const { store, leaseMs } = this.#deps
     // A write that is certain to fail would only add to what the store may hold.
     if (store.unavailableSince() !== undefined) return
-    const leaseUntil = Date.now() + leaseMs
+    const [leaseUntil, leasedAt] = [Date.now() + leaseMs, standstill.now()]
     const text = this.#seal({ is: 'running', digest: this.own.digest, leaseUntil })
     try {
-      if (await this.#replace(text)) this.#leaseUntil = leaseUntil
+      if (await this.#replace(text)) [this.#leaseUntil, this.#leasedAt] = [leaseUntil, leasedAt]
       else clearInterval(this.#timer)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error

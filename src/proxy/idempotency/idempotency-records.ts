@@ -2,11 +2,12 @@ import type { Config } from '../../config/config.ts'
 import type { Envelope, Session } from '../../sessions/index.ts'
 import { idempotencyKey } from '../../store/keys.ts'
 import { StoreUnavailable, type ConfirmableWrites, type StoreData, type StoreHealth } from '../../store/store.ts'
+import { standstill } from '../../time/standstill.ts'
 import { within } from '../../time/within.ts'
 import { Claim, type HeldClaim, type OwnRecord, type RecordDependencies } from './claim.ts'
 import type { KeyNames } from './key-header.ts'
 import { KeyUsage } from './key-usage.ts'
-import { PendingWrites } from './pending-writes.ts'
+import { PendingWrites } from '../../store/pending-writes.ts'
 import { openRecord, sealRecord, type CallRecord, type KeptAnswer } from './record.ts'
 import { TwoClaims } from './two-claims.ts'
 
@@ -46,8 +47,6 @@ interface RecordTimes {
 const TIMES: RecordTimes = { leaseMs: 15_000, clockSkewMs: 5000, settleMs: 8000 }
 /** How often a record may appear and disappear before the call is said to be running. */
 const MAX_TRIES = 5
-/** A write without a reply may still be carried out after the store has replied to later ones. */
-const LATE_WRITE_MS = 5000
 /** At shutdown, calls whose browsers have left get this long to finish, and then their records. */
 const CLOSE_GRACE_MS = 5000
 
@@ -101,9 +100,9 @@ export class IdempotencyRecords {
     // The record must not end before the session, not even by the store's clock: the key would count as new.
     const expiresAt = Math.min(Date.now() + this.limits.ttlMs, session.record.endsAt + this.#times.clockSkewMs)
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const leaseUntil = Date.now() + leaseMs
+      const [leaseUntil, leasedAt] = [Date.now() + leaseMs, standstill.now()]
       const text = sealRecord(envelope, place, { is: 'running', digest, leaseUntil })
-      const own = { ...place, session, digest, text, leaseUntil, expiresAt }
+      const own = { ...place, session, digest, text, leaseUntil, leasedAt, expiresAt }
       const claimed = (await this.#claimNew(own)) ?? (await this.find(own))
       if (claimed !== undefined) return claimed
     }
@@ -186,14 +185,10 @@ export class IdempotencyRecords {
     return (await confirmed.replace(own.recordKey, found, text, own.expiresAt)) ? { is: 'unknown' } : undefined
   }
 
-  /** Removes a record of a call that was not sent once the store is available, and once more for a write that came late. */
+  /** Removes a record of a call that was not sent once the store is available. */
   #removeLater({ recordKey, text, expiresAt }: OwnRecord): void {
     const { store, pending } = this.#deps
     const until = Math.min(expiresAt, Date.now() + this.limits.ttlMs)
-    const write = async (): Promise<void> => {
-      if (await store.removeIf(recordKey, text)) return
-      setTimeout(() => void store.removeIf(recordKey, text).catch(() => undefined), LATE_WRITE_MS).unref()
-    }
-    pending.add({ bytes: text.length, until, write })
+    pending.undo(() => store.removeIf(recordKey, text), until, text.length)
   }
 }

@@ -1,7 +1,7 @@
 import { Problem } from '../../problem.ts'
 import type { Session } from '../../sessions/index.ts'
 import { waiting } from '../../telemetry/traces/span.ts'
-import type { Stale } from '../../upstream/exchange.ts'
+import type { Stale } from '../../upstream/first-byte.ts'
 import type { ForwardOutcome } from '../../upstream/forwarding.ts'
 import { JoinedPieces } from '../../upstream/request-body.ts'
 import { BodyRefused, type OutgoingBody } from '../../upstream/request-body.ts'

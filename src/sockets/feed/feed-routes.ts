@@ -4,7 +4,6 @@ import type { Opened } from '../handshake.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
 import { socketRoute } from '../socket-route.ts'
 import { Feed } from './feed.ts'
-import { Member } from './browser/index.ts'
 
 interface FeedRouteDependencies extends SocketDependencies {
   readonly config: Pick<Config, 'relay' | 'feed'>
@@ -18,9 +17,7 @@ export async function feedRoutes(fastify: FastifyInstance, deps: FeedRouteDepend
   // Nothing upstream is opened for it, so its handshake waits for nothing.
   const opened: Opened = {
     join(browser, slot, identity) {
-      const member = new Member(browser, identity.client, feed, slot.opened(identity))
-      slot.owner = member
-      feed.joined(member)
+      slot.owner = feed.join(browser, identity.client, slot.opened(identity))
     },
     drop: () => undefined,
   }

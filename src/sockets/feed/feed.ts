@@ -1,7 +1,8 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { createFeedMetrics } from '../../telemetry/feed-metrics.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { CLOSE } from '../close-codes.ts'
+import { CLOSE, type CloseStatus } from '../close-codes.ts'
+import type { PeerConnection } from '../peer.ts'
 import { operationOf } from '../operations.ts'
 import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
 import {
@@ -12,9 +13,17 @@ import {
   type PoolLimits,
   StreamPool,
 } from './upstream/index.ts'
-import { type FeedRequest, RequestReader, WriteBatch, localAnswer, prefixOf, rateLimitError } from './wire/index.ts'
+import {
+  type FeedRequest,
+  RequestReader,
+  WriteBatch,
+  localAnswer,
+  memoryOf,
+  prefixOf,
+  rateLimitError,
+} from './wire/index.ts'
 import { CacheQuota, Reads, Streams, Subscriber, forgetAll, forgetStream, isKnownForgetAll } from './streams/index.ts'
-import { type Member, type MemberHost, type MemberLimits, OwnSocket } from './browser/index.ts'
+import { Member, type MemberHost, type MemberLimits, OwnSocket } from './browser/index.ts'
 import { serviceOf } from './services.ts'
 
 /** Limits of the feed (docs/settings.md, The shared feed). Times are ms. */
@@ -48,7 +57,7 @@ export class Feed implements MemberHost {
   readonly #deps: FeedDependencies
   readonly #url: string
   readonly #requests = new RequestReader()
-  readonly #members = new Map<Member, Subscriber>()
+  #members = 0
   readonly #oneShots: OneShots
   readonly #reads: Reads
   readonly #pool: StreamPool
@@ -67,7 +76,7 @@ export class Feed implements MemberHost {
     const { maxUpstreamMessageBytes: maxMessageBytes, heartbeatMs, reconnectSpreadMs, cacheMs, lingerMs } = limits
     const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics, heartbeatMs }
     const share = new FairShare(limits.requestsPerMinute, limits.maxSubscriptions)
-    this.#oneShots = new OneShots(link, reconnectSpreadMs, () => this.#members.size > 0)
+    this.#oneShots = new OneShots(link, reconnectSpreadMs, () => this.#members > 0)
     const kept = new CacheQuota()
     this.#reads = new Reads(this.#oneShots, share, kept, feedMetrics)
     this.#pool = new StreamPool(link, limits)
@@ -77,8 +86,8 @@ export class Feed implements MemberHost {
     const context = { feedMetrics, log, kept, pool, oneShots, share, lingerMs, returnMs, historyMs }
     this.#streams = new Streams(context, limits.maxSubscriptions)
     Object.assign(feedMetrics.counts, {
-      upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.link.isOpen),
-      retryingSockets: () => this.#pool.retryingSockets + Number(this.#oneShots.link.isRetrying),
+      upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.connection.isOpen),
+      retryingSockets: () => this.#pool.retryingSockets + Number(this.#oneShots.connection.isRetrying),
       streams: () => this.#streams.size,
       subscribers: () => this.#streams.subscribers,
       ownSockets: () => this.#ownSockets,
@@ -88,23 +97,19 @@ export class Feed implements MemberHost {
     })
   }
 
-  /** Takes a browser in. */
-  joined(member: Member): void {
-    this.#members.set(member, new Subscriber(member))
-  }
-
-  left(member: Member): void {
-    this.#members.get(member)?.leaveAll()
-    this.#members.delete(member)
-  }
-
-  received(member: Member, message: Buffer, isBinary: boolean): void {
-    try {
-      this.#serve(member, message, isBinary)
-    } catch (error) {
-      this.#deps.log.error({ err: error }, 'a message of a browser could not be handled')
-      member.end(CLOSE.ourFault)
-    }
+  /** Takes a browser in. @param onEnd called once; undefined stands for a close frame without a code */
+  join(browser: PeerConnection, address: string, onEnd: (close: CloseStatus | undefined) => void): Member {
+    const member: Member = new Member(browser, address, this, {
+      message: (message, isBinary) => this.#received(member, subscriber, message, isBinary),
+      end: (close) => {
+        subscriber.leaveAll()
+        this.#members--
+        onEnd(close)
+      },
+    })
+    const subscriber = new Subscriber(member)
+    this.#members++
+    return member
   }
 
   /** Ends all upstream connections. The browsers must be gone. */
@@ -113,13 +118,20 @@ export class Feed implements MemberHost {
     this.#pool.close()
   }
 
-  #serve(member: Member, message: Buffer, isBinary: boolean): void {
+  #received(member: Member, subscriber: Subscriber, message: Buffer, isBinary: boolean): void {
+    try {
+      this.#serve(member, subscriber, message, isBinary)
+    } catch (error) {
+      this.#deps.log.error({ err: error }, 'a message of a browser could not be handled')
+      member.end(CLOSE.ourFault)
+    }
+  }
+
+  #serve(member: Member, subscriber: Subscriber, message: Buffer, isBinary: boolean): void {
     const request = isBinary ? undefined : this.#requests.read(message)
     if (!isBinary) this.#deps.metrics.countRelayOperation(request?.operation ?? operationOf(message))
     if (request === undefined) return this.#pass(member, message, isBinary)
     const { cacheMs } = this.limits
-    const subscriber = this.#members.get(member)
-    if (subscriber === undefined) return
     switch (serviceOf(request)) {
       case 'ticks':
         return this.#streams.subscribeToTicks(subscriber, request)
@@ -132,10 +144,7 @@ export class Feed implements MemberHost {
       case 'single':
         return this.#reads.single(member, request)
       case 'ping':
-        // Upstream ends an own socket that sends nothing for long. The pings of the page prevent that.
-        return member.own !== undefined && member.spend()
-          ? member.own.send(message, false)
-          : member.answer(localAnswer(request, 'pong'))
+        return this.#ping(member, subscriber, request, message)
       case 'forget':
         return this.#forget(member, subscriber, request, message)
       case 'forget_all':
@@ -143,6 +152,26 @@ export class Feed implements MemberHost {
       case 'own':
         return this.#pass(member, message, false)
     }
+  }
+
+  /**
+   * Answers the `ping` of a browser, by which its page learns whether it would get what it waits for. While upstream is silent there, the
+   * answer waits; a browser that may have missed something gets none.
+   */
+  #ping(member: Member, subscriber: Subscriber, request: FeedRequest, message: Buffer): void {
+    if (member.isOver || member.hasMissed) return
+    const silent = subscriber.silentLink(this.#oneShots.connection)
+    if (silent !== undefined) {
+      const bytes = memoryOf(request)
+      member.awaits(bytes)
+      return silent.afterSilence(() => {
+        member.awaitsNoMore(bytes)
+        this.#ping(member, subscriber, request, message)
+      })
+    }
+    // Upstream ends an own socket that sends nothing for long. The pings of the page prevent that.
+    if (member.own !== undefined && member.spend()) member.own.send(message, false)
+    else member.answer(localAnswer(request, 'pong'))
   }
 
   #forget(member: Member, subscriber: Subscriber, request: FeedRequest, message: Buffer): void {

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { OverBudget } from '../../upstream/budget/admission.ts'
 import { NotStarted } from '../../upstream/exchange.ts'
+import type { FirstByteConditions } from '../../upstream/first-byte.ts'
 import { ownRequestHeaders } from '../../upstream/headers.ts'
 import type { RestResponse } from '../../upstream/buffered-exchange.ts'
 import { valueAt } from '../../upstream/json-pointer.ts'
@@ -52,7 +53,7 @@ export class OtpClient {
   /**
    * @param accountId already checked against the id pattern
    * @param request the browser's request id, a signal that aborts the exchange, whose relay it is, for the budget, as what they
-   * count there, and whether the session is unchanged
+   * count there, and what must hold when it is sent
    */
   async request(
     accountId: string,
@@ -62,7 +63,7 @@ export class OtpClient {
       readonly signal: AbortSignal
       readonly subject: string
       readonly source: () => string
-      readonly isCurrent: () => boolean
+      readonly conditions: FirstByteConditions
     },
   ): Promise<OtpOutcome> {
     const { id, signal, ...caller } = request

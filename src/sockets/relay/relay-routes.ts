@@ -16,7 +16,8 @@ import { socketRoute } from '../socket-route.ts'
 import type { SocketIdentity, SocketKind } from '../socket-log.ts'
 import { OtpClient } from './otp.ts'
 import { orderGate, type OrderGate } from './order-gate.ts'
-import { Relay, type RelayPeers, type RelayUser } from './relay.ts'
+import { Relay, type RelayPeers } from './relay.ts'
+import { relayUser, type RelayUser } from './relay-user.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
 
 /** What relays work with. */
@@ -85,8 +86,7 @@ async function openTradingRelay(
   if (url === undefined) return
   handshake.kind = kindOf(url)
   const gate = deps.controls && orderGate(deps.controls, session)
-  const { sessions } = deps
-  const user = { isCurrent: () => sessions.isCurrent(session), confirm: () => sessions.confirm(session) }
+  const user = relayUser(deps.sessions, session)
   const opened = await openUpstream(handshake, url, deps, { user, gate })
   if (opened === undefined || (await handshake.current(session)) !== undefined) return opened
   opened.drop()
@@ -121,7 +121,7 @@ async function oneTimeUrl(
     signal,
     subject: sharerOf(session),
     source: () => refusalSource(session, request.ip),
-    isCurrent: () => deps.sessions.isCurrent(session),
+    conditions: { session: () => deps.sessions.isCurrent(session) },
   })
   const status = outcome.is === 'url' ? 200 : outcome.is === 'refused' ? outcome.status : undefined
   if (status !== undefined && isTokenAccepted(status)) deps.sessions.noteAccepted(session)
@@ -157,8 +157,10 @@ async function openUpstream(
   deps: RelayDependencies,
   checks: RelayChecks = {},
 ): Promise<Opened | undefined> {
-  const { relay: limits } = deps.config
-  const outcome = await openUpstreamSocket(url, limits.maxUpstreamMessageBytes, handshake.signal)
+  const { wsUrl, maxUpstreamMessageBytes } = deps.config.relay
+  // One-time URLs may have hosts of their own (OTP_HOSTS), whose names may not keep market data waiting.
+  const peer = new URL(url).hostname === new URL(wsUrl).hostname ? 'sockets' : 'other'
+  const outcome = await openUpstreamSocket(url, maxUpstreamMessageBytes, handshake.signal, peer)
   if (outcome.is === 'open') {
     const { connection: upstream } = outcome
     return {

@@ -1,5 +1,9 @@
 import { WebSocket } from 'ws'
+import { MAX_DEAF_MS } from '../../sessions/index.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import { judgeAfter } from '../../time/judge-after.ts'
+import { standstill } from '../../time/standstill.ts'
+import { FirstByte } from '../../upstream/first-byte.ts'
 import {
   CLOSE,
   closeSocket,
@@ -15,6 +19,7 @@ import { Peer, type PeerConnection } from '../peer.ts'
 import type { Registered } from '../registry.ts'
 import { operationOf } from '../operations.ts'
 import type { OrderGate } from './order-gate.ts'
+import type { RelayUser } from './relay-user.ts'
 
 /** Sizes and times of a relay (docs/reference.md, Sockets). */
 export interface RelayLimits {
@@ -22,14 +27,6 @@ export interface RelayLimits {
   readonly slowConsumerMs: number
   /** Time between two pings. */
   readonly heartbeatMs?: number
-}
-
-/** Whose messages a relay sends on. */
-export interface RelayUser {
-  /** Whether the session is as it was when it was read last, as far as this process knows. */
-  isCurrent(): boolean
-  /** Asks the store whether the session is live, and ends the relay before this resolves if it is not. Never rejects. */
-  confirm(): Promise<void>
 }
 
 /** What a relay works with. */
@@ -66,9 +63,16 @@ export class Relay implements Registered {
   readonly #limits: RelayLimits
   readonly #options: RelayOptions
   readonly #heartbeat: Heartbeat
-  #slowTimer: NodeJS.Timeout | undefined
+  /** Ends the time that a slow browser has. */
+  #endSlowness: (() => void) | undefined
   /** Messages of the browser that wait to be judged; undefined while each is judged at once. */
   #held: (readonly [Buffer, boolean])[] | undefined
+  /** Asked for each message of the browser, and again when it has waited for whatever reason. */
+  readonly #firstByte: FirstByte
+  /** The store is away, and the session may have ended without a word, but what is judged now passes all the same. */
+  #isExcused = false
+  /** Since when the messages wait to learn whether the session is live (ms of the clock of {@link standstill}). */
+  #unknownSince: number | undefined
   /** Whether these messages wait because the browser does not read its refusals. */
   #isRefusing = false
   #ended = false
@@ -77,6 +81,11 @@ export class Relay implements Registered {
   constructor(peers: RelayPeers, options: RelayOptions) {
     this.#options = options
     this.#limits = options.limits
+    const { user, gate } = options
+    this.#firstByte = new FirstByte({
+      session: user && (() => this.#isExcused || user.isCurrent()),
+      orders: gate && (() => !gate.isClosed),
+    })
     this.#browser = new Peer(peers.browser, false)
     this.#upstream = new Peer(peers.upstream, true)
     const peersToPing = [this.#browser, this.#upstream]
@@ -101,22 +110,16 @@ export class Relay implements Registered {
   }
 
   end(close: CloseStatus): void {
-    if (close === CLOSE.sessionExpired) this.#drop()
+    if (close === CLOSE.sessionExpired || close === CLOSE.storeDown) this.#drop()
     this.#finish(close, GOING_AWAY)
   }
 
   #listenToBrowser(): void {
-    const { gate, metrics, user } = this.#options
-    const { relayTraffic } = metrics
+    const { metrics } = this.#options
     this.#browser.listen({
       message: (message, isBinary) => {
         if (!isBinary) metrics.countRelayOperation(operationOf(message))
-        // The news that the session has ended may be on its way, above all after this process has slept.
-        if (this.#held === undefined && user?.isCurrent() === false)
-          return this.#hold(message, isBinary, user.confirm())
-        // Nothing is read, and nothing copied, while no orders are paused.
-        if (this.#held !== undefined || gate?.isClosed === true) return this.#judge(message, isBinary)
-        this.#pass(this.#browser, this.#upstream, message, isBinary, relayTraffic.to_upstream)
+        this.#judge(message, isBinary)
       },
       error: ({ code }) => this.#finish(fromViolation(code), GOING_AWAY),
       closed: (code, reason) => this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)),
@@ -153,15 +156,33 @@ export class Relay implements Registered {
 
   /** Sends a message of the browser on, refuses it, or holds it and all that follow. */
   #judge(message: Buffer, isBinary: boolean): void {
-    const { gate, metrics } = this.#options
+    const { user, gate, metrics } = this.#options
     if (this.#ended) return
     if (this.#held !== undefined) return void this.#held.push([message, isBinary])
-    const passage = gate?.judge(message, isBinary) ?? 'passes'
+    const refusal = this.#firstByte.refusal()
+    if (user !== undefined && refusal?.is === 'stale' && refusal.why === 'session') {
+      return this.#hold(message, isBinary, this.#confirm(user))
+    }
+    this.#unknownSince = undefined
+    // Nothing is read of a message while no orders are paused.
+    const passage = refusal === undefined ? 'passes' : (gate?.judge(message, isBinary) ?? 'passes')
     if (passage === 'passes') {
       return this.#pass(this.#browser, this.#upstream, message, isBinary, metrics.relayTraffic.to_upstream)
     }
     if (Buffer.isBuffer(passage)) return this.#refuse(passage)
     this.#hold(message, isBinary, passage)
+  }
+
+  /**
+   * Asks whether the session is live: the news that it has ended may be on its way. If this process cannot hear, or not in time,
+   * what waits is discarded with the relay.
+   */
+  async #confirm(user: RelayUser): Promise<void> {
+    const now = standstill.now()
+    this.#unknownSince ??= now
+    const confirmation = now - this.#unknownSince > MAX_DEAF_MS ? 'deaf' : await user.confirm()
+    if (confirmation === 'deaf') this.end(CLOSE.storeDown)
+    this.#isExcused = confirmation === 'away'
   }
 
   /** Keeps a message, and all that follow, until more is known. */
@@ -175,6 +196,7 @@ export class Relay implements Registered {
     const held = this.#held ?? []
     this.#held = undefined
     for (const [message, isBinary] of held) this.#judge(message, isBinary)
+    this.#isExcused = false
     this.#readOn()
   }
 
@@ -206,14 +228,14 @@ export class Relay implements Registered {
   #pause(from: Peer): void {
     from.pause()
     if (from !== this.#upstream) return
-    this.#slowTimer = setTimeout(() => this.end(CLOSE.slowConsumer), this.#limits.slowConsumerMs)
+    this.#endSlowness = judgeAfter(this.#limits.slowConsumerMs, () => this.end(CLOSE.slowConsumer))
   }
 
   /** Reads on from upstream once the browser has read enough. */
   #relieve(): void {
     if (this.#ended || !this.#upstream.isPaused) return
     if (this.#browser.waitingBytes >= this.#limits.maxBufferedBytes / 2) return
-    clearTimeout(this.#slowTimer)
+    this.#endSlowness?.()
     this.#upstream.resume()
   }
 
@@ -240,7 +262,7 @@ export class Relay implements Registered {
     this.#ended = true
     this.#heartbeat.stop()
     this.#leaveGate?.()
-    clearTimeout(this.#slowTimer)
+    this.#endSlowness?.()
     const { withReturn, onEnd } = this.#options
     closeSocket(this.#browser.socket, toBrowser && (withReturn?.(toBrowser) ?? toBrowser))
     closeSocket(this.#upstream.socket, toUpstream)

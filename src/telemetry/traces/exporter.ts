@@ -4,6 +4,7 @@ import type { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto
 import type { SpanExporter } from '@opentelemetry/sdk-trace'
 import type { FastifyBaseLogger } from 'fastify'
 import { collectorHeaders, readTls, type TracesConfig } from '../../config/traces.ts'
+import { dialing } from '../../peers/dialing.ts'
 import { BoundedLines } from '../bounded-lines.ts'
 import { untraced } from './span.ts'
 
@@ -33,7 +34,7 @@ export async function createExporter(config: TracesConfig, log: FastifyBaseLogge
     timeoutMillis: config.timeoutMs,
     // An enumeration of the words that the setting may have.
     compression: config.compression as NonNullable<Compression>,
-    httpAgentOptions: { keepAlive: true, ...readTls(config) },
+    httpAgentOptions: { keepAlive: true, ...dialing('other', config.timeoutMs), ...readTls(config) },
     // At shutdown all batches are sent at the same time.
     concurrencyLimit: 1 + Math.ceil(config.batch.maxQueued / config.batch.maxSpans),
   })

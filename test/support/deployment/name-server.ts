@@ -21,11 +21,24 @@ const TTL_SECONDS = 600
  * A resolver that knows one name and its current addresses (RFC 1035). It ends with the test.
  * @param addresses may change at any time
  */
-export async function startNameServer(t: Test, name: string, addresses: ReadonlySet<string>): Promise<void> {
+export function startNameServer(t: Test, name: string, addresses: ReadonlySet<string>): Promise<void> {
+  return serveNames(t, (asked) => (asked === name ? addresses : undefined))
+}
+
+/** A resolver that says of every name that it is this machine, but is silent about some. It ends with the test. */
+export function startSilentNameServer(t: Test, silent: ReadonlySet<string>): Promise<void> {
+  return serveNames(t, (asked) => (silent.has(asked) ? 'silent' : new Set(['127.0.0.1'])))
+}
+
+type AddressesOf = (name: string) => ReadonlySet<string> | 'silent' | undefined
+
+async function serveNames(t: Test, addressesOf: AddressesOf): Promise<void> {
   const socket = createSocket('udp4')
   socket.on('message', (query, from) => {
     const { asked, end } = questionOf(query)
-    const isKnown = asked === name
+    const addresses = addressesOf(asked)
+    if (addresses === 'silent') return
+    const isKnown = addresses !== undefined
     const found = isKnown && query.readUInt16BE(end - 4) === TYPE_A ? [...addresses] : []
     const header = Buffer.alloc(HEADER_BYTES)
     query.copy(header, 0, 0, 2)

@@ -19,11 +19,7 @@ export async function ownWorld(t: Test): Promise<OwnWorld> {
   const upstream = await ScriptedUpstream.start(t, 2 * LARGE)
   const host = memberHost()
   const limits = { ...host.limits, maxBufferedBytes: 200_000 }
-  const world = await startMember(t, {
-    ...host,
-    limits,
-    received: (member, message, isBinary) => member.own?.send(message, isBinary),
-  })
+  const world = await startMember(t, { ...host, limits }, ({ own }, message, isBinary) => own?.send(message, isBinary))
   const { member } = world
   const handshake = new Promise<() => void>((resolve) => {
     upstream.onUpgrade = (...args) => resolve(() => upstream.accept(...args))

@@ -3,7 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import { Member, type MemberHost } from '../../../src/sockets/feed/browser/member.ts'
+import { Member } from '../../../src/sockets/feed/browser/member.ts'
+import type { MemberHost } from '../../../src/sockets/feed/browser/outbox.ts'
 import { WriteBatch } from '../../../src/sockets/feed/wire/write-batch.ts'
 
 /** A member without a feed, and its browser. */
@@ -20,19 +21,21 @@ export interface MemberWorld {
 }
 
 /** A host whose limits are out of reach, but for that of conflation. */
-export function memberHost(taken: string[] = []): MemberHost {
+export function memberHost(): MemberHost {
   return {
     limits: { maxBufferedBytes: 2 ** 30, conflateBytes: 65_536, slowConsumerMs: 60_000, requestsPerMinute: 60 },
     batch: new WriteBatch(),
     traffic: { messages: 0, bytes: 0 },
     conflated: { messages: 0 },
-    received: (_member, message) => taken.push(message.toString()),
-    left: () => taken.push('left'),
   }
 }
 
-/** Starts a member. @param host shared by the members of one feed */
-export async function startMember(t: Test, host?: MemberHost): Promise<MemberWorld> {
+/** Starts a member. @param host shared by the members of one feed @param onMessage called for each message, once it is noted */
+export async function startMember(
+  t: Test,
+  host = memberHost(),
+  onMessage?: (member: Member, message: Buffer, isBinary: boolean) => void,
+): Promise<MemberWorld> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   t.teardown(() => server.close())
   await once(server, 'listening')
@@ -40,10 +43,15 @@ export async function startMember(t: Test, host?: MemberHost): Promise<MemberWor
   const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
   t.teardown(() => browser.terminate())
   const taken: string[] = []
-  const ownHost = host ?? memberHost(taken)
-  const member = new Member({ socket, wire }, '127.0.0.1', ownHost, () => undefined)
+  const member: Member = new Member({ socket, wire }, '127.0.0.1', host, {
+    message: (message, isBinary) => {
+      taken.push(message.toString())
+      onMessage?.(member, message, isBinary)
+    },
+    end: () => taken.push('left'),
+  })
   await once(browser, 'open')
-  return { member, socket, wire, browser, taken, host: ownHost }
+  return { member, socket, wire, browser, taken, host }
 }
 
 /** From now on so many bytes wait to be sent on a connection, whatever is written to it. @returns how to change that */

@@ -105,6 +105,9 @@ export function refusal(code: string): Message {
   return { msg_type: 'tick', error: { code, message: 'of upstream' } }
 }
 
+/** A request that the server answers by itself. */
+export const OF_NOBODY = { forget: 'of nobody' }
+
 /** How browsers are closed that may have missed something. */
 export const LOST = { code: 1013, reason: 'upstream_lost' }
 
@@ -151,11 +154,14 @@ export class FeedBrowser {
     return this.next()
   }
 
-  /** The messages that were not read yet, once everything that was sent so far has arrived. */
-  async rest(): Promise<Message[]> {
-    this.send({ ping: 1, req_id: 999_999 })
+  /**
+   * The messages that were not read yet, once everything that was sent so far has arrived.
+   * @param request one that the server answers by itself: a browser that is about to be closed gets no pong
+   */
+  async rest(request: Message = { ping: 1 }): Promise<Message[]> {
+    this.send({ ...request, req_id: 999_999 })
     const { received } = this.client
-    await until(() => received.slice(this.#read).some(({ data }) => isLast(data)), 'a pong')
+    await until(() => received.slice(this.#read).some(({ data }) => isLast(data)), 'the answer to the last request')
     const end = received.findIndex(({ data }, index) => index >= this.#read && isLast(data))
     const rest = received.slice(this.#read, end).map(({ data }) => parsed(data.toString()))
     this.#read = end + 1

@@ -12,26 +12,16 @@ import { Peer, type PeerConnection } from '../../peer.ts'
 import type { Registered } from '../../registry.ts'
 import type { OwnSocket } from './own-socket.ts'
 import { Awaited } from './awaited.ts'
-import { Outbox, unwatchedBytes, type OutboxHost } from './outbox.ts'
+import { Outbox, unwatchedBytes, type MemberHost } from './outbox.ts'
+import { judgeAfter } from '../../../time/judge-after.ts'
 import { Window } from '../../../time/window.ts'
 
-/** Sizes, times and numbers of a browser's socket (docs/reference.md, Shared market data). */
-export interface MemberLimits {
-  readonly maxBufferedBytes: number
-  readonly slowConsumerMs: number
-  readonly conflateBytes: number
-  readonly requestsPerMinute: number
-  /** Time between two pings. */
-  readonly heartbeatMs?: number | undefined
-}
-
-/** What the browsers of a feed have in common. */
-export interface MemberHost extends OutboxHost {
-  readonly limits: MemberLimits
-  /** A browser has sent a message. */
-  received(member: Member, message: Buffer, isBinary: boolean): void
-  /** A browser is gone, or about to go. */
-  left(member: Member): void
+/** What a member reports to the feed. */
+interface MemberEvents {
+  /** The browser has sent a message. */
+  readonly message: (message: Buffer, isBinary: boolean) => void
+  /** The browser is gone, or about to go. Called once; undefined stands for a close frame without a code. */
+  readonly end: (close: CloseStatus | undefined) => void
 }
 
 /** More messages in a second than any page sends. A browser that sends more is read no faster, so that others have their turn. */
@@ -54,15 +44,15 @@ export class Member implements Registered {
   readonly address: string
   readonly #peer: Peer
   readonly #host: MemberHost
-  readonly #onEnd: (close: CloseStatus | undefined) => void
+  readonly #events: MemberEvents
   readonly #heartbeat: Heartbeat
   /** Messages of the browser. */
   readonly #second = new Window(1000)
   /** Requests of the browser that go upstream. */
   readonly #minute = new Window(60_000)
   readonly #awaited: Awaited
-  /** Runs while the browser is slow. */
-  #slow: NodeJS.Timeout | undefined
+  /** Ends the time that a slow browser has. */
+  #slow: (() => void) | undefined
   /** Runs while nothing is read from the browser, from its last message on. */
   #stalled: NodeJS.Timeout | undefined
   /** Runs once the browser is to be closed soon. */
@@ -72,19 +62,14 @@ export class Member implements Registered {
   /** True while these are taken, so that nothing that they cause takes the next one. */
   #isTaking = false
   #isOver = false
+  #hasMissed = false
 
-  /** @param onEnd called once; undefined stands for a close frame without a code */
-  constructor(
-    browser: PeerConnection,
-    address: string,
-    host: MemberHost,
-    onEnd: (close: CloseStatus | undefined) => void,
-  ) {
+  constructor(browser: PeerConnection, address: string, host: MemberHost, events: MemberEvents) {
     this.address = address
     this.#peer = new Peer(browser, false)
     this.#host = host
-    this.#onEnd = onEnd
-    this.outbox = new Outbox(this.#peer, host, this)
+    this.#events = events
+    this.outbox = new Outbox(this.#peer, host, () => this.press())
     this.#awaited = new Awaited(
       () => this.press(),
       // Not at once: the next request may have the same answer, which the browsers that have waited for it get first.
@@ -101,6 +86,16 @@ export class Member implements Registered {
     return this.#isOver
   }
 
+  /** Whether it may have missed something. It is closed before long. */
+  get hasMissed(): boolean {
+    return this.#hasMissed
+  }
+
+  /** Whether a request of it waits for its answer. */
+  get isWaiting(): boolean {
+    return this.#awaited.bytes > 0
+  }
+
   /** Bytes that wait in this process for the browser and on its own upstream socket. */
   get bufferedBytes(): number {
     return this.#peer.bufferedBytes + (this.own?.bufferedBytes ?? 0)
@@ -111,7 +106,14 @@ export class Member implements Registered {
     return this.#minute.allows(this.#host.limits.requestsPerMinute)
   }
 
-  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too */
+  deliver(frame: Buffer, stream: string): void {
+    this.outbox.deliver(frame, stream)
+  }
+
+  sendConflated(stream: string): void {
+    this.outbox.sendConflated(stream)
+  }
+
   answer(frame: Buffer, rest?: Buffer): void {
     this.outbox.answer(frame, rest)
   }
@@ -170,7 +172,7 @@ export class Member implements Registered {
     const half = this.#host.limits.maxBufferedBytes / 2
     const { waitingBytes } = this.#peer
     if (waitingBytes < half) {
-      clearTimeout(this.#slow)
+      this.#slow?.()
       this.#slow = undefined
       this.own?.resume()
     } else if (this.#peer.isPaused) this.#watchSlowness()
@@ -179,6 +181,10 @@ export class Member implements Registered {
 
   end(close: CloseStatus | undefined): void {
     this.#finish(close, GOING_AWAY)
+  }
+
+  missed(): void {
+    this.#hasMissed = true
   }
 
   /** Ends it after this time. Once is enough: a second call changes nothing. */
@@ -203,7 +209,7 @@ export class Member implements Registered {
   #take(message: Buffer, isBinary: boolean): void {
     this.#stalled?.refresh()
     if (!this.#second.allows(MESSAGES_PER_SECOND)) this.hold(this.#second.leftMs)
-    this.#host.received(this, message, isBinary)
+    this.#events.message(message, isBinary)
   }
 
   #readOn(): void {
@@ -229,7 +235,7 @@ export class Member implements Registered {
 
   /** From now on the browser has its time to read down to half of the limit. */
   #watchSlowness(): void {
-    this.#slow ??= this.#endAfter(this.#host.limits.slowConsumerMs, CLOSE.slowConsumer)
+    this.#slow ??= judgeAfter(this.#host.limits.slowConsumerMs, () => this.end(CLOSE.slowConsumer), false)
   }
 
   #endAfter(ms: number, close: CloseStatus): NodeJS.Timeout {
@@ -248,14 +254,13 @@ export class Member implements Registered {
     this.#isOver = true
     this.#heartbeat.stop()
     this.#awaited.stop()
-    clearTimeout(this.#slow)
+    this.#slow?.()
     clearTimeout(this.#stalled)
     clearTimeout(this.#departure)
     this.own?.end(toUpstream)
     this.outbox.close()
     this.#unread = []
-    this.#host.left(this)
     closeSocket(this.#peer.socket, toBrowser)
-    this.#onEnd(toBrowser)
+    this.#events.end(toBrowser)
   }
 }

@@ -2,16 +2,26 @@ import type { Metrics } from '../../../telemetry/metrics.ts'
 import type { Peer } from '../../peer.ts'
 import { type FrameSequence, type WriteBatch, messageBytes, standaloneConcat } from '../wire/index.ts'
 
-/** What the outboxes of a feed have in common. */
-export interface OutboxHost {
-  readonly limits: { readonly conflateBytes: number; readonly maxBufferedBytes: number }
+/** Sizes, times and numbers of a browser's socket (docs/reference.md, Shared market data). */
+export interface MemberLimits {
+  readonly maxBufferedBytes: number
+  readonly slowConsumerMs: number
+  readonly conflateBytes: number
+  readonly requestsPerMinute: number
+  /** Time between two pings. */
+  readonly heartbeatMs?: number | undefined
+}
+
+/** What the browsers of a feed have in common. */
+export interface MemberHost {
+  readonly limits: MemberLimits
   readonly batch: WriteBatch
   readonly traffic: Metrics['relayTraffic']['to_browser']
   readonly conflated: { messages: number }
 }
 
 /** While nothing waits, frames of up to this many bytes need no callback: with them alone, and a pong, no limit is near. */
-export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number {
+export function unwatchedBytes({ conflateBytes }: MemberLimits): number {
   return conflateBytes / 4
 }
 
@@ -24,19 +34,19 @@ const MIN_ALONE_BYTES = 1024
  */
 export class Outbox {
   readonly #peer: Peer
-  readonly #host: OutboxHost
-  readonly #owner: { press(): void }
+  readonly #host: MemberHost
+  readonly #onFull: () => void
   /** Frames that leave at the end of the batch. */
   #batched: FrameSequence | undefined
   /** The newest message of each stream since the browser began to be slow. */
   #conflated: Map<string, Buffer> | undefined
   #isClosed = false
 
-  /** @param owner told when more waits than MAX_BUFFERED_BYTES */
-  constructor(peer: Peer, host: OutboxHost, owner: { press(): void }) {
+  /** @param onFull called when more waits than MAX_BUFFERED_BYTES */
+  constructor(peer: Peer, host: MemberHost, onFull: () => void) {
     this.#peer = peer
     this.#host = host
-    this.#owner = owner
+    this.#onFull = onFull
   }
 
   /** Sends a stream message, or keeps it until there is room. @param stream its conflation key */
@@ -94,7 +104,7 @@ export class Outbox {
   }
 
   #press(): void {
-    if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#owner.press()
+    if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#onFull()
   }
 
   /** Counts a message that leaves. The metrics must never fall, so one that may be replaced is not counted yet. */

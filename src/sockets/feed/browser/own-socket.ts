@@ -27,7 +27,7 @@ export interface OwnSocketDependencies {
 }
 
 /** The browser that an own socket belongs to. */
-export interface OwnSocketOwner {
+interface Owner {
   /** Sends a message to the browser as it is. */
   pass(message: Buffer, isBinary: boolean): void
   /** More may wait now. */
@@ -45,7 +45,7 @@ const FIRST_REQ_ID = -9_007_199_254_000_000
  * upstream ends it the browser's socket ends in the same way.
  */
 export class OwnSocket {
-  readonly #member: OwnSocketOwner
+  readonly #member: Owner
   readonly #deps: OwnSocketDependencies
   readonly #opening = new AbortController()
   readonly #asked = new Map<number, (message: UpstreamMessage) => void>()
@@ -57,7 +57,7 @@ export class OwnSocket {
   #heartbeat: Heartbeat | undefined
   #isOver = false
 
-  constructor(member: OwnSocketOwner, deps: OwnSocketDependencies) {
+  constructor(member: Owner, deps: OwnSocketDependencies) {
     this.#member = member
     this.#deps = deps
     void this.#open()

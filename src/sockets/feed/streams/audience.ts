@@ -1,11 +1,11 @@
-import { type UpstreamMessage, frameOf } from '../wire/index.ts'
-import type { Browser, Subscription } from './subscription.ts'
+import { type Recipient, type UpstreamMessage, frameOf } from '../wire/index.ts'
+import type { Subscription } from './subscription.ts'
 
 /** Browsers whose messages are the same to the byte. Pages of one build ask with the same `req_id`. */
 interface Group {
   readonly key: string
   readonly prefix: Buffer
-  readonly browsers: Set<Browser>
+  readonly browsers: Set<Recipient>
 }
 
 /** The subscriptions that get every message of a stream. */
@@ -47,7 +47,7 @@ export class Audience {
   deliver({ subscription, body }: UpstreamMessage): void {
     for (const { prefix, browsers } of this.#groups.values()) {
       const frame = frameOf(prefix, subscription, body)
-      for (const { outbox } of browsers) outbox.deliver(frame, this.#conflationKey)
+      for (const browser of browsers) browser.deliver(frame, this.#conflationKey)
     }
   }
 }

@@ -15,7 +15,7 @@ export function forgetStream({ browser, subscriptions }: Subscriber, id: unknown
   for (const subscription of subscriptions.values()) {
     const { isServed, stream } = subscription
     if (!isServed || stream.id === undefined || stream.id !== id) continue
-    browser.outbox.sendConflated(stream.identity)
+    browser.sendConflated(stream.identity)
     subscription.leave()
     return true
   }
@@ -94,7 +94,7 @@ function endWhenAnswered(
         // A request that waits for the same has its turn first.
         if (!isServed || !each.isAttached) return queueMicrotask(() => settled([stream.identity]))
         if (stream.id !== undefined) ids.push(stream.id)
-        browser.outbox.sendConflated(stream.identity)
+        browser.sendConflated(stream.identity)
         each.leave()
         settled([])
       })

@@ -10,7 +10,8 @@ import {
 import { RecentMessages, pointOf, tailOf } from '../history/index.ts'
 import { type Asking, History, takeAll } from './history.ts'
 import { Stream, type StreamContext, type StreamSpec, type Tell } from './stream.ts'
-import type { Browser, Subscription } from './subscription.ts'
+import type { Browser } from '../upstream/index.ts'
+import type { Subscription } from './subscription.ts'
 
 /**
  * `ticks_history` with `subscribe`. The first browser's request starts the stream. A later subscriber gets a history as it has
@@ -123,7 +124,7 @@ export class HistoryStream extends Stream {
       // A late answer still reaches the browsers that wait for it.
       beat: (reqId) => {
         if (!history.isStale || history.waiting.size > 0) return
-        oneShots.link.release(reqId)
+        oneShots.connection.release(reqId)
         this.#histories.delete(history)
       },
     })
@@ -204,9 +205,8 @@ export class HistoryStream extends Stream {
 
   /** Sends a browser the messages from this number on, and has it get all later ones. */
   #join(subscription: Subscription, prefix: Buffer, next: number): void {
-    const { outbox } = subscription.browser
     for (const { subscription: part, body } of this.#recent.from(next)) {
-      outbox.deliver(frameOf(prefix, part, body), this.identity)
+      subscription.browser.deliver(frameOf(prefix, part, body), this.identity)
     }
     this.audience.add(subscription, prefix)
   }

@@ -1,8 +1,7 @@
 import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
 import { CLOSE } from '../../close-codes.ts'
 import { AnswerFrame, type FeedRequest, type UpstreamMessage, memoryOf, rateLimitError } from '../wire/index.ts'
-import type { FairShare, OneShots, Sender } from '../upstream/index.ts'
-import type { Browser } from './subscription.ts'
+import type { Browser, FairShare, Listener, OneShots } from '../upstream/index.ts'
 
 /** A request that upstream has not answered for this long is not shared any more. */
 const STALE_MS = 10_000
@@ -84,7 +83,7 @@ export class Reads {
 }
 
 /** One request upstream and the browsers that get its answer. */
-class Read implements Sender {
+class Read implements Listener {
   readonly isAnsweredOnce = true
   readonly #oneShots: OneShots
   readonly #share: FairShare
@@ -134,7 +133,7 @@ class Read implements Sender {
     if (!this.isStale) return
     this.#waiting = this.#waiting.filter(([browser]) => !browser.isOver)
     if (this.#waiting.length > 0) return
-    this.#oneShots.link.release(reqId)
+    this.#oneShots.connection.release(reqId)
     this.#onSettled(undefined)
   }
 

@@ -179,7 +179,7 @@ export abstract class Stream implements Carried, SubscribedStream {
     const { browser, list } = subscription
     if (!subscription.isAttached) return
     if (list?.isOver === false) return list.refused(error)
-    browser.outbox.sendConflated(this.identity)
+    browser.sendConflated(this.identity)
     browser.answer(error)
     subscription.failed()
   }

@@ -1,33 +1,7 @@
-import type { CloseStatus } from '../../close-codes.ts'
+import type { Browser, StreamLink, UpstreamLink } from '../upstream/index.ts'
 
 /** How long the symbols of a list that have a price wait for those that have none: some are silent for days. */
 const COMPLETE_MS = 1000
-
-/** What streams and shared answers need of a browser. */
-export interface Browser {
-  readonly address: string
-  readonly isOver: boolean
-  readonly outbox: {
-    /** Sends a stream message, which a slow browser gets late or not at all. */
-    deliver(frame: Buffer, stream: string): void
-    /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
-    sendConflated(stream: string): void
-  }
-  /** Counts a request that goes upstream for this browser. False when it exceeds the limit of this minute. */
-  spend(): boolean
-  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too */
-  answer(frame: Buffer, rest?: Buffer): void
-  /** Notes that a request waits for its answer, and how many bytes of memory that takes. */
-  awaits(bytes: number): void
-  awaitsNoMore(bytes: number): void
-  /** Counts an answer of unknown size that will come. @returns a function that ends this */
-  expectAnswer(): () => void
-  /** Takes no further message for now. @returns a function that ends the wait */
-  hold(): () => void
-  end(close: CloseStatus | undefined): void
-  /** Ends it after this time. */
-  endLater(close: CloseStatus, ms: number): void
-}
 
 /** What a subscription knows of its stream. */
 export interface SubscribedStream {
@@ -37,6 +11,8 @@ export interface SubscribedStream {
   readonly type: 'ticks' | 'candles'
   /** The id that upstream has given the subscription. */
   readonly id: string | undefined
+  /** The connection that carries it. */
+  readonly link: StreamLink | undefined
   leave(subscription: Subscription): void
   /** Sends a subscription that was held what has come meanwhile, and then every later message. Absent where none is held. */
   serve?(subscription: Subscription): void
@@ -53,6 +29,16 @@ export class Subscriber {
 
   constructor(browser: Browser) {
     this.browser = browser
+  }
+
+  /** A connection on which this browser expects something, and upstream is silent. @param requests that of requests with one answer */
+  silentLink(requests: UpstreamLink): UpstreamLink | undefined {
+    const all = [...this.subscriptions.values()]
+    const ofStream = all.find(({ stream }) => stream.link?.connection.isSilent === true)
+    if (ofStream !== undefined) return ofStream.stream.link?.connection
+    // A history is fetched on the connection of requests.
+    const isWaiting = this.browser.isWaiting || all.some(({ isServed }) => !isServed)
+    return isWaiting && requests.isSilent ? requests : undefined
   }
 
   /** Ends all subscriptions: the browser is gone. */

@@ -1,18 +1,12 @@
 import { network } from '../../../limits/networks.ts'
 import { MinuteCounts } from '../../../limits/minute-counts.ts'
+import type { Browser } from './browser.ts'
 
 /** How long a refusal by upstream counts: its limits are by the minute. */
 const PRESSURE_MS = 60_000
 
 /** An address may start as many streams as this many browsers may have: at all while places are scarce, by lists in a minute. */
 export const BROWSERS_PER_ADDRESS = 5
-
-/** A browser that asks for something. */
-interface Asking {
-  readonly address: string
-  /** Counts a request of the browser. False when it exceeds the browser's limit. */
-  spend(): boolean
-}
 
 /**
  * Shares upstream's limit of requests between the addresses of browsers. That limit is not known: as long as upstream takes all
@@ -41,7 +35,7 @@ export class FairShare {
    * Counts a request of a browser. False when it exceeds a limit of the browser or of its address.
    * @param count how many requests this server sends upstream for it, all of which count for the address
    */
-  admits(browser: Asking, count = 1): boolean {
+  admits(browser: Pick<Browser, 'address' | 'spend'>, count = 1): boolean {
     if (!browser.spend()) return false
     const isPressed = performance.now() < this.#pressureUntil
     const address = network(browser.address)

@@ -3,8 +3,8 @@ import type { UpstreamMessage } from '../wire/index.ts'
 /** The text of a request with the given `req_id`. */
 export type WriteRequest = (reqId: number) => Buffer | string
 
-/** The sender of an upstream request. */
-export interface Sender {
+/** What hears the messages that belong to one upstream request. */
+export interface Listener {
   /** With its first message, its `req_id` is released. */
   readonly isAnsweredOnce?: boolean
   /** Takes a message with the `req_id` of the request: its answer, or a later message of its stream. */
@@ -26,8 +26,8 @@ export interface LinkOwner {
   opened(): void
   /** Called every ten seconds while the connection is open. */
   beat?(): void
-  /** A message of a stream that belongs to no sender. */
+  /** A message of a stream that belongs to no listener. */
   unclaimed?(reqId: number, subscriptionId: string): void
-  /** Called after all senders have been told. */
+  /** Called after all listeners have been told. */
   lost?(): void
 }

@@ -1,5 +1,6 @@
 import { backoffMs, type Backoff as Pauses } from '../../../time/backoff.ts'
-import { CLOSE, type CloseStatus } from '../../close-codes.ts'
+import { CLOSE } from '../../close-codes.ts'
+import type { Browser } from './browser.ts'
 
 /** After a connection was lost. The longest is less than the time that a browser waits for a connection (`PATIENCE_MS`). */
 export const RECONNECT: Pauses = { firstMs: 100, longestMs: 4000, jitter: 0.5 }
@@ -50,11 +51,6 @@ export class Backoff {
 /** How long the browsers of a lost connection wait for it to come back before they are closed all the same. */
 export const PATIENCE_MS = 5000
 
-/** A browser that can be closed. */
-export interface Departing {
-  endLater(close: CloseStatus, ms: number): void
-}
-
 /**
  * The time in which a connection is away, and the browsers that it concerns. Browsers that may have missed something are closed with
  * 1013 once the connection is back, spread over some time so that they do not all return in one moment.
@@ -62,7 +58,7 @@ export interface Departing {
 export class Outage {
   readonly #spreadMs: number
   readonly #onGiveUp: () => void
-  readonly #departing = new Set<Departing>()
+  readonly #departing = new Set<Browser>()
   #patience: NodeJS.Timeout | undefined
 
   /** @param onGiveUp called once something has waited for the connection for 5 seconds */
@@ -77,7 +73,8 @@ export class Outage {
   }
 
   /** Notes a browser that may have missed something. It is closed when the outage is over or given up. */
-  depart(browser: Departing): void {
+  depart(browser: Browser): void {
+    browser.missed()
     this.#departing.add(browser)
     this.wait()
   }

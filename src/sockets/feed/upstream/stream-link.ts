@@ -1,5 +1,6 @@
-import type { LinkOwner, Sender } from './link-users.ts'
-import { Backoff, Outage, REFUSED, type Departing } from './recovery.ts'
+import type { Browser } from './browser.ts'
+import type { LinkOwner, Listener } from './link-users.ts'
+import { Backoff, Outage, REFUSED } from './recovery.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
@@ -8,7 +9,7 @@ const RENEWED_AT_A_TIME = 8
 const ANSWER_MS = 10_000
 
 /** A stream as its connection sees it. */
-export interface Carried extends Sender {
+export interface Carried extends Listener {
   /** `unasked`: waits for its connection. `asked`: waits for its first message. */
   readonly state: 'unasked' | 'asked' | 'live' | 'over'
   /** How many browsers have it. */
@@ -32,7 +33,7 @@ export interface Carried extends Sender {
 /** An upstream connection that carries streams. When it is lost, it renews their subscriptions at the pace upstream allows. */
 export class StreamLink implements LinkOwner {
   readonly kind = 'stream'
-  readonly link: UpstreamLink
+  readonly connection: UpstreamLink
   readonly streams = new Set<Carried>()
   readonly #outage: Outage
   /** The streams that are being renewed, with the time when upstream was asked, in ms of the monotonic clock. */
@@ -41,14 +42,14 @@ export class StreamLink implements LinkOwner {
 
   constructor(deps: LinkDependencies, spreadMs: number) {
     this.#outage = new Outage(spreadMs, () => this.#giveUp())
-    this.link = new UpstreamLink(deps, this)
+    this.connection = new UpstreamLink(deps, this)
   }
 
   /** Takes a stream over, and subscribes to it as soon as the connection is open. */
   add(stream: Carried): void {
     this.streams.add(stream)
-    if (this.link.isOpen) return this.#subscribe(stream)
-    this.link.open()
+    if (this.connection.isOpen) return this.#subscribe(stream)
+    this.connection.open()
     // A stream that moves to this link brings its browsers with it.
     if (stream.size > 0) this.awaited()
   }
@@ -61,9 +62,9 @@ export class StreamLink implements LinkOwner {
 
   /** Ends a subscription upstream. Without an id, upstream has not started it: if it still does, see {@link unclaimed}. */
   forget(reqId: number, id: string | undefined): void {
-    if (id === undefined) return this.link.release(reqId)
+    if (id === undefined) return this.connection.release(reqId)
     const unwanted = new UnwantedStream(this, id)
-    this.link.assign(reqId, unwanted)
+    this.connection.assign(reqId, unwanted)
     unwanted.forget(reqId)
   }
 
@@ -81,11 +82,11 @@ export class StreamLink implements LinkOwner {
 
   /** A browser waits for a stream that upstream has not been asked for. */
   awaited(): void {
-    if (!this.link.isOpen) this.#outage.wait()
+    if (!this.connection.isOpen) this.#outage.wait()
   }
 
   /** A browser may have missed something. */
-  depart(browser: Departing): void {
+  depart(browser: Browser): void {
     this.#outage.depart(browser)
   }
 
@@ -125,12 +126,12 @@ export class StreamLink implements LinkOwner {
   close(): void {
     this.#stopRenewing()
     this.#outage.over()
-    this.link.close()
+    this.connection.close()
   }
 
   /** Sends the request of a stream. The connection must be open. */
   #subscribe(stream: Carried): void {
-    stream.asked(this.link.send((reqId) => stream.write(reqId), stream))
+    stream.asked(this.connection.send((reqId) => stream.write(reqId), stream))
   }
 
   #stopRenewing(): void {
@@ -144,7 +145,7 @@ export class StreamLink implements LinkOwner {
 
   /** Subscribes to some of the streams that wait for it, first to streams that browsers wait for. */
   #renew(): void {
-    if (!this.link.isOpen || this.#backoff.isWaiting) return
+    if (!this.connection.isOpen || this.#backoff.isWaiting) return
     const unmade = [...this.streams].filter((stream) => stream.state === 'unasked')
     if (unmade.length === 0) return
     unmade.sort((a, b) => Number(b.size > 0) - Number(a.size > 0))
@@ -160,7 +161,7 @@ export class StreamLink implements LinkOwner {
 }
 
 /** A stream that no browser wants any more. Its messages are ignored until upstream has forgotten it. */
-class UnwantedStream implements Sender {
+class UnwantedStream implements Listener {
   readonly #owner: StreamLink
   readonly #id: string
   #isRefused = false
@@ -178,25 +179,25 @@ class UnwantedStream implements Sender {
   beat(reqId: number): void {
     if (!this.#isRefused) return
     this.#isRefused = false
-    if (this.#owner.has(this.#id)) this.#owner.link.release(reqId)
+    if (this.#owner.has(this.#id)) this.#owner.connection.release(reqId)
     else this.forget(reqId)
   }
 
   /** @param reqId that of its messages */
   forget(reqId: number): void {
-    const { link } = this.#owner
+    const { connection } = this.#owner
     const askedAt = performance.now()
-    link.send((id) => `{"forget":${JSON.stringify(this.#id)},"req_id":${id}}`, {
+    connection.send((id) => `{"forget":${JSON.stringify(this.#id)},"req_id":${id}}`, {
       isAnsweredOnce: true,
       received: ({ errorCode }) => {
         if (errorCode === 'RateLimit') this.#isRefused = true
-        else link.release(reqId)
+        else connection.release(reqId)
       },
       // If upstream still sends the stream, it is told again to forget it.
       beat: (id) => {
         if (performance.now() - askedAt < ANSWER_MS) return
-        link.release(id)
-        link.release(reqId)
+        connection.release(id)
+        connection.release(reqId)
       },
     })
   }

@@ -20,11 +20,11 @@ export class StreamPool {
   }
 
   get openSockets(): number {
-    return this.#links.filter(({ link }) => link.isOpen).length
+    return this.#links.filter(({ connection }) => connection.isOpen).length
   }
 
   get retryingSockets(): number {
-    return this.#links.filter(({ link }) => link.isRetrying).length
+    return this.#links.filter(({ connection }) => connection.isRetrying).length
   }
 
   get places(): number {
@@ -39,7 +39,7 @@ export class StreamPool {
   }
 
   /**
-   * Finds a connection for a stream, an open one if possible, and has it subscribe there. If all are full, the stream without
+   * Finds a connection for a stream, preferably an open one on which upstream is not silent, and has it subscribe there. If all are full, the stream without
    * browsers that was unused longest gives way.
    * @param except the connection that the stream has left, because upstream said that it has the stream there already
    * @returns false when there is no room
@@ -47,7 +47,9 @@ export class StreamPool {
   place(stream: Carried, except?: StreamLink): boolean {
     const links = this.#links.filter((link) => link !== except)
     const roomy = links.filter((each) => this.#hasRoom(each))
-    const link = roomy.find((each) => each.link.isOpen) ?? roomy[0] ?? this.#add() ?? this.#makeRoom(links)
+    const heard = roomy.filter((each) => !each.connection.isSilent)
+    const best = heard.find((each) => each.connection.isOpen) ?? heard[0]
+    const link = best ?? this.#add() ?? roomy[0] ?? this.#makeRoom(links)
     if (link === undefined) return false
     stream.link = link
     link.add(stream)

@@ -6,7 +6,8 @@ import { Heartbeat } from '../../heartbeat.ts'
 import { isLastOfRead, Peer, type PeerConnection } from '../../peer.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
 import { type UpstreamMessage, type WriteBatch, dissect } from '../wire/index.ts'
-import type { LinkOwner, Sender, WriteRequest } from './link-users.ts'
+import type { LinkOwner, Listener, WriteRequest } from './link-users.ts'
+import { Pings, type PingedLink } from './pings.ts'
 import { Backoff, RECONNECT } from './recovery.ts'
 
 /** What all connections of a feed work with. */
@@ -30,24 +31,20 @@ const BEATS_PER_PING = 3
 /** How often a connection looks after what waits on it. */
 const BEAT_MS = 10_000
 
-/** The sender of pings: that they are answered is all that counts. */
-const PING: Sender = { isAnsweredOnce: true, received: () => undefined }
-
 /**
  * One upstream socket of the feed, which comes back by itself. It gives every request a `req_id` and takes each message to
- * the sender of that request.
+ * the listener of that request.
  */
-export class UpstreamLink {
+export class UpstreamLink implements PingedLink {
   readonly #deps: LinkDependencies
   readonly #owner: LinkOwner
-  readonly #senders = new Map<number, Sender>()
+  readonly #listeners = new Map<number, Listener>()
   #nextReqId = 1
   #peer: Peer | undefined
   #heartbeat: Heartbeat | undefined
+  #pings: Pings | undefined
   #beat: NodeJS.Timeout | undefined
   #beats = 0
-  /** The `req_id` of the latest ping. */
-  #ping = 0
   #opening: AbortController | undefined
   readonly #backoff = new Backoff(RECONNECT)
   /** When it was lost, in ms of the monotonic clock. Undefined while it is open or was never lost. */
@@ -63,6 +60,16 @@ export class UpstreamLink {
     return this.#peer !== undefined
   }
 
+  /** Whether something is expected on it. A ping counts, as long as it is not answered. */
+  get isAwaited(): boolean {
+    return this.#listeners.size > 0
+  }
+
+  /** Whether it is open, something is expected on it, and upstream has been silent for more than five seconds. */
+  get isSilent(): boolean {
+    return this.#pings?.isSilent === true
+  }
+
   /** Whether it was lost or refused, and is being opened again. */
   get isRetrying(): boolean {
     return this.#backoff.isWaiting || (this.#opening !== undefined && this.#backoff.hasFailed)
@@ -76,23 +83,34 @@ export class UpstreamLink {
 
   /**
    * Sends a request. The connection must be open.
-   * @returns its `req_id`, which belongs to the sender until it is released
+   * @returns its `req_id`, which belongs to the listener until it is released
    */
-  send(write: WriteRequest, sender: Sender): number {
+  send(write: WriteRequest, listener: Listener): number {
     const reqId = this.#nextReqId++
-    this.#senders.set(reqId, sender)
+    this.#listeners.set(reqId, listener)
     this.#peer?.socket.send(write(reqId), { binary: false })
     return reqId
   }
 
   /** From now on messages with this `req_id` are dropped. */
   release(reqId: number): void {
-    this.#senders.delete(reqId)
+    this.#listeners.delete(reqId)
   }
 
-  /** Hands a `req_id` over to another sender. */
-  assign(reqId: number, sender: Sender): void {
-    this.#senders.set(reqId, sender)
+  /** Hands a `req_id` over to another listener. */
+  assign(reqId: number, listener: Listener): void {
+    this.#listeners.set(reqId, listener)
+  }
+
+  /** Calls back once it is no longer silent: upstream has said something, or it is lost and its listeners have been told. */
+  afterSilence(callback: () => void): void {
+    if (this.#pings === undefined) callback()
+    else this.#pings.afterSilence(callback)
+  }
+
+  /** Lets go of the connection, which is open, and opens it again if it is needed. */
+  lose(why: string): void {
+    if (this.#peer !== undefined) this.#lose(this.#peer, why)
   }
 
   /** Ends the connection for good, without telling its owner. */
@@ -100,7 +118,7 @@ export class UpstreamLink {
     this.#isClosed = true
     this.#opening?.abort()
     this.#backoff.stop()
-    this.#senders.clear()
+    this.#listeners.clear()
     this.#drop()
   }
 
@@ -129,6 +147,7 @@ export class UpstreamLink {
     const peer = new Peer(connection, true)
     this.#peer = peer
     this.#beats = 0
+    this.#pings = new Pings(this)
     this.#beat = setInterval(() => this.#lookAfter(), BEAT_MS)
     this.#heartbeat = new Heartbeat([peer], () => this.#lose(peer, 'silent'), heartbeatMs)
     this.#listen(peer)
@@ -162,9 +181,10 @@ export class UpstreamLink {
     const { batch, metrics, log, maxMessageBytes } = this.#deps
     const isLast = isLastOfRead(data)
     if (!isLast) batch.hold()
+    this.#pings?.heard()
     const message = dissect(data)
-    const sender = message?.reqId === undefined ? undefined : this.#senders.get(message.reqId)
-    if (message !== undefined && sender !== undefined) this.#hand(message, sender, data.length > maxMessageBytes)
+    const listener = message?.reqId === undefined ? undefined : this.#listeners.get(message.reqId)
+    if (message !== undefined && listener !== undefined) this.#hand(message, listener, data.length > maxMessageBytes)
     else {
       metrics.unattributed.inc()
       const { reqId, subscriptionId } = message ?? {}
@@ -174,22 +194,22 @@ export class UpstreamLink {
     if (isLast) batch.flush()
   }
 
-  #hand(message: UpstreamMessage, sender: Sender, isTooBig: boolean): void {
+  #hand(message: UpstreamMessage, listener: Listener, isTooBig: boolean): void {
     const { reqId } = message
-    if (reqId !== undefined && sender.isAnsweredOnce === true) this.release(reqId)
+    if (reqId !== undefined && listener.isAnsweredOnce === true) this.release(reqId)
     try {
-      if (isTooBig && sender.tooBig !== undefined) {
+      if (isTooBig && listener.tooBig !== undefined) {
         this.#noteTooBig()
-        sender.tooBig(message)
-      } else sender.received(message)
+        listener.tooBig(message)
+      } else listener.received(message)
       // Not as soon as it is open: whatever accepts a connection only to close it must not be asked at once again.
       this.#backoff.reset()
     } catch (error) {
       const { log } = this.#deps
       log.error({ err: error, kind: this.#owner.kind }, 'a message of upstream could not be handled')
       // Its work may be half done: browsers that wait for the rest must hear that there is no more to come.
-      if (reqId !== undefined) this.#senders.set(reqId, sender)
-      if (this.#peer !== undefined) this.#lose(this.#peer, 'internal error')
+      if (reqId !== undefined) this.#listeners.set(reqId, listener)
+      this.lose('internal error')
     }
   }
 
@@ -205,17 +225,11 @@ export class UpstreamLink {
   }
 
   #lookAfter(): void {
-    for (const [reqId, sender] of this.#senders) sender.beat?.(reqId)
+    for (const [reqId, listener] of this.#listeners) listener.beat?.(reqId)
     this.#owner.beat?.()
-    if (++this.#beats % BEATS_PER_PING === 0) this.#keepAlive()
-  }
-
-  #keepAlive(): void {
-    const peer = this.#peer
-    if (peer === undefined) return
-    if (!this.#owner.isNeeded()) return this.#drop()
-    if (this.#senders.has(this.#ping)) return this.#lose(peer, 'ping not answered')
-    this.#ping = this.send((reqId) => `{"ping":1,"req_id":${reqId}}`, PING)
+    if (++this.#beats % BEATS_PER_PING > 0) return
+    if (this.#owner.isNeeded()) this.#pings?.keepAlive()
+    else this.#drop()
   }
 
   #lose(peer: Peer, why: string): void {
@@ -231,15 +245,17 @@ export class UpstreamLink {
     if (this.#owner.isNeeded()) this.#backoff.wait(() => this.open())
   }
 
-  /** Lets go of the socket, and tells the senders. */
+  /** Lets go of the socket, and tells the listeners. */
   #drop(): void {
     this.#heartbeat?.stop()
     clearInterval(this.#beat)
-    const peer = this.#peer
+    const [peer, pings] = [this.#peer, this.#pings]
     this.#peer = undefined
+    this.#pings = undefined
     if (peer !== undefined) closeSocket(peer.socket, GOING_AWAY)
-    const senders = [...this.#senders.values()]
-    this.#senders.clear()
-    for (const sender of senders) sender.lost?.()
+    const listeners = [...this.#listeners.values()]
+    this.#listeners.clear()
+    for (const listener of listeners) listener.lost?.()
+    pings?.stop()
   }
 }

@@ -3,8 +3,13 @@ import type { UpstreamMessage } from './dissect.ts'
 import { frameOf, startOfFrame } from './frame-of.ts'
 import type { FeedRequest } from './parse-request.ts'
 
-/** A browser that is answered. */
-interface Recipient {
+/** What gets frames: a browser. */
+export interface Recipient {
+  /** Sends a stream message, which a slow browser gets late or not at all. @param stream of two waiting messages with the same, the newer one is sent */
+  deliver(frame: Buffer, stream: string): void
+  /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
+  sendConflated(stream: string): void
+  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too */
   answer(frame: Buffer, rest?: Buffer): void
 }
 
@@ -35,7 +40,7 @@ export class AnswerFrame {
   }
 
   /** Answers a browser whose answers begin like this. */
-  send(recipient: Recipient, prefix: Buffer): void {
+  send(recipient: Pick<Recipient, 'answer'>, prefix: Buffer): void {
     const body = this.#body
     const frame = this.#frameFor(prefix)
     if (frame === undefined) recipient.answer(startOfFrame(body.length, prefix, this.#subscription), body)

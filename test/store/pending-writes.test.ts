@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
-import { PendingWrites } from '../../src/proxy/idempotency/pending-writes.ts'
+import { PendingWrites } from '../../src/store/pending-writes.ts'
 
 /** A link to a store that comes and goes. */
 class Link {

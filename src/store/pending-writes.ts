@@ -1,17 +1,21 @@
-import { StoreUnavailable, type StoreData, type StoreHealth } from '../../store/store.ts'
+import { StoreUnavailable, type StoreData, type StoreHealth } from './store.ts'
 
-/** A write to the store that failed because the store was unavailable. */
+/** A write whose reply was lost, or that could not be made. */
 interface PendingWrite {
   readonly write: () => Promise<void>
   /** The memory that it takes until it is written. */
   readonly bytes: number
   /** When it has become pointless (epoch ms). */
   readonly until: number
+  /** Called when it has become pointless before the store has told whether it was made. */
+  readonly onDropped?: () => void
 }
 
 const RETRY_MS = 250
 const MAX_WRITES = 10_000
 const MAX_BYTES = 16_777_216
+/** A write without a reply may still be carried out after the store has replied to later ones. */
+const LATE_WRITE_MS = 5000
 
 /** Repeats writes until the store is available again. Costs nothing while there are none. */
 export class PendingWrites {
@@ -38,6 +42,18 @@ export class PendingWrites {
     return true
   }
 
+  /**
+   * Takes back a write whose reply was lost, and once more for one that comes late.
+   * @param undo reverses it, and returns whether there was anything to reverse
+   * @param until when that has become pointless (epoch ms)
+   */
+  undo(undo: () => Promise<boolean>, until: number, bytes = 0): void {
+    const write = async (): Promise<void> => {
+      if (!(await undo())) setTimeout(() => void undo().catch(() => undefined), LATE_WRITE_MS).unref()
+    }
+    this.add({ write, bytes, until })
+  }
+
   /** Tries all writes once more, unless the store is unavailable, and forgets the writes that fail. */
   async close(): Promise<void> {
     await this.#repeat()
@@ -62,8 +78,10 @@ export class PendingWrites {
 
   async #tryAll(): Promise<void> {
     for (const pending of this.#writes) {
-      if (this.#store.unavailableSince() !== undefined) return
-      if (pending.until <= Date.now() || (await succeeds(pending))) this.#forget(pending)
+      if (pending.until <= Date.now()) {
+        pending.onDropped?.()
+        this.#forget(pending)
+      } else if (this.#store.unavailableSince() === undefined && (await succeeds(pending))) this.#forget(pending)
     }
   }
 

@@ -1,0 +1,71 @@
+import { fetch as undiciFetch, type Agent, type Dispatcher } from 'undici'
+import { connector } from '../peers/dialing.ts'
+import { judgeAfter } from '../time/judge-after.ts'
+import { oneUseAgent } from '../upstream/response-heads.ts'
+import { UnusableResponse } from './provider-response.ts'
+
+const CONNECT_MS = 3000
+/** After this response, and no other, fetch() sends a request once more by itself (Fetch standard, HTTP-network-or-cache fetch). */
+const MISDIRECTED = 421
+
+/** What {@link ProviderConnections.fetch} resolves with. */
+export type ProviderResponse = Awaited<ReturnType<typeof undiciFetch>>
+
+/**
+ * The connections to the provider. Each request has one of its own, TLS or not: a login would be lost on one that the
+ * provider is just closing, and all logins on one that the network has forgotten.
+ */
+export class ProviderConnections {
+  readonly #agent: Agent
+
+  /** @param address of the provider: its name is looked up while those of other hosts, such as that of the keys, have to wait */
+  constructor(address: string | URL) {
+    const { hostname } = new URL(address)
+    const peerOf = (host: string) => (host === hostname ? 'provider' : 'other')
+    this.#agent = oneUseAgent(connector(peerOf, { timeoutMs: CONNECT_MS }))
+  }
+
+  /**
+   * Like fetch(), but the request is sent once, whatever the response. (Node's own fetch() takes no connections of another
+   * version of undici.)
+   * @param timeoutMs including the response body
+   * @throws UnusableResponse after a 421; what undici throws if there is no response
+   */
+  async fetch(url: string | URL, options: object, timeoutMs: number): Promise<ProviderResponse> {
+    let isSent = false
+    const once: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (request, handler) => {
+      if (isSent) throw new UnusableResponse(`status ${MISDIRECTED}`, MISDIRECTED)
+      isSent = true
+      return dispatch(request, handler)
+    }
+    try {
+      return await undiciFetch(url, { ...options, signal: timeLimit(timeoutMs), dispatcher: this.#agent.compose(once) })
+    } catch (error) {
+      const { cause } = error as Error
+      throw cause instanceof UnusableResponse ? cause : error
+    }
+  }
+
+  /** Closes all connections, including those in use. */
+  close(): Promise<void> {
+    return this.#agent.destroy()
+  }
+}
+
+/** Fetches a response of which only status and headers matter. It follows no redirect. */
+export async function fetchHead(url: string | URL, timeoutMs: number, headers = {}): Promise<ProviderResponse> {
+  const connections = new ProviderConnections(url)
+  try {
+    return await connections.fetch(url, { headers, redirect: 'manual' }, timeoutMs)
+  } finally {
+    await connections.close()
+  }
+}
+
+/** Like AbortSignal.timeout(), but a response that has arrived while this process stood still is read before. */
+function timeLimit(ms: number): AbortSignal {
+  const controller = new AbortController()
+  const expire = (): void => controller.abort(new DOMException('the provider did not respond in time', 'TimeoutError'))
+  judgeAfter(ms, expire, false)
+  return controller.signal
+}

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import type { Requester } from '../http/requester.ts'
+import { expiryMarkerKey, LEFT_MS, leftKey, tombstoneKey } from '../store/keys.ts'
+import { PendingWrites } from '../store/pending-writes.ts'
+import { StoreUnavailable, type StoreData, type StoreHealth } from '../store/store.ts'
+import { expiryOf, type Session, type SessionRecord } from './session.ts'
+
+/** All instances that notice the end of a session do so within this time. */
+const EXPIRY_MARKER_MS = 60_000
+/** Longer than any process uses a session without having read it again. */
+const TOMBSTONE_MS = 300_000
+
+/** The reasons for which the server itself ends a session, leaving a tombstone. */
+const CAUSED_ENDS = ['logout', 'replaced', 'refused', 'revoked'] as const
+
+/** One of {@link CAUSED_ENDS}. */
+export type CausedEnd = (typeof CAUSED_ENDS)[number]
+
+/** Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: for an unknown reason. */
+export type EndReason = CausedEnd | 'expired' | 'idle' | 'gone'
+
+/** The request that ended a session, and the subject of the session, as far as known. */
+export interface EndedBy {
+  /** Whose request ended the session; absent if no request did. */
+  readonly requester?: Requester | undefined
+  /** Identifies the subject of the session in the log. */
+  readonly subjectTag?: string | undefined
+  /** The id of the session, without which its record cannot be opened. */
+  readonly id?: string | undefined
+}
+
+/** The end of a session that this process causes or finds. */
+export interface Ending extends Omit<EndedBy, 'id'> {
+  readonly key: string
+  readonly reason: EndReason
+  /** Its final record, which a refresh may have changed a moment ago; undefined where it cannot be opened. */
+  readonly record?: SessionRecord | undefined
+}
+
+/** What {@link Endings.end} did. */
+interface Ended {
+  /** False if there was no session to end, or its end is recorded already. */
+  readonly existed: boolean
+  readonly record?: SessionRecord | undefined
+}
+
+type Opened = Pick<Ending, 'record' | 'subjectTag'>
+
+/**
+ * The ends of sessions. Each is recorded (logged, counted, its tokens revoked) once among all instances: by the one that puts a
+ * name of its own in the place of what the end has left in the store. An instance that has not heard of an end, since the reply
+ * was lost, looks for it when the store is back, and whoever repeats the request at another instance finds it, too.
+ */
+export class Endings {
+  readonly #store: StoreData
+  /** What could not be asked or told. */
+  readonly #pending: PendingWrites
+  readonly #open: (id: string, key: string, sealed: string) => Opened
+  readonly #endListeners: ((ending: Ending) => void)[] = []
+  readonly #recordListeners: ((ending: Ending) => void)[] = []
+
+  /** @param open opens the record of a session that has ended, as far as that is possible */
+  constructor(store: StoreData & StoreHealth, open: (id: string, key: string, sealed: string) => Opened) {
+    this.#store = store
+    this.#pending = new PendingWrites(store)
+    this.#open = open
+  }
+
+  /** Calls `listener` for every end of a session that this process causes or finds. */
+  onEnd(listener: (ending: Ending) => void): void {
+    this.#endListeners.push(listener)
+  }
+
+  /** Calls `listener` for every end of a session that this process is the one to record. */
+  onRecord(listener: (ending: Ending) => void): void {
+    this.#recordListeners.push(listener)
+  }
+
+  /**
+   * Ends a session everywhere, or finds its end if nobody has recorded that.
+   * @throws StoreUnavailable, after which the session may have ended, and its end is recorded later
+   */
+  async end(key: string, reason: CausedEnd, by: EndedBy): Promise<Ended> {
+    const name = randomUUID()
+    const expiresAt = Date.now() + TOMBSTONE_MS
+    const tombstone = { key: tombstoneKey(key), leftKey: leftKey(key), value: reason, expiresAt }
+    let left: string | undefined
+    try {
+      left = await this.#store.bury(key, tombstone)
+    } catch (error) {
+      this.#later(error, async () => {
+        const stored = await this.#store.readUntracked(leftKey(key))
+        await this.#record(stored?.value, this.#endingIn(stored?.value, key, reason, by), name)
+      })
+      throw error
+    }
+    const ending = this.#endingIn(left, key, reason, by)
+    tell(this.#endListeners, ending ?? { ...by, key, reason })
+    if (ending === undefined) return { existed: false }
+    const { record } = ending
+    try {
+      return { existed: await this.#record(left, ending, name), record }
+    } catch (error) {
+      // It has ended. If the store does not say for long whether somebody else records that, this process does.
+      this.#later(error, () => this.#record(left, ending, name), ending)
+      return { existed: true, record }
+    }
+  }
+
+  /** Why a session that is missing in the store has ended, as far as known. @throws StoreUnavailable */
+  async reasonOf(session: Session): Promise<EndReason> {
+    const expiry = expiryOf(session)
+    if (expiry !== undefined) return expiry
+    const tombstone = await this.#store.readUntracked(tombstoneKey(session.key))
+    return causedEnd(tombstone?.value) ?? 'gone'
+  }
+
+  /**
+   * Call this when a session that was read earlier is missing in the store. If one of its limits has passed, its end is
+   * recorded, once among all instances that notice. Never rejects.
+   */
+  async recordExpiry(session: Session): Promise<void> {
+    const reason = expiryOf(session)
+    if (reason === undefined) return
+    const { key, subjectTag } = session
+    const name = randomUUID()
+    const record = async (): Promise<void> => {
+      if (!(await this.#store.lock(expiryMarkerKey(key), name, EXPIRY_MARKER_MS))) return
+      for (const listeners of [this.#endListeners, this.#recordListeners]) tell(listeners, { key, reason, subjectTag })
+    }
+    await record().catch((error: unknown) => this.#later(error, record))
+  }
+
+  /** Records an end unless somebody else does. Returns whether this process has recorded it. @throws StoreUnavailable */
+  async #record(left: string | undefined, ending: Ending | undefined, name: string): Promise<boolean> {
+    if (left === undefined || ending === undefined) return false
+    const key = leftKey(ending.key)
+    if (!(await this.#store.replace(key, left, name, Date.now() + LEFT_MS))) return false
+    tell(this.#recordListeners, ending)
+    // The name was for this process alone, in case that it would not have heard the reply.
+    void this.#store.removeIf(key, name).catch(() => undefined)
+    return true
+  }
+
+  /** Tries again once the store is back. @param certain an end that is recorded even if the store stays away */
+  #later(error: unknown, record: () => Promise<unknown>, certain?: Ending): void {
+    if (!(error instanceof StoreUnavailable)) throw error
+    const onDropped = (): void => certain && tell(this.#recordListeners, certain)
+    const write = async (): Promise<void> => void (await record())
+    if (!this.#pending.add({ write, bytes: 0, until: Date.now() + LEFT_MS, onDropped })) onDropped()
+  }
+
+  /** The end of which this is left. Undefined if nothing is, or only the name of whoever has recorded it. */
+  #endingIn(left: string | undefined, key: string, asked: CausedEnd, { id, ...by }: EndedBy): Ending | undefined {
+    const [word, sealed] = left?.split(' ') ?? []
+    if (sealed === undefined) return undefined
+    const reason = causedEnd(word) ?? 'gone'
+    // A request that finds another end than its own has not caused it.
+    const { requester, ...whose } = by
+    const opened = id === undefined ? {} : this.#open(id, key, sealed)
+    return { key, reason, ...(reason === asked && { requester }), ...opened, ...whose }
+  }
+}
+
+function causedEnd(word: string | undefined): CausedEnd | undefined {
+  return CAUSED_ENDS.find((reason) => reason === word)
+}
+
+function tell(listeners: readonly ((ending: Ending) => void)[], ending: Ending): void {
+  for (const listener of listeners) listener(ending)
+}

@@ -1,0 +1,107 @@
+import type { LookupAddress } from 'node:dns'
+import { test, type Test } from 'tap'
+import { lookupThreads } from '../support/peers/lookup-threads.ts'
+import { TrackedConnection } from '../../src/store/tracked-connection.ts'
+import { stalledWay } from '../support/peers/stalled-way.ts'
+import { testServer } from '../support/server/world.ts'
+import { joined, PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
+import { sendTo } from '../support/upstream/api-world.ts'
+
+const HERE: LookupAddress = { address: '127.0.0.1', family: 4 }
+/** A link-local address without its link: no machine has a route there. */
+const NOWHERE: LookupAddress = { address: 'fe80::1', family: 6 }
+/** Of this machine too, where nothing listens unless a test has it so. */
+const THERE: LookupAddress = { address: '127.0.0.2', family: 4 }
+
+const PEERS = ['api', 'sockets', 'provider', 'redis'] as const
+
+let worlds = 0
+
+/** A server to whose peers the ways can lose packets, and each kind of its connections. */
+async function stallingWorld(t: Test, addresses: readonly LookupAddress[]) {
+  const names = lookupThreads(t, 8)
+  const world = await relayWorld(t, { redis: true })
+  const { upstream, provider, settings, browser, redis } = world
+  const ending = `-${++worlds}.addresses.test`
+  const targets = {
+    api: `http://${upstream.host}`,
+    sockets: `ws://${upstream.host}`,
+    provider: `${provider.url}/oauth2/token`,
+    redis: redis?.url ?? '',
+  }
+  const found = await Promise.all(
+    PEERS.map(async (peer) => {
+      const url = new URL(targets[peer])
+      const way = await stalledWay(t, Number(url.port))
+      names.addresses.set(peer + ending, addresses)
+      const address = `${url.protocol}//${peer}${ending}:${way.port}${url.pathname.replace(/\/$/, '')}`
+      return { peer, way, target: Number(url.port), address }
+    }),
+  )
+  const to = (peer: (typeof PEERS)[number]) => found.find((each) => each.peer === peer) ?? unknown(peer)
+  const server = await testServer(t, {
+    ...settings,
+    API_URL: to('api').address,
+    WS_URL: to('sockets').address,
+    TOKEN_URL: to('provider').address,
+  })
+  const { port } = server
+  const cookie = browser.cookieHeader(new URL(settings['PUBLIC_URL'] ?? ''), undefined)
+  const connections = {
+    api: async () => {
+      // A GET would be sent again.
+      const order = { headers: { cookie, 'x-csrf': '1' }, body: '{"amount":1}' }
+      const { status } = await sendTo(port, 'POST', '/api/payment-agents/v1/transfer', order)
+      if (status !== 200) throw new Error(`a call got ${status}`)
+    },
+    sockets: async () => {
+      await joined(world, PUBLIC, { port })
+    },
+    provider: async () => {
+      const { headers } = await sendTo(port, 'GET', '/auth/login')
+      const state = new URL(headers.location ?? '').searchParams.get('state')
+      const own = { cookie: headers['set-cookie']?.[0]?.split(';')[0] ?? '' }
+      const answer = await sendTo(port, 'GET', `/auth/callback?code=x&state=${state}`, { headers: own })
+      const error = new URL(answer.headers.location ?? '').searchParams.get('auth_error')
+      // The provider does not know the code.
+      if (error !== 'invalid_grant') throw new Error(`a login ended with ${error}`)
+    },
+    redis: async () => {
+      const connection = new TrackedConnection({ url: to('redis').address })
+      t.teardown(() => connection.drop())
+      await connection.open({ alive: () => undefined, changed: () => undefined, lost: () => undefined })
+    },
+  }
+  return { to, connections }
+}
+
+function unknown(peer: string): never {
+  throw new Error(`no peer is called ${peer}`)
+}
+
+for (const [title, addresses] of [
+  ['IPv4, where the first packet is lost, and IPv6, where there is no route', [HERE, NOWHERE]],
+  ['two addresses, the first of which loses the first packet and the second of which refuses', [HERE, THERE]],
+] as const) {
+  await test(`A connection succeeds with ${title}`, async (t) => {
+    const { to, connections } = await stallingWorld(t, addresses)
+    await Promise.all(
+      PEERS.map(async (peer) => {
+        await to(peer).way.loseOne()
+        await t.resolves(connections[peer](), peer)
+      }),
+    )
+  })
+}
+
+await test('A first address that drops every packet leaves the second one time', async (t) => {
+  const { to, connections } = await stallingWorld(t, [THERE, HERE])
+  await Promise.all(
+    PEERS.map(async (peer) => {
+      const { target, way } = to(peer)
+      const dead = await stalledWay(t, target, THERE.address, way.port)
+      await dead.stall()
+      await t.resolves(connections[peer](), peer)
+    }),
+  )
+})

@@ -1,0 +1,70 @@
+import type { ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { test } from 'tap'
+import { controlsWorld } from '../support/controls/controls-world.ts'
+import { answerJson } from '../support/upstream/scripted-upstream.ts'
+
+/** Two seconds for a call with a key, and one for a one-time URL. */
+const SETTINGS = { UPSTREAM_HEADERS_SECONDS: '1', UPSTREAM_BODY_SECONDS: '1' }
+
+/** Blocks this thread, with the server and its upstream. What has been written has arrived. */
+function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
+await test('an answer that arrives while the process stands still is read, although its time is over, and recorded', async (t) => {
+  const world = await controlsWorld(t, { instances: 1, settings: SETTINGS })
+  const { server, upstream } = world
+  const cookie = await world.user('CR1')
+  let made = 0
+  upstream.onRest = (request, response) => {
+    request.resume().on('end', () => {
+      made++
+      answerJson(response, 201, { data: { made } })
+      block(2200)
+    })
+  }
+  const keyed = { 'idempotency-key': 'one' }
+  t.match(await world.order(server, cookie, 'an order', keyed), { status: 201, json: { data: { made: 1 } } })
+  t.match(await world.order(server, cookie, 'an order', keyed), {
+    status: 201,
+    headers: { 'idempotency-replayed': 'true' },
+    json: { data: { made: 1 } },
+  })
+})
+
+await test('a one-time URL that arrives while the process stands still is used, although its time is over', async (t) => {
+  const world = await controlsWorld(t, { instances: 1, settings: SETTINGS })
+  const cookie = await world.user('CR1')
+  const { onOtp } = world.upstream
+  world.upstream.onOtp = (request, response) => {
+    onOtp(request, response)
+    block(1200)
+  }
+  const { browser } = await world.trade(world.server, cookie)
+  t.equal(browser.socket.readyState, browser.socket.OPEN)
+})
+
+await test('an answer that arrives while the process stands still, at the end of the time for its headers, is read', async (t) => {
+  const world = await controlsWorld(t, { instances: 1, settings: SETTINGS })
+  const { server, upstream } = world
+  const cookie = await world.user('CR1')
+  let reads = 0
+  let order: ServerResponse | undefined
+  upstream.onRest = (request, response) => {
+    if (request.method !== 'GET') order = response
+    // Here, and not in a timer: the sockets would be read before the next one.
+    else if (++reads === 2 && order !== undefined) {
+      answerJson(order, 201, { data: {} })
+      block(1000)
+    }
+  }
+  // undici measures in steps of half a second, which begin with this call.
+  const unanswered = [world.read(server, cookie)]
+  await delay(300)
+  const ordered = world.order(server, cookie, 'an order')
+  await delay(900)
+  unanswered.push(world.read(server, cookie))
+  t.equal((await ordered).status, 201)
+  for (const each of unanswered) t.equal((await each).status, 504)
+})

@@ -181,6 +181,10 @@ export const LOGINS: Row = {
           expr: '60 * sum by (by) (rate(bff_token_refreshes_held_back_total{$of}[$__rate_interval]))',
           legend: 'not tried, it has just failed: {{by}}',
         },
+        {
+          expr: '60 * sum by (code) (rate(bff_provider_refuses_many_total{$of}[$__rate_interval]))',
+          legend: 'refused to several users, and granted to none: {{code}}',
+        },
       ],
     }),
     lines({

@@ -74,16 +74,18 @@ export class AccessTokens {
    * @throws StoreUnavailable
    */
   async afterRefusal(session: Session, mayRenew: boolean, requester?: Requester): Promise<TokenLookup> {
+    const { renewed } = this.#renewal
+    const isRenewable = mayRenew && session.record.refreshToken !== undefined
     // Before the session is read: the mark is written after the new token, so whoever sees the mark reads that token.
-    const recent = mayRenew ? await this.#renewal.renewed.recent(session.key) : undefined
+    const recent = isRenewable ? await renewed.recent(session.key) : undefined
     // Nor does it join a reading that began earlier.
     const current = recent === undefined ? await this.#reload(session) : await this.#sessions.load(session.id)
     if (current === undefined) return { is: 'ended' }
     if (current.record.accessToken !== session.record.accessToken) return { is: 'good', session: current }
-    if (recent !== undefined && (recent.isAccepted || this.#renewal.renewed.isAccepted(current))) {
+    if (recent !== undefined && (recent.isAccepted || renewed.isAccepted(current))) {
       return { is: 'justRenewed', retryAfterMs: recent.retryAfterMs }
     }
-    if (mayRenew && recent === undefined && session.record.refreshToken !== undefined) {
+    if (isRenewable && recent === undefined) {
       // The session as it is now: another instance may have been issued the refused token once more.
       const cause = { client: requester && { ip: requester.client }, isAfterRefusal: true }
       return this.#renewOnce(current, PATIENCE_MS.expired, cause)

@@ -25,6 +25,8 @@ export type RefusalStore = StoreData & StoreHealth & Pick<SharedState, 'readMark
 /** A session whose refresh was refused. The names reveal no user, and are the same on every instance. */
 export interface RefusedUser {
   readonly key: string
+  /** Tells the tokens of the session from those that it had before. */
+  readonly tokens: string
   readonly name: string
   /** The name by which the user counts among those who are refused. */
   readonly source: string
@@ -40,7 +42,7 @@ export interface Verdict {
 }
 
 /** Grants are told to the other instances together, this long after the first of them. */
-const TELL_MS = 1000
+const TELL_MS = 500
 /** No session pauses for longer at a time. */
 const MAX_PAUSE_MS = 60_000
 /** How often a change is tried if other instances are faster. */
@@ -48,7 +50,7 @@ const MAX_TRIES = 5
 
 /**
  * The refusals of refreshes, which all instances share: beside each session what concerns it, and in one place what the provider
- * has said to others. Nothing is read or written for a session that was not refused, except that grants are told about once a second.
+ * has said to others. Nothing is read or written for a session that was not refused, except that grants are told about twice a second.
  */
 export class SharedRefusals {
   readonly #store: RefusalStore
@@ -69,12 +71,12 @@ export class SharedRefusals {
    * How long the next refresh of a session with this record must wait (ms). Once after its token has expired, a refused session
    * is tried at once: only a refusal then ends it. @throws StoreUnavailable
    */
-  async leftMs(text: string, { tokenExpiresAt }: RefusedUser): Promise<number> {
-    const refusals = parsed(text) as Refusals | undefined
+  async leftMs(text: string, user: RefusedUser): Promise<number> {
+    const refusals = recordOf(text, user)
     if (refusals === undefined) return 0
     const { now } = await this.#store.readMarked(REFRESHES_KEY, '')
     const { next, last } = refusals
-    const expiredAt = now - (Date.now() - tokenExpiresAt)
+    const expiredAt = now - (Date.now() - user.tokenExpiresAt)
     if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0
     // At most: the clock of another master may be behind.
     return next > now ? Math.min(next - now, MAX_PAUSE_MS) : 0
@@ -82,9 +84,12 @@ export class SharedRefusals {
 
   /** The provider has refused a refresh. @param text the record before @throws StoreUnavailable */
   async refused(user: RefusedUser, code: string, text: string | undefined): Promise<Verdict> {
-    const { news, now } = await this.#change((news, now) => noteRefused(news, code, user.source, now))
-    const after = refusedOnce(parsed(text) as Refusals | undefined, code, now)
-    await this.#write(user.key, text, after, now)
+    const { news, now } = await this.#change((news, now) => {
+      // Those that this process has yet to tell, too.
+      return noteRefused(noteGrants(news, this.#grants, now), code, user.source, now)
+    })
+    const after = refusedOnce(recordOf(text, user), code, now)
+    await this.#write(user, text, after, now)
     const isProven = hasGrantedOthers(news, user.name, after.first)
     const hasExpired = Date.now() >= user.tokenExpiresAt
     return {
@@ -94,9 +99,9 @@ export class SharedRefusals {
   }
 
   /** The provider has answered a refresh with 429. @param text the record before @throws StoreUnavailable */
-  async limited({ key }: RefusedUser, waitMs: number, text: string | undefined): Promise<void> {
+  async limited(user: RefusedUser, waitMs: number, text: string | undefined): Promise<void> {
     const { now } = await this.#store.readMarked(REFRESHES_KEY, '')
-    await this.#write(key, text, limitedOnce(parsed(text) as Refusals | undefined, now, waitMs), now)
+    await this.#write(user, text, limitedOnce(recordOf(text, user), now, waitMs), now)
   }
 
   /** Forgets a session, because its refresh was granted. @throws StoreUnavailable */
@@ -104,8 +109,8 @@ export class SharedRefusals {
     await this.#store.remove(refusalKey(key))
   }
 
-  /** The provider has granted a user, or a login, what was asked for then. Tells the other instances in the background. */
-  granted(name: string = LOGIN, askedAt: number): void {
+  /** The provider has granted a user, or a login, what was asked for then, by {@link standstill}. Tells the other instances in the background. */
+  granted(askedAt: number, name: string = LOGIN): void {
     if (this.#grants.size === 0) untraced(() => setTimeout(() => void this.#tell(), TELL_MS).unref())
     this.#grants.delete(name)
     this.#grants.set(name, askedAt)
@@ -116,14 +121,9 @@ export class SharedRefusals {
 
   /** Never rejects: while the store is away, a grant is not known elsewhere, and the next one will be. */
   async #tell(): Promise<void> {
-    const grants = [...this.#grants]
+    const grants = new Map(this.#grants)
     this.#grants.clear()
-    const note = (news: ProviderNews, now: number): ProviderNews =>
-      grants.reduce(
-        (known, [name, askedAt]) => noteGrant(known, name, Math.floor(now - (standstill.now() - askedAt))),
-        news,
-      )
-    await this.#change(note).catch(() => undefined)
+    await this.#change((news, now) => noteGrants(news, grants, now)).catch(() => undefined)
   }
 
   async #change(
@@ -138,8 +138,9 @@ export class SharedRefusals {
     }
   }
 
-  async #write(key: string, before: string | undefined, after: Refusals, now: number): Promise<void> {
-    await this.#put(refusalKey(key), before, JSON.stringify(after), (after.first || now) + FORGET_MS)
+  async #write(user: RefusedUser, before: string | undefined, after: Refusals, now: number): Promise<void> {
+    const text = JSON.stringify({ ...after, tokens: user.tokens })
+    await this.#put(refusalKey(user.key), before, text, (after.first || now) + FORGET_MS)
   }
 
   /** Compare-and-set. Succeeds even when the store is full. */
@@ -148,6 +149,18 @@ export class SharedRefusals {
       ? this.#store.lock(key, after, FORGET_MS)
       : this.#store.replace(key, before, after, expiresAt)
   }
+}
+
+/** The refusals of the tokens that a session has now. A grant of version 3 does not remove those of its tokens before. */
+function recordOf(text: string | undefined, { tokens }: RefusedUser): Refusals | undefined {
+  const record = parsed(text) as (Refusals & { readonly tokens?: string }) | undefined
+  return record?.tokens === tokens ? record : undefined
+}
+
+/** @param grants when each user asked for what it was granted, by {@link standstill} */
+function noteGrants(news: ProviderNews, grants: ReadonlyMap<string, number>, now: number): ProviderNews {
+  const asked = [...grants].map(([name, at]) => [name, Math.floor(now - (standstill.now() - at))] as const)
+  return asked.reduce((known, [name, askedAt]) => noteGrant(known, name, askedAt), news)
 }
 
 /** A text that an instance of this version has written, else nothing. */

@@ -61,7 +61,7 @@ export class TokenRenewal {
     this.#deps = deps
     this.renewed = new RenewedTokens(deps.store)
     this.#refusals = new SharedRefusals(deps.store)
-    deps.provider.onLogin = (askedAt) => this.#refusals.granted(undefined, askedAt)
+    deps.provider.onLogin = (askedAt) => this.#refusals.granted(askedAt)
     this.#pending = new PendingWrites(deps.store)
   }
 
@@ -141,8 +141,13 @@ export class TokenRenewal {
     const { record, key } = session
     if (record.refreshToken === undefined) return { is: 'good', session }
     const { source } = purpose
-    const { tokenExpiresAt } = record
-    const user = { key, name: sessions.tag(sharerOf(session)), source: sessions.tag(source), tokenExpiresAt }
+    const user = {
+      key,
+      tokens: sessions.tag(session.sealed),
+      name: sessions.tag(sharerOf(session)),
+      source: sessions.tag(source),
+      tokenExpiresAt: record.tokenExpiresAt,
+    }
     const heldMs = refusals === undefined ? 0 : await this.#refusals.leftMs(refusals, user)
     if (heldMs > 0) return this.#hold(user, heldMs)
     const askedAt = standstill.now()
@@ -153,7 +158,7 @@ export class TokenRenewal {
     }
     metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
-      this.#refusals.granted(user.name, askedAt)
+      this.#refusals.granted(askedAt, user.name)
       // A provider that does not rotate refresh tokens returns none; the old one stays valid.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }
       const saved = await this.#granted(session, grant, purpose)

@@ -20,6 +20,7 @@ class OtherClock extends MemoryStore {
 /** A user whose token has expired. */
 const userOf = (name: string): RefusedUser => ({
   key: `session-${name}`,
+  tokens: 'first',
   name,
   source: name,
   tokenExpiresAt: Date.now() - 1000,
@@ -41,7 +42,7 @@ for (const aheadMs of [0, 2_400_000, -2_400_000]) {
     const leftMs = await there.leftMs(record ?? '', alice)
     t.ok(leftMs > 29_000 && leftMs <= 30_000, `${leftMs}`)
     await delay(2)
-    there.granted('bob', standstill.now())
+    there.granted(standstill.now(), 'bob')
     await told(store)
     t.match(await here.refused(alice, 'access_denied', record), { ends: true })
   })
@@ -54,9 +55,32 @@ await test('a grant counts from when it was asked for, however late it is told',
   const before = standstill.now()
   await delay(2)
   await refusals.refused(alice, 'access_denied', undefined)
-  refusals.granted('bob', before)
+  refusals.granted(before, 'bob')
   await told(store)
   t.match(await refusals.refused(alice, 'access_denied', await refusals.read(alice.key)), { ends: false })
+})
+
+await test('refusals of the tokens that a session had before count for nothing', async (t) => {
+  const refusals = new SharedRefusals(new MemoryStore())
+  const alice = userOf('alice')
+  await refusals.refused(alice, 'access_denied', undefined)
+  await delay(2)
+  refusals.granted(standstill.now())
+  const renewed = { ...alice, tokens: 'second' }
+  // An instance of another version has renewed them.
+  const record = await refusals.read(alice.key)
+  t.equal(await refusals.leftMs(record ?? '', renewed), 0)
+  t.match(await refusals.refused(renewed, 'access_denied', record), { ends: false })
+  t.ok((await refusals.leftMs((await refusals.read(alice.key)) ?? '', renewed)) > 20_000)
+})
+
+await test('an instance judges by its own grants before it has told them', async (t) => {
+  const refusals = new SharedRefusals(new MemoryStore())
+  const alice = userOf('alice')
+  await refusals.refused(alice, 'access_denied', undefined)
+  await delay(2)
+  refusals.granted(standstill.now())
+  t.match(await refusals.refused(alice, 'access_denied', await refusals.read(alice.key)), { ends: true })
 })
 
 await test('three users who are refused at the same moment on two instances are seen as three', async (t) => {
@@ -71,8 +95,8 @@ await test('three users who are refused at the same moment on two instances are 
 })
 
 await test('texts that another version may have written, or a store whose clock was set back, hold nobody up', async (t) => {
-  const refused = { first: 1, last: 1, count: 1, code: 'odd', next: Date.now() + 3_600_000 }
-  for (const text of ['', '{', 'null', '5', '[]', '{}', '{"next":"x"}', JSON.stringify(refused)]) {
+  const refused = { first: 1, last: 1, count: 1, code: 'odd', next: Date.now() + 3_600_000, tokens: 'first' }
+  for (const text of ['', '{', 'null', '5', '[]', '{}', '{"next":"x","tokens":"first"}', JSON.stringify(refused)]) {
     const store = new MemoryStore()
     const refusals = new SharedRefusals(store)
     const alice = userOf('alice')

@@ -119,8 +119,7 @@ export function recordOf(
 }
 
 /** Whether a session is within both of its limits, by the clock of this process. */
-export function isLive(session: Session): boolean {
-  const now = Date.now()
+export function isLive(session: Session, now = Date.now()): boolean {
   return now < session.idleEndsAt && now < session.record.endsAt
 }
 

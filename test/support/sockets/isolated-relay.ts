@@ -7,6 +7,7 @@ import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import type { CloseStatus } from '../../../src/sockets/close-codes.ts'
 import { nextEvent, until } from '../time/until.ts'
 import type { OrderGate } from '../../../src/sockets/relay/order-gate.ts'
+import type { RelayUser } from '../../../src/sockets/relay/relay-user.ts'
 import { Relay, type RelayLimits } from '../../../src/sockets/relay/relay.ts'
 import type { PeerConnection } from '../../../src/sockets/peer.ts'
 
@@ -49,6 +50,7 @@ export async function isolatedRelay(
   t: Test,
   limits: Partial<RelayLimits> = {},
   gate?: OrderGate,
+  user?: RelayUser,
 ): Promise<{
   browser: WebSocket
   upstream: WebSocket
@@ -97,6 +99,7 @@ export async function isolatedRelay(
         },
         metrics: createMetrics(),
         gate,
+        user,
         onEnd: resolve,
       },
     )

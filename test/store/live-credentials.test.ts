@@ -165,32 +165,42 @@ await test('RedisStore replaces a connection on which replies are pending when t
   )
 })
 
-await test('A connection whose AUTH gets no reply is closed before another command gets a wrong one', async (t) => {
-  const server = createServer((socket) => {
-    socket
-      .on('error', () => undefined)
-      .on('data', (data) => {
-        for (const [, name = '', word = ''] of data
-          .toString()
-          .matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n(?:\$\d+\r\n(.*?)\r\n)?/g)) {
-          if (name === 'HELLO') socket.write('%1\r\n$5\r\nproto\r\n:3\r\n')
-          else if (name !== 'AUTH') socket.write(`$${word.length}\r\n${word}\r\n`)
-        }
-      })
+for (const [what, reply] of [
+  ['gets no reply', ''],
+  ['leaves a reply behind', '+OK\r\n'],
+] as const) {
+  await test(`A connection whose AUTH ${what} is closed before another command gets a wrong one`, async (t) => {
+    const server = createServer((socket) => {
+      let left = ''
+      socket
+        .on('error', () => undefined)
+        .on('data', (data) => {
+          for (const [, name = '', word = ''] of data
+            .toString()
+            .matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n(?:\$\d+\r\n(.*?)\r\n)?/g)) {
+            if (name === 'HELLO') socket.write('%1\r\n$5\r\nproto\r\n:3\r\n')
+            else if (name === 'AUTH') socket.write((left = reply))
+            else {
+              socket.write(`${left}$${word.length}\r\n${word}\r\n`)
+              left = ''
+            }
+          }
+        })
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    t.teardown(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const connection = newConnection({ socket: { host: '127.0.0.1', port, reconnectStrategy: false } })
+    connection.on('error', () => undefined)
+    await connection.connect()
+    t.equal(await connection.get('a'), 'a')
+    const authenticated = connection.authenticate({ username: 'new', password: 'other', tls: false })
+    const held = [connection.get('b'), connection.get('c')]
+    await t.rejects(authenticated)
+    for (const reply of held) await t.rejects(reply)
+    t.notOk(connection.isOpen)
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const connection = newConnection({ socket: { host: '127.0.0.1', port, reconnectStrategy: false } })
-  connection.on('error', () => undefined)
-  await connection.connect()
-  t.equal(await connection.get('a'), 'a')
-  const authenticated = connection.authenticate({ username: 'new', password: 'other', tls: false })
-  const held = [connection.get('b'), connection.get('c')]
-  await t.rejects(authenticated)
-  for (const reply of held) await t.rejects(reply)
-  t.notOk(connection.isOpen)
-})
+}
 
 await test('New credentials of Redis are refused if they are wrong, or have fewer rights than the present ones', async (t) => {
   const { setUser, as } = await worldWithUsers(t)

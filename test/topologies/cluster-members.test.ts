@@ -1,5 +1,7 @@
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
+import { ClusterNodes } from '../../src/store/cluster-nodes.ts'
+import { LiveCredentials } from '../../src/store/live-credentials.ts'
 import { slotOf } from '../../src/store/cluster-slots.ts'
 import { tryCredentials } from '../../src/store/credentials-trial.ts'
 import { probeRedis } from '../../src/store/probe.ts'
@@ -79,11 +81,21 @@ await test('A master that was taken out of the Cluster, and goes on running, is 
   if (kept === undefined || removed === undefined) throw new Error('no masters')
   const url = `redis://127.0.0.1:${removed.port},redis://127.0.0.1:${kept.port}`
   const store = await filled(t, url)
+  const seeds = [{ host: '127.0.0.1', port: kept.port }]
+  const nodes = new ClusterNodes(seeds, new LiveCredentials(new Changeable(url), () => undefined))
+  t.teardown(() => nodes.close())
+  t.ok(await nodes.read())
   for (const key of KEYS.filter((each) => slotOf(each) >= 8192)) await move(slotOf(key), removed, kept)
   await askRedis(removed, ['FLUSHALL'])
   await askRedis(kept, ['CLUSTER', 'FORGET', await idOf(removed)])
   await askRedis(removed, ['CLUSTER', 'RESET', 'HARD'])
   t.same(await askRedis(removed, ['CLUSTER', 'SLOTS']), [])
+  t.ok(await nodes.reread(nodes.masters.find(({ port }) => port === kept.port)))
+  t.same(
+    nodes.masters.map(({ port }) => port),
+    [kept.port],
+    'the removed one was asked first, and not believed',
+  )
   await assertServesAll(t, store)
   await assertServesAll(t, await connectedStore(t, url))
   const clients = async (): Promise<string> => String(await askRedis(removed, ['CLIENT', 'LIST']))

@@ -13,6 +13,7 @@ import {
   type RedisCommands,
   type RedisLink,
 } from './redis-link.ts'
+import { ClusterProbes, slotOf } from './cluster-probes.ts'
 import { ReplicaCheck } from './replica-check.ts'
 
 const PING_INTERVAL_MS = 1000
@@ -22,7 +23,6 @@ const MAX_SILENCE_MS = 4000
 const MAX_MISSED = 2
 /** Timeout for a new client to reach every master. */
 const RENEW_MS = 5000
-const SLOTS = 16_384
 
 type Client = ReturnType<typeof createClient>
 
@@ -75,6 +75,7 @@ export class ClusterLink implements RedisLink {
   readonly #replicas = new Map<string, ReplicaCheck>()
   readonly #endFollowing: () => void
   #pings: NodeJS.Timeout | undefined
+  readonly #probes = new ClusterProbes()
   #missed = 0
   #isRenewing = false
   #isClosed = false
@@ -95,6 +96,9 @@ export class ClusterLink implements RedisLink {
         await delay(reconnectMs(tries))
       }
     }
+    if (this.#isClosed) return
+    // Whether any master serves is known before the store is up.
+    await this.#pingAll(events)
     if (this.#isClosed) return
     events.up()
     this.#pings = setInterval(() => void this.#pingAll(events), PING_INTERVAL_MS)
@@ -158,7 +162,7 @@ export class ClusterLink implements RedisLink {
   async #pingAll(events: LinkEvents): Promise<void> {
     const client = this.#client
     this.#dropReplicasExceptOf(this.masterNames())
-    const pings = client.masters.map((node) => beforeDeadline(PING_INTERVAL_MS, ping(client, node)))
+    const pings = client.masters.map((node) => this.#probes.ask(client, node, events))
     void Promise.any(pings).then(
       () => events.alive(),
       () => undefined,
@@ -205,18 +209,4 @@ export class ClusterLink implements RedisLink {
       this.#isRenewing = false
     }
   }
-}
-
-async function ping(client: Client, node: Client['masters'][number]) {
-  return (await client.nodeClient(node)).ping()
-}
-
-/** CRC16 (XMODEM) of the key (redis.io/docs/reference/cluster-spec: keys distribution model). Ours hold no braces. */
-function slotOf(key: string): number {
-  let crc = 0
-  for (const byte of Buffer.from(key)) {
-    crc ^= byte << 8
-    for (let bit = 0; bit < 8; bit++) crc = (crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1) & 0xffff
-  }
-  return crc % SLOTS
 }

@@ -155,6 +155,14 @@ export class MemoryStore implements Store {
     return undefined
   }
 
+  unavailableWhy(): [] {
+    return []
+  }
+
+  servingShare(): number {
+    return 1
+  }
+
   async close(): Promise<void> {
     this.#values.clear()
   }

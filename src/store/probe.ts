@@ -10,7 +10,8 @@ import { replicationWarnings } from './replication.ts'
 import { mayLackDatabase, nodeOptions, replyCode } from './redis-link.ts'
 import { parseInfo, readMemory, type ServerInfo } from './server-facts.ts'
 import type { WriteRefusal } from '../telemetry/store-observer.ts'
-import { REFUSAL_ADVICE, writeRefusalOf } from './write-refusals.ts'
+import { writeRefusalOf } from './write-refusals.ts'
+import { ADVICE } from './causes.ts'
 
 /** The first version with PEXPIRETIME. */
 const OLDEST_REDIS = 7
@@ -126,7 +127,7 @@ function judge(
 function refusedWrite(message: string, refusal: WriteRefusal): CheckResult {
   const text = `${message}, which refuses writes (${refusal.toUpperCase()})`
   // A full server still lets sessions go on and log out. A server that accepts no writes at all is of no use.
-  return refusal === 'oom' ? warning(text, REFUSAL_ADVICE.oom) : failed(text, REFUSAL_ADVICE[refusal])
+  return refusal === 'oom' ? warning(text, ADVICE['OOM']) : failed(text, ADVICE[refusal.toUpperCase()])
 }
 
 function memoryWarnings(info: ServerInfo, message: string): CheckResult[] {

@@ -4,6 +4,8 @@ import { within } from '../time/within.ts'
 import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
 import { LinkHealth, type StoreLog } from './link-health.ts'
+import type { MasterReport } from './master-report.ts'
+import { Masters } from './masters.ts'
 import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
@@ -31,7 +33,7 @@ import { redisLimits } from './shared-limits.ts'
 import type { MarkedReading } from './marked-reading.ts'
 import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
-import { tryWrites, WriteRefusals } from './write-refusals.ts'
+import { WriteRefusals } from './write-refusals.ts'
 
 /** Timeout of a command. */
 const COMMAND_DEADLINE_MS = 1500
@@ -53,7 +55,7 @@ export class RedisStore implements Store {
   readonly #connecting: Promise<void>
   readonly #facts: ServerFacts
   readonly #refusals: WriteRefusals
-  #endTrials: () => void = () => undefined
+  readonly #masters: Masters
   #observer: StoreObserver | undefined
   readonly #health: LinkHealth
   readonly #log: StoreLog
@@ -64,7 +66,6 @@ export class RedisStore implements Store {
   #confirmed: ConfirmedWrites | undefined
   #replication: readonly string[] = []
   #endWatch: () => void = () => undefined
-  #isClosed = false
 
   private constructor(link: RedisLink, log: StoreLog) {
     this.#link = link
@@ -72,6 +73,7 @@ export class RedisStore implements Store {
     this.#health = new LinkHealth(link, log, () => this.#notify(undefined))
     this.#facts = new ServerFacts(link)
     this.#refusals = new WriteRefusals(log)
+    this.#masters = new Masters(link, this.#health, log)
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
     this.#connecting = link.open({
       up: () => {
@@ -80,13 +82,11 @@ export class RedisStore implements Store {
         this.#notify(undefined)
       },
       alive: () => this.#health.noteAlive(),
+      probed: (master, report) => this.#noteProbe(master, report),
       lost: (reason) => this.#health.noteLoss(reason),
       changed: (key) => this.#notify(key),
     })
-    void this.#connecting.then(() => {
-      void warnOfForbiddenCommands(link, log)
-      if (!this.#isClosed) this.#endTrials = tryWrites(link, (code) => this.#noteTrial(code))
-    })
+    void this.#connecting.then(() => warnOfForbiddenCommands(link, log))
   }
 
   /**
@@ -104,10 +104,7 @@ export class RedisStore implements Store {
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
     const options = { condition: 'NX', expiration: { type: 'PXAT', value: expiresAt } } as const
-    const reply = await this.#ask((redis) => redis.set(key, value, options))
-    if (reply === null) return false
-    this.#noteWrite()
-    return true
+    return (await this.#ask((redis) => redis.set(key, value, options))) !== null
   }
 
   async lock(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -158,9 +155,7 @@ export class RedisStore implements Store {
   }
 
   async count(key: string, by: number, ttlMs: number, evenWhenFull = false): Promise<number> {
-    const count = await this.#ask((redis) => runScript(redis, countScript(evenWhenFull), [key], [by, ttlMs]))
-    if (!evenWhenFull) this.#noteWrite()
-    return count as number
+    return (await this.#ask((redis) => runScript(redis, countScript(evenWhenFull), [key], [by, ttlMs]))) as number
   }
 
   onChange(listener: (key: string | undefined) => void): void {
@@ -182,6 +177,7 @@ export class RedisStore implements Store {
 
   async openIndex(): Promise<SessionIndex> {
     const { redisIndex } = await import('./session-index.ts')
+    this.#masters.needIndexes()
     return redisIndex(this.#askUntracked)
   }
 
@@ -218,7 +214,7 @@ export class RedisStore implements Store {
   }
 
   warnings(): string[] {
-    return [this.#refusals.warning ?? [], this.#confirmed?.warnings() ?? [], this.#replication].flat()
+    return [...this.#masters.warnings(), ...(this.#confirmed?.warnings() ?? []), ...this.#replication]
   }
 
   watchReplication(replicas: number): void {
@@ -226,11 +222,19 @@ export class RedisStore implements Store {
   }
 
   unavailableSince(): number | undefined {
-    return this.#health.downSince
+    return this.#masters.unavailableSince
+  }
+
+  unavailableWhy(): string[] {
+    return this.#masters.unavailableWhy
+  }
+
+  servingShare(): number {
+    return this.#masters.servingShare
   }
 
   availableForMs(): number {
-    return this.#health.healthyForMs
+    return this.#masters.availableForMs
   }
 
   async isReplicated(key: string): Promise<boolean | undefined> {
@@ -243,8 +247,6 @@ export class RedisStore implements Store {
     this.#endWatch()
     this.#confirmed?.close()
     this.#burials?.close()
-    this.#isClosed = true
-    this.#endTrials()
     await this.#link.close()
   }
 
@@ -288,16 +290,12 @@ export class RedisStore implements Store {
     }
   }
 
-  #noteWrite(): void {
-    // In a Cluster, which does not track, another server may still be full.
-    if (this.#link.tracks) this.#refusals.noteWrite()
-  }
-
-  /** @param code undefined when every master would take a write */
-  #noteTrial(code: string | undefined): void {
-    if (code === undefined) return this.#refusals.noteWrite()
-    this.#refusals.noteRefusal(code)
-    this.#health.noteErrorCode(code)
+  #noteProbe(master: string, report: MasterReport): void {
+    this.#masters.note(master, report)
+    const { refusal } = report
+    if (refusal === undefined) return
+    this.#refusals.noteRefusal(refusal)
+    this.#health.noteErrorCode(refusal)
   }
 
   /** Handles the code of an error reply, if it has one. */

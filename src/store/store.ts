@@ -110,8 +110,15 @@ export interface SharedState {
 
 /** Whether the store can be relied on at present, as this process sees it. */
 export interface StoreHealth {
-  /** Since when the store has been unavailable (epoch ms): 0 if it has never been available, undefined while it is. */
+  /**
+   * Since when the store has been unavailable (epoch ms): 0 if it has never been available, undefined while it is. It is available
+   * while the reads and writes that the server needs succeed on one of its masters at least.
+   */
   unavailableSince(): number | undefined
+  /** Why it is unavailable, and what to do, for an operator; empty while it is available. */
+  unavailableWhy(): string[]
+  /** The part of its masters on which those reads and writes succeed: 0 to 1. */
+  servingShare(): number
   /** For how long the store has been available without a failure that this process has seen (ms). */
   availableForMs(): number
   /** Faults that an operator should put right, and how: refused writes, too few or too many replicas, no append-only file. */

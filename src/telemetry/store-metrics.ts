@@ -6,7 +6,7 @@ const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 
 /** What a scrape calls. The owners of the store and of the near cache replace these functions. */
 interface Source {
-  isUp: () => boolean
+  share: () => number
   nearCache: () => Readonly<Record<'hits' | 'misses' | 'sessions' | 'bytes', number>>
   facts: () => Promise<StoreFacts | undefined>
 }
@@ -14,7 +14,7 @@ interface Source {
 /** Creates the metrics of the session store and the near cache. The store notifies `observer`. */
 export function createSessionStoreMetrics(make: Instruments): Source & { readonly observer: StoreObserver } {
   const source: Source = {
-    isUp: () => true,
+    share: () => 1,
     nearCache: () => ({ hits: 0, misses: 0, sessions: 0, bytes: 0 }),
     facts: async () => undefined,
   }
@@ -25,7 +25,13 @@ export function createSessionStoreMetrics(make: Instruments): Source & { readonl
 
 function addNearCache(make: Instruments, source: Source): void {
   // Of several processes, one that has lost the store suffices to report it as down.
-  make.scrapedGauge('bff_session_store_up', '1 while Redis responds', () => Number(source.isUp()), 'min')
+  make.scrapedGauge(
+    'bff_session_store_up',
+    '1 while the reads and writes that the server needs succeed on Redis, 0 while they fail; in a Cluster the part of its masters ' +
+      'on which they succeed',
+    () => source.share(),
+    'min',
+  )
   make.scrapedGauge(
     'bff_near_cache_sessions',
     'Sessions in the near cache of the process',

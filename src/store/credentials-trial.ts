@@ -19,7 +19,7 @@ interface Trial {
  */
 export async function tryCredentials(url: string, present: string, replicas: number): Promise<string | undefined> {
   const tryOut = async (tried: string): Promise<Trial> =>
-    trialOf(await probeRedis(tried, { timeoutMs: TRY_MS, replicas }))
+    trialOf(await probeRedis(tried, { timeoutMs: TRY_MS, replicas, hasSubjects: true }))
   const [next, now] = await Promise.all([tryOut(url), tryOut(present)])
   const fault = next.faults.find((each) => !now.faults.includes(each))
   if (fault !== undefined) return fault

@@ -1,12 +1,8 @@
 import { ADVICE, explained } from './causes.ts'
 import type { LinkHealth, StoreLog } from './link-health.ts'
 import type { MasterReport } from './master-report.ts'
+import { NEEDS, SUBJECT_NEEDS } from './permissions.ts'
 import type { RedisLink } from './redis-link.ts'
-
-/** What every session, login and order needs. Without it a master does not serve. */
-const NEEDS = ['GET', 'MGET', 'SET', 'DEL', 'PEXPIRETIME', 'PEXPIREAT', 'INCRBY'] as const
-/** What the indexes of sessions need besides. */
-const INDEX_NEEDS = ['TIME', 'HSET', 'HGET', 'HGETALL', 'HDEL'] as const
 
 /** Since when a store is unavailable that has never been available. */
 const NEVER = 0
@@ -44,7 +40,7 @@ export class Masters {
 
   /** From now on a master also needs what the indexes do. */
   needIndexes(): void {
-    for (const name of INDEX_NEEDS) this.#needs.add(name)
+    for (const name of SUBJECT_NEEDS) this.#needs.add(name)
   }
 
   /** Notes what a probe found. */

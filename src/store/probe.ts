@@ -1,34 +1,24 @@
 import { randomUUID } from 'node:crypto'
-import type { RedisClientOptions } from '@redis/client'
 import type { CheckResult } from '../config/setting-rule.ts'
-import { withConnection, type Connection } from './connection.ts'
-import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
-import { askSentinel } from './link-to.ts'
-import { forbiddenCommands, forbiddenToConfirm, PERMISSION_ADVICE, WAIT_ADVICE } from './permissions.ts'
-import { replicationWarnings } from './replication.ts'
-import { mayLackDatabase, nodeOptions, replyCode } from './redis-link.ts'
-import { parseInfo, readMemory, type ServerInfo } from './server-facts.ts'
-import type { WriteRefusal } from '../telemetry/store-observer.ts'
-import { writeRefusalOf } from './write-refusals.ts'
 import { ADVICE } from './causes.ts'
+import { slotOf } from './cluster-probes.ts'
+import { withConnection } from './connection.ts'
+import { probeKey } from './keys.ts'
+import { askSentinel } from './link-to.ts'
+import { nodeOptions, replyCode } from './redis-link.ts'
+import { checkServer, failed, unreachable, warning, type ServerUses } from './server-check.ts'
 
-/** The first version with PEXPIRETIME. */
-const OLDEST_REDIS = 7
-const setting = 'REDIS_URL'
-/** Share of maxmemory in use from which the check warns. */
-const NEARLY_FULL = 0.9
+const SLOTS = 16_384
 
-const DATABASE_ADVICE =
-  'Check the number at the end of REDIS_URL: Redis has the databases 0 to 15 by default (databases), a Cluster and many services only 0.'
-/** What the servers must be able to do, and how long that may take. */
-interface ProbeOptions {
-  readonly timeoutMs: number
-  /** IDEMPOTENCY_REPLICAS */
-  readonly replicas: number
-}
+/** What the servers are used for, and how long it may take to find out whether they can be. */
+type ProbeOptions = Omit<ServerUses, 'tracks'>
 
-/** Checks each server that REDIS_URL names, or the master that the Sentinels name. Returns at least one result for each. */
+/**
+ * Tries on each master that REDIS_URL leads to what the store does there. While some masters of a Cluster serve, the others are
+ * warnings.
+ * @returns at least one result for each
+ */
 export async function probeRedis(redisUrl: string, options: ProbeOptions): Promise<CheckResult[]> {
   const address = parseRedisUrl(redisUrl)
   switch (address?.is) {
@@ -36,13 +26,11 @@ export async function probeRedis(redisUrl: string, options: ProbeOptions): Promi
       return [failed('not the address of a Redis')]
     case 'single': {
       const { hostname, port } = new URL(address.url)
-      const name = `${hostname}:${port || 6379}`
-      return probeServer({ url: address.url }, name, true, options)
+      const uses = { ...options, tracks: true }
+      return checkServer({ url: address.url }, `${hostname}:${port || 6379}`, probeKey(randomUUID()), uses)
     }
-    case 'cluster': {
-      const probe = (node: RedisNode) => probeServer(nodeOptions(node, address.access), nameOf(node), false, options)
-      return (await Promise.all(address.nodes.map(probe))).flat()
-    }
+    case 'cluster':
+      return probeCluster(address, options)
     case 'sentinel':
       return probeSentinels(address, options)
   }
@@ -58,110 +46,68 @@ async function probeSentinels(
     const advice = 'Check the Sentinels, and the name of the master at the end of REDIS_URL.'
     return [failed(`no Sentinel of ${nodes.map(nameOf).join(', ')} names a master "${name}"`, advice)]
   }
-  return probeServer(nodeOptions(master, access), nameOf(master), true, options)
+  const uses = { ...options, tracks: true }
+  return checkServer(nodeOptions(master, access), nameOf(master), probeKey(randomUUID()), uses)
+}
+
+/** A master of a Cluster, and its slots. */
+interface Shard extends RedisNode {
+  readonly from: number
+  readonly to: number
+}
+
+async function probeCluster(
+  { nodes, access }: Extract<RedisAddress, { is: 'cluster' }>,
+  options: ProbeOptions,
+): Promise<CheckResult[]> {
+  const asked = await Promise.all(
+    nodes.map(async (node): Promise<readonly Shard[] | CheckResult> => {
+      try {
+        return await withConnection(nodeOptions(node, access), options.timeoutMs, async (connection) =>
+          shardsOf(await connection.sendCommand(['CLUSTER', 'SLOTS']), node),
+        )
+      } catch (error) {
+        const code = replyCode(error)
+        if (code === 'NOPERM') return failed(`${nameOf(node)} forbids CLUSTER SLOTS to this user`, ADVICE['NOPERM'])
+        return unreachable(error, nameOf(node))
+      }
+    }),
+  )
+  const silent = asked.filter((answer): answer is CheckResult => !Array.isArray(answer))
+  const shards = asked.find((answer): answer is readonly Shard[] => Array.isArray(answer))
+  if (shards === undefined) return silent
+  const masters = [...new Map(shards.map((shard) => [nameOf(shard), shard])).values()]
+  const uses = { ...options, tracks: false }
+  const results = await Promise.all(
+    masters.map((shard) => checkServer(nodeOptions(shard, access), nameOf(shard), keyIn(shard), uses)),
+  )
+  const missing = SLOTS - shards.reduce((sum, { from, to }) => sum + to - from + 1, 0)
+  const holes = missing === 0 ? [] : [warning(`${missing} of ${SLOTS} slots have no master`, ADVICE['CLUSTERDOWN'])]
+  const all = [...results.flat(), ...holes, ...silent]
+  if (!results.some((found) => found.every(({ is }) => is !== 'failed')))
+    return masters.length > 0 ? all : [failed('no master has a slot', ADVICE['CLUSTERDOWN'])]
+  return all.map((result) => (result.is === 'failed' ? warning(result.message, result.advice) : result))
+}
+
+/** Reads a reply to CLUSTER SLOTS. A node without a host has that of the node that was asked. */
+function shardsOf(reply: unknown, { host }: RedisNode): Shard[] {
+  return (reply as [number, number, [string | null, number]][]).map(([from, to, [name, port]]) => ({
+    from,
+    to,
+    host: name === null || name === '' || name === '?' ? host : name,
+    port,
+  }))
+}
+
+function keyIn({ from, to }: Shard): string {
+  const id = randomUUID()
+  for (let count = 0; ; count++) {
+    const key = probeKey(`${id}.${count}`)
+    const slot = slotOf(key)
+    if (slot >= from && slot <= to) return key
+  }
 }
 
 function nameOf({ host, port }: RedisNode): string {
   return `${host}:${port}`
-}
-
-/** @param mustBeMaster and accept a write. Not in a Cluster: a named node may be a replica, or not own the key */
-async function probeServer(
-  options: RedisClientOptions,
-  name: string,
-  mustBeMaster: boolean,
-  { timeoutMs, replicas }: ProbeOptions,
-): Promise<CheckResult[]> {
-  try {
-    return await withConnection(options, timeoutMs, async (connection) => {
-      await connection.ping()
-      const info = parseInfo(await connection.info('default'))
-      const mayWrite = mustBeMaster && info['role'] === 'master'
-      const refusal = mayWrite ? await tryToWrite(connection, timeoutMs) : undefined
-      const results = judge(info, name, mustBeMaster, refusal)
-      results.push(...replicationWarnings(info, replicas).map((message) => warning(`${name}: ${message}`)))
-      if (replicas > 0) results.push(...forbids(name, await forbiddenToConfirm(connection), WAIT_ADVICE))
-      return [...results, ...forbids(name, await forbiddenCommands(connection), PERMISSION_ADVICE)]
-    })
-  } catch (error) {
-    if (mayLackDatabase(error, options)) return [failed(`${name} may not have this database (ERR)`, DATABASE_ADVICE)]
-    return [unreachable(error, name)]
-  }
-}
-
-/** Returns why the server refused a write; undefined if it accepted one. @throws Error when it did neither */
-async function tryToWrite(connection: Connection, lifetimeMs: number): Promise<WriteRefusal | undefined> {
-  const key = probeKey(randomUUID())
-  try {
-    await connection.set(key, '', { expiration: { type: 'PX', value: lifetimeMs } })
-    await connection.del(key)
-    return undefined
-  } catch (error) {
-    const refusal = writeRefusalOf(replyCode(error))
-    if (refusal === undefined) throw error
-    return refusal
-  }
-}
-
-function judge(
-  info: ServerInfo,
-  name: string,
-  mustBeMaster: boolean,
-  refusal: WriteRefusal | undefined,
-): CheckResult[] {
-  const { redis_version: version = '', role } = info
-  const message = `${name} is Redis ${version}`
-  if (Number.parseInt(version, 10) < OLDEST_REDIS) {
-    return [failed(message, `Redis ${OLDEST_REDIS} or newer is needed.`)]
-  }
-  if (mustBeMaster && role !== 'master') {
-    const advice = 'Name the master, or let Sentinels name it: redis+sentinel://host:port/master-name.'
-    return [failed(`${message}, but a replica, which takes no writes`, advice)]
-  }
-  const warnings = memoryWarnings(info, message)
-  if (refusal !== undefined) warnings.unshift(refusedWrite(message, refusal))
-  if (warnings.length > 0) return warnings
-  return [{ is: 'ok', setting, message: mustBeMaster ? `${message}, a master that takes writes` : message }]
-}
-
-function refusedWrite(message: string, refusal: WriteRefusal): CheckResult {
-  const text = `${message}, which refuses writes (${refusal.toUpperCase()})`
-  // A full server still lets sessions go on and log out. A server that accepts no writes at all is of no use.
-  return refusal === 'oom' ? warning(text, ADVICE['OOM']) : failed(text, ADVICE[refusal.toUpperCase()])
-}
-
-function memoryWarnings(info: ServerInfo, message: string): CheckResult[] {
-  const warnings: CheckResult[] = []
-  const { maxmemory_policy: policy = 'noeviction' } = info
-  if (policy !== 'noeviction') {
-    const advice = 'Set maxmemory-policy to noeviction. Otherwise Redis logs users out when memory is short.'
-    warnings.push(warning(`${message}, which may drop sessions (${policy})`, advice))
-  }
-  const { usedBytes, maxBytes } = readMemory(info)
-  if (maxBytes > 0 && usedBytes > NEARLY_FULL * maxBytes) {
-    const percent = Math.round((usedBytes / maxBytes) * 100)
-    const advice = 'Raise maxmemory (REDIS_MAXMEMORY with compose), or find what fills it. A full Redis refuses logins.'
-    warnings.push(warning(`${message}, which uses ${percent} % of its maxmemory`, advice))
-  }
-  return warnings
-}
-
-function unreachable(error: unknown, name: string): CheckResult {
-  const code = (error as { code?: string }).code ?? replyCode(error) ?? 'error'
-  const advice = /^(NOAUTH|WRONGPASS|NOPERM)$/.test(code)
-    ? 'Check user and password in REDIS_URL, and what this user may do (ACL).'
-    : 'Check the address in REDIS_URL, whether it uses TLS (rediss://), and the network on the way there.'
-  return failed(`${name} cannot be used (${code})`, advice)
-}
-
-function forbids(name: string, commands: readonly string[], advice: string): CheckResult[] {
-  return commands.length === 0 ? [] : [warning(`${name} forbids ${commands.join(', ')} to this user`, advice)]
-}
-
-function warning(message: string, advice?: string): CheckResult {
-  return { is: 'warning', setting, message, ...(advice !== undefined && { advice }) }
-}
-
-function failed(message: string, advice?: string): CheckResult {
-  return { is: 'failed', setting, message, ...(advice !== undefined && { advice }) }
 }

@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { probeRedis } from '../../src/store/probe.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis, testCluster, type Topology } from '../support/redis/topologies.ts'
 import { untilSlow as until } from '../support/time/until.ts'
@@ -14,7 +15,13 @@ await test('On a Cluster, the store is unavailable where no master serves, and a
   const masters = await topology.masters()
   const [first, ...others] = masters
   if (first === undefined) throw new Error('no master')
-  const store = await connectedStore(t, await withUser(topology))
+  const url = await withUser(topology)
+  const store = await connectedStore(t, url)
+  const check = async (): Promise<string[]> =>
+    (await probeRedis(url, { timeoutMs: 5000, replicas: 1, hasSubjects: true }))
+      .filter(({ message }) => !message.includes('append-only'))
+      .map(({ is, message }) => `${is}: ${message}`)
+  t.match(await check(), [/^ok: .* a master that takes writes$/, /^ok/, /^ok/])
   t.same([store.unavailableSince(), store.servingShare()], [undefined, 1])
 
   await askRedis(first, ['ACL', 'SETUSER', 'poor', '-set'])
@@ -25,10 +32,12 @@ await test('On a Cluster, the store is unavailable where no master serves, and a
     store.warnings().filter((warning) => !/append-only|replicas/.test(warning)),
     [new RegExp(`a master of the session store does not serve: 127\\.0\\.0\\.1:${first.port}: NOPERM: SET\\. Give`)],
   )
+  t.same((await check()).map((line) => line.split(':', 1)[0]).toSorted(), ['ok', 'ok', 'warning'])
   for (const other of others) await askRedis(other, ['ACL', 'SETUSER', 'poor', '-set'])
   await until(() => store.unavailableSince() !== undefined, 'no master serves')
   t.equal(store.servingShare(), 0)
   t.match(store.unavailableWhy(), [/^NOPERM: SET\. /])
+  t.match(await check(), [/^failed: .* no right to SET$/, /^failed/, /^failed/])
   for (const master of masters) await askRedis(master, ['ACL', 'SETUSER', 'poor', '+set'])
   await until(() => store.unavailableSince() === undefined && store.servingShare() === 1, 'all serve')
 
@@ -37,6 +46,7 @@ await test('On a Cluster, the store is unavailable where no master serves, and a
   for (const node of topology.nodes) await askRedis(node, ['CLUSTER', 'DELSLOTS', String(slot)])
   await until(() => store.unavailableSince() !== undefined, 'the Cluster is down')
   t.match(store.unavailableWhy(), [/^CLUSTERDOWN\. .*slots without a master/])
+  t.match(await check(), [/^failed: .*does not serve \(CLUSTERDOWN\)$/])
   await askRedis(first, ['CLUSTER', 'ADDSLOTS', String(slot)])
   await until(() => store.unavailableSince() === undefined, 'the Cluster serves again')
 

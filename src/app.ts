@@ -72,7 +72,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     addSecretMetrics(metrics.registry, { config, fingerprintKey: () => fingerprintKey.read(), files })
   }
   metrics.logLines.dropped = droppedLines
-  metrics.sessionStore.share = () => store.servingShare()
+  metrics.sessionStore.condition = () => store.condition()
   metrics.sessionStore.facts = () => store.facts()
   store.observe(metrics.sessionStore.observer)
 

@@ -1,6 +1,7 @@
 import * as client from 'openid-client'
 import type { LoginIdentity } from './login-identity.ts'
 import { UnusableResponse } from './provider-response.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** Characters that fit into a header. A token with any other could never be used. */
 const TOKEN = /^[\x21-\x7e]+$/
@@ -94,7 +95,7 @@ export function granted(response: client.TokenEndpointResponse, fallbackMs: numb
   }
   const grant: TokenGrant = {
     accessToken,
-    expiresAt: Date.now() + (lifetime === undefined ? fallbackMs : Math.floor(lifetime * 1000)),
+    expiresAt: storeNow() + (lifetime === undefined ? fallbackMs : Math.floor(lifetime * 1000)),
     ...(response.refresh_token === undefined ? {} : { refreshToken: response.refresh_token }),
     ...(response.scope === undefined ? {} : { scope: response.scope }),
     lifetimeGuessed: lifetime === undefined,

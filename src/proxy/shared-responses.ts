@@ -12,6 +12,7 @@ import { failedBeforeResponse, type NoResponse } from '../upstream/no-response.t
 import type { CallDependencies } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import { isWithheld, upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** Requests that may wait for the shared response. The bound is needed because a client can send them without a login. */
 const MAX_WAITING = 512
@@ -77,7 +78,7 @@ export class SharedResponse {
 
   async #current(requestId: string): Promise<Shared> {
     const last = this.#last
-    if (last !== undefined && Date.now() < Math.max(last.freshUntil, this.#pollAt)) return last
+    if (last !== undefined && storeNow() < Math.max(last.freshUntil, this.#pollAt)) return last
     if (this.#refreshing === undefined) {
       this.#refreshing = this.#refresh(requestId).finally(() => (this.#refreshing = undefined))
       return this.#refreshing
@@ -90,7 +91,7 @@ export class SharedResponse {
 
   /** Whether a stale response is good enough while its successor is on the way. */
   #isRecent({ freshUntil }: Shared): boolean {
-    return Date.now() < freshUntil + this.#deps.upstream.healthMs
+    return storeNow() < freshUntil + this.#deps.upstream.healthMs
   }
 
   /**
@@ -112,7 +113,7 @@ export class SharedResponse {
         const shared = text === undefined ? undefined : this.#open(text)
         if (shared !== undefined) return (this.#last = shared)
         if (this.#last !== undefined && this.#isRecent(this.#last)) {
-          this.#pollAt = Date.now() + POLL_MS
+          this.#pollAt = storeNow() + POLL_MS
           return this.#last
         }
         const leftMs = giveUpAt - Date.now()
@@ -127,9 +128,9 @@ export class SharedResponse {
   }
 
   async #ask(requestId: string, lock: string | undefined): Promise<Shared> {
-    const askedAt = Date.now()
+    const askedAt = storeNow()
     const outcome = await this.#exchange(requestId)
-    const freshUntil = Math.max(askedAt + this.#deps.upstream.healthMs, Date.now())
+    const freshUntil = Math.max(askedAt + this.#deps.upstream.healthMs, storeNow())
     const shared: Shared = { outcome, freshUntil }
     this.#last = shared
     if (lock !== undefined) await this.#publish(shared, lock).catch(() => undefined)

@@ -5,6 +5,7 @@ import type { Envelope } from './envelope.ts'
 import { expiryMarkerKey, sessionKey, tombstoneKey } from '../store/keys.ts'
 import type { StoreData, StoredValue } from '../store/store.ts'
 import { expiryOf, parseRecord, type Session, type SessionRecord } from './session.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** The idle limit of a session is moved at most this often. */
 const MAX_STEP_MS = 60_000
@@ -99,7 +100,7 @@ export class SessionRepository {
   async create(id: string, record: SessionRecord): Promise<void> {
     const key = sessionKey(id)
     // Not rounded to a step; the first use of the session does that.
-    const idleEndsAt = Math.min(record.endsAt, Date.now() + this.limits.idleMs)
+    const idleEndsAt = Math.min(record.endsAt, storeNow() + this.limits.idleMs)
     const created = await this.#store.create(key, this.#seal(key, id, record), idleEndsAt)
     if (!created) throw new Error('a session with this id already exists')
   }
@@ -120,7 +121,7 @@ export class SessionRepository {
   }
 
   /** Whether using a session with these limits now should move its idle limit. */
-  isDue(idleEndsAt: number, endsAt: number, now = Date.now()): boolean {
+  isDue(idleEndsAt: number, endsAt: number, now = storeNow()): boolean {
     return idleEndsAt < endsAt && idleEndsAt < now + this.limits.idleMs
   }
 
@@ -172,7 +173,7 @@ export class SessionRepository {
   async recordExpiry(session: Session): Promise<void> {
     const reason = expiryOf(session)
     if (reason === undefined) return
-    const created = this.#store.create(expiryMarkerKey(session.key), '', Date.now() + EXPIRY_MARKER_MS)
+    const created = this.#store.create(expiryMarkerKey(session.key), '', storeNow() + EXPIRY_MARKER_MS)
     const { key, subjectTag } = session
     if (await created.catch(() => false)) this.#notify({ key, reason, existed: true, subjectTag })
   }
@@ -199,7 +200,7 @@ export class SessionRepository {
     { id, ...by }: EndedBy,
     isAuthentic: boolean,
   ): Promise<{ existed: boolean; record: SessionRecord | undefined }> {
-    const expiresAt = Date.now() + TOMBSTONE_MS
+    const expiresAt = storeNow() + TOMBSTONE_MS
     const sealed = await this.#store.bury(key, { key: tombstoneKey(key), value: reason, expiresAt })
     const existed = sealed !== undefined
     const record = id === undefined || !existed ? undefined : this.#record(id, key, sealed)
@@ -241,7 +242,7 @@ export class SessionRepository {
    * and counting from the absolute limit spreads the writes of different sessions over time.
    */
   #idleEnd(endsAt: number): number {
-    const spare = endsAt - (Date.now() + this.limits.idleMs)
+    const spare = endsAt - (storeNow() + this.limits.idleMs)
     return spare <= 0 ? endsAt : endsAt - Math.floor(spare / this.stepMs) * this.stepMs
   }
 }

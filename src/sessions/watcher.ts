@@ -5,6 +5,7 @@ import type { SessionLookup, SessionReader } from './session-reader.ts'
 import type { EndReason, SessionRepository } from './repository.ts'
 import type { Session } from './session.ts'
 import { untraced } from '../telemetry/traces/span.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** Why a watch fired. `storeLost`: for too long, the store could not be asked whether the session is still live. */
 export type WatchEnd = EndReason | 'storeLost'
@@ -140,7 +141,7 @@ export class SessionWatcher {
 
   /** Schedules the next check for when the session would end by its limits, or when its idle limit is to be moved. */
   #schedule(watched: Watched): void {
-    const now = Date.now()
+    const now = storeNow()
     const { idleEndsAt, record } = watched.session
     const untilEndMs = Math.min(record.endsAt, idleEndsAt) - now
     const isOnlyListening = watched.uses === 0 && this.#store.reportsBurials

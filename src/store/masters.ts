@@ -3,12 +3,14 @@ import type { LinkHealth, StoreLog } from './link-health.ts'
 import type { MasterReport } from './master-report.ts'
 import { NEEDS, SUBJECT_NEEDS } from './permissions.ts'
 import type { RedisLink } from './redis-link.ts'
+import { StoreClock } from './store-clock.ts'
+import type { StoreCondition } from './store.ts'
 
 /** Since when a store is unavailable that has never been available. */
 const NEVER = 0
 
-type Link = Pick<RedisLink, 'masterNames'>
-type Health = Pick<LinkHealth, 'downSince' | 'downReason' | 'healthyForMs'>
+type Link = Pick<RedisLink, 'masterNames' | 'masterOf'>
+type Health = Pick<LinkHealth, 'downSince' | 'downReason' | 'healthyForMs' | 'noteErrorCode'>
 
 /** Why a master does not serve. */
 interface Fault {
@@ -22,6 +24,7 @@ interface Fault {
  * serves. One that takes no writes does not, although reads of it are still tried.
  */
 export class Masters {
+  readonly clock = new StoreClock()
   readonly #link: Link
   readonly #health: Health
   readonly #log: StoreLog
@@ -48,11 +51,13 @@ export class Masters {
     const present = this.#link.masterNames()
     for (const known of this.#reports.keys()) if (!present.has(known)) this.#reports.delete(known)
     this.#reports.set(name, report)
+    if (report.clock !== undefined) this.clock.note(name, report.clock, present)
     if (this.#share > 0) {
       this.#hasServed = true
       this.#refusedSince = undefined
     } else this.#refusedSince ??= this.#hasServed ? Date.now() : NEVER
     this.#logFaults()
+    if (report.refusal !== undefined) this.#health.noteErrorCode(report.refusal)
   }
 
   /** See `StoreHealth.unavailableSince`. */
@@ -62,16 +67,14 @@ export class Masters {
     return Math.min(downSince, this.#refusedSince)
   }
 
-  /** See `StoreHealth.unavailableWhy`. */
-  get unavailableWhy(): string[] {
+  /** See `StoreHealth.condition`. */
+  get condition(): StoreCondition {
     const { downSince, downReason } = this.#health
-    if (downSince === undefined) return this.#refusedSince === undefined ? [] : this.#faults
-    return downReason === undefined ? [] : [explained(downReason)]
-  }
-
-  /** See `StoreHealth.servingShare`. */
-  get servingShare(): number {
-    return this.#health.downSince === undefined ? this.#share : 0
+    const { clock } = this
+    if (downSince === undefined) {
+      return { share: this.#share, why: this.#refusedSince === undefined ? [] : this.#faults, clock }
+    }
+    return { share: 0, why: downReason === undefined ? [] : [explained(downReason)], clock }
   }
 
   /** See `StoreHealth.availableForMs`. */
@@ -85,8 +88,19 @@ export class Masters {
     const what = this.#share > 0 ? 'a master of the session store does not serve' : 'the session store does not serve'
     return [
       ...this.#faults.map((fault) => `${what}: ${fault}`),
+      ...this.clock.warnings(),
       ...(full ? [`the session store refuses writes (OOM): ${ADVICE['OOM']}`] : []),
     ]
+  }
+
+  /** How far the clock of the master that holds a key is ahead of the store's (ms). */
+  skewMs(key: string): number {
+    return this.clock.skewMs(() => this.#link.masterOf(key).name)
+  }
+
+  /** A time by the clock of the master that holds a key, which ends by that. */
+  at(key: string, time: number): number {
+    return time + this.skewMs(key)
   }
 
   /** The part of the masters that serves: 0 to 1. */

@@ -7,7 +7,15 @@ import { withConnection } from './connection.ts'
 import { probeKey } from './keys.ts'
 import { askSentinel } from './link-to.ts'
 import { nodeOptions, replyCode } from './redis-link.ts'
-import { checkServer, failed, unreachable, warning, type ServerUses } from './server-check.ts'
+import {
+  checkServer,
+  compareAll,
+  failed,
+  unreachable,
+  warning,
+  type Findings,
+  type ServerUses,
+} from './server-check.ts'
 
 const SLOTS = 16_384
 
@@ -27,7 +35,8 @@ export async function probeRedis(redisUrl: string, options: ProbeOptions): Promi
     case 'single': {
       const { hostname, port } = new URL(address.url)
       const uses = { ...options, tracks: true }
-      return checkServer({ url: address.url }, `${hostname}:${port || 6379}`, probeKey(randomUUID()), uses)
+      const name = `${hostname}:${port || 6379}`
+      return resultsOf([await checkServer({ url: address.url }, name, probeKey(randomUUID()), uses)])
     }
     case 'cluster':
       return probeCluster(address, options)
@@ -47,7 +56,7 @@ async function probeSentinels(
     return [failed(`no Sentinel of ${nodes.map(nameOf).join(', ')} names a master "${name}"`, advice)]
   }
   const uses = { ...options, tracks: true }
-  return checkServer(nodeOptions(master, access), nameOf(master), probeKey(randomUUID()), uses)
+  return resultsOf([await checkServer(nodeOptions(master, access), nameOf(master), probeKey(randomUUID()), uses)])
 }
 
 /** A master of a Cluster, and its slots. */
@@ -78,15 +87,19 @@ async function probeCluster(
   if (shards === undefined) return silent
   const masters = [...new Map(shards.map((shard) => [nameOf(shard), shard])).values()]
   const uses = { ...options, tracks: false }
-  const results = await Promise.all(
+  const findings = await Promise.all(
     masters.map((shard) => checkServer(nodeOptions(shard, access), nameOf(shard), keyIn(shard), uses)),
   )
   const missing = SLOTS - shards.reduce((sum, { from, to }) => sum + to - from + 1, 0)
   const holes = missing === 0 ? [] : [warning(`${missing} of ${SLOTS} slots have no master`, ADVICE['CLUSTERDOWN'])]
-  const all = [...results.flat(), ...holes, ...silent]
-  if (!results.some((found) => found.every(({ is }) => is !== 'failed')))
-    return masters.length > 0 ? all : [failed('no master has a slot', ADVICE['CLUSTERDOWN'])]
+  const all = [...resultsOf(findings), ...holes, ...silent]
+  if (masters.length === 0) return [failed('no master has a slot', ADVICE['CLUSTERDOWN'])]
+  if (!findings.some(({ results }) => results.every(({ is }) => is !== 'failed'))) return all
   return all.map((result) => (result.is === 'failed' ? warning(result.message, result.advice) : result))
+}
+
+function resultsOf(findings: readonly Findings[]): CheckResult[] {
+  return [...findings.flatMap(({ results }) => results), ...compareAll(findings)]
 }
 
 /** Reads a reply to CLUSTER SLOTS. A node without a host has that of the node that was asked. */

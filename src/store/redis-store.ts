@@ -4,7 +4,6 @@ import { within } from '../time/within.ts'
 import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
 import { LinkHealth, type StoreLog } from './link-health.ts'
-import type { MasterReport } from './master-report.ts'
 import { Masters } from './masters.ts'
 import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
@@ -15,6 +14,7 @@ import { warnOfForbiddenCommands } from './permissions.ts'
 import { ServerFacts } from './server-facts.ts'
 import {
   BURY,
+  createKey,
   countScript,
   EXTEND,
   LOCK,
@@ -31,7 +31,14 @@ import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.t
 import type { SharedDocument } from './shared-document.ts'
 import { redisLimits } from './shared-limits.ts'
 import type { MarkedReading } from './marked-reading.ts'
-import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
+import {
+  StoreUnavailable,
+  type ConfirmableWrites,
+  type Store,
+  type StoreCondition,
+  type StoredValue,
+  type Tombstone,
+} from './store.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
 import { WriteRefusals } from './write-refusals.ts'
 
@@ -82,7 +89,10 @@ export class RedisStore implements Store {
         this.#notify(undefined)
       },
       alive: () => this.#health.noteAlive(),
-      probed: (master, report) => this.#noteProbe(master, report),
+      probed: (master, report) => {
+        this.#masters.note(master, report)
+        if (report.refusal !== undefined) this.#refusals.noteRefusal(report.refusal)
+      },
       lost: (reason) => this.#health.noteLoss(reason),
       changed: (key) => this.#notify(key),
     })
@@ -103,8 +113,7 @@ export class RedisStore implements Store {
   }
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
-    const options = { condition: 'NX', expiration: { type: 'PXAT', value: expiresAt } } as const
-    return (await this.#ask((redis) => redis.set(key, value, options))) !== null
+    return (await this.#ask((redis) => createKey(redis, key, value, this.#masters.at(key, expiresAt)))) !== null
   }
 
   async lock(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -128,12 +137,12 @@ export class RedisStore implements Store {
   }
 
   async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
-    const args = [expected, value, expiresAt]
+    const args = [expected, value, this.#masters.at(key, expiresAt)]
     return (await this.#change(key, (redis) => runScript(redis, REPLACE, [key], args))) === 1
   }
 
   async extend(key: string, expiresAt: number): Promise<StoredValue | undefined> {
-    const reply = await this.#ask((redis) => runScript(redis, EXTEND, [key], [expiresAt]))
+    const reply = await this.#ask((redis) => runScript(redis, EXTEND, [key], [this.#masters.at(key, expiresAt)]))
     const [value, until, refusal] = reply as ExtendReply
     if (refusal !== null) this.#noteError(errorCode(refusal))
     return this.#storedValue(key, value, until)
@@ -148,7 +157,7 @@ export class RedisStore implements Store {
   }
 
   async bury(key: string, { key: tombstoneKey, value, expiresAt }: Tombstone): Promise<string | undefined> {
-    const args = [value, expiresAt, ENDED_CHANNEL]
+    const args = [value, this.#masters.at(key, expiresAt), ENDED_CHANNEL]
     // The script reads the key. Without tracking: a stranger may have named it.
     const removed = await this.#change(key, () => runScript(this.#link.untracked(), BURY, [key, tombstoneKey], args))
     return (removed as string | null) ?? undefined
@@ -178,7 +187,7 @@ export class RedisStore implements Store {
   async openIndex(): Promise<SessionIndex> {
     const { redisIndex } = await import('./session-index.ts')
     this.#masters.needIndexes()
-    return redisIndex(this.#askUntracked)
+    return redisIndex(this.#askUntracked, (key) => this.#masters.skewMs(key))
   }
 
   async openLedger(name: string, terms: LedgerTerms): Promise<Ledger> {
@@ -201,6 +210,7 @@ export class RedisStore implements Store {
     return (this.#confirmed = new ConfirmedWrites(this.#link, replicas, {
       log: this.#log,
       errorCode: (code) => this.#noteError(code),
+      skewMs: (key) => this.#masters.skewMs(key),
       unconfirmed: () => this.#observer?.failed('unconfirmed'),
     }))
   }
@@ -225,12 +235,8 @@ export class RedisStore implements Store {
     return this.#masters.unavailableSince
   }
 
-  unavailableWhy(): string[] {
-    return this.#masters.unavailableWhy
-  }
-
-  servingShare(): number {
-    return this.#masters.servingShare
+  condition(): StoreCondition {
+    return this.#masters.condition
   }
 
   availableForMs(): number {
@@ -244,6 +250,7 @@ export class RedisStore implements Store {
   async close(): Promise<void> {
     // Before the link closes, so that its end is not mistaken for a loss.
     this.#health.close()
+    this.#masters.clock.close()
     this.#endWatch()
     this.#confirmed?.close()
     this.#burials?.close()
@@ -251,7 +258,7 @@ export class RedisStore implements Store {
   }
 
   #storedValue(key: string, value: string | null, expiresAt: number): StoredValue | undefined {
-    if (value !== null && expiresAt >= 0) return { value, expiresAt }
+    if (value !== null && expiresAt >= 0) return { value, expiresAt: expiresAt - this.#masters.skewMs(key) }
     // This read itself may have made the key expire, and the server does not report that here (NOLOOP).
     this.#notify(key)
     return undefined
@@ -288,14 +295,6 @@ export class RedisStore implements Store {
     } finally {
       this.#observer?.asked((performance.now() - askedAt) / 1000)
     }
-  }
-
-  #noteProbe(master: string, report: MasterReport): void {
-    this.#masters.note(master, report)
-    const { refusal } = report
-    if (refusal === undefined) return
-    this.#refusals.noteRefusal(refusal)
-    this.#health.noteErrorCode(refusal)
   }
 
   /** Handles the code of an error reply, if it has one. */

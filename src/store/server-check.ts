@@ -6,6 +6,7 @@ import { tryRights, type Rights, type Uses } from './permissions.ts'
 import { mayLackDatabase, replyCode } from './redis-link.ts'
 import { replicationWarnings } from './replication.ts'
 import { parseInfo, readMemory, type ServerInfo } from './server-facts.ts'
+import { clockWarnings } from './store-clock.ts'
 import { writeRefusalOf } from './write-refusals.ts'
 
 /** The first version with PEXPIRETIME. The others begin above it. */
@@ -22,6 +23,13 @@ const DATABASE_ADVICE =
 /** What a check is to find out. */
 export interface ServerUses extends Uses {
   readonly timeoutMs: number
+}
+
+/** What was found at a server. */
+export interface Findings {
+  readonly results: readonly CheckResult[]
+  /** How far the clock of this machine is ahead of the server's (ms), as far as it tells. */
+  readonly hereAheadMs: number | undefined
 }
 
 /** What a server says of itself, which needs no right (HELLO). */
@@ -41,9 +49,11 @@ export async function checkServer(
   name: string,
   key: string,
   uses: ServerUses,
-): Promise<CheckResult[]> {
+): Promise<Findings> {
+  let hereAheadMs: number | undefined
   try {
-    return await withConnection(options, uses.timeoutMs, async (connection) => {
+    const results = await withConnection(options, uses.timeoutMs, async (connection) => {
+      hereAheadMs = await compareClocks(connection)
       const identity = await identify(connection)
       const info = parseInfo(await connection.info('default').catch(withoutInfo))
       const what = `${name} is ${PRODUCTS[identity.server] ?? identity.server} ${identity.version}`
@@ -58,10 +68,32 @@ export async function checkServer(
         ),
       ]
     })
+    return { results, hereAheadMs }
   } catch (error) {
-    if (mayLackDatabase(error, options)) return [failed(`${name} may not have this database (ERR)`, DATABASE_ADVICE)]
-    return [unreachable(error, name)]
+    const isDatabase = mayLackDatabase(error, options)
+    const result = isDatabase
+      ? failed(`${name} may not have this database (ERR)`, DATABASE_ADVICE)
+      : unreachable(error, name)
+    return { results: [result], hereAheadMs }
   }
+}
+
+/** How far the clock of this machine is ahead of the server's (ms). Undefined where the server does not tell its time. */
+async function compareClocks(connection: Connection): Promise<number | undefined> {
+  const sentAt = Date.now()
+  const reply = await connection.sendCommand(['TIME']).catch(() => undefined)
+  const [seconds, microseconds] = (reply ?? []) as [string?, string?]
+  return seconds === undefined
+    ? undefined
+    : (sentAt + Date.now()) / 2 - Number(seconds) * 1000 - Number(microseconds) / 1000
+}
+
+/** Warnings of clocks that differ. */
+export function compareAll(findings: readonly Findings[]): CheckResult[] {
+  const all = findings.flatMap(({ hereAheadMs }) => hereAheadMs ?? []).toSorted((one, other) => one - other)
+  const [least, median, most] = [all[0], all[Math.floor(all.length / 2)], all.at(-1)]
+  if (least === undefined || median === undefined || most === undefined) return []
+  return clockWarnings(median, most - least).map((message) => warning(message))
 }
 
 async function identify(connection: Connection): Promise<Identity> {

@@ -108,6 +108,20 @@ export interface SharedState {
   openConfirmed(replicas: number): Promise<ConfirmableWrites>
 }
 
+/** What an operator may want to know of a store. */
+export interface StoreCondition {
+  /** Why it is unavailable, and what to do; empty while it is available. */
+  readonly why: readonly string[]
+  /** The part of its masters on which the reads and writes that the server needs succeed: 0 to 1. */
+  readonly share: number
+  readonly clock: {
+    /** How far the clock of this machine is ahead of the store's (ms); undefined while that is unknown. */
+    readonly hereAheadMs: number | undefined
+    /** How far those of the store's masters are apart (ms). */
+    readonly mastersDifferMs: number
+  }
+}
+
 /** Whether the store can be relied on at present, as this process sees it. */
 export interface StoreHealth {
   /**
@@ -115,10 +129,7 @@ export interface StoreHealth {
    * while the reads and writes that the server needs succeed on one of its masters at least.
    */
   unavailableSince(): number | undefined
-  /** Why it is unavailable, and what to do, for an operator; empty while it is available. */
-  unavailableWhy(): string[]
-  /** The part of its masters on which those reads and writes succeed: 0 to 1. */
-  servingShare(): number
+  condition(): StoreCondition
   /** For how long the store has been available without a failure that this process has seen (ms). */
   availableForMs(): number
   /** Faults that an operator should put right, and how: refused writes, too few or too many replicas, no append-only file. */

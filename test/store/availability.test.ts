@@ -19,7 +19,7 @@ async function poorStore(t: Test, rights: string, redis?: RedisProcess) {
   return { store, give }
 }
 
-const why = (store: RedisStore): string => store.unavailableWhy().join(' ')
+const why = (store: RedisStore): string => store.condition().why.join(' ')
 
 await test('a store is unavailable, and says why, while the user lacks a right that every session needs', async (t) => {
   const redis = await testRedis(t)
@@ -30,10 +30,10 @@ await test('a store is unavailable, and says why, while the user lacks a right t
     await until(() => store.unavailableSince() !== undefined, `${name} is missed`)
     t.match(why(store), name === 'eval' ? /NOPERM/ : new RegExp(`NOPERM: ${name.toUpperCase()}`))
     t.match(why(store), /docs\/operating\/redis\.md/)
-    t.equal(store.servingShare(), 0)
+    t.equal(store.condition().share, 0)
     await give(`+${name}`)
     await until(() => store.unavailableSince() === undefined, `${name} is there again`)
-    t.same([why(store), store.servingShare()], ['', 1])
+    t.same([why(store), store.condition().share], ['', 1])
   }
   await Promise.all(['get', 'mget', 'set', 'del', 'pexpiretime', 'pexpireat', 'incrby', 'eval'].map(lacks))
 })
@@ -72,7 +72,7 @@ await test('a store on a replica says so for as long as it lasts', async (t) => 
   const store = await connectedStore(t, redis.url)
   await askRedis(redis, ['REPLICAOF', '127.0.0.1', '1'])
   await until(() => why(store).includes('Name the master'))
-  t.equal(store.servingShare(), 0)
+  t.equal(store.condition().share, 0)
   await askRedis(redis, ['REPLICAOF', 'NO', 'ONE'])
   await until(() => store.unavailableSince() === undefined)
 })
@@ -94,7 +94,7 @@ await test('a full store is available, with a warning', async (t) => {
   const store = await connectedStore(t, redis.url)
   await askRedis(redis, ['CONFIG', 'SET', 'maxmemory', '1'])
   await until(() => store.warnings().some((warning) => warning.includes('(OOM)')))
-  t.same([store.unavailableSince(), store.servingShare()], [undefined, 1])
+  t.same([store.unavailableSince(), store.condition().share], [undefined, 1])
 })
 
 await test('a probe writes nothing but one small key a minute, and evicts nothing', async (t) => {

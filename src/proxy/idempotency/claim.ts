@@ -3,6 +3,7 @@ import { StoreUnavailable, type ConfirmableWrites, type StoreData, type StoreHea
 import type { KeyUsage, Usage } from './key-usage.ts'
 import type { PendingWrites } from './pending-writes.ts'
 import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from './record.ts'
+import { storeNow } from '../../time/store-time.ts'
 
 /** Dependencies of the records. */
 export interface RecordDependencies {
@@ -71,7 +72,7 @@ export class Claim implements HeldClaim {
   /** Whether no other process can have declared the call lost yet. It costs no round trip. */
   get maySend(): boolean {
     // The record may end before the lease. From then on the key counts as new, and another call may have it.
-    return !this.#isLost && Date.now() < Math.min(this.#leaseUntil, this.own.expiresAt)
+    return !this.#isLost && storeNow() < Math.min(this.#leaseUntil, this.own.expiresAt)
   }
 
   /** Keeps the response, if the session's limits allow it. */
@@ -141,7 +142,7 @@ export class Claim implements HeldClaim {
     const { store, leaseMs } = this.#deps
     // A write that is certain to fail would only add to what the store may hold.
     if (store.unavailableSince() !== undefined) return
-    const leaseUntil = Date.now() + leaseMs
+    const leaseUntil = storeNow() + leaseMs
     const text = this.#seal({ is: 'running', digest: this.own.digest, leaseUntil })
     try {
       if (await this.#replace(text)) this.#leaseUntil = leaseUntil
@@ -163,7 +164,7 @@ export class Claim implements HeldClaim {
       return true
     }
     // A failover may have lost the record. As long as no other process has created it anew, the key still belongs to this claim.
-    if (texts.length > 0 && expiresAt > Date.now() && (await store.create(recordKey, next, expiresAt))) {
+    if (texts.length > 0 && expiresAt > storeNow() && (await store.create(recordKey, next, expiresAt))) {
       this.#texts = [next]
       return true
     }

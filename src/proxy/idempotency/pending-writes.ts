@@ -1,4 +1,5 @@
 import { StoreUnavailable, type StoreData, type StoreHealth } from '../../store/store.ts'
+import { storeNow } from '../../time/store-time.ts'
 
 /** A write to the store that failed because the store was unavailable. */
 interface PendingWrite {
@@ -63,7 +64,7 @@ export class PendingWrites {
   async #tryAll(): Promise<void> {
     for (const pending of this.#writes) {
       if (this.#store.unavailableSince() !== undefined) return
-      if (pending.until <= Date.now() || (await succeeds(pending))) this.#forget(pending)
+      if (pending.until <= storeNow() || (await succeeds(pending))) this.#forget(pending)
     }
   }
 

@@ -12,7 +12,7 @@ export const WAIT_ADVICE =
   'Allow the user of REDIS_URL to run them (ACL). Without them calls with an Idempotency-Key are refused, unless IDEMPOTENCY_REPLICAS is 0.'
 
 /** What an operator should know if other commands are forbidden. */
-export const REST_ADVICE = 'Everything works without them, some of it later: docs/operating/redis.md says what.'
+const REST_ADVICE = 'Everything works without them, some of it later: docs/operating/redis.md says what.'
 
 /** What every session, login and order needs. */
 export const NEEDS = ['GET', 'MGET', 'SET', 'DEL', 'PEXPIRETIME', 'PEXPIREAT', 'INCRBY', 'EVAL'] as const

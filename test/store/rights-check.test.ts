@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import type { CheckResult } from '../../src/config/setting-rule.ts'
+import { ADVICE } from '../../src/store/causes.ts'
 import { probeRedis } from '../../src/store/probe.ts'
 import { DOCUMENTED_COMMANDS, withDocumentedRights } from '../support/redis/rights.ts'
 import { askRedis } from '../support/redis/topologies.ts'
@@ -80,4 +82,10 @@ await test('--check names a Redis that is still loading its data', async (t) => 
   let results: readonly CheckResult[] = []
   while (results[0]?.is !== 'failed') results = await probeRedis(redis.url, USES)
   t.match(textOf(results), /LOADING.*still loading/)
+})
+
+await test('docs/compatibility.md has each cause that /readyz and --check name', (t) => {
+  const text = readFileSync(new URL('../../docs/compatibility.md', import.meta.url), 'utf8')
+  for (const code of Object.keys(ADVICE)) t.match(text, new RegExp(`\`${code === 'SILENT' ? 'silence' : code}[\`:]`))
+  t.end()
 })

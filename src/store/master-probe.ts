@@ -7,9 +7,10 @@ import { runScript } from './scripts.ts'
 const KEY_TTL_MS = 60_000
 
 /**
- * Tries what the store needs on two keys of this process: a hash, and one that never exists. Everything but the hash, once a
- * minute, writes nothing, so nothing of it goes to replicas or to the disk. A command that this user may not run, or that the
- * server does not know, is named in the reply; one that meets a key of another kind ran.
+ * Tries what the store needs on two keys of this process: a hash that it writes once a minute, and a key that does not exist.
+ * What would write is tried with the hash, a right that was taken away is so noticed a minute later at most; everything else
+ * changes nothing, so nothing of it goes to replicas or to the disk. A command that this user may not run, or that the server
+ * does not know, is named in the reply. No command of it fails otherwise, since servers count errors.
  *
  * The script has no flag, so a full server refuses it (OOM), and one that takes no writes does, too.
  */
@@ -18,16 +19,17 @@ local hash, none, refused = KEYS[1], KEYS[2], {}
 local function try(name, ...)
   local reply = redis.pcall(name, ...)
   local isError = type(reply) == 'table' and reply.err
-  if isError and string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then refused[#refused + 1] = name end
+  if isError then refused[#refused + 1] = name end
   return not isError and reply
 end
 local time = try('TIME')
 local now = time and time[1] * 1000 + math.floor(time[2] / 1000)
 local ends = try('PEXPIRETIME', hash)
 if ends and ends < 0 and try('HSET', hash, '', '') then
-  if not (now and try('PEXPIREAT', hash, now + ${KEY_TTL_MS})) then try('DEL', hash) end
+  local isWhole = now and try('PEXPIREAT', hash, now + ${KEY_TTL_MS}) and try('INCRBY', none, 0)
+  try('DEL', none)
+  if not isWhole then try('DEL', hash) end
 end
-if ends and ends >= 0 then try('INCRBY', hash, 0) end
 try('GET', none)
 try('MGET', none)
 try('SET', none, '', 'XX', 'PX', 1)
@@ -52,7 +54,7 @@ export async function probeMaster(server: Pick<Connection, 'eval'>, key: string)
     const reply = await runScript(server, PROBE, [key, `{${key}}:none`])
     const [time, refused] = reply as [time: number | null, refused: string[]]
     const clock = time === null ? undefined : { time, sentAt, receivedAt: performance.now() }
-    return { refusal: undefined, refused, clock }
+    return { refusal: undefined, refused: [...new Set(refused)], clock }
   } catch (error) {
     const code = replyCode(error)
     if (code === undefined) throw error

@@ -35,8 +35,19 @@ await test('a store is unavailable, and says why, while the user lacks a right t
     await until(() => store.unavailableSince() === undefined, `${name} is there again`)
     t.same([why(store), store.condition().share], ['', 1])
   }
-  await Promise.all(['get', 'mget', 'set', 'del', 'pexpiretime', 'pexpireat', 'incrby', 'eval'].map(lacks))
+  await Promise.all(['get', 'mget', 'set', 'del', 'pexpiretime', 'pexpireat', 'eval'].map(lacks))
 })
+
+for (const name of ['incrby', 'pexpireat']) {
+  await test(`a store is not available before the user has the right to ${name}`, async (t) => {
+    const { store, give } = await poorStore(t, `+@all -${name}`)
+    await until(() => why(store).startsWith(`NOPERM: ${name.toUpperCase()}.`))
+    await until(() => store.warnings().length > 0)
+    t.equal(store.unavailableSince(), 0)
+    await give(`+${name}`)
+    await until(() => store.unavailableSince() === undefined)
+  })
+}
 
 await test('a store needs what the index of sessions needs from when it is open', async (t) => {
   const { store } = await poorStore(t, '+@all -hset -hget -hgetall -hdel -time')
@@ -103,5 +114,6 @@ await test('a probe writes nothing but one small key a minute, and evicts nothin
   await until(() => store.availableForMs() > 2500)
   const stats = String(await askRedis(redis, ['INFO', 'all']))
   t.match(stats, /cmdstat_hset:calls=1,/)
-  t.match(stats, /rdb_changes_since_last_save:2\r/, 'HSET and PEXPIREAT')
+  t.match(stats, /rdb_changes_since_last_save:4\r/, 'HSET, PEXPIREAT, INCRBY, DEL')
+  t.notMatch(stats, /errorstat_WRONGTYPE/)
 })

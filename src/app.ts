@@ -74,7 +74,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     addSecretMetrics(metrics.registry, { config, fingerprintKey: () => fingerprintKey.read(), files })
   }
   metrics.logLines.dropped = droppedLines
-  metrics.sessionStore.isUp = () => store.unavailableSince() === undefined
+  metrics.sessionStore.condition = () => store.condition()
   metrics.sessionStore.facts = () => store.facts()
   store.observe(metrics.sessionStore.observer)
 

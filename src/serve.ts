@@ -6,14 +6,17 @@ import type { SecretFiles } from './config/secret-files.ts'
 import { takeSecrets } from './config/secrets.ts'
 import type { ServerLog } from './telemetry/log.ts'
 import { listenOrExit } from './ops/exit.ts'
-import type { OpsPort } from './ops/ops-listener.ts'
+import type { OpsPort, OpsSource } from './ops/ops-listener.ts'
 import { installShutdown } from './ops/shutdown.ts'
 import { handleSupervisorMessages } from './ops/worker-channel.ts'
 import { MemoryStore } from './store/memory-store.ts'
 import { RedisStore } from './store/redis-store.ts'
+import { polls } from './time/polls.ts'
 
 /** How long the start waits for the session store before the server listens anyway. */
 const STORE_WAIT_MS = 3000
+/** How soon the log says that a server is ready which was not when it began to listen. */
+const READY_POLL_MS = 250
 /** A worker's time limit is shorter by this, so that it exits and writes its log before its supervisor kills it. */
 const WORKER_AHEAD_MS = 500
 
@@ -55,7 +58,24 @@ export async function serve(
   await ops?.report(app.ops)
   if (store instanceof RedisStore) await store.connected(STORE_WAIT_MS)
   await listenOrExit(app.server, { host, port }, log)
-  log.info({ publicUrl: config.publicUrl }, 'ready')
+  sayWhenReady(app.ops, log, { publicUrl: config.publicUrl })
   // The next start uses this cache, for instance that of a worker that replaces this one.
   flushCompileCache()
+}
+
+/** Logs `ready` when it is true; and before that, if it is not true yet, why. */
+function sayWhenReady(ops: OpsSource, log: ServerLog['log'], details: object): void {
+  let isSaid = false
+  const end = polls(
+    async () => {
+      const missing = await ops.reasons()
+      if (missing.length === 0) {
+        end()
+        log.info(details, 'ready')
+      } else if (!isSaid) log.warn({ reasons: missing }, 'the server listens, but is not ready')
+      isSaid = true
+    },
+    READY_POLL_MS,
+    0,
+  )
 }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { StoreData } from '../store/store.ts'
+import { storeNow } from '../time/store-time.ts'
 
 const WINDOW_MS = 60_000
 /** More than this many who are over the limit at once are asked for again, which costs two round trips each. */
@@ -27,7 +28,7 @@ export class MinuteLimit {
     const knownMs = this.#refused.getRemainingTTL(key)
     if (knownMs > 0) return knownMs
     if ((await this.#store.count(key, 1, WINDOW_MS, true)) <= this.#limit) return undefined
-    const now = Date.now()
+    const now = storeNow()
     const { expiresAt = now + 1 } = (await this.#store.readUntracked(key)) ?? {}
     const leftMs = expiresAt - now
     // That is by the store's clock. If it cannot be, the clock here is wrong.

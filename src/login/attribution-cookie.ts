@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookieValues } from '../http/cookies.ts'
 import { createSigner, type CookieSigner } from '../sessions/index.ts'
 import { readAttribution, type Attribution } from './attribution.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /**
  * The cookie that remembers the last complete partner link. If a sign-up is cancelled and tried again without the link,
@@ -29,7 +30,7 @@ export class AttributionCookie {
 
   /** The value of the cookie. The expiry is signed too, so that a browser cannot extend it. */
   value(attribution: Attribution): string {
-    const text = JSON.stringify({ ...attribution, until: Date.now() + this.#ttlMs })
+    const text = JSON.stringify({ ...attribution, until: storeNow() + this.#ttlMs })
     return this.#signer.sign(Buffer.from(text).toString('base64url'))
   }
 
@@ -41,7 +42,7 @@ export class AttributionCookie {
     if (!valid || text === null) return undefined
     const { until, ...link } = JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, string>
     const { values, outcome } = readAttribution(new URLSearchParams(link).toString())
-    return Number(until) > Date.now() && outcome === 'complete' ? values : undefined
+    return Number(until) > storeNow() && outcome === 'complete' ? values : undefined
   }
 
   /** Attributes of the cookie; a lifetime of 0 deletes it. */

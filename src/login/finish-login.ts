@@ -12,6 +12,7 @@ import type { LoginOutcome } from './login-record.ts'
 import type { LoginTicket } from './login-transactions.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
 import { nameOf } from '../oauth/login-identity.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** This browser's sessions that a new one replaces: their ids by their store keys, undefined where not known. */
 export type ReplacedSessions = ReadonlyMap<string, string | undefined>
@@ -70,7 +71,7 @@ export function setLoginCookies(
   login: LoginCookie,
   { flow, cookieValue, cookieEndsAt, endsAt }: FinishedLogin,
 ): void {
-  const now = Date.now()
+  const now = storeNow()
   reply.setCookie(cookie.name, cookieValue, cookie.attributes(cookieEndsAt - now))
   reply.setCookie(login.name, login.value, transactions.attributes(endsAt - now))
   if (flow === 'signup') reply.setCookie(attributionCookie.name, '', attributionCookie.attributes(0))
@@ -88,7 +89,7 @@ async function makeSession(
   const { deps, request, ticket, grant, replaced, ageMs } = login
   const { sessions, subjects, transactions } = deps
   const { flow, returnTo } = ticket.transaction
-  const cookieEndsAt = Date.now() + deps.sessionMaxMs
+  const cookieEndsAt = storeNow() + deps.sessionMaxMs
   const record = recordOf(grant, {
     endsAt: cookieEndsAt,
     scope: deps.config.scope,

@@ -4,6 +4,7 @@ import type { Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookiesNamed } from '../http/cookies.ts'
 import { isSame, signingKeys } from '../sessions/index.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** Login cookies that a start leaves in a browser at most. */
 export const MAX_PER_BROWSER = 10
@@ -48,7 +49,7 @@ export class LoginCookies {
   create(): LoginCookie {
     const secret = randomBytes(SECRET_BYTES).toString('base64url')
     const state = stateOf(secret)
-    const startedAt = Date.now()
+    const startedAt = storeNow()
     const signed = `${secret}.${startedAt.toString(36)}`
     const value = `${signed}.${macOf(signed, this.#macKeys()[0])}`
     return { name: this.#nameOf(state), value, secret, state, startedAt }

@@ -10,6 +10,7 @@ import type { Flow } from './return-to.ts'
 import { browserLogins, previousSessions, settledOf, surplusOf, type SettledLogin } from './browser-logins.ts'
 import type { LoginCookie, LoginCookies } from './login-cookies.ts'
 import { keyOf, openLogin, sealLogin, type LoginOutcome, type LoginTransaction } from './login-record.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** The first pause of a callback that waits for another one; each further one is twice as long. */
 const POLLS = { firstMs: 100, longestMs: Infinity }
@@ -94,7 +95,7 @@ export class LoginTransactions {
     const cookie = this.#cookies.create()
     const key = keyOf(cookie)
     const sealed = sealLogin(this.#envelope, cookie, { is: 'pending', ...transaction })
-    await this.#store.create(key, sealed, Date.now() + this.#ttlMs)
+    await this.#store.create(key, sealed, storeNow() + this.#ttlMs)
     return { ticket: { key, cookie, transaction, sealed }, stale: surplusOf(earlier) }
   }
 
@@ -121,7 +122,7 @@ export class LoginTransactions {
         case 'failed':
           return { is: 'replayed', outcome: login, waited, cookie }
         case 'running': {
-          const leftMs = login.until - Date.now()
+          const leftMs = login.until - storeNow()
           if (leftMs < 0) return { is: 'abandoned', flow: login.flow, returnTo: login.returnTo }
           waited = true
           await delay(Math.min(backoffMs(reads, POLLS), leftMs + 1))
@@ -144,7 +145,7 @@ export class LoginTransactions {
   async settle(ticket: LoginTicket, outcome: LoginOutcome): Promise<void> {
     const { key, cookie } = ticket
     const sealed = sealLogin(this.#envelope, cookie, outcome)
-    const until = outcome.is === 'finished' ? outcome.endsAt : Date.now() + this.#ttlMs
+    const until = outcome.is === 'finished' ? outcome.endsAt : storeNow() + this.#ttlMs
     if (await this.#store.replace(key, ticket.sealed, sealed, until)) ticket.sealed = sealed
   }
 
@@ -167,7 +168,7 @@ export class LoginTransactions {
   async #begin(ticket: LoginTicket, expiresAt: number): Promise<LoginTicket | undefined> {
     const { key, cookie, transaction } = ticket
     const { flow, returnTo } = transaction
-    const until = Date.now() + MAX_FINISH_MS
+    const until = storeNow() + MAX_FINISH_MS
     const sealed = sealLogin(this.#envelope, cookie, { is: 'running', flow, returnTo, until })
     // A callback that arrives in time may finish after the login's expiry.
     const begin = this.#store.replace(key, ticket.sealed, sealed, Math.max(expiresAt, until))

@@ -7,6 +7,7 @@ import type { SignatureCheck } from '../oauth/provider-keys.ts'
 import { LOGOUT_SENDERS_KEY } from '../store/keys.ts'
 import type { SessionIndex } from '../store/session-index.ts'
 import { polls } from '../time/polls.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** False tokens of an address in a second. An address that the provider uses may send more. */
 const MAX_FALSE = 10
@@ -77,7 +78,7 @@ export class LogoutSenders {
   /** Notes that an address has sent a valid token. @throws StoreUnavailable */
   async noteValid(address: string): Promise<void> {
     const id = idOf(address)
-    const expiresAt = Date.now() + KNOWN_MS
+    const expiresAt = storeNow() + KNOWN_MS
     if ((this.#known.get(id) ?? 0) > expiresAt - NOTE_MS) return
     this.#known.set(id, expiresAt)
     await this.#index.add(LOGOUT_SENDERS_KEY, { id, value: 'valid', expiresAt }, 0)
@@ -104,7 +105,7 @@ export class LogoutSenders {
   #isKnown(address: string): boolean {
     // Any other text than an address, such as a proxy may send, is not listed.
     if (this.#listed.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return true
-    return (this.#known.get(idOf(address)) ?? 0) > Date.now()
+    return (this.#known.get(idOf(address)) ?? 0) > storeNow()
   }
 
   /** Never rejects. While the store is away, what was known stays known. */

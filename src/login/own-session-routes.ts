@@ -5,6 +5,7 @@ import { Problem } from '../problem.ts'
 import type { Subjects, SubjectsOwn } from '../sessions/index.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import { sessionOf } from './session-of.ts'
+import { storeNow } from '../time/store-time.ts'
 
 const SECOND = 1000
 
@@ -28,7 +29,7 @@ export function ownSessionRoutes(fastify: FastifyInstance, deps: LoginDependenci
       current: isCurrent,
       device,
     }))
-    return { sessions, now: Math.floor(Date.now() / SECOND) }
+    return { sessions, now: Math.floor(storeNow() / SECOND) }
   })
 
   fastify.delete<{ Params: { tag: string } }>('/auth/sessions/:tag', async (request, reply) => {

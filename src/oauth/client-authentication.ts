@@ -3,6 +3,7 @@ import * as client from 'openid-client'
 import { derived } from '../config/changing.ts'
 import type { ClientKey } from '../config/client-key.ts'
 import type { ProviderConfig } from '../config/provider.ts'
+import { storeAheadSeconds } from '../time/store-time.ts'
 
 /**
  * How requests prove that they are this client's, as CLIENT_AUTH says: each with the credential that is the present one when it
@@ -29,7 +30,13 @@ function latest(authentication: () => client.ClientAuth): client.ClientAuth {
 function privateKeyJwt(key: ClientKey): client.ClientAuth {
   // openid-client would always name EdDSA Ed25519.
   const nameAlgorithm: client.ModifyAssertionFunction = (header) => void (header['alg'] = key.algorithm)
-  return client.PrivateKeyJwt({ key: signingKey(key), kid: key.id }, { [client.modifyAssertion]: nameAlgorithm })
+  const authenticate = client.PrivateKeyJwt(
+    { key: signingKey(key), kid: key.id },
+    { [client.modifyAssertion]: nameAlgorithm },
+  )
+  // The clock of this machine may be wrong.
+  return (server, metadata, ...request) =>
+    authenticate(server, { ...metadata, [client.clockSkew]: storeAheadSeconds() }, ...request)
 }
 
 /**

@@ -1,6 +1,7 @@
 import * as client from 'openid-client'
 import type { LoginIdentity } from './login-identity.ts'
 import { isUsable, UnusableResponse } from './provider-response.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** Tokens that the provider issued. Times are epoch ms. */
 export interface TokenGrant {
@@ -100,7 +101,7 @@ export function granted(response: client.TokenEndpointResponse, fallbackMs: numb
   }
   const grant: TokenGrant = {
     accessToken,
-    expiresAt: Date.now() + (lifetime === undefined ? fallbackMs : Math.floor(lifetime * 1000)),
+    expiresAt: storeNow() + (lifetime === undefined ? fallbackMs : Math.floor(lifetime * 1000)),
     ...(response.refresh_token === undefined ? {} : { refreshToken: response.refresh_token }),
     ...(response.scope === undefined ? {} : { scope: response.scope }),
     lifetimeGuessed: lifetime === undefined,

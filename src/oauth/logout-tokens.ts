@@ -2,6 +2,7 @@ import { decodeJwt, decodeProtectedHeader, type JWTPayload, type ProtectedHeader
 import { isId, nameOf } from './login-identity.ts'
 import type { ProviderKeys, SignatureCheck } from './provider-keys.ts'
 import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
+import { storeNow } from '../time/store-time.ts'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 /** How far the clock of the provider may be ahead, and how late a token may end (s). */
@@ -72,7 +73,7 @@ export class LogoutTokens {
     if (iss !== this.#issuer) return { is: 'false', fault: 'issuer' }
     if (![aud].flat().includes(this.#clientId)) return { is: 'false', fault: 'audience' }
     if (!TYPES.has(typeof typ === 'string' ? typ.toLowerCase() : typ)) return { is: 'false', fault: 'type' }
-    const now = Date.now() / 1000
+    const now = storeNow() / 1000
     const isCurrent = typeof exp === 'number' && now < exp + TOLERANCE
     if (typeof iat !== 'number' || !Number.isFinite(iat)) return { is: 'false', fault: 'age' }
     const age = now - iat

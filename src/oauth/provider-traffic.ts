@@ -49,10 +49,19 @@ export class ProviderTraffic {
     this.#observer = observer
   }
 
-  /** The client for one kind of request, which is counted under this name. It follows no redirect. */
-  clientFor(request: ProviderRequest, read: ResponseReader, timeoutMs = PROVIDER_TIMEOUT_MS): client.Configuration {
+  /**
+   * The client for one kind of request, which is counted under this name. It follows no redirect.
+   * @param skewSeconds how much later than the clock of this machine it is, for what is judged by the time
+   */
+  clientFor(
+    request: ProviderRequest,
+    read: ResponseReader,
+    timeoutMs = PROVIDER_TIMEOUT_MS,
+    skewSeconds = 0,
+  ): client.Configuration {
     const { clientId, authorizationUrl, tokenUrl, parUrl, revocationUrl, oidc } = this.#config
-    const configuration = new client.Configuration(metadataOf(this.#config), clientId, undefined, this.#authentication)
+    const metadata = { [client.clockSkew]: skewSeconds }
+    const configuration = new client.Configuration(metadataOf(this.#config), clientId, metadata, this.#authentication)
     // This client sets its own time limit.
     configuration.timeout = 0
     if (

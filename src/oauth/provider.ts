@@ -14,9 +14,10 @@ import type { AcceptedTokens } from './id-tokens.ts'
 import type { OpenId } from './open-id.ts'
 import { standstill } from '../time/standstill.ts'
 import { readTokenResponse, type RawResponse } from './provider-response.ts'
-import { ProviderTraffic, type ProviderObserver } from './provider-traffic.ts'
+import { PROVIDER_TIMEOUT_MS, ProviderTraffic, type ProviderObserver } from './provider-traffic.ts'
 import { RefreshLimit } from './refresh-limit.ts'
 import { Revocations, type RevocationFailure, type RevokedTokens } from './revocations.ts'
+import { storeAheadSeconds, storeNow } from '../time/store-time.ts'
 
 /**
  * The ID token of a refresh, under a name that openid-client does not know: it would refuse the new tokens, which replace
@@ -57,7 +58,7 @@ export class Provider {
   onLogin: (askedAt: number) => void = () => undefined
   readonly #config: Config['oauth']
   readonly #traffic: ProviderTraffic
-  readonly #exchanger: client.Configuration
+  readonly #exchanger: () => client.Configuration
   readonly #refresher: client.Configuration
   readonly #authorizations: AuthorizationRequests
   readonly #revocations: Revocations
@@ -81,7 +82,7 @@ export class Provider {
     this.openId = openIdOf?.(traffic)
     const read = (name: string) => (response: RawResponse) =>
       readTokenResponse(response, this.openId === undefined ? undefined : name)
-    this.#exchanger = traffic.clientFor('exchange', read('id_token'))
+    this.#exchanger = bySkew((seconds) => traffic.clientFor('exchange', read('id_token'), PROVIDER_TIMEOUT_MS, seconds))
     this.#refresher = traffic.clientFor('refresh', read(REFRESHED_ID_TOKEN))
     this.#authorizations = new AuthorizationRequests(config, traffic)
     this.#revocations = new Revocations(config, traffic)
@@ -114,7 +115,7 @@ export class Provider {
     const askedAt = standstill.now()
     let tokens: AcceptedTokens | undefined
     const outcome = await this.#grant(async () => {
-      return (tokens = await client.authorizationCodeGrant(this.#exchanger, callback, {
+      return (tokens = await client.authorizationCodeGrant(this.#exchanger(), callback, {
         pkceCodeVerifier: verifier,
         expectedState: state,
         ...(this.openId !== undefined && nonce !== undefined && { expectedNonce: nonce }),
@@ -182,7 +183,7 @@ export class Provider {
   #maxAge(startedAt: number): number | undefined {
     const [, seconds] = this.#config.authorizationParams.find(([name]) => name === 'max_age') ?? []
     if (this.openId === undefined || seconds === undefined) return undefined
-    return Number(seconds) + Math.max(0, Math.ceil((Date.now() - startedAt) / 1000))
+    return Number(seconds) + Math.max(0, Math.ceil((storeNow() - startedAt) / 1000))
   }
 
   async #refreshed(refreshToken: string, sub: string | undefined): Promise<GrantOutcome> {
@@ -226,6 +227,16 @@ function verdictOf(outcome: GrantOutcome): Verdict {
 
 function busyTime(outcome: GrantOutcome): number | undefined {
   return outcome.is === 'unavailable' ? outcome.busyForMs : undefined
+}
+
+/** A client that judges ID tokens by the store's clock. openid-client takes the difference when a client is made. */
+function bySkew(make: (seconds: number) => client.Configuration): () => client.Configuration {
+  let latest = { seconds: 0, client: make(0) }
+  return () => {
+    const seconds = storeAheadSeconds()
+    if (seconds !== latest.seconds) latest = { seconds, client: make(seconds) }
+    return latest.client
+  }
 }
 
 /**

@@ -22,7 +22,11 @@ export async function check(config: Config, print: (line: string) => void): Prom
   const results = await Promise.all([
     redisUrl === undefined
       ? []
-      : probeRedis(redisUrl.current, { timeoutMs: TIMEOUT_MS, replicas: idempotency.replicas }),
+      : probeRedis(redisUrl.current, {
+          timeoutMs: TIMEOUT_MS,
+          replicas: idempotency.replicas,
+          hasSubjects: config.identity !== undefined || oauth.oidc !== undefined,
+        }),
     checkProvider(oauth),
     checkApi(config),
     checkSockets(relay),

@@ -45,7 +45,7 @@ export function readiness({ server }: FastifyInstance, store: StoreHealth, grace
       const isDown = downSince !== undefined && Date.now() - downSince >= graceMs
       return [
         ...(isDraining ? ['draining'] : server.listening ? [] : ['starting']),
-        ...(isDown ? ['session store unavailable'] : []),
+        ...(isDown ? [['session store unavailable', ...store.condition().why].join(': ')] : []),
       ]
     },
     warnings: (): string[] => store.warnings(),

@@ -14,6 +14,7 @@ import { failedBeforeResponse, type NoResponse } from '../upstream/no-response.t
 import type { CallDependencies } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import { isWithheld, upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** Requests that may wait for the shared response. The bound is needed because a client can send them without a login. */
 const MAX_WAITING = 512
@@ -150,7 +151,7 @@ export class SharedResponse {
     this.#last = shared
     const { store, upstream } = this.#deps
     const giveBack = (): Promise<boolean> => store.removeIf(this.#key, claim.id)
-    await this.#publish(shared, claim).catch(() => this.#pending.undo(giveBack, Date.now() + upstream.headersMs))
+    await this.#publish(shared, claim).catch(() => this.#pending.undo(giveBack, storeNow() + upstream.headersMs))
     return shared
   }
 

@@ -7,6 +7,7 @@ import type { SessionReader } from './session-reader.ts'
 import { renewAt, type Session } from './session.ts'
 import { RETRY_MS, type Client, type RenewalCause, type TokenLookup } from './token-lookup.ts'
 import type { TokenRenewal } from './token-renewal.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** How long a caller waits for a renewal, by the state of its old token. The renewal continues after that. */
 const PATIENCE_MS = { valid: 2000, expired: 5000 }
@@ -42,12 +43,12 @@ export class AccessTokens {
    * check on the hot path.
    */
   isGood({ record }: Session): boolean {
-    return record.refreshToken === undefined || Date.now() < renewAt(record)
+    return record.refreshToken === undefined || storeNow() < renewAt(record)
   }
 
   /** Starts to renew a token that is due, unless it ends too soon. @returns whether the old one can be used meanwhile */
   renewAhead(session: Session, client?: Client): boolean {
-    if (session.record.tokenExpiresAt - Date.now() < AHEAD_MS) return false
+    if (session.record.tokenExpiresAt - storeNow() < AHEAD_MS) return false
     if (!this.#running.has(session.sealed) && this.#renewal.paused(session, { client }) === undefined) {
       this.#start(session, { client }).result.catch((error: unknown) => {
         if (!(error instanceof StoreUnavailable)) throw error
@@ -58,7 +59,7 @@ export class AccessTokens {
 
   /** Renews a session's token. While the old token is valid, it is used if the renewal fails. @throws StoreUnavailable */
   async renewed(session: Session, client?: Client): Promise<TokenLookup> {
-    const isValid = () => Date.now() < session.record.tokenExpiresAt
+    const isValid = () => storeNow() < session.record.tokenExpiresAt
     try {
       const result = await this.#renewOnce(session, isValid() ? PATIENCE_MS.valid : PATIENCE_MS.expired, { client })
       return result.is === 'providerDown' && isValid() ? { is: 'good', session } : result

@@ -4,6 +4,7 @@ import { expiryMarkerKey, LEFT_MS, leftKey, tombstoneKey } from '../store/keys.t
 import { PendingWrites } from '../store/pending-writes.ts'
 import { StoreUnavailable, type StoreData, type StoreHealth } from '../store/store.ts'
 import { expiryOf, type Session, type SessionRecord } from './session.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** All instances that notice the end of a session do so within this time. */
 const EXPIRY_MARKER_MS = 60_000
@@ -82,7 +83,7 @@ export class Endings {
    */
   async end(key: string, reason: CausedEnd, by: EndedBy): Promise<Ended> {
     const name = randomUUID()
-    const expiresAt = Date.now() + TOMBSTONE_MS
+    const expiresAt = storeNow() + TOMBSTONE_MS
     const tombstone = { key: tombstoneKey(key), leftKey: leftKey(key), value: reason, expiresAt }
     let left: string | undefined
     try {
@@ -135,7 +136,7 @@ export class Endings {
   async #record(left: string | undefined, ending: Ending | undefined, name: string): Promise<boolean> {
     if (left === undefined || ending === undefined) return false
     const key = leftKey(ending.key)
-    if (!(await this.#store.replace(key, left, name, Date.now() + LEFT_MS))) return false
+    if (!(await this.#store.replace(key, left, name, storeNow() + LEFT_MS))) return false
     tell(this.#recordListeners, ending)
     // The name was for this process alone, in case that it would not have heard the reply.
     void this.#store.removeIf(key, name).catch(() => undefined)
@@ -147,7 +148,7 @@ export class Endings {
     if (!(error instanceof StoreUnavailable)) throw error
     const onDropped = (): void => certain && tell(this.#recordListeners, certain)
     const write = async (): Promise<void> => void (await record())
-    if (!this.#pending.add({ write, bytes: 0, until: Date.now() + LEFT_MS, onDropped })) onDropped()
+    if (!this.#pending.add({ write, bytes: 0, until: storeNow() + LEFT_MS, onDropped })) onDropped()
   }
 
   /** The end of which this is left. Undefined if nothing is, or only the name of whoever has recorded it. */

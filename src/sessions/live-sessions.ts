@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { tombstoneKey } from '../store/keys.ts'
 import type { StoreData } from '../store/store.ts'
 import type { ListedSession, SubjectIndex } from './subject-index.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** How long a reading counts. A page that asks all the time causes one reading of its subject in this time. */
 const FRESH_MS = 5000
@@ -60,7 +61,7 @@ export class LiveSessions {
 
   /** Whether a session that is missing may have yet to begin. One that was not used leaves no tombstone at its idle limit. */
   #isYoung({ startedAt }: ListedSession): boolean {
-    return Date.now() - startedAt < Math.min(BEING_MADE_MS, this.#idleMs)
+    return storeNow() - startedAt < Math.min(BEING_MADE_MS, this.#idleMs)
   }
 
   async #existing(keys: readonly string[]): Promise<Set<string>> {

@@ -89,7 +89,7 @@ export class NearCache {
   /** A cached session that is still live. */
   peek(id: string, key: string): Session | undefined {
     const session = this.#isHeard() ? this.#live.get(key) : undefined
-    if (session !== undefined && session.id === id && isLive(session, standstill.timeOfDay)) {
+    if (session !== undefined && session.id === id && isLive(session)) {
       this.counts.hits++
       return session
     }
@@ -104,7 +104,7 @@ export class NearCache {
   isCurrent({ id, key }: Pick<Session, 'id' | 'key'>): boolean {
     if (!this.#isHeard()) return false
     const kept = this.#live.peek(key, { allowStale: this.#isTracked })
-    return kept !== undefined && kept.id === id && isLive(kept, standstill.timeOfDay)
+    return kept !== undefined && kept.id === id && isLive(kept)
   }
 
   /** Reads a session from the store into the cache. @throws StoreUnavailable */
@@ -152,7 +152,7 @@ export class NearCache {
       session = await read()
       this.#isHeard()
       if (standstills === this.#standstills) this.#hasHeard = true
-      if (session !== undefined && !isLive(session, standstill.timeOfDay)) session = undefined
+      if (session !== undefined && !isLive(session)) session = undefined
     } finally {
       if (isNewest()) {
         this.#loads.delete(key)

@@ -6,6 +6,7 @@ import { sessionKey } from '../store/keys.ts'
 import type { StoreData, StoredValue, StoreHealth } from '../store/store.ts'
 import { Endings, type CausedEnd, type EndedBy, type Ending, type EndReason } from './endings.ts'
 import { parseRecord, type Session, type SessionRecord } from './session.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** The idle limit of a session is moved at most this often. */
 const MAX_STEP_MS = 60_000
@@ -72,7 +73,7 @@ export class SessionRepository {
   async create(id: string, record: SessionRecord): Promise<void> {
     const key = sessionKey(id)
     // Not rounded to a step; the first use of the session does that.
-    const idleEndsAt = Math.min(record.endsAt, Date.now() + this.limits.idleMs)
+    const idleEndsAt = Math.min(record.endsAt, storeNow() + this.limits.idleMs)
     const created = await this.#store.create(key, this.#seal(key, id, record), idleEndsAt)
     if (!created) throw new Error('a session with this id already exists')
   }
@@ -93,7 +94,7 @@ export class SessionRepository {
   }
 
   /** Whether using a session with these limits now should move its idle limit. */
-  isDue(idleEndsAt: number, endsAt: number, now = Date.now()): boolean {
+  isDue(idleEndsAt: number, endsAt: number, now = storeNow()): boolean {
     return idleEndsAt < endsAt && idleEndsAt < now + this.limits.idleMs
   }
 
@@ -196,7 +197,7 @@ export class SessionRepository {
    * and counting from the absolute limit spreads the writes of different sessions over time.
    */
   #idleEnd(endsAt: number): number {
-    const spare = endsAt - (Date.now() + this.limits.idleMs)
+    const spare = endsAt - (storeNow() + this.limits.idleMs)
     return spare <= 0 ? endsAt : endsAt - Math.floor(spare / this.stepMs) * this.stepMs
   }
 }

@@ -5,6 +5,7 @@ import { NearCache } from './near-cache.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { SessionRepository } from './repository.ts'
 import type { Session } from './session.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** How long no idle limit is moved after moving one has failed. */
 const PAUSE_MS = 1000
@@ -74,7 +75,7 @@ export class SessionReader {
   async extend(header: string | undefined): Promise<SessionLookup> {
     const found = await this.read(header)
     if (found.is !== 'live') return found
-    const now = Date.now()
+    const now = storeNow()
     const moved = await this.recheck(found.session, true)
     if (moved.is !== 'live' || !this.#sessions.isDue(moved.session.idleEndsAt, moved.session.record.endsAt, now))
       return moved
@@ -110,7 +111,7 @@ export class SessionReader {
   #used(cookie: VerifiedCookie, { idleEndsAt, record: { endsAt } }: Session): void {
     cookie.endsAt = endsAt
     cookie.idleEndsAt = idleEndsAt
-    const now = Date.now()
+    const now = storeNow()
     if (!this.#sessions.isDue(idleEndsAt, endsAt, now) || now < this.#pausedUntil) return
     const pause = (): number => (this.#pausedUntil = now + PAUSE_MS)
     this.near.touch(cookie, endsAt).then((moved) => {

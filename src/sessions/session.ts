@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { networks } from '../limits/networks.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
 import type { Claim, LoginIdentity } from '../oauth/login-identity.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** A token is renewed this long before it expires at most. */
 const MAX_MARGIN_MS = 60_000
@@ -107,7 +108,7 @@ export function recordOf(
   return {
     accessToken,
     tokenExpiresAt: expiresAt,
-    tokenLifetimeMs: expiresAt - Date.now(),
+    tokenLifetimeMs: expiresAt - storeNow(),
     ...(refreshToken !== undefined && { refreshToken }),
     scope,
     // Without a refresh token, the session cannot outlive the access token.
@@ -118,14 +119,15 @@ export function recordOf(
   }
 }
 
-/** Whether a session is within both of its limits, by the clock of this process. */
-export function isLive(session: Session, now = Date.now()): boolean {
+/** Whether a session is within both of its limits, by the store's clock. */
+export function isLive(session: Session): boolean {
+  const now = storeNow()
   return now < session.idleEndsAt && now < session.record.endsAt
 }
 
 /** Which of its limits a session has passed, if any. A moment early, because the store's clock may be ahead. */
 export function expiryOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | undefined {
-  const now = Date.now() + CLOCK_SKEW_MS
+  const now = storeNow() + CLOCK_SKEW_MS
   if (now >= record.endsAt) return 'expired'
   return now >= idleEndsAt ? 'idle' : undefined
 }
@@ -158,7 +160,7 @@ export function refusalSource(session: Pick<Session, 'key' | 'record'>, address:
  * a page sees it a step early instead.
  */
 export function sessionState(session: Session | undefined, idleMs: number, stepMs: number): SessionState {
-  const now = Date.now()
+  const now = storeNow()
   if (session === undefined) return { authenticated: false, now: Math.floor(now / SECOND) }
   const { idleEndsAt, record } = session
   const isCapped = idleEndsAt >= record.endsAt

@@ -18,6 +18,7 @@ import {
   type ProviderNews,
   type Refusals,
 } from './refusals.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** What the refusals of refreshes need of the store. */
 export type RefusalStore = StoreData & StoreHealth & Pick<SharedState, 'readMarked'>
@@ -76,7 +77,7 @@ export class SharedRefusals {
     if (refusals === undefined) return 0
     const { now } = await this.#store.readMarked(REFRESHES_KEY, '')
     const { next, last } = refusals
-    const expiredAt = now - (Date.now() - user.tokenExpiresAt)
+    const expiredAt = now - (storeNow() - user.tokenExpiresAt)
     if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0
     // At most: the clock of another master may be behind.
     return next > now ? Math.min(next - now, MAX_PAUSE_MS) : 0
@@ -91,7 +92,7 @@ export class SharedRefusals {
     const after = refusedOnce(recordOf(text, user), code, now)
     await this.#write(user, text, after, now)
     const isProven = hasGrantedOthers(news, user.name, after.first)
-    const hasExpired = Date.now() >= user.tokenExpiresAt
+    const hasExpired = storeNow() >= user.tokenExpiresAt
     return {
       ends: isProven && hasExpired && areFinal(after),
       isTrouble: !isProven && areManyRefused(news, code),

@@ -19,6 +19,7 @@ import { ProviderLogouts, type EnlistedIdentity } from './provider-logouts.ts'
 import type { SessionRepository } from './repository.ts'
 import { pageTag } from './session.ts'
 import { SubjectIndex, type ListedSession, type Place } from './subject-index.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** More sessions of one subject than this are never kept: the index of a subject has a bounded size. */
 const MAX_SESSIONS = 1000
@@ -103,7 +104,7 @@ export class Subjects {
       tag: this.#sessions.tag(key),
       page: pageTag(id),
       device: deviceOf(userAgent),
-      startedAt: Date.now(),
+      startedAt: storeNow(),
       client,
       key,
       ...(issuedAt !== undefined && { issuedAt, hasSid: sid !== undefined }),

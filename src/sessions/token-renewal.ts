@@ -20,6 +20,7 @@ import type { SessionRepository } from './repository.ts'
 import { recordOf, refusalSource, sharerOf, type Session, type SessionRecord } from './session.ts'
 import { RETRY_MS, type RenewalCause, type TokenLookup } from './token-lookup.ts'
 import { SharedRefusals, type RefusalStore, type RefusedUser } from './shared-refusals.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** The lock outlives the slowest refresh and its saving, and expires if its owner dies. */
 const LOCK_MS = PROVIDER_TIMEOUT_MS + SAVE_MS + 1000
@@ -118,7 +119,7 @@ export class TokenRenewal {
     } finally {
       const release = (): Promise<boolean> => store.removeIf(lock, owner)
       // Without a reply it is released when the store is back, or nobody could renew the token until the lock expires.
-      if (mayHaveLock) await release().catch(() => this.#pending.undo(release, Date.now() + LOCK_MS))
+      if (mayHaveLock) await release().catch(() => this.#pending.undo(release, storeNow() + LOCK_MS))
     }
     const isLocked = new Error('another process holds the refresh lock')
     return { is: 'providerDown', cause: isLocked, retryAfterMs: RETRY_MS }
@@ -211,7 +212,7 @@ export class TokenRenewal {
 
   /** Pauses the renewal of one session, but not beyond the end of its token: then it is tried again. */
   #hold({ key, tokenExpiresAt }: RefusedUser, ms: number, outcome?: FailedOutcome): TokenLookup {
-    const leftMs = tokenExpiresAt - Date.now()
+    const leftMs = tokenExpiresAt - storeNow()
     this.#pauses.hold(key, leftMs > 0 ? Math.min(ms, leftMs) : ms)
     if (outcome !== undefined) this.#logFailure(outcome)
     return this.#skipped(ms)

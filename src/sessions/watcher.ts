@@ -8,6 +8,7 @@ import type { Session } from './session.ts'
 import type { Client, TokenLookup } from './token-lookup.ts'
 import { untraced } from '../telemetry/traces/span.ts'
 import { standstill } from '../time/standstill.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** Why a watch fired. `storeLost`: for too long, the store could not be asked whether the session is still live. */
 export type WatchEnd = EndReason | 'storeLost'
@@ -133,7 +134,7 @@ export class SessionWatcher {
       case 'live':
         delete watched.unreadSince
         this.#update(watched, found.session)
-        if (Date.now() >= renewAt(watched)) this.#renew(watched)
+        if (storeNow() >= renewAt(watched)) this.#renew(watched)
         this.#schedule(watched)
         return true
       case 'none': {
@@ -158,7 +159,7 @@ export class SessionWatcher {
 
   /** Schedules the next check for when the session would end by its limits, or when its idle limit is to be moved. */
   #schedule(watched: Watched): void {
-    const now = Date.now()
+    const now = storeNow()
     const { idleEndsAt, record } = watched.session
     const untilEndMs = Math.min(record.endsAt, idleEndsAt) - now
     const isOnlyListening = watched.uses === 0 && this.#store.reportsBurials
@@ -185,7 +186,7 @@ export class SessionWatcher {
     watched.renewFrom = Infinity
     const again = (found?: TokenLookup): void => {
       const waitMs = found !== undefined && 'retryAfterMs' in found ? found.retryAfterMs : 0
-      watched.renewFrom = Date.now() + Math.max(waitMs, RETRY_MS)
+      watched.renewFrom = storeNow() + Math.max(waitMs, RETRY_MS)
       if (this.#isLive(watched.session.key, watched)) this.#schedule(watched)
     }
     void renew?.(watched.session, client).then(again, () => again())

@@ -2,7 +2,7 @@ import type { RedisNode } from '../config/redis-address.ts'
 import { polls } from '../time/polls.ts'
 import { ClusterCommands } from './cluster-commands.ts'
 import { ClusterNodes } from './cluster-nodes.ts'
-import { beforeDeadline } from './deadline.ts'
+import { ClusterProbes } from './cluster-probes.ts'
 import type { LiveCredentials } from './live-credentials.ts'
 import {
   delay,
@@ -15,7 +15,7 @@ import {
 } from './redis-link.ts'
 import { ReplicaCheck } from './replica-check.ts'
 
-const PING_INTERVAL_MS = 1000
+const PROBE_INTERVAL_MS = 1000
 /** How often the link asks who owns which slots. */
 const SLOTS_INTERVAL_MS = 5000
 
@@ -29,8 +29,9 @@ export class ClusterLink implements RedisLink {
   readonly #commands: ClusterCommands
   /** By the address of a master. */
   readonly #replicas = new Map<string, ReplicaCheck>()
-  #pings: NodeJS.Timeout | undefined
+  #timer: NodeJS.Timeout | undefined
   #endReads: () => void = () => undefined
+  readonly #probes = new ClusterProbes()
   #isClosed = false
 
   constructor(seeds: readonly RedisNode[], credentials: LiveCredentials) {
@@ -44,9 +45,12 @@ export class ClusterLink implements RedisLink {
       await delay(reconnectMs(tries))
     }
     if (this.#isClosed) return
+    // Whether any master serves is known before the store is up.
+    await this.#probeAll(events)
+    if (this.#isClosed) return
     events.up()
-    // Not polls(): a master that hangs must not delay the pings of the others.
-    this.#pings = setInterval(() => this.#pingAll(events), PING_INTERVAL_MS).unref()
+    // Not polls(): a master that hangs must not delay the probes of the others.
+    this.#timer = setInterval(() => void this.#probeAll(events), PROBE_INTERVAL_MS).unref()
     this.#endReads = polls(async () => void (await this.#nodes.read()), SLOTS_INTERVAL_MS)
   }
 
@@ -94,23 +98,26 @@ export class ClusterLink implements RedisLink {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    clearInterval(this.#pings)
+    clearInterval(this.#timer)
     this.#endReads()
     for (const check of this.#replicas.values()) check.close()
     this.#nodes.close()
   }
 
   /** The store is available while any master is: a lost master takes only its own keys with it. */
-  #pingAll(events: LinkEvents): void {
+  async #probeAll(events: LinkEvents): Promise<void> {
     this.#dropReplicasExceptOf(this.masterNames())
-    for (const node of this.#nodes.masters) {
-      const ping = node.connection().then((connection) => connection.ping())
-      beforeDeadline(PING_INTERVAL_MS, ping).then(
-        () => events.alive(),
-        // A master that hangs may have a successor.
-        () => void this.#nodes.reread(node),
-      )
-    }
+    await Promise.all(
+      this.#nodes.masters.map(async (node) => {
+        try {
+          await this.#probes.ask(this.#nodes, node, events)
+          events.alive()
+        } catch {
+          // A master that hangs may have a successor.
+          void this.#nodes.reread(node)
+        }
+      }),
+    )
   }
 
   #dropReplicasExceptOf(masters: ReadonlySet<string>): void {

@@ -64,7 +64,9 @@ export class ClusterNode implements RedisNode, MasterServer {
   /** Opens a connection, and waits for its end. Returns whether it was open. */
   async #serve(): Promise<boolean> {
     const socket = { ...this.options.socket, ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: false }
-    const connection = newConnection({ ...this.options, ...CONNECTION, socket } as RedisClientOptions)
+    // The probe takes the place of the pings of the library.
+    const options = { ...this.options, ...CONNECTION, pingInterval: 0, socket }
+    const connection = newConnection(options as RedisClientOptions)
     const ended = new Promise<void>((resolve) => connection.on('error', () => resolve()).on('end', resolve))
     this.#connection = connection
     const opening = connection.connect().then(() => connection)

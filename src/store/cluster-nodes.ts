@@ -43,6 +43,11 @@ export class ClusterNodes {
     return owner
   }
 
+  /** Whether a node has the key, as far as is known. */
+  owns(node: ClusterNode, key: string): boolean {
+    return this.#owners[slotOf(key)] === node
+  }
+
   /** The node at an address, which is perhaps new. @throws Error after the close */
   at(node: RedisNode): ClusterNode {
     if (this.#isClosed) throw new Error('closed')

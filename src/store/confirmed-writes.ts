@@ -1,5 +1,5 @@
 import { ConfirmingServer } from './confirming-server.ts'
-import { REPLACE, runScript } from './scripts.ts'
+import { createKey, REPLACE, runScript } from './scripts.ts'
 import type { Connection } from './connection.ts'
 import { replyCode, type MasterServer, type RedisLink } from './redis-link.ts'
 import { StoreUnavailable, type ConfirmableWrites } from './store.ts'
@@ -8,6 +8,8 @@ import { StoreUnavailable, type ConfirmableWrites } from './store.ts'
 interface Events {
   /** A server has replied with this error code. */
   errorCode(code: string): void
+  /** How far the clock of the master that holds a key is ahead of the store's (ms). */
+  skewMs(key: string): number
   /** A write was not confirmed. */
   unconfirmed(): void
   readonly log: { warn(details: object, message: string): void; info(details: object, message: string): void }
@@ -28,13 +30,13 @@ export class ConfirmedWrites implements ConfirmableWrites {
   }
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
-    const options = { condition: 'NX', expiration: { type: 'PXAT', value: expiresAt } } as const
-    return (await this.#write(key, (connection) => connection.set(key, value, options))) !== null
+    const at = (): number => expiresAt + this.#events.skewMs(key)
+    return (await this.#write(key, (connection) => createKey(connection, key, value, at()))) !== null
   }
 
   async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
-    const args = [expected, value, expiresAt]
-    return (await this.#write(key, (connection) => runScript(connection, REPLACE, [key], args))) === 1
+    const args = (): (string | number)[] => [expected, value, expiresAt + this.#events.skewMs(key)]
+    return (await this.#write(key, (connection) => runScript(connection, REPLACE, [key], args()))) === 1
   }
 
   /** Warnings for an operator. */

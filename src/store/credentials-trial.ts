@@ -4,8 +4,9 @@ import { addressOf } from './cluster-slots.ts'
 import { withConnection } from './connection.ts'
 import { serversOf } from './link-to.ts'
 import { PERMISSION_ADVICE, WAIT_ADVICE } from './permissions.ts'
-import { probeRedis, UNREACHABLE_ADVICE } from './probe.ts'
+import { probeMasters } from './probe.ts'
 import { nodeOptions, replyCode } from './redis-link.ts'
+import { serves } from './server-check.ts'
 
 /** The timeout of each server. */
 const TRY_MS = 3000
@@ -32,7 +33,7 @@ export async function tryCredentials(
   warn: (message: string) => void = () => undefined,
 ): Promise<string | undefined> {
   const tryOut = async (tried: string): Promise<Trial> =>
-    trialOf(await probeRedis(tried, { timeoutMs: TRY_MS, replicas, isOfMasters: true }))
+    trialOf(await probeMasters(tried, { timeoutMs: TRY_MS, replicas, hasSubjects: true }))
   const [next, now] = await Promise.all([tryOut(url), tryOut(present)])
   const fault = next.faults.find((each) => !now.faults.includes(each))
   if (fault !== undefined) return fault
@@ -59,13 +60,17 @@ async function refusingReplicas(url: string): Promise<string[]> {
   return (await Promise.all(replicas.map(tryOut))).flat()
 }
 
-function trialOf(results: readonly CheckResult[]): Trial {
-  const faults = results.filter(
-    ({ is, advice }) => is === 'failed' || advice === PERMISSION_ADVICE || advice === WAIT_ADVICE,
-  )
+function trialOf({ masters, others }: Awaited<ReturnType<typeof probeMasters>>): Trial {
+  const reached = masters.filter(({ isReached }) => isReached)
+  const faults = reached.flatMap(({ results }) => results).filter(isFault)
+  const silent = [...masters.filter(({ isReached }) => !isReached).flatMap(({ results }) => results), ...others]
   return {
-    isServed: results.some(({ is }) => is !== 'failed'),
-    faults: faults.filter((fault) => !UNREACHABLE_ADVICE.has(fault.advice ?? '')).map(({ message }) => message),
-    silent: faults.filter(({ advice }) => UNREACHABLE_ADVICE.has(advice ?? '')).map(({ message }) => message),
+    isServed: masters.some(serves),
+    faults: faults.map(({ message }) => message),
+    silent: silent.filter(({ is }) => is === 'failed').map(({ message }) => message),
   }
+}
+
+function isFault({ is, advice }: CheckResult): boolean {
+  return is === 'failed' || advice === PERMISSION_ADVICE || advice === WAIT_ADVICE
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { within } from '../time/within.ts'
 import { FINGERPRINT_KEY } from './keys.ts'
 import type { StoreData } from './store.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** The key stays until the store forgets it. Then all fingerprints are others. */
 const KEPT_MS = 10 * 365 * 86_400_000
@@ -30,7 +31,7 @@ export class FingerprintKey {
   async #readOrMake(): Promise<string | undefined> {
     const found = await this.#store.readUntracked(FINGERPRINT_KEY)
     if (found !== undefined) return found.value
-    await this.#store.create(FINGERPRINT_KEY, randomBytes(32).toString('base64url'), Date.now() + KEPT_MS)
+    await this.#store.create(FINGERPRINT_KEY, randomBytes(32).toString('base64url'), storeNow() + KEPT_MS)
     // Another instance may have been faster.
     return (await this.#store.readUntracked(FINGERPRINT_KEY))?.value
   }

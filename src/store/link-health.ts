@@ -2,7 +2,7 @@ import { meansOutOfDescriptors, NO_DESCRIPTOR } from '../telemetry/descriptors.t
 import { LATE_MS } from './deadline.ts'
 import type { RedisLink } from './redis-link.ts'
 
-/** A link that is silent for this long is unhealthy: it is pinged every second. */
+/** A link that is silent for this long is unhealthy: its master is probed every second. */
 const MAX_SILENCE_MS = 2000
 /** A link that is silent for this long is abandoned. */
 const LOST_MS = 2500
@@ -12,7 +12,7 @@ const CHECK_INTERVAL_MS = 250
 const NEVER_UP = 0
 
 /** Error codes of a server that is a replica, or is still loading its data. */
-const NO_MASTER: ReadonlySet<string> = new Set(['READONLY', 'MASTERDOWN', 'LOADING'])
+export const NO_MASTER: ReadonlySet<string> = new Set(['READONLY', 'MASTERDOWN', 'LOADING'])
 /** Error codes of a server that refuses every write, so that nothing that has to be written in time can be. */
 const NO_WRITES = ['MISCONF', 'NOREPLICAS'] as const
 /** Error codes of a server that cannot serve for a while. */
@@ -54,6 +54,11 @@ export class LinkHealth {
   /** Since when the link is unhealthy (epoch ms): 0 until it is healthy for the first time, undefined while it is healthy. */
   get downSince(): number | undefined {
     return this.#downSince
+  }
+
+  /** Why the link is unhealthy, in a word or two; undefined while it is healthy, and before the first try to connect. */
+  get downReason(): string | undefined {
+    return this.#downReason
   }
 
   /** How long ago the link became healthy, or a command on it failed, whichever is later (ms). 0 while it is unhealthy. */

@@ -8,14 +8,15 @@ import {
   type RedisCommands,
   type RedisLink,
 } from './redis-link.ts'
+import type { MasterReport } from './master-report.ts'
 import { ReplicaCheck } from './replica-check.ts'
 import { reasonOf, TrackedConnection } from './tracked-connection.ts'
 
 /** Finds the current master. Undefined when none is known at the moment. Never rejects. */
 export type FindMaster = () => Promise<MasterServer | undefined>
 
-/** How often the link checks that the master is still the same. */
-const FIND_INTERVAL_MS = 1000
+/** How often the link checks that the master is still the same, and that it serves. */
+const CHECK_INTERVAL_MS = 1000
 
 /**
  * The link to the master, wherever it is: one tracked connection, replaced after every loss. It uses neither node-redis's
@@ -113,12 +114,9 @@ export class MasterLink implements RedisLink {
       events.lost(reason)
       lost.resolve()
     }
+    const probed = (report: MasterReport | undefined): void => report && events.probed(server.name, report)
     try {
-      await connection.open({
-        alive: () => stage.is === 'serving' && events.alive(),
-        changed: (key) => events.changed(key),
-        lost: end,
-      })
+      probed(await connection.open({ changed: (key) => events.changed(key), lost: end }))
     } catch (error) {
       end(reasonOf(error as Error, server.options))
     }
@@ -135,9 +133,16 @@ export class MasterLink implements RedisLink {
     const endPolls = polls(async () => {
       const current = await this.#findMaster()
       if (current !== undefined && current.name !== server.name) end('the master was replaced')
-    }, FIND_INTERVAL_MS)
+    }, CHECK_INTERVAL_MS)
+    const endProbes = polls(async () => {
+      const report = await connection.probe().catch(() => 'lost' as const)
+      if (report === 'lost' || this.#isOver(stage)) return
+      events.alive()
+      probed(report)
+    }, CHECK_INTERVAL_MS)
     await lost.promise
     endPolls()
+    endProbes()
     if (!this.#isClosed) {
       replicas.close()
       connection.drop()

@@ -4,7 +4,7 @@ import type { SessionIndex } from './session-index.ts'
 import { MINUTE_MS, type SharedLimits } from './shared-limits.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import type { MarkedReading } from './marked-reading.ts'
-import type { Store, StoredValue, Tombstone } from './store.ts'
+import type { Store, StoreCondition, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
 /** More keys than one development process ever holds; the oldest are evicted first. */
@@ -157,6 +157,10 @@ export class MemoryStore implements Store {
 
   unavailableSince(): undefined {
     return undefined
+  }
+
+  condition(): StoreCondition {
+    return { why: [], share: 1, clock: { hereAheadMs: undefined, mastersDifferMs: 0 } }
   }
 
   async close(): Promise<void> {

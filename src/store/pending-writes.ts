@@ -1,4 +1,5 @@
 import { StoreUnavailable, type StoreData, type StoreHealth } from './store.ts'
+import { storeNow } from '../time/store-time.ts'
 
 /** A write whose reply was lost, or that could not be made. */
 interface PendingWrite {
@@ -78,7 +79,7 @@ export class PendingWrites {
 
   async #tryAll(): Promise<void> {
     for (const pending of this.#writes) {
-      if (pending.until <= Date.now()) {
+      if (pending.until <= storeNow()) {
         pending.onDropped?.()
         this.#forget(pending)
       } else if (this.#store.unavailableSince() === undefined && (await succeeds(pending))) this.#forget(pending)

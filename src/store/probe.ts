@@ -1,198 +1,118 @@
 import { randomUUID } from 'node:crypto'
-import { ConnectionTimeoutError, type RedisClientOptions } from '@redis/client'
 import type { CheckResult } from '../config/setting-rule.ts'
-import { isUnresolved } from '../peers/dialing.ts'
-import { CommandTimeout } from './deadline.ts'
-import { clusterSize, distinct, MEMBER_ADVICE } from './cluster-slots.ts'
-import { withConnection, type Connection } from './connection.ts'
-import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
-import { askSentinel, serversOf } from './link-to.ts'
-import { forbiddenCommands, forbiddenToConfirm, PERMISSION_ADVICE, WAIT_ADVICE } from './permissions.ts'
-import { replicationWarnings } from './replication.ts'
-import { mayLackDatabase, nodeOptions, replyCode } from './redis-link.ts'
-import { parseInfo, readMemory, type ServerInfo } from './server-facts.ts'
-import type { WriteRefusal } from '../telemetry/store-observer.ts'
-import { REFUSAL_ADVICE, writeRefusalOf } from './write-refusals.ts'
+import { ADVICE } from './causes.ts'
+import { addressOf, mastersOf, readSlots, slotOf, SLOTS, type SlotRange } from './cluster-slots.ts'
+import { withConnection } from './connection.ts'
+import { probeKey } from './keys.ts'
+import { askSentinel } from './link-to.ts'
+import { nodeOptions, replyCode } from './redis-link.ts'
+import {
+  checkServer,
+  compareAll,
+  failed,
+  serves,
+  unreachable,
+  warning,
+  type Findings,
+  type ServerUses,
+} from './server-check.ts'
 
-/** The first version with PEXPIRETIME. */
-const OLDEST_REDIS = 7
-const setting = 'REDIS_URL'
-/** Share of maxmemory in use from which the check warns. */
-const NEARLY_FULL = 0.9
+/** What the servers are used for, and how long it may take to find out whether they can be. */
+type ProbeOptions = Omit<ServerUses, 'tracks'>
 
-const DATABASE_ADVICE =
-  'Check the number at the end of REDIS_URL: Redis has the databases 0 to 15 by default (databases), a Cluster and many services only 0.'
-/** What an operator should do about a server that does not answer. */
-const NAME_ADVICE = 'Check the address in REDIS_URL, and DNS on this machine.'
-const ROUTE_ADVICE = 'Check the address in REDIS_URL, and the network of this machine, which has no route there.'
-const NETWORK_ADVICE =
-  'Check the address in REDIS_URL, whether it uses TLS (rediss://), and the network on the way there.'
-/** The advice about servers that do not answer. */
-export const UNREACHABLE_ADVICE: ReadonlySet<string> = new Set([NAME_ADVICE, ROUTE_ADVICE, NETWORK_ADVICE])
-/** What the servers must be able to do, and how long that may take. */
-interface ProbeOptions {
-  readonly timeoutMs: number
-  /** IDEMPOTENCY_REPLICAS */
-  readonly replicas: number
-  /** Leaves out the replicas that the URL of a Cluster names. */
-  readonly isOfMasters?: true
+/** What was found at the servers that a URL leads to. */
+interface Probe {
+  readonly masters: readonly Findings[]
+  /** What is wrong with other servers, and with all of them together. */
+  readonly others: readonly CheckResult[]
 }
 
-/** Checks each server that REDIS_URL names, or the master that the Sentinels name. Returns at least one result for each. */
+/**
+ * Tries on each master that REDIS_URL leads to what the store does there. While some masters of a Cluster serve, the others are
+ * warnings.
+ * @returns at least one result for each
+ */
 export async function probeRedis(redisUrl: string, options: ProbeOptions): Promise<CheckResult[]> {
+  const { masters, others } = await probeMasters(redisUrl, options)
+  const all = [...masters.flatMap(({ results }) => results), ...compareAll(masters), ...others]
+  if (!masters.some(serves)) return all
+  return all.map((result) => (result.is === 'failed' ? warning(result.message, result.advice) : result))
+}
+
+/** The same, by master and whatever the others do. */
+export async function probeMasters(redisUrl: string, options: ProbeOptions): Promise<Probe> {
   const address = parseRedisUrl(redisUrl)
+  const uses = { ...options, tracks: true }
   switch (address?.is) {
     case undefined:
-      return [failed('not the address of a Redis')]
+      return { masters: [], others: [failed('not the address of a Redis')] }
     case 'single': {
       const { hostname, port } = new URL(address.url)
       const name = `${hostname}:${port || 6379}`
-      return probeServer({ url: address.url }, name, true, options)
+      return { masters: [await checkServer({ url: address.url }, name, probeKey(randomUUID()), uses)], others: [] }
     }
-    case 'cluster': {
-      const probe = (node: RedisNode) => probeServer(nodeOptions(node, address.access), nameOf(node), false, options)
-      const { masters, replicas } = await serversOf(address, address.access)
-      const left = new Set(options.isOfMasters === true ? replicas.map(nameOf) : [])
-      const nodes = distinct([...address.nodes, ...masters]).filter((node) => !left.has(nameOf(node)))
-      return (await Promise.all(nodes.map(probe))).flat()
-    }
+    case 'cluster':
+      return probeCluster(address, { ...options, tracks: false })
     case 'sentinel':
-      return probeSentinels(address, options)
+      return probeSentinels(address, uses)
   }
 }
 
 async function probeSentinels(
   { nodes, access, master: name }: Extract<RedisAddress, { is: 'sentinel' }>,
-  options: ProbeOptions,
-): Promise<CheckResult[]> {
+  uses: ServerUses,
+): Promise<Probe> {
   const replies = await Promise.all(nodes.map((node) => askSentinel(node, access, name)))
   const master = replies.find((reply) => reply !== undefined)
   if (master === undefined) {
     const advice = 'Check the Sentinels, and the name of the master at the end of REDIS_URL.'
-    return [failed(`no Sentinel of ${nodes.map(nameOf).join(', ')} names a master "${name}"`, advice)]
+    const message = `no Sentinel of ${nodes.map(addressOf).join(', ')} names a master "${name}"`
+    return { masters: [], others: [failed(message, advice)] }
   }
-  return probeServer(nodeOptions(master, access), nameOf(master), true, options)
-}
-
-function nameOf({ host, port }: RedisNode): string {
-  return `${host}:${port}`
-}
-
-/** @param mustBeMaster and accept a write. Not in a Cluster: a named node may be a replica, or not own the key */
-async function probeServer(
-  options: RedisClientOptions,
-  name: string,
-  mustBeMaster: boolean,
-  { timeoutMs, replicas }: ProbeOptions,
-): Promise<CheckResult[]> {
-  try {
-    return await withConnection(options, timeoutMs, async (connection) => {
-      await connection.ping()
-      const info = parseInfo(await connection.info('default'))
-      const size = mustBeMaster ? await clusterSize(connection).catch(() => 1) : 1
-      if (size > 1) return [failed(`${name} is one of ${size} masters of a Cluster`, MEMBER_ADVICE)]
-      const mayWrite = mustBeMaster && info['role'] === 'master'
-      const refusal = mayWrite ? await tryToWrite(connection, timeoutMs) : undefined
-      const results = judge(info, name, mustBeMaster, refusal)
-      results.push(...replicationWarnings(info, replicas).map((message) => warning(`${name}: ${message}`)))
-      if (replicas > 0) results.push(...forbids(name, await forbiddenToConfirm(connection), WAIT_ADVICE))
-      return [...results, ...forbids(name, await forbiddenCommands(connection), PERMISSION_ADVICE)]
-    })
-  } catch (error) {
-    if (mayLackDatabase(error, options)) return [failed(`${name} may not have this database (ERR)`, DATABASE_ADVICE)]
-    return [unreachable(error, name)]
-  }
-}
-
-/** Returns why the server refused a write; undefined if it accepted one. @throws Error when it did neither */
-async function tryToWrite(connection: Connection, lifetimeMs: number): Promise<WriteRefusal | undefined> {
   const key = probeKey(randomUUID())
-  try {
-    await connection.set(key, '', { expiration: { type: 'PX', value: lifetimeMs } })
-    await connection.del(key)
-    return undefined
-  } catch (error) {
-    const refusal = writeRefusalOf(replyCode(error))
-    if (refusal === undefined) throw error
-    return refusal
+  return { masters: [await checkServer(nodeOptions(master, access), addressOf(master), key, uses)], others: [] }
+}
+
+async function probeCluster(
+  { nodes, access }: Extract<RedisAddress, { is: 'cluster' }>,
+  uses: ServerUses,
+): Promise<Probe> {
+  const asked = await Promise.all(
+    nodes.map(async (node): Promise<readonly SlotRange[] | CheckResult> => {
+      try {
+        return await withConnection(nodeOptions(node, access), uses.timeoutMs, (connection) =>
+          readSlots(connection, node),
+        )
+      } catch (error) {
+        const code = replyCode(error)
+        if (code === 'NOPERM') return failed(`${addressOf(node)} forbids CLUSTER SLOTS to this user`, ADVICE['NOPERM'])
+        return unreachable(error, addressOf(node))
+      }
+    }),
+  )
+  const silent = asked.filter((answer): answer is CheckResult => !Array.isArray(answer))
+  const told = asked.filter((answer): answer is readonly SlotRange[] => Array.isArray(answer))
+  // One that was taken out of the Cluster may go on running, and knows of no slots.
+  const ranges = told.find((each) => each.length > 0) ?? told[0]
+  if (ranges === undefined) return { masters: [], others: silent }
+  const masters = mastersOf(ranges)
+  if (masters.length === 0)
+    return { masters: [], others: [failed('no master has a slot', ADVICE['CLUSTERDOWN']), ...silent] }
+  const missing = SLOTS - ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0)
+  const holes = missing === 0 ? [] : [warning(`${missing} of ${SLOTS} slots have no master`, ADVICE['CLUSTERDOWN'])]
+  const check = (master: RedisNode): Promise<Findings> =>
+    checkServer(nodeOptions(master, access), addressOf(master), keyOf(master, ranges), uses)
+  return { masters: await Promise.all(masters.map(check)), others: [...holes, ...silent] }
+}
+
+/** A key of a slot that a master owns. */
+function keyOf(owner: RedisNode, ranges: readonly SlotRange[]): string {
+  const own = ranges.filter(({ master }) => addressOf(master) === addressOf(owner))
+  const id = randomUUID()
+  for (let count = 0; ; count++) {
+    const key = probeKey(`${id}.${count}`)
+    const slot = slotOf(key)
+    if (own.some(({ first, last }) => slot >= first && slot <= last)) return key
   }
-}
-
-function judge(
-  info: ServerInfo,
-  name: string,
-  mustBeMaster: boolean,
-  refusal: WriteRefusal | undefined,
-): CheckResult[] {
-  const { redis_version: version = '', role } = info
-  const message = `${name} is Redis ${version}`
-  if (Number.parseInt(version, 10) < OLDEST_REDIS) {
-    return [failed(message, `Redis ${OLDEST_REDIS} or newer is needed.`)]
-  }
-  if (mustBeMaster && role !== 'master') {
-    const advice = 'Name the master, or let Sentinels name it: redis+sentinel://host:port/master-name.'
-    return [failed(`${message}, but a replica, which takes no writes`, advice)]
-  }
-  const warnings = memoryWarnings(info, message)
-  if (refusal !== undefined) warnings.unshift(refusedWrite(message, refusal))
-  if (warnings.length > 0) return warnings
-  return [{ is: 'ok', setting, message: mustBeMaster ? `${message}, a master that takes writes` : message }]
-}
-
-function refusedWrite(message: string, refusal: WriteRefusal): CheckResult {
-  const text = `${message}, which refuses writes (${refusal.toUpperCase()})`
-  // A full server still lets sessions go on and log out. A server that accepts no writes at all is of no use.
-  return refusal === 'oom' ? warning(text, REFUSAL_ADVICE.oom) : failed(text, REFUSAL_ADVICE[refusal])
-}
-
-function memoryWarnings(info: ServerInfo, message: string): CheckResult[] {
-  const warnings: CheckResult[] = []
-  const { maxmemory_policy: policy = 'noeviction' } = info
-  if (policy !== 'noeviction') {
-    const advice = 'Set maxmemory-policy to noeviction. Otherwise Redis logs users out when memory is short.'
-    warnings.push(warning(`${message}, which may drop sessions (${policy})`, advice))
-  }
-  const { usedBytes, maxBytes } = readMemory(info)
-  if (maxBytes > 0 && usedBytes > NEARLY_FULL * maxBytes) {
-    const percent = Math.round((usedBytes / maxBytes) * 100)
-    const advice = 'Raise maxmemory (REDIS_MAXMEMORY with compose), or find what fills it. A full Redis refuses logins.'
-    warnings.push(warning(`${message}, which uses ${percent} % of its maxmemory`, advice))
-  }
-  return warnings
-}
-
-function unreachable(error: unknown, name: string): CheckResult {
-  const isLate = error instanceof ConnectionTimeoutError || error instanceof CommandTimeout
-  const host = name.slice(0, name.lastIndexOf(':'))
-  const code = isLate
-    ? // The lookup is still running.
-      isUnresolved(host)
-      ? 'EAI_AGAIN'
-      : 'ETIMEDOUT'
-    : ((error as { code?: string }).code ?? replyCode(error) ?? 'error')
-  return failed(`${name} cannot be used (${code})`, adviceAbout(code))
-}
-
-function adviceAbout(code: string): string {
-  if (/^(NOAUTH|WRONGPASS|NOPERM)$/.test(code)) {
-    return 'Check user and password in REDIS_URL, and what this user may do (ACL).'
-  }
-  if (/^(ENOTFOUND|EAI_AGAIN)$/.test(code)) return NAME_ADVICE
-  if (/^(ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)$/.test(code)) {
-    return ROUTE_ADVICE
-  }
-  return NETWORK_ADVICE
-}
-
-function forbids(name: string, commands: readonly string[], advice: string): CheckResult[] {
-  return commands.length === 0 ? [] : [warning(`${name} forbids ${commands.join(', ')} to this user`, advice)]
-}
-
-function warning(message: string, advice?: string): CheckResult {
-  return { is: 'warning', setting, message, ...(advice !== undefined && { advice }) }
-}
-
-function failed(message: string, advice?: string): CheckResult {
-  return { is: 'failed', setting, message, ...(advice !== undefined && { advice }) }
 }

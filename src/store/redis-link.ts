@@ -4,6 +4,7 @@ import type { RedisAccess, RedisNode } from '../config/redis-address.ts'
 import { backoffMs } from '../time/backoff.ts'
 import type { Connection } from './connection.ts'
 import type { LiveCredentials } from './live-credentials.ts'
+import type { MasterReport } from './master-report.ts'
 
 /** The commands that the store uses. */
 export type RedisCommands = Pick<Connection, 'get' | 'set' | 'del' | 'eval' | 'pExpireTime'>
@@ -26,6 +27,8 @@ export interface LinkEvents {
   lost(reason: string): void
   /** A server has shown that it is alive. */
   alive(): void
+  /** What a probe of a master found; see {@link LinkEvents.alive} for whether it replied at all. */
+  probed(master: string, report: MasterReport): void
   /** A key that was read over this link has changed; undefined: perhaps any key has. */
   changed(key: string | undefined): void
 }

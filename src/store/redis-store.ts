@@ -4,6 +4,7 @@ import { within } from '../time/within.ts'
 import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
 import { LinkHealth, type StoreLog } from './link-health.ts'
+import { Masters } from './masters.ts'
 import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
@@ -13,6 +14,7 @@ import { warnOfForbiddenCommands } from './permissions.ts'
 import { ServerFacts } from './server-facts.ts'
 import {
   BURY,
+  createKey,
   countScript,
   EXTEND,
   LOCK,
@@ -28,9 +30,16 @@ import type { SessionIndex } from './session-index.ts'
 import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { redisLimits } from './shared-limits.ts'
-import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
+import {
+  StoreUnavailable,
+  type ConfirmableWrites,
+  type Store,
+  type StoreCondition,
+  type StoredValue,
+  type Tombstone,
+} from './store.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
-import { tryWrites, WriteRefusals } from './write-refusals.ts'
+import { WriteRefusals } from './write-refusals.ts'
 
 /** Timeout of a command. */
 const COMMAND_DEADLINE_MS = 1500
@@ -52,7 +61,7 @@ export class RedisStore implements Store {
   readonly #connecting: Promise<void>
   readonly #facts: ServerFacts
   readonly #refusals: WriteRefusals
-  #endTrials: () => void = () => undefined
+  readonly #masters: Masters
   #observer: StoreObserver | undefined
   readonly #health: LinkHealth
   readonly #log: StoreLog
@@ -63,7 +72,6 @@ export class RedisStore implements Store {
   #confirmed: ConfirmedWrites | undefined
   #replication: readonly string[] = []
   #endWatch: () => void = () => undefined
-  #isClosed = false
 
   private constructor(link: RedisLink, log: StoreLog) {
     this.#link = link
@@ -71,6 +79,7 @@ export class RedisStore implements Store {
     this.#health = new LinkHealth(link, log, () => this.#notify(undefined))
     this.#facts = new ServerFacts(link)
     this.#refusals = new WriteRefusals(log)
+    this.#masters = new Masters(link, this.#health, log)
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
     this.#connecting = link.open({
       up: () => {
@@ -79,13 +88,14 @@ export class RedisStore implements Store {
         this.#notify(undefined)
       },
       alive: () => this.#health.noteAlive(),
+      probed: (master, report) => {
+        this.#masters.note(master, report)
+        if (report.refusal !== undefined) this.#refusals.noteRefusal(report.refusal)
+      },
       lost: (reason) => this.#health.noteLoss(reason),
       changed: (key) => this.#notify(key),
     })
-    void this.#connecting.then(() => {
-      void warnOfForbiddenCommands(link, log)
-      if (!this.#isClosed) this.#endTrials = tryWrites(link, (code) => this.#noteTrial(code))
-    })
+    void this.#connecting.then(() => warnOfForbiddenCommands(link, log))
   }
 
   /**
@@ -102,11 +112,7 @@ export class RedisStore implements Store {
   }
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
-    const options = { condition: 'NX', expiration: { type: 'PXAT', value: expiresAt } } as const
-    const reply = await this.#ask((redis) => redis.set(key, value, options))
-    if (reply === null) return false
-    this.#noteWrite()
-    return true
+    return (await this.#ask((redis) => createKey(redis, key, value, this.#masters.at(key, expiresAt)))) !== null
   }
 
   async lock(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -130,12 +136,12 @@ export class RedisStore implements Store {
   }
 
   async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
-    const args = [expected, value, expiresAt]
+    const args = [expected, value, this.#masters.at(key, expiresAt)]
     return (await this.#change(key, (redis) => runScript(redis, REPLACE, [key], args))) === 1
   }
 
   async extend(key: string, expiresAt: number): Promise<StoredValue | undefined> {
-    const reply = await this.#ask((redis) => runScript(redis, EXTEND, [key], [expiresAt]))
+    const reply = await this.#ask((redis) => runScript(redis, EXTEND, [key], [this.#masters.at(key, expiresAt)]))
     const [value, until, refusal] = reply as ExtendReply
     if (refusal !== null) this.#noteError(errorCode(refusal))
     return this.#storedValue(key, value, until)
@@ -151,16 +157,14 @@ export class RedisStore implements Store {
 
   async bury(key: string, { key: tombstoneKey, leftKey, value, expiresAt }: Tombstone): Promise<string | undefined> {
     const keys = [key, tombstoneKey, leftKey]
-    const args = [value, expiresAt, ENDED_CHANNEL]
+    const args = [value, this.#masters.at(key, expiresAt), ENDED_CHANNEL]
     // The script reads the key. Without tracking: a stranger may have named it.
     const left = await this.#change(key, () => runScript(this.#link.untracked(), BURY, keys, args))
     return (left as string | null) ?? undefined
   }
 
   async count(key: string, by: number, ttlMs: number, evenWhenFull = false): Promise<number> {
-    const count = await this.#ask((redis) => runScript(redis, countScript(evenWhenFull), [key], [by, ttlMs]))
-    if (!evenWhenFull) this.#noteWrite()
-    return count as number
+    return (await this.#ask((redis) => runScript(redis, countScript(evenWhenFull), [key], [by, ttlMs]))) as number
   }
 
   onChange(listener: (key: string | undefined) => void): void {
@@ -182,7 +186,8 @@ export class RedisStore implements Store {
 
   async openIndex(): Promise<SessionIndex> {
     const { redisIndex } = await import('./session-index.ts')
-    return redisIndex(this.#askUntracked)
+    this.#masters.needIndexes()
+    return redisIndex(this.#askUntracked, (key) => this.#masters.skewMs(key))
   }
 
   async openLedger(name: string, terms: LedgerTerms): Promise<Ledger> {
@@ -205,6 +210,7 @@ export class RedisStore implements Store {
     return (this.#confirmed = new ConfirmedWrites(this.#link, replicas, {
       log: this.#log,
       errorCode: (code) => this.#noteError(code),
+      skewMs: (key) => this.#masters.skewMs(key),
       unconfirmed: () => this.#observer?.failed('unconfirmed'),
     }))
   }
@@ -218,7 +224,7 @@ export class RedisStore implements Store {
   }
 
   warnings(): string[] {
-    return [this.#refusals.warning ?? [], this.#confirmed?.warnings() ?? [], this.#replication].flat()
+    return [...this.#masters.warnings(), ...(this.#confirmed?.warnings() ?? []), ...this.#replication]
   }
 
   watchReplication(replicas: number): void {
@@ -226,11 +232,15 @@ export class RedisStore implements Store {
   }
 
   unavailableSince(): number | undefined {
-    return this.#health.downSince
+    return this.#masters.unavailableSince
+  }
+
+  condition(): StoreCondition {
+    return this.#masters.condition
   }
 
   availableForMs(): number {
-    return this.#health.healthyForMs
+    return this.#masters.availableForMs
   }
 
   async isReplicated(key: string): Promise<boolean | undefined> {
@@ -240,16 +250,15 @@ export class RedisStore implements Store {
   async close(): Promise<void> {
     // Before the link closes, so that its end is not mistaken for a loss.
     this.#health.close()
+    this.#masters.clock.close()
     this.#endWatch()
     this.#confirmed?.close()
     this.#burials?.close()
-    this.#isClosed = true
-    this.#endTrials()
     await this.#link.close()
   }
 
   #storedValue(key: string, value: string | null, expiresAt: number): StoredValue | undefined {
-    if (value !== null && expiresAt >= 0) return { value, expiresAt }
+    if (value !== null && expiresAt >= 0) return { value, expiresAt: expiresAt - this.#masters.skewMs(key) }
     // This read itself may have made the key expire, and the server does not report that here (NOLOOP).
     this.#notify(key)
     return undefined
@@ -286,18 +295,6 @@ export class RedisStore implements Store {
     } finally {
       this.#observer?.asked((performance.now() - askedAt) / 1000)
     }
-  }
-
-  #noteWrite(): void {
-    // In a Cluster, which does not track, another server may still be full.
-    if (this.#link.tracks) this.#refusals.noteWrite()
-  }
-
-  /** @param code undefined when every master would take a write */
-  #noteTrial(code: string | undefined): void {
-    if (code === undefined) return this.#refusals.noteWrite()
-    this.#refusals.noteRefusal(code)
-    this.#health.noteErrorCode(code)
   }
 
   /** Handles the code of an error reply, if it has one. */

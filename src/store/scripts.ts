@@ -27,6 +27,16 @@ export function evenWhenFull(script: string): string {
   return `#!lua flags=allow-oom\n${script}`
 }
 
+/** Writes a key if it does not exist yet. @param expiresAt by the clock of the server (epoch ms) @returns null if it exists */
+export function createKey(
+  redis: Pick<Connection, 'set'>,
+  key: string,
+  value: string,
+  expiresAt: number,
+): Promise<string | null> {
+  return redis.set(key, value, { condition: 'NX', expiration: { type: 'PXAT', value: expiresAt } })
+}
+
 /** Sets `now`, the server's time (epoch ms). */
 export const NOW = `
 local time = redis.call('TIME')

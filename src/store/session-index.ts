@@ -128,22 +128,23 @@ type Field = string | null
 /**
  * {@link SessionIndex} in Redis.
  * @param ask runs commands whose keys the server does not track
+ * @param skewMs how far the clock of the server that holds a key is ahead of the store's
  */
-export function redisIndex(ask: Ask<RedisCommands>): SessionIndex {
+export function redisIndex(ask: Ask<RedisCommands>, skewMs: (key: string) => number): SessionIndex {
   const run = (script: string, key: string, args?: readonly (string | number)[]): Promise<unknown> =>
     ask((redis) => runScript(redis, script, [key], args))
   return {
     async add(key, { id, value, expiresAt }, after) {
-      return (await run(ADD, key, [id, value, expiresAt, after])) as number
+      return (await run(ADD, key, [id, value, expiresAt + skewMs(key), after])) as number
     },
     async list(key) {
-      return entriesOf((await run(LIST, key)) as ListReply)
+      return entriesOf((await run(LIST, key)) as ListReply, skewMs(key))
     },
     async endAll(key) {
-      return entriesOf((await run(END_ALL, key)) as ListReply)
+      return entriesOf((await run(END_ALL, key)) as ListReply, skewMs(key))
     },
     async endIssued(key, mark, until) {
-      return entriesOf((await run(END_ISSUED, key, [mark, until])) as ListReply)
+      return entriesOf((await run(END_ISSUED, key, [mark, until])) as ListReply, skewMs(key))
     },
     async end(key, ids) {
       if (ids.length > 0) await run(END, key, ids)
@@ -163,13 +164,13 @@ export function redisIndex(ask: Ask<RedisCommands>): SessionIndex {
   }
 }
 
-function entriesOf([now, fields]: ListReply): readonly IndexEntry[] {
+function entriesOf([now, fields]: ListReply, skewMs: number): readonly IndexEntry[] {
   const entries: IndexEntry[] = []
   for (let at = 0; at < fields.length; at += 2) {
     const [id = '', text = ''] = fields.slice(at, at + 2)
     const [addedAt, expiresAt, value] = text.split(' ')
     if (value !== undefined && Number(expiresAt) > now) {
-      entries.push({ id, value, addedAt: Number(addedAt), expiresAt: Number(expiresAt) })
+      entries.push({ id, value, addedAt: Number(addedAt), expiresAt: Number(expiresAt) - skewMs })
     }
   }
   return entries.toSorted((one, other) => one.addedAt - other.addedAt)

@@ -114,10 +114,28 @@ export interface SharedState {
   openConfirmed(replicas: number): Promise<ConfirmableWrites>
 }
 
+/** What an operator may want to know of a store. */
+export interface StoreCondition {
+  /** Why it is unavailable, and what to do; empty while it is available. */
+  readonly why: readonly string[]
+  /** The part of its masters on which the reads and writes that the server needs succeed: 0 to 1. */
+  readonly share: number
+  readonly clock: {
+    /** How far the clock of this machine is ahead of the store's (ms); undefined while that is unknown. */
+    readonly hereAheadMs: number | undefined
+    /** How far those of the store's masters are apart (ms). */
+    readonly mastersDifferMs: number
+  }
+}
+
 /** Whether the store can be relied on at present, as this process sees it. */
 export interface StoreHealth {
-  /** Since when the store has been unavailable (epoch ms): 0 if it has never been available, undefined while it is. */
+  /**
+   * Since when the store has been unavailable (epoch ms): 0 if it has never been available, undefined while it is. It is available
+   * while the reads and writes that the server needs succeed on one of its masters at least.
+   */
   unavailableSince(): number | undefined
+  condition(): StoreCondition
   /** For how long the store has been available without a failure that this process has seen (ms). */
   availableForMs(): number
   /** Faults that an operator should put right, and how: refused writes, too few or too many replicas, no append-only file. */

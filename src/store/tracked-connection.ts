@@ -1,7 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from '@redis/client'
 import { clusterSize, MEMBER_ADVICE } from './cluster-slots.ts'
 import { beforeDeadline } from './deadline.ts'
-import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
+import { CONNECTION, newConnection, SOCKET, withConnection, type Connection } from './connection.ts'
+import { probeKey } from './keys.ts'
+import { NO_MASTER } from './link-health.ts'
+import { probeMaster } from './master-probe.ts'
+import type { MasterReport } from './master-report.ts'
 import { mayLackDatabase, replyCode, type LinkEvents, type RedisCommands } from './redis-link.ts'
 
 /** Timeout for connecting, and again for preparing the connection: a server may accept it and never reply. */
@@ -20,34 +25,63 @@ const CLOSE_MS = 1000
 export class TrackedConnection {
   readonly #connection: Connection
   readonly #options: RedisClientOptions
+  /** One of its own, so that its probes do not concern other connections, which would be told of each change. */
+  readonly #probeKey = probeKey(randomUUID())
 
   constructor(options: RedisClientOptions) {
     this.#options = options
     const socket = { ...options.socket, ...SOCKET, reconnectStrategy: false }
-    const tracking = { ...options, ...CONNECTION, emitInvalidate: true, socket }
+    // The probe takes the place of the pings of the library.
+    const tracking = { ...options, ...CONNECTION, pingInterval: 0, emitInvalidate: true, socket }
     this.#connection = newConnection(tracking as RedisClientOptions)
   }
 
   /** @throws Error when no server is there, or the server is not ready or not a master */
-  async open(events: Pick<LinkEvents, 'alive' | 'changed' | 'lost'>): Promise<void> {
+  async open(events: Pick<LinkEvents, 'changed' | 'lost'>): Promise<MasterReport | undefined> {
+    let isOpen = false
+    // Until then it is this method that rejects, and knows more.
+    const lost = (reason: string): void => void (isOpen && events.lost(reason))
     this.#connection
-      .on('error', (error: Error) => events.lost(reasonOf(error, this.#options)))
-      .on('end', () => events.lost('closed'))
-      .on('ping-interval', () => events.alive())
+      .on('error', (error: Error) => lost(reasonOf(error, this.#options)))
+      .on('end', () => lost('closed'))
       .on('invalidate', (key: Buffer | string | null) => events.changed(key?.toString()))
-    await beforeDeadline(OPEN_MS, this.#connection.connect())
+    try {
+      await beforeDeadline(OPEN_MS, this.#connection.connect())
+    } catch (error) {
+      throw (await this.#tracks(error)) ? error : withCode('NOTRACKING')
+    }
     const preparing = Promise.all([
       // The ACL may forbid ROLE. Then the first write shows whether the server is a master.
       this.#connection.role().catch(() => undefined),
       this.#connection.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP']),
-      // A server that is still loading its data refuses this.
-      this.#connection.ping(),
+      this.probe(),
       // The ACL may forbid this. Then the refusal of the keys that others have (MOVED) shows it.
       clusterSize(this.#connection).catch(() => 1),
     ])
-    const [[role] = ['master'], , , size] = await beforeDeadline(OPEN_MS, preparing)
+    const [[role] = ['master'], , report, size] = await beforeDeadline(OPEN_MS, preparing)
     if (size > 1) throw new Error(`it is one of ${size} masters of a Cluster. ${MEMBER_ADVICE}`)
     if (role !== 'master') throw new Error(`it is a ${role}`)
+    if (report !== undefined && NO_MASTER.has(report.refusal ?? '')) throw withCode(report.refusal)
+    isOpen = true
+    return report
+  }
+
+  /** @throws Error when the server does not reply */
+  probe(): Promise<MasterReport | undefined> {
+    return probeMaster(this.#connection, this.#probeKey)
+  }
+
+  /** Whether it was not for want of tracking that opening failed. The library asks for it then, and does not say what was refused. */
+  async #tracks(error: unknown): Promise<boolean> {
+    const code = replyCode(error)
+    if (code !== 'NOPERM' && code !== 'ERR') return true
+    const isRefused = withConnection(this.#options, OPEN_MS, (connection) =>
+      connection.sendCommand(['CLIENT', 'TRACKING', 'ON']).then(
+        () => false,
+        (refusal: unknown) => replyCode(refusal) !== undefined,
+      ),
+    )
+    return !(await isRefused.catch(() => false))
   }
 
   commands(): RedisCommands {
@@ -70,6 +104,10 @@ export class TrackedConnection {
   drop(): void {
     this.#connection.destroy()
   }
+}
+
+function withCode(code: string | undefined): Error {
+  return Object.assign(new Error(code), { code })
 }
 
 /** A short reason for an error of a connection with these options, for the log. */

@@ -6,7 +6,10 @@ const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 
 /** What a scrape calls. The owners of the store and of the near cache replace these functions. */
 interface Source {
-  isUp: () => boolean
+  condition: () => {
+    readonly share: number
+    readonly clock: { readonly hereAheadMs: number | undefined; readonly mastersDifferMs: number }
+  }
   nearCache: () => Readonly<Record<'hits' | 'misses' | 'sessions' | 'bytes', number>>
   facts: () => Promise<StoreFacts | undefined>
 }
@@ -14,7 +17,7 @@ interface Source {
 /** Creates the metrics of the session store and the near cache. The store notifies `observer`. */
 export function createSessionStoreMetrics(make: Instruments): Source & { readonly observer: StoreObserver } {
   const source: Source = {
-    isUp: () => true,
+    condition: () => ({ share: 1, clock: { hereAheadMs: undefined, mastersDifferMs: 0 } }),
     nearCache: () => ({ hits: 0, misses: 0, sessions: 0, bytes: 0 }),
     facts: async () => undefined,
   }
@@ -25,7 +28,22 @@ export function createSessionStoreMetrics(make: Instruments): Source & { readonl
 
 function addNearCache(make: Instruments, source: Source): void {
   // Of several processes, one that has lost the store suffices to report it as down.
-  make.scrapedGauge('bff_session_store_up', '1 while Redis responds', () => Number(source.isUp()), 'min')
+  make.scrapedGauge(
+    'bff_session_store_up',
+    '1 while the reads and writes that the server needs succeed on Redis, 0 while they fail; in a Cluster the part of its masters ' +
+      'on which they succeed',
+    () => source.condition().share,
+    'min',
+  )
+  make.scrapedGauge(
+    'bff_session_store_clock_difference_seconds',
+    'How far the clock of the machine is from that of Redis, or those of its masters are apart, whichever is more',
+    () => {
+      const { hereAheadMs = 0, mastersDifferMs } = source.condition().clock
+      return Math.max(Math.abs(hereAheadMs), mastersDifferMs) / 1000
+    },
+    'max',
+  )
   make.scrapedGauge(
     'bff_near_cache_sessions',
     'Sessions in the near cache of the process',

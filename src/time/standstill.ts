@@ -60,11 +60,6 @@ export class Standstill {
     return this.#lookedAt + this.#addedMs
   }
 
-  /** The time of day at the last look (epoch ms). */
-  get timeOfDay(): number {
-    return this.#lookedAt + this.#aheadMs
-  }
-
   #look(): void {
     const now = this.#clocks.monotonic()
     const aheadMs = this.#clocks.timeOfDay() - now

@@ -71,7 +71,7 @@ async function stallingWorld(t: Test, addresses: readonly LookupAddress[]) {
     redis: async () => {
       const connection = new TrackedConnection({ url: to('redis').address })
       t.teardown(() => connection.drop())
-      await connection.open({ alive: () => undefined, changed: () => undefined, lost: () => undefined })
+      await connection.open({ changed: () => undefined, lost: () => undefined })
     },
   }
   return { to, connections }

@@ -5,6 +5,7 @@ import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { sessionState } from '../support/login/token-endpoint.ts'
 import { fillRedis } from '../support/redis/full-redis.ts'
 import { logIn, testServer, type TestServer } from '../support/server/world.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -93,9 +94,7 @@ await test('a GET does not wait for the renewal of a token that is valid for a w
   const { gate, call, upstream } = await refreshWorld(t, 600)
   const wait = barrier()
   gate.before = wait.hook
-  const { now } = Date
-  t.teardown(() => (Date.now = now))
-  Date.now = () => now() + 580_000
+  timeAhead(t)(580_000)
   t.equal((await call()).status, 200)
   await wait.reached
   t.equal((await call()).status, 200)

@@ -11,14 +11,14 @@ import { testRedis } from '../support/server/world.ts'
 await test('--check and a start name a database of REDIS_URL that Redis has not got', async (t) => {
   const redis = await testRedis(t)
   const url = `${redis.url}/99`
-  t.match(await probeRedis(url, { timeoutMs: 5000, replicas: 0 }), [
+  t.match(await probeRedis(url, { timeoutMs: 5000, replicas: 0, hasSubjects: true }), [
     {
       is: 'failed',
       message: /^127\.0\.0\.1:\d+ may not have this database \(ERR\)$/,
       advice: /^Check the number at the end of REDIS_URL: /,
     },
   ])
-  t.match(await probeRedis(`${redis.url}/15`, { timeoutMs: 5000, replicas: 0 }), [{ is: 'ok' }])
+  t.match(await probeRedis(`${redis.url}/15`, { timeoutMs: 5000, replicas: 0, hasSubjects: true }), [{ is: 'ok' }])
 
   const warnings: object[] = []
   const store = RedisStore.connect(new Changeable(url), { ...QUIET, warn: (details) => void warnings.push(details) })

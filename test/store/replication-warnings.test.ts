@@ -10,7 +10,7 @@ await test('--check and /readyz warn of replicas that do not fit IDEMPOTENCY_REP
   await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
   await until(async () => String(await askRedis(master, ['INFO', 'replication'])).includes('connected_slaves:1'))
   const warned = async (replicas: number): Promise<string> =>
-    (await probeRedis(master.url, { timeoutMs: 5000, replicas }))
+    (await probeRedis(master.url, { timeoutMs: 5000, replicas, hasSubjects: true }))
       .map(({ is, message }) => `${is}: ${message}`)
       .join('\n')
   t.match(

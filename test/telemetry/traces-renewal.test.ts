@@ -4,6 +4,7 @@ import { gatedWorld } from '../support/login/gated-provider.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { Collector, type ReceivedSpan } from '../support/telemetry/collector.ts'
 import { logIn, testServer } from '../support/server/world.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -68,9 +69,7 @@ await test('A GET that goes on with its old token shows the renewal that it bega
   const browser = new JarBrowser()
   gate.expiresIn = 600
   await logIn(browser, publicUrl)
-  const { now } = Date
-  t.teardown(() => (Date.now = now))
-  Date.now = () => now() + 580_000
+  timeAhead(t)(580_000)
   const call = async (): Promise<number> => (await browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })).status
   t.equal(await call(), 200)
   await until(() => collector.spans.some(({ attributes }) => attributes['oauth.request'] === 'refresh'))

@@ -112,9 +112,13 @@ await test('REDIS_URL that names one of several masters of a Cluster as if it we
   await until(() => reasons.length > 0, 'the reason is logged')
   t.match(reasons[0], /one of 2 masters of a Cluster.*redis\+cluster:\/\//)
   t.not(store.unavailableSince(), undefined)
-  const [result] = await probeRedis(one.url, { timeoutMs: 3000, replicas: 0 })
+  const [result] = await probeRedis(one.url, { timeoutMs: 3000, replicas: 0, hasSubjects: false })
   t.match(result, { is: 'failed', message: /is one of 2 masters of a Cluster/, advice: /redis\+cluster:\/\// })
-  const found = await probeRedis(one.url.replace('redis:', 'redis+cluster:'), { timeoutMs: 3000, replicas: 0 })
+  const found = await probeRedis(one.url.replace('redis:', 'redis+cluster:'), {
+    timeoutMs: 3000,
+    replicas: 0,
+    hasSubjects: false,
+  })
   t.equal(found.filter(({ is }) => is === 'ok').length, 2, 'the check finds the other master')
 })
 
@@ -122,7 +126,10 @@ await test('REDIS_URL may name the only master of a Cluster as if it were alone'
   const [only] = await testMasters(t, 1)
   if (only === undefined) throw new Error('no master')
   await assertServesAll(t, await filled(t, only.url))
-  t.match(await probeRedis(only.url, { timeoutMs: 3000, replicas: 0 }), [{ is: 'ok' }, { message: /append-only/ }])
+  t.match(await probeRedis(only.url, { timeoutMs: 3000, replicas: 0, hasSubjects: false }), [
+    { is: 'ok' },
+    { message: /append-only/ },
+  ])
 })
 
 await test('New credentials are tried on every master of a Cluster that answers, and one that does not answer goes on with the old ones', async (t) => {

@@ -101,6 +101,6 @@ await test('A login with a subject costs one call upstream and two more round tr
     t.comment(`${JSON.stringify(settings)}: ${evals} scripts, ${ms.toFixed(1)} ms for a callback (median)`)
   }
   const [without = 0, withSubject = 0] = costs
-  // Each process also asks at intervals whether Redis takes writes, which is a script as well.
+  // Each process also probes its master once a second, which is a script as well.
   t.equal(Math.round(withSubject - without), 2)
 })

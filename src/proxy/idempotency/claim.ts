@@ -4,6 +4,7 @@ import { standstill } from '../../time/standstill.ts'
 import type { KeyUsage, Usage } from './key-usage.ts'
 import type { PendingWrites } from '../../store/pending-writes.ts'
 import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from './record.ts'
+import { storeNow } from '../../time/store-time.ts'
 
 /** Dependencies of the records. */
 export interface RecordDependencies {
@@ -77,7 +78,7 @@ export class Claim implements HeldClaim {
   get maySend(): boolean {
     // Whichever clock is there first ends the lease. The record may end before it. From then on the key counts as new, and another call may have it.
     const isLeased = standstill.now() < this.#leasedAt + this.#deps.leaseMs
-    return !this.#isLost && isLeased && Date.now() < Math.min(this.#leaseUntil, this.own.expiresAt)
+    return !this.#isLost && isLeased && storeNow() < Math.min(this.#leaseUntil, this.own.expiresAt)
   }
 
   /** Keeps the response, if the session's limits allow it. */
@@ -147,7 +148,7 @@ export class Claim implements HeldClaim {
     const { store, leaseMs } = this.#deps
     // A write that is certain to fail would only add to what the store may hold.
     if (store.unavailableSince() !== undefined) return
-    const [leaseUntil, leasedAt] = [Date.now() + leaseMs, standstill.now()]
+    const [leaseUntil, leasedAt] = [storeNow() + leaseMs, standstill.now()]
     const text = this.#seal({ is: 'running', digest: this.own.digest, leaseUntil })
     try {
       if (await this.#replace(text)) [this.#leaseUntil, this.#leasedAt] = [leaseUntil, leasedAt]
@@ -169,7 +170,7 @@ export class Claim implements HeldClaim {
       return true
     }
     // A failover may have lost the record. As long as no other process has created it anew, the key still belongs to this claim.
-    if (texts.length > 0 && expiresAt > Date.now() && (await store.create(recordKey, next, expiresAt))) {
+    if (texts.length > 0 && expiresAt > storeNow() && (await store.create(recordKey, next, expiresAt))) {
       this.#texts = [next]
       return true
     }

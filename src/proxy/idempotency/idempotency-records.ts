@@ -10,6 +10,7 @@ import { KeyUsage } from './key-usage.ts'
 import { PendingWrites } from '../../store/pending-writes.ts'
 import { openRecord, sealRecord, type CallRecord, type KeptAnswer } from './record.ts'
 import { TwoClaims } from './two-claims.ts'
+import { storeNow } from '../../time/store-time.ts'
 
 /** The result of claiming a key for a call. All but `claimed` are repetitions, and nothing is sent for them. */
 export type Claimed =
@@ -98,9 +99,9 @@ export class IdempotencyRecords {
     const { envelope, leaseMs } = this.#deps
     const place = { recordKey: idempotencyKey(session.id, key), sessionId: session.id }
     // The record must not end before the session, not even by the store's clock: the key would count as new.
-    const expiresAt = Math.min(Date.now() + this.limits.ttlMs, session.record.endsAt + this.#times.clockSkewMs)
+    const expiresAt = Math.min(storeNow() + this.limits.ttlMs, session.record.endsAt + this.#times.clockSkewMs)
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const [leaseUntil, leasedAt] = [Date.now() + leaseMs, standstill.now()]
+      const [leaseUntil, leasedAt] = [storeNow() + leaseMs, standstill.now()]
       const text = sealRecord(envelope, place, { is: 'running', digest, leaseUntil })
       const own = { ...place, session, digest, text, leaseUntil, leasedAt, expiresAt }
       const claimed = (await this.#claimNew(own)) ?? (await this.find(own))
@@ -172,7 +173,7 @@ export class IdempotencyRecords {
   /** While the store was away, no holder could renew its lease or write how its call ended. So each gets the time for that. */
   #isLost({ leaseUntil }: Extract<CallRecord, { is: 'running' }>): boolean {
     const { clockSkewMs, settleMs } = this.#times
-    return Date.now() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs
+    return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs
   }
 
   /**
@@ -188,7 +189,7 @@ export class IdempotencyRecords {
   /** Removes a record of a call that was not sent once the store is available. */
   #removeLater({ recordKey, text, expiresAt }: OwnRecord): void {
     const { store, pending } = this.#deps
-    const until = Math.min(expiresAt, Date.now() + this.limits.ttlMs)
+    const until = Math.min(expiresAt, storeNow() + this.limits.ttlMs)
     pending.undo(() => store.removeIf(recordKey, text), until, text.length)
   }
 }

@@ -6,6 +6,7 @@ import { Heartbeat } from '../heartbeat.ts'
 import { Peer, type PeerConnection } from '../peer.ts'
 import { onTooLong } from '../receiver.ts'
 import type { Registered } from '../registry.ts'
+import { storeNow } from '../../time/store-time.ts'
 
 /** How long before the end of a session its page is warned. */
 const WARNING_MS = 60_000
@@ -107,7 +108,7 @@ export class SessionSocket implements Registered {
   }
 
   get #msToWarning(): number {
-    return SECOND * nearerEnd(this.#options.sessions.state(this.#session)).at - WARNING_MS - Date.now()
+    return SECOND * nearerEnd(this.#options.sessions.state(this.#session)).at - WARNING_MS - storeNow()
   }
 
   /** Warns of the nearer end, unless the session was used on another instance in the meantime. */

@@ -84,8 +84,8 @@ async function monitor(t: Test, url: string): Promise<() => Promise<Seen[]>> {
   }
 }
 
-/** Whether a command is the question whether Redis takes writes (write-refusals.ts), which comes at intervals, used or not. */
-function isTrial({ command, rest }: Seen): boolean {
+/** Whether a command is the probe of a master (master-probe.ts), which comes once a second, used or not. */
+function isProbe({ command, rest }: Seen): boolean {
   return command === 'EVAL' && rest.startsWith(' "#!lua')
 }
 
@@ -93,10 +93,9 @@ function summary(seen: readonly Seen[]): Pick<Touches, 'commands' | 'most' | 'li
   const commands: Record<string, number> = {}
   const scripts = new Map<string, number>()
   const limits = new Map<string, Set<string>>()
-  const trials = seen.filter(isTrial).length
   for (const each of seen) {
     const { from, command, rest } = each
-    if (from === 'lua' || isTrial(each)) continue
+    if (from === 'lua' || isProbe(each)) continue
     commands[command] = (commands[command] ?? 0) + 1
     const [, key = '', limit = ''] = /"(bff:[^"]+)" "(\d+)"$/.exec(rest) ?? []
     if (command !== 'EVAL') continue
@@ -104,10 +103,10 @@ function summary(seen: readonly Seen[]): Pick<Touches, 'commands' | 'most' | 'li
     scripts.set(script, (scripts.get(script) ?? 0) + 1)
     limits.set(key, (limits.get(key) ?? new Set()).add(limit))
   }
-  // CLIENT CACHING NO precedes each trial and each look at the replication (replication.ts), which sends INFO twice.
+  // CLIENT CACHING NO precedes each look at the replication (replication.ts), which sends INFO twice.
   const { CLIENT: clients = 0, INFO: infos = 0, ...others } = commands
   return {
-    commands: clients === trials + infos / 2 ? others : commands,
+    commands: clients === infos / 2 ? others : commands,
     most: Math.max(0, ...scripts.values()),
     limits: Math.max(0, ...[...limits.values()].map(({ size }) => size)),
   }

@@ -1,12 +1,22 @@
 import type { Test } from 'tap'
+import { followStoreClock } from '../../../src/time/store-time.ts'
 
 /** Sets the monotonic clock of this process ahead, by as much as a test says. No timer runs because of that. */
 export function clockAhead(t: Test): (ms: number) => void {
   return ahead(t, performance)
 }
 
-/** Sets the time of day of this process ahead, or back, by as much as a test says. No timer runs because of that. */
+/** Sets the time of day ahead, or back, by as much as a test says: here and at the store. No timer runs because of that. */
 export function timeAhead(t: Test): (ms: number) => void {
+  const move = wrongClock(t)
+  return (ms) => {
+    move(ms)
+    t.teardown(followStoreClock(() => Date.now()))
+  }
+}
+
+/** Sets the clock of this machine ahead, or back, by as much as a test says; that of the store stays as it is. */
+export function wrongClock(t: Test): (ms: number) => void {
   return ahead(t, Date)
 }
 

@@ -1,0 +1,140 @@
+import { ADVICE, explained } from './causes.ts'
+import type { LinkHealth, StoreLog } from './link-health.ts'
+import type { MasterReport } from './master-report.ts'
+import { NEEDS, SUBJECT_NEEDS } from './permissions.ts'
+import type { RedisLink } from './redis-link.ts'
+import { StoreClock } from './store-clock.ts'
+import type { StoreCondition } from './store.ts'
+
+/** Since when a store is unavailable that has never been available. */
+const NEVER = 0
+
+type Link = Pick<RedisLink, 'masterNames' | 'masterOf'>
+type Health = Pick<LinkHealth, 'downSince' | 'downReason' | 'healthyForMs' | 'noteErrorCode'>
+
+/** Why a master does not serve. */
+interface Fault {
+  readonly code: string
+  /** Empty where the code says it all. */
+  readonly commands: readonly string[]
+}
+
+/**
+ * Whether the store serves, and which of its masters do: what the probes found, and whether the link to them is up. A full master
+ * serves. One that takes no writes does not, although reads of it are still tried.
+ */
+export class Masters {
+  readonly clock = new StoreClock()
+  readonly #link: Link
+  readonly #health: Health
+  readonly #log: StoreLog
+  readonly #reports = new Map<string, MasterReport>()
+  readonly #needs = new Set<string>(NEEDS)
+  #refusedSince: number | undefined
+  #hasServed = false
+  /** The faults that were logged last. */
+  #logged = ''
+
+  constructor(link: Link, health: Health, log: StoreLog) {
+    this.#link = link
+    this.#health = health
+    this.#log = log
+  }
+
+  /** From now on a master also needs what the indexes do. */
+  needIndexes(): void {
+    for (const name of SUBJECT_NEEDS) this.#needs.add(name)
+  }
+
+  /** Notes what a probe found. */
+  note(name: string, report: MasterReport): void {
+    const present = this.#link.masterNames()
+    for (const known of this.#reports.keys()) if (!present.has(known)) this.#reports.delete(known)
+    this.#reports.set(name, report)
+    if (report.clock !== undefined) this.clock.note(name, report.clock, present)
+    if (this.#share > 0) {
+      this.#hasServed = true
+      this.#refusedSince = undefined
+    } else this.#refusedSince ??= this.#hasServed ? Date.now() : NEVER
+    this.#logFaults()
+    if (report.refusal !== undefined) this.#health.noteErrorCode(report.refusal)
+  }
+
+  /** See `StoreHealth.unavailableSince`. */
+  get unavailableSince(): number | undefined {
+    const { downSince } = this.#health
+    if (downSince === undefined || this.#refusedSince === undefined) return downSince ?? this.#refusedSince
+    return Math.min(downSince, this.#refusedSince)
+  }
+
+  /** See `StoreHealth.condition`. */
+  get condition(): StoreCondition {
+    const { downSince, downReason } = this.#health
+    const { clock } = this
+    if (downSince === undefined) {
+      return { share: this.#share, why: this.#refusedSince === undefined ? [] : this.#faults, clock }
+    }
+    return { share: 0, why: downReason === undefined ? [] : [explained(downReason)], clock }
+  }
+
+  /** See `StoreHealth.availableForMs`. */
+  get availableForMs(): number {
+    return this.#refusedSince === undefined ? this.#health.healthyForMs : 0
+  }
+
+  /** What an operator should put right, whether the store is available or not. */
+  warnings(): string[] {
+    const full = [...this.#reports.values()].some(({ refusal }) => refusal === 'OOM')
+    const what = this.#share > 0 ? 'a master of the session store does not serve' : 'the session store does not serve'
+    return [
+      ...this.#faults.map((fault) => `${what}: ${fault}`),
+      ...this.clock.warnings(),
+      ...(full ? [`the session store refuses writes (OOM): ${ADVICE['OOM']}`] : []),
+    ]
+  }
+
+  /** How far the clock of the master that holds a key is ahead of the store's (ms). */
+  skewMs(key: string): number {
+    return this.clock.skewMs(() => this.#link.masterOf(key).name)
+  }
+
+  /** A time by the clock of the master that holds a key, which ends by that. */
+  at(key: string, time: number): number {
+    return time + this.skewMs(key)
+  }
+
+  /** The part of the masters that serves: 0 to 1. */
+  get #share(): number {
+    const reports = [...this.#reports.values()]
+    if (reports.length === 0) return 1
+    return reports.filter((report) => this.#faultOf(report) === undefined).length / reports.length
+  }
+
+  /** Why masters do not serve, for an operator, one sentence for each cause. */
+  get #faults(): string[] {
+    const byFault = new Map<string, string[]>()
+    for (const [name, report] of this.#reports) {
+      const fault = this.#faultOf(report)
+      if (fault === undefined) continue
+      const text = explained(fault.code, fault.commands.length === 0 ? undefined : fault.commands.join(', '))
+      byFault.set(text, [...(byFault.get(text) ?? []), name])
+    }
+    const some = this.#share > 0
+    return [...byFault].map(([text, names]) => (some ? `${names.join(', ')}: ${text}` : text))
+  }
+
+  #faultOf({ refusal, refused }: MasterReport): Fault | undefined {
+    if (refusal !== undefined && refusal !== 'OOM') return { code: refusal, commands: refused }
+    const commands = refused.filter((name) => this.#needs.has(name))
+    return commands.length === 0 ? undefined : { code: 'NOPERM', commands }
+  }
+
+  #logFaults(): void {
+    const faults = this.#faults.join(' ')
+    if (faults === this.#logged) return
+    this.#logged = faults
+    if (faults === '') this.#log.info({}, 'every master of the session store serves')
+    else if (this.#share > 0) this.#log.warn({ faults }, 'a master of the session store does not serve')
+    else this.#log.error({ faults }, 'the session store does not serve')
+  }
+}

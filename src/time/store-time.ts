@@ -1,0 +1,24 @@
+/** The clock of the store, once it was heard. */
+let storeClock: (() => number) | undefined
+
+/**
+ * The time by the clock of the store (epoch ms); by that of this machine where nothing has told it yet, as with a store of one
+ * process. Whatever instances share lasts by it, and so does what a browser or the provider brings back: instances whose clocks
+ * differ agree on it. For what concerns this process alone the monotonic clock is better.
+ */
+export function storeNow(): number {
+  return storeClock === undefined ? Date.now() : storeClock()
+}
+
+/** How far the clock of the store is ahead of that of this machine, in whole seconds; negative if it is behind. */
+export function storeAheadSeconds(): number {
+  return Math.round((storeNow() - Date.now()) / 1000)
+}
+
+/** Has {@link storeNow} follow a clock. @returns ends that */
+export function followStoreClock(clock: () => number): () => void {
+  storeClock = clock
+  return () => {
+    if (storeClock === clock) storeClock = undefined
+  }
+}

@@ -63,7 +63,10 @@ export function authorizedSession(
       })
     case 'justRenewed':
       request.sessionTag = found.tag
-      throw new Problem('credential_renewed', { retryAfterSeconds: Math.ceil(found.retryAfterMs / 1000) })
+      throw new Problem('credential_renewed', {
+        detail: 'The trading service refused the token, which was renewed a moment ago. Nothing was executed.',
+        retryAfterSeconds: Math.ceil(found.retryAfterMs / 1000),
+      })
     case 'storeDown':
       throw found.cause
   }

@@ -30,7 +30,7 @@ interface Watched {
   readonly watches: Set<Watch>
   /** How many of the watches count as use. */
   uses: number
-  /** When its token may be renewed without a call, once it has expired (epoch ms). */
+  /** When its token may be renewed without a call, once it has expired (ms of the clock of {@link standstill}). */
   renewFrom: number
   /** Runs the next check, or, if the session has ended, the delayed notification. */
   timer?: NodeJS.Timeout
@@ -134,7 +134,7 @@ export class SessionWatcher {
       case 'live':
         delete watched.unreadSince
         this.#update(watched, found.session)
-        if (storeNow() >= renewAt(watched)) this.#renew(watched)
+        if (renewsInMs(watched) <= 0) this.#renew(watched)
         this.#schedule(watched)
         return true
       case 'none': {
@@ -164,7 +164,7 @@ export class SessionWatcher {
     const untilEndMs = Math.min(record.endsAt, idleEndsAt) - now
     const isOnlyListening = watched.uses === 0 && this.#store.reportsBurials
     let pauseMs = Math.min(untilEndMs, isOnlyListening ? LISTENING_RECHECK_MS : this.#recheckMs)
-    if (this.#options.renew !== undefined) pauseMs = Math.min(pauseMs, renewAt(watched) - now)
+    if (this.#options.renew !== undefined) pauseMs = Math.min(pauseMs, renewsInMs(watched))
     if (this.#isUsed(watched) && idleEndsAt < record.endsAt) {
       const { idleMs } = this.#sessions.limits
       const untilDueMs = idleEndsAt - idleMs - now
@@ -186,7 +186,7 @@ export class SessionWatcher {
     watched.renewFrom = Infinity
     const again = (found?: TokenLookup): void => {
       const waitMs = found !== undefined && 'retryAfterMs' in found ? found.retryAfterMs : 0
-      watched.renewFrom = storeNow() + Math.max(waitMs, RETRY_MS)
+      watched.renewFrom = standstill.now() + Math.max(waitMs, RETRY_MS)
       if (this.#isLive(watched.session.key, watched)) this.#schedule(watched)
     }
     void renew?.(watched.session, client).then(again, () => again())
@@ -235,7 +235,8 @@ export class SessionWatcher {
   }
 }
 
-/** When the token of a watched session is to be renewed without a call (epoch ms); Infinity if it need not be. */
-function renewAt({ uses, renewFrom, session: { record } }: Watched): number {
-  return uses === 0 || record.refreshToken === undefined ? Infinity : Math.max(record.tokenExpiresAt, renewFrom)
+/** The time until the token of a watched session is to be renewed without a call (ms); Infinity if it need not be. */
+function renewsInMs({ uses, renewFrom, session: { record } }: Watched): number {
+  if (uses === 0 || record.refreshToken === undefined) return Infinity
+  return Math.max(record.tokenExpiresAt - Date.now(), renewFrom - standstill.now())
 }

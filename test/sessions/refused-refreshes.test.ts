@@ -64,12 +64,12 @@ await test('a gateway that answers every refresh with a 4xx for ten minutes logs
     const names = [1, 2, 3].map((index) => `${code}-${index}`)
     const browsers = await Promise.all(names.map((name) => user(name)))
     for (const name of names) refuses.set(name, json({ error: code }, code === 'invalid_token' ? 401 : 400))
-    for (let minute = 0; minute < 10; minute++) {
+    for (let minute = 0; minute < 10; minute += 2) {
       const answers = await Promise.all(
         browsers.map((browser, index) => call(browser, { server: index === 0 ? server : other })),
       )
       for (const answer of answers) t.match(answer, DOWN, `${code}, minute ${minute}`)
-      await pass(60_000)
+      await pass(120_000)
     }
     for (const name of names) refuses.delete(name)
     for (const browser of browsers) t.equal((await call(browser)).status, 200, `${code}: the session goes on`)

@@ -4,20 +4,14 @@ import { addressOf } from './cluster-slots.ts'
 import { withConnection } from './connection.ts'
 import { serversOf } from './link-to.ts'
 import { PERMISSION_ADVICE, WAIT_ADVICE } from './permissions.ts'
-import { probeRedis, UNREACHABLE_ADVICE } from './probe.ts'
+import { probeRedis } from './probe.ts'
 import { nodeOptions, replyCode } from './redis-link.ts'
 
 /** The timeout of each server. */
 const TRY_MS = 3000
 
-/** What the servers say of credentials. */
-interface Trial {
-  readonly isServed: boolean
-  /** Why they are of no use, or of less use than others. */
-  readonly faults: readonly string[]
-  /** The servers that do not answer. */
-  readonly silent: readonly string[]
-}
+/** The codes of a server that refuses a user. */
+const REFUSALS: ReadonlySet<string | undefined> = new Set(['WRONGPASS', 'NOAUTH', 'NOPERM'])
 
 /**
  * Tries the new credentials of REDIS_URL on new connections to all masters. They may not fail where the present ones do not, and
@@ -31,41 +25,43 @@ export async function tryCredentials(
   replicas: number,
   warn: (message: string) => void = () => undefined,
 ): Promise<string | undefined> {
-  const tryOut = async (tried: string): Promise<Trial> =>
-    trialOf(await probeRedis(tried, { timeoutMs: TRY_MS, replicas, isOfMasters: true }))
-  const [next, now] = await Promise.all([tryOut(url), tryOut(present)])
-  const fault = next.faults.find((each) => !now.faults.includes(each))
+  const address = parseRedisUrl(url)
+  if (address === undefined) return 'not the address of a Redis'
+  const servers = await serversOf(address, redisAccess(url))
+  const refused = await refusersAmong(servers.masters, url)
+  const refusedNow = await refusersAmong(servers.masters, present)
+  const refusal = refused.find((each) => !refusedNow.includes(each))
+  if (refusal !== undefined) return `${refusal} refuses the new credentials`
+  const probe = (tried: string): Promise<CheckResult[]> => probeRedis(tried, { timeoutMs: TRY_MS, replicas })
+  const [next, now] = await Promise.all([probe(url), probe(present)])
+  const known = faultsOf(now)
+  // A replica that REDIS_URL names decides nothing.
+  const isOfReplica = (fault: string): boolean =>
+    servers.replicas.some((replica) => fault.startsWith(`${addressOf(replica)} `))
+  const fault = faultsOf(next).find((each) => !known.includes(each) && !isOfReplica(each))
   if (fault !== undefined) return fault
-  if (!next.isServed) return next.silent[0] ?? next.faults[0] ?? 'no server replies'
-  for (const refusal of await refusingReplicas(url)) warn(refusal)
+  if (next.every(({ is }) => is === 'failed')) return faultsOf(next)[0] ?? 'no server replies'
+  for (const replica of await refusersAmong(servers.replicas, url)) {
+    warn(`the replica ${replica} refuses the new credentials of REDIS_URL`)
+  }
   return undefined
 }
 
-/** The replicas that refuse the credentials of an address. One that is promoted is then reached with the former ones alone. */
-async function refusingReplicas(url: string): Promise<string[]> {
-  const address = parseRedisUrl(url)
-  if (address === undefined) return []
-  const access = redisAccess(url)
-  const tryOut = async (node: RedisNode): Promise<string[]> => {
-    try {
-      await withConnection(nodeOptions(node, access), TRY_MS, (connection) => connection.ping())
-      return []
-    } catch (error) {
-      const code = replyCode(error)
-      return code === undefined ? [] : [`the replica ${addressOf(node)} refuses the new credentials (${code})`]
-    }
-  }
-  const { replicas } = await serversOf(address, access)
-  return (await Promise.all(replicas.map(tryOut))).flat()
+function faultsOf(results: readonly CheckResult[]): string[] {
+  return results
+    .filter(({ is, advice }) => is === 'failed' || advice === PERMISSION_ADVICE || advice === WAIT_ADVICE)
+    .map(({ message }) => message)
 }
 
-function trialOf(results: readonly CheckResult[]): Trial {
-  const faults = results.filter(
-    ({ is, advice }) => is === 'failed' || advice === PERMISSION_ADVICE || advice === WAIT_ADVICE,
-  )
-  return {
-    isServed: results.some(({ is }) => is !== 'failed'),
-    faults: faults.filter((fault) => fault.advice !== UNREACHABLE_ADVICE).map(({ message }) => message),
-    silent: faults.filter(({ advice }) => advice === UNREACHABLE_ADVICE).map(({ message }) => message),
+/** The addresses of the servers that answer, and do not take the credentials of a URL. */
+async function refusersAmong(servers: readonly RedisNode[], url: string): Promise<string[]> {
+  const tryOut = async (server: RedisNode): Promise<string[]> => {
+    try {
+      await withConnection(nodeOptions(server, redisAccess(url)), TRY_MS, (connection) => connection.ping())
+      return []
+    } catch (error) {
+      return REFUSALS.has(replyCode(error)) ? [addressOf(server)] : []
+    }
   }
+  return (await Promise.all(servers.map(tryOut))).flat()
 }

@@ -21,16 +21,11 @@ const NEARLY_FULL = 0.9
 
 const DATABASE_ADVICE =
   'Check the number at the end of REDIS_URL: Redis has the databases 0 to 15 by default (databases), a Cluster and many services only 0.'
-/** What an operator should do about a server that does not answer. */
-export const UNREACHABLE_ADVICE =
-  'Check the address in REDIS_URL, whether it uses TLS (rediss://), and the network on the way there.'
 /** What the servers must be able to do, and how long that may take. */
 interface ProbeOptions {
   readonly timeoutMs: number
   /** IDEMPOTENCY_REPLICAS */
   readonly replicas: number
-  /** Leaves out the replicas that the URL of a Cluster names. */
-  readonly isOfMasters?: true
 }
 
 /** Checks each server that REDIS_URL names, or the master that the Sentinels name. Returns at least one result for each. */
@@ -46,10 +41,8 @@ export async function probeRedis(redisUrl: string, options: ProbeOptions): Promi
     }
     case 'cluster': {
       const probe = (node: RedisNode) => probeServer(nodeOptions(node, address.access), nameOf(node), false, options)
-      const { masters, replicas } = await serversOf(address, address.access)
-      const left = new Set(options.isOfMasters === true ? replicas.map(nameOf) : [])
-      const nodes = distinct([...address.nodes, ...masters]).filter((node) => !left.has(nameOf(node)))
-      return (await Promise.all(nodes.map(probe))).flat()
+      const { masters } = await serversOf(address, address.access)
+      return (await Promise.all(distinct([...address.nodes, ...masters]).map(probe))).flat()
     }
     case 'sentinel':
       return probeSentinels(address, options)
@@ -160,7 +153,7 @@ function unreachable(error: unknown, name: string): CheckResult {
   const code = (error as { code?: string }).code ?? replyCode(error) ?? 'error'
   const advice = /^(NOAUTH|WRONGPASS|NOPERM)$/.test(code)
     ? 'Check user and password in REDIS_URL, and what this user may do (ACL).'
-    : UNREACHABLE_ADVICE
+    : 'Check the address in REDIS_URL, whether it uses TLS (rediss://), and the network on the way there.'
   return failed(`${name} cannot be used (${code})`, advice)
 }
 

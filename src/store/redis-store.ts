@@ -300,12 +300,11 @@ export class RedisStore implements Store {
     this.#health.noteErrorCode(code)
   }
 
-  /** Handles the code of an error reply, if it has one. */
+  /** Handles the code of an error reply, if it has one. MOVED: another master of a Cluster has the key. */
   #noteError(code: string | undefined): void {
     if (code === undefined) return
     const refusal = this.#refusals.noteRefusal(code)
     if (refusal !== undefined) this.#observer?.refusedWrite(refusal)
-    // Another master of a Cluster has the key.
     if (code === 'MOVED') this.#link.abandon(code)
     this.#health.noteErrorCode(code)
   }

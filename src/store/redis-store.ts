@@ -58,8 +58,7 @@ export class RedisStore implements Store {
   readonly #health: LinkHealth
   readonly #log: StoreLog
   readonly #askUntracked: Ask<RedisCommands> = (command) => this.#ask(() => command(this.#link.untracked()))
-  readonly #listen = (channel: string, events: SubscriberEvents): ChannelSubscriber =>
-    new ChannelSubscriber(channel, this.#link, events)
+  readonly #listen = (channel: string, events: SubscriberEvents) => new ChannelSubscriber(channel, this.#link, events)
   #burials: ChannelSubscriber | undefined
   #confirmed: ConfirmedWrites | undefined
   #replication: readonly string[] = []

@@ -238,5 +238,5 @@ export class SessionWatcher {
 /** The time until the token of a watched session is to be renewed without a call (ms); Infinity if it need not be. */
 function renewsInMs({ uses, renewFrom, session: { record } }: Watched): number {
   if (uses === 0 || record.refreshToken === undefined) return Infinity
-  return Math.max(record.tokenExpiresAt - Date.now(), renewFrom - standstill.now())
+  return Math.max(record.tokenExpiresAt - storeNow(), renewFrom - standstill.now())
 }

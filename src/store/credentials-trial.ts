@@ -53,7 +53,9 @@ async function refusingReplicas(url: string): Promise<string[]> {
       return []
     } catch (error) {
       const code = replyCode(error)
-      return code === undefined ? [] : [`the replica ${addressOf(node)} refuses the new credentials (${code})`]
+      return code === undefined
+        ? []
+        : [`the replica ${addressOf(node)} refuses the new credentials of REDIS_URL (${code})`]
     }
   }
   const { replicas } = await serversOf(address, access)

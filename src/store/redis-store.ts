@@ -66,8 +66,7 @@ export class RedisStore implements Store {
   readonly #health: LinkHealth
   readonly #log: StoreLog
   readonly #askUntracked: Ask<RedisCommands> = (command) => this.#ask(() => command(this.#link.untracked()))
-  readonly #listen = (channel: string, events: SubscriberEvents): ChannelSubscriber =>
-    new ChannelSubscriber(channel, this.#link, events)
+  readonly #listen = (channel: string, events: SubscriberEvents) => new ChannelSubscriber(channel, this.#link, events)
   #burials: ChannelSubscriber | undefined
   #confirmed: ConfirmedWrites | undefined
   #replication: readonly string[] = []
@@ -297,12 +296,11 @@ export class RedisStore implements Store {
     }
   }
 
-  /** Handles the code of an error reply, if it has one. */
+  /** Handles the code of an error reply, if it has one. MOVED: another master of a Cluster has the key. */
   #noteError(code: string | undefined): void {
     if (code === undefined) return
     const refusal = this.#refusals.noteRefusal(code)
     if (refusal !== undefined) this.#observer?.refusedWrite(refusal)
-    // Another master of a Cluster has the key.
     if (code === 'MOVED') this.#link.abandon(code)
     this.#health.noteErrorCode(code)
   }

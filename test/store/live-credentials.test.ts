@@ -134,13 +134,10 @@ await test('RedisStore reconnects with the former credentials while Redis refuse
   await store.create('key', 'kept', Date.now() + 60_000)
   await setUser('new', 'resetpass', '>another')
   url.change(as('new:new%3Apassword'))
+  const isThere = async (): Promise<boolean> => (await store.read('key').catch(() => undefined))?.value === 'kept'
   const reconnected = async (user: string): Promise<void> => {
     await admin.sendCommand(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'])
-    const read = async (): Promise<unknown> => (await store.read('key').catch(() => undefined))?.value
-    await until(
-      async () => (await read()) === 'kept' && (await users()).includes(user),
-      `the store is there as ${user}`,
-    )
+    await until(async () => (await isThere()) && (await users()).includes(user), `the store is there as ${user}`)
   }
   await reconnected('old')
   await reconnected('old')

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable, type StoreData } from '../store/store.ts'
@@ -19,6 +20,8 @@ const OVERHEAD_BYTES = 512
 export const MAX_UNREAD_MS = 120_000
 /** How long a caller waits for the first reading after this process stood still. */
 export const MAX_DEAF_MS = 1000
+/** The pause before it is tried again. */
+const AGAIN_MS = 50
 
 interface Load {
   readonly isTouch: boolean
@@ -46,6 +49,8 @@ export class NearCache {
   #standstills = standstill.count
   /** Whether this process has heard from the store since the last of them. */
   #hasHeard = true
+  /** The sessions that were cached before, and were not read since, where each must be read again. */
+  #unread = new Set<string>()
   /** Plain numbers, because the hot path increments them. */
   readonly counts = { hits: 0, misses: 0 }
 
@@ -119,12 +124,14 @@ export class NearCache {
 
   /** Concurrent readers share one round trip, except that a touch does not join a mere read. */
   #readOnce(key: string, isTouch: boolean, read: () => Promise<Session | undefined>): Promise<Session | undefined> {
-    const isHeard = this.#isHeard()
-    const pending = this.#loads.get(key)
-    if (pending !== undefined && (pending.isTouch || !isTouch)) return isHeard ? pending.promise : soon(pending.promise)
-    const load: Load = { isTouch, promise: this.#read(key, read, () => this.#loads.get(key) === load) }
-    this.#loads.set(key, load)
-    return isHeard ? load.promise : soon(load.promise)
+    const once = (): Promise<Session | undefined> => {
+      const pending = this.#loads.get(key)
+      if (pending !== undefined && (pending.isTouch || !isTouch)) return pending.promise
+      const load: Load = { isTouch, promise: this.#read(key, read, () => this.#loads.get(key) === load) }
+      this.#loads.set(key, load)
+      return load.promise
+    }
+    return this.#isHeard() && !this.#unread.has(key) ? once() : soon(once)
   }
 
   /** Whether what the store has reported so far is all, as far as both clocks of this process show. */
@@ -135,7 +142,11 @@ export class NearCache {
       this.#hasHeard = !this.#isTracked
       // What was asked before may have been answered before.
       this.#loads.clear()
-      if (!this.#isTracked) this.#live.clear()
+      if (!this.#isTracked) {
+        // Not its keys(): those of stale entries are not among them.
+        this.#unread = new Set(this.#live.dump().map(([each]) => each))
+        this.#live.clear()
+      }
     }
     return this.#hasHeard
   }
@@ -151,7 +162,10 @@ export class NearCache {
     try {
       session = await read()
       this.#isHeard()
-      if (standstills === this.#standstills) this.#hasHeard = true
+      if (standstills === this.#standstills) {
+        this.#hasHeard = true
+        this.#unread.delete(key)
+      }
       if (session !== undefined && !isLive(session)) session = undefined
     } finally {
       if (isNewest()) {
@@ -190,14 +204,25 @@ export class NearCache {
   }
 }
 
-/** @throws StoreUnavailable when there is no reply in time */
-async function soon(reading: Promise<Session | undefined>): Promise<Session | undefined> {
-  const read = await within(
-    MAX_DEAF_MS,
-    reading.then((session) => ({ session })),
-  )
-  if (read === undefined) throw new StoreUnavailable(new Error('nothing was heard since this process stood still'))
-  return read.session
+/**
+ * Reads after a standstill, when the connection may have to be opened anew.
+ * @throws StoreUnavailable when there is no reply in time
+ */
+async function soon(read: () => Promise<Session | undefined>): Promise<Session | undefined> {
+  const giveUpAt = standstill.now() + MAX_DEAF_MS
+  let cause: unknown = new StoreUnavailable(new Error('nothing was heard since this process stood still'))
+  for (let leftMs = MAX_DEAF_MS; leftMs > 0; leftMs = giveUpAt - standstill.now()) {
+    try {
+      const reading = read().then((session) => ({ session }))
+      const found = await within(leftMs, reading)
+      if (found !== undefined) return found.session
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      cause = error
+      await delay(AGAIN_MS)
+    }
+  }
+  throw cause
 }
 
 /** Approximate, as measured by bench/cases/sessions.ts. All texts are ASCII, so a character takes one byte. */

@@ -31,8 +31,10 @@ await test('after a standstill, while Redis does not answer, nothing is sent: a 
 
 /** The keys of the sessions that a server has. */
 async function sessionsAt(node: RedisProcess): Promise<string[]> {
-  const keys = (await askRedis(node, ['KEYS', 'bff:1:session:*'])) as string[]
-  return keys.filter((key) => /^bff:1:session:[\w-]+$/.test(key))
+  let keys: unknown
+  // On a busy machine a reply may come too late.
+  await until(async () => Array.isArray((keys = await askRedis(node, ['KEYS', 'bff:1:session:*']))))
+  return (keys as string[]).filter((key) => /^bff:1:session:[\w-]+$/.test(key))
 }
 
 /** The master that has the session of a new user, and the user. */

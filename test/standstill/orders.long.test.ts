@@ -1,6 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
+import { until } from '../support/time/until.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import {
+  BUY,
   ordersDuringPauses,
   ordersInTheDark,
   standstillWorld,
@@ -43,3 +46,21 @@ await test('an answer to an order that arrives while the process is stopped for 
     t.equal(await trader.order('an order', keyed), 201, 'it is replayed')
   }
 })
+
+for (const isCluster of [false, true]) {
+  await test(`orders of a session that lives are sent after a standstill of six seconds, ${isCluster ? 'with a Cluster' : 'with one Redis'}`, async (t) => {
+    const world = await standstillWorld(t, { hasOperators: true, isCluster })
+    for (let each = 0; each < Math.min(TRIES, 5); each++) {
+      const trader = await world.trader(`CR${each}`)
+      const { browser, seen } = trader.socket
+      world.stop()
+      await delay(6000)
+      browser.socket.send(BUY)
+      const call = trader.order('late')
+      await delay(150)
+      world.goOn()
+      t.equal(await call, 200)
+      await until(() => seen.includes(BUY), 'the message is sent')
+    }
+  })
+}

@@ -3,6 +3,7 @@ import type { Requester } from '../http/requester.ts'
 import { logTag } from '../telemetry/log-tag.ts'
 import type { Envelope } from './envelope.ts'
 import { sessionKey } from '../store/keys.ts'
+import { PendingWrites } from '../store/pending-writes.ts'
 import type { StoreData, StoredValue, StoreHealth } from '../store/store.ts'
 import { Endings, type CausedEnd, type EndedBy, type Ending, type EndReason } from './endings.ts'
 import { parseRecord, type Session, type SessionRecord } from './session.ts'
@@ -32,6 +33,8 @@ export class SessionRepository {
   /** The idle limits move in steps of this length. */
   readonly stepMs: number
   readonly #store: StoreData
+  /** Sessions to take back. */
+  readonly #pending: PendingWrites
   readonly #envelope: Envelope
   readonly #secrets: Changing<readonly string[]>
   readonly #logsPlainSubjects: boolean
@@ -44,6 +47,7 @@ export class SessionRepository {
     this.#logsPlainSubjects = logsPlainSubjects
     this.#needsIdentity = needsIdentity
     this.#store = store
+    this.#pending = new PendingWrites(store)
     this.#envelope = envelope
     this.#endings = new Endings(store, (id, key, sealed) => {
       const record = this.#record(id, key, sealed)
@@ -74,7 +78,12 @@ export class SessionRepository {
     const key = sessionKey(id)
     // Not rounded to a step; the first use of the session does that.
     const idleEndsAt = Math.min(record.endsAt, storeNow() + this.limits.idleMs)
-    const created = await this.#store.create(key, this.#seal(key, id, record), idleEndsAt)
+    const sealed = this.#seal(key, id, record)
+    const created = await this.#store.create(key, sealed, idleEndsAt).catch((error: unknown) => {
+      // Perhaps it exists all the same, and nobody gets its cookie.
+      this.#pending.undo(() => this.#store.removeIf(key, sealed), idleEndsAt)
+      throw error
+    })
     if (!created) throw new Error('a session with this id already exists')
   }
 

@@ -4,6 +4,7 @@ import { gatedWorld } from '../support/login/gated-provider.ts'
 import { isLoggedIn, logInThere, loginWorld, startLogin, tokens } from '../support/login/token-endpoint.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { LosingProxy } from '../support/redis/losing-proxy.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 import { logIn, testRedis, testServer, type TestServer } from '../support/server/world.ts'
 import { sendTo } from '../support/upstream/api-world.ts'
 import { until, within } from '../support/time/until.ts'
@@ -106,4 +107,17 @@ await test('GET /auth/callback: when the reply to the beginning is lost, the bro
   t.notMatch(again.url.search, /error/)
   t.ok(await isLoggedIn(browser, server.url))
   t.equal(endpoint.forms.length, 1)
+})
+
+await test('GET /auth/callback: when the reply to the creation of the session is lost, no session is left that nobody has', async (t) => {
+  const redis = await testRedis(t)
+  const proxy = await LosingProxy.start(t, redis)
+  const world = await loginWorld(t, { settings: { REDIS_URL: proxy.url } })
+  const client = await storeClient(t, { redis })
+  const login = await startLogin(world)
+  const lost = proxy.loseReply((sent) => sent.includes('\r\nSET\r\n') && sent.includes('bff:1:session:'))
+  t.match((await login.finish()).url.search, /error=try_later/)
+  await within(lost, 'the reply is lost')
+  await until(async () => (await client.keys('*:session:*')).length === 0, 'it is gone')
+  t.notOk(await isLoggedIn(world.browser, world.server.url))
 })

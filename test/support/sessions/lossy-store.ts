@@ -2,7 +2,7 @@ import type { Store } from '../../../src/store/store.ts'
 import { StoreUnavailable } from '../../../src/store/store.ts'
 
 /** What becomes of one call: `unheard`: it is made, and its reply is lost; `unsent`: it is not even made. */
-export type Loss = 'unheard' | 'unsent'
+type Loss = 'unheard' | 'unsent'
 
 /** One instance's way to a store that others share. */
 export interface LossyStore {

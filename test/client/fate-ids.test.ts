@@ -41,12 +41,18 @@ await test('fate: two contracts that fit are ambiguous, although one number woul
 })
 
 await test('fate: a contract is not a known one whose id is its neighbour, and a known one is known in any form', async (t) => {
+  for (const [known, bought] of [
+    [BIG, BIG - 1n],
+    [BIG - 1n, BIG],
+  ] as const) {
+    const { lose, find, account, socket } = await losing(t)
+    account.nextId = known
+    account.buyElsewhere(RISE)
+    await socket.request({ portfolio: 1 })
+    account.nextId = bought
+    t.equal(boughtBy(await find(await lose(MADE)))?.contract_id, String(bought))
+  }
   const { lose, find, account, socket } = await losing(t)
-  account.nextId = BIG - 1n
-  account.buyElsewhere(RISE)
-  await socket.request({ portfolio: 1 })
-  account.nextId = BIG
-  t.equal(boughtBy(await find(await lose(MADE)))?.contract_id, String(BIG))
   const other = account.buyElsewhere(FALL)
   await socket.request({ portfolio: 1 })
   Object.assign(other, { contract_id: String(other.contract_id) })

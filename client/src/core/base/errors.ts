@@ -136,11 +136,17 @@ export function loaded<Entry>(entry: Promise<Entry>): Promise<Entry> {
   })
 }
 
-/** Passes the error of a listener to the page's error handlers instead of to the caller of the listener. */
+/** What a page has to report errors. Only pages have it: Node.js lacks it, and so do some versions of jsdom. */
+const page = globalThis as { reportError?: (error: unknown) => void }
+
+/** Passes an error that nobody waits for to the page's error handlers, if there is a page. */
 export function report(error: unknown): void {
-  const { reportError } = globalThis as { reportError?: (error: unknown) => void }
-  if (reportError) return reportError(error)
-  // Node.js lacks it, and so do some versions of jsdom.
+  page.reportError?.(error)
+}
+
+/** Passes the exception of a listener to the page's error handlers instead of to the caller of the listener. It is never lost. */
+function reportException(error: unknown): void {
+  if (page.reportError) return report(error)
   setTimeout(() => {
     throw error
   })
@@ -152,7 +158,7 @@ export function notify<T>(listeners: ReadonlySet<T>, call: (listener: T) => void
     try {
       if (listeners.has(listener)) call(listener)
     } catch (error) {
-      report(error)
+      reportException(error)
     }
   }
 }

@@ -11,11 +11,6 @@ import { AGAIN_MS, GRACE_MS, LINGER_MS } from './socket-times.ts'
 /** Refusals that pass: too many requests, and a subscription that the trading service has not forgotten yet. */
 const PASSING = /^(RateLimit|AlreadySubscribed)$/
 
-/** A page that closes its client knows that its streams end. */
-function unheard(error: SocketError): void {
-  if (error.closeCode !== 1000) report(error)
-}
-
 /**
  * Streams that survive reconnects. Equal ones share one subscription, because the trading service refuses a second. It also
  * refuses some that are not equal, such as the ticks of a symbol and a history that goes on with them: where more links
@@ -55,7 +50,7 @@ export class Streams {
    * @returns a function that stops the stream
    * @throws TypeError if the message may change something
    */
-  subscribe(message: Message, listener: Subscriber['listener'], onError: Subscriber['onError'] = unheard): () => void {
+  subscribe(message: Message, listener: Subscriber['listener'], onError: Subscriber['onError'] = report): () => void {
     // A stream is requested again after every reconnect, so a command could be executed twice.
     if (isCommand(message)) throw new TypeError('only operations that read can be subscribed to')
     // As it will be sent: without the properties that are undefined. A copy, because the page may change its object.

@@ -91,7 +91,7 @@ export declare class SocketError extends Error {
 }
 /** Waits for another entry of the package, which is loaded only when a page uses it. @throws SocketError `not_loaded` */
 export declare function loaded<Entry>(entry: Promise<Entry>): Promise<Entry>;
-/** Passes the error of a listener to the page's error handlers instead of to the caller of the listener. */
+/** Passes an error that nobody waits for to the page's error handlers, if there is a page. */
 export declare function report(error: unknown): void;
 /** Calls back for every listener that is still in the set when its turn comes, even after a call has thrown. */
 export declare function notify<T>(listeners: ReadonlySet<T>, call: (listener: T) => void): void;

@@ -2,6 +2,8 @@ import { test } from 'tap'
 import { probeRedis } from '../../src/store/probe.ts'
 import { StoreClock } from '../../src/store/store-clock.ts'
 import { storeNow } from '../../src/time/store-time.ts'
+import { tombstoneKey } from '../../src/store/keys.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { wrongClock } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
@@ -78,3 +80,29 @@ for (const seconds of [-6, 6]) {
     t.ok(Math.abs(expiresAt - storeNow() - 60_000) < 1000)
   })
 }
+
+await test('what a master whose clock is ahead holds is written and read by its own clock', async (t) => {
+  const { url } = await testRedis(t)
+  const store = await connectedStore(t, url)
+  const client = await storeClient(t, { redis: { url } })
+  t.intercept(StoreClock.prototype, 'skewMs', { value: () => HOUR })
+  const at = storeNow() + 60_000
+  const confirmed = await store.openConfirmed(0)
+  const tombstone = { key: tombstoneKey('one'), value: 'logout', expiresAt: at }
+  t.ok(await store.create('one', 'v', at))
+  t.ok(await confirmed.create('two', 'v', at))
+  t.ok(await store.replace('one', 'v', 'w', at + 1))
+  t.ok(await confirmed.replace('two', 'v', 'w', at + 1))
+  for (const key of ['one', 'two']) {
+    t.same(await store.read(key), { value: 'w', expiresAt: at + 1 })
+    t.same(await store.readUntracked(key), { value: 'w', expiresAt: at + 1 })
+    t.same(await store.extend(key, at + 2), { value: 'w', expiresAt: at + 2 })
+    t.equal(await client.pExpireTime(key), at + 2 + HOUR)
+  }
+  t.equal(await store.bury('one', tombstone), 'w')
+  t.equal(await client.pExpireTime(tombstone.key), at + HOUR)
+  const index = await store.openIndex()
+  await index.add('index', { id: 'a', value: 'v', expiresAt: at }, 0)
+  t.match(await index.list('index'), [{ id: 'a', expiresAt: at }])
+  t.ok((await client.pExpireTime('index')) >= at + HOUR)
+})

@@ -38,7 +38,7 @@ for (const [where, start] of [
     ] as const) {
       t.same(store.warnings(), [])
       await askRedis(master, ['CONFIG', 'SET', name, refusing])
-      await until(() => store.warnings().some((warning) => warning.includes(`(${code})`)), `${code} is noticed`)
+      await until(() => store.warnings().some((warning) => warning.includes(code)), `${code} is noticed`)
       await askRedis(master, ['CONFIG', 'SET', name, accepting])
       // Sooner than a warning expires that nothing renews.
       await soon(() => store.warnings().length === 0, `the end of ${code} is noticed`, 30_000)

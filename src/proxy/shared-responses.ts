@@ -125,21 +125,27 @@ export class SharedResponse {
       }
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      // Without the store each process asks for itself. It may have the claim, and not have heard so.
-      return this.#ask(requestId, lock)
+      // It may have the claim, and not have heard so.
+      this.#giveBack(lock)
+      // Without the store each process asks for itself.
+      return this.#ask(requestId, undefined)
     }
   }
 
-  async #ask(requestId: string, lock: string): Promise<Shared> {
+  async #ask(requestId: string, lock: string | undefined): Promise<Shared> {
     const askedAt = Date.now()
     const outcome = await this.#exchange(requestId)
     const freshUntil = Math.max(askedAt + this.#deps.upstream.healthMs, Date.now())
     const shared: Shared = { outcome, freshUntil }
     this.#last = shared
-    await this.#publish(shared, lock).catch(() => {
-      this.#pending.undo(() => this.#deps.store.removeIf(this.#key, lock), askedAt + this.#deps.upstream.headersMs)
-    })
+    if (lock !== undefined) await this.#publish(shared, lock).catch(() => this.#giveBack(lock))
     return shared
+  }
+
+  /** Removes a claim once the store is back, so that the others need not wait until it expires. */
+  #giveBack(lock: string): void {
+    const { store, upstream } = this.#deps
+    this.#pending.undo(() => store.removeIf(this.#key, lock), Date.now() + upstream.headersMs)
   }
 
   async #publish(shared: Shared, lock: string): Promise<void> {

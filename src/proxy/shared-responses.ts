@@ -48,8 +48,8 @@ interface Shared {
 /** The right to ask upstream for all instances. */
 interface Claim {
   readonly id: string
-  /** By how much the store's clock is ahead of that of {@link standstill}. Undefined where the store has not said. */
-  readonly storeAheadMs: number | undefined
+  /** By how much the store's clock is ahead of that of {@link standstill}. */
+  readonly storeAheadMs: number
 }
 
 /**
@@ -117,11 +117,10 @@ export class SharedResponse {
     const timeoutMs = upstream.headersMs
     const giveUpAt = standstill.now() + timeoutMs
     const id = randomUUID()
-    let storeAheadMs: number | undefined
     try {
       for (let reads = 0; ; reads++) {
         const { value: text, now } = await store.readMarked(this.#key, '')
-        storeAheadMs = now - standstill.now()
+        const storeAheadMs = now - standstill.now()
         // The lock outlives the request, so that no instance starts a second one meanwhile.
         if (text === undefined && (await store.lock(this.#key, id, timeoutMs + POLL_MS))) {
           return await this.#ask(requestId, { id, storeAheadMs })
@@ -138,27 +137,31 @@ export class SharedResponse {
       }
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      // Without the store each process asks for itself. It may have the claim, and not have heard so.
-      return this.#ask(requestId, { id, storeAheadMs })
+      // It may have the claim, and not have heard so.
+      this.#giveBack(id)
+      // Without the store each process asks for itself.
+      return this.#ask(requestId, undefined)
     }
   }
 
-  async #ask(requestId: string, claim: Claim): Promise<Shared> {
+  async #ask(requestId: string, claim: Claim | undefined): Promise<Shared> {
     const askedAt = standstill.now()
     const outcome = await this.#exchange(requestId)
     const freshUntil = Math.max(askedAt + this.#deps.upstream.healthMs, standstill.now())
     const shared: Shared = { outcome, freshUntil }
     this.#last = shared
-    const { store, upstream } = this.#deps
-    const giveBack = (): Promise<boolean> => store.removeIf(this.#key, claim.id)
-    await this.#publish(shared, claim).catch(() => this.#pending.undo(giveBack, storeNow() + upstream.headersMs))
+    if (claim !== undefined) await this.#publish(shared, claim).catch(() => this.#giveBack(claim.id))
     return shared
   }
 
-  /** @throws StoreUnavailable */
+  /** Removes a claim once the store is back, so that the others need not wait until it expires. */
+  #giveBack(id: string): void {
+    const { store, upstream } = this.#deps
+    this.#pending.undo(() => store.removeIf(this.#key, id), storeNow() + upstream.headersMs)
+  }
+
   async #publish({ outcome, freshUntil: until }: Shared, { id, storeAheadMs }: Claim): Promise<void> {
     const { store, envelope } = this.#deps
-    if (storeAheadMs === undefined) throw new StoreUnavailable(new Error('its clock is not known'))
     const freshUntil = Math.ceil(until + storeAheadMs)
     const text = JSON.stringify({ outcome: { ...outcome, cause: undefined }, freshUntil })
     // Sealed, so that a program that can write to the store cannot forge a response of upstream.

@@ -1,6 +1,6 @@
 import { test, type Test } from 'tap'
 import { ApiError, once, type Client } from '../../client/dist/client.js'
-import { createFakeClient } from '../../client/dist/testing.js'
+import { createFakeClient, problem } from '../../client/dist/testing.js'
 import { failure } from '../support/client/page-client.ts'
 import { scriptedClient, type Event } from '../support/client/scripted-client.ts'
 import { until } from '../support/time/until.ts'
@@ -120,6 +120,12 @@ await test('once(): a GET that is lost after the answer does not say that the or
   t.equal(new Set(posts.map(({ headers }) => headers.get('idempotency-key'))).size, 1)
   client.server.respond('GET', '/wallet/v1/wallets', Response.error())
   t.match(await failure(once(order, NOT_MADE)), { outcome: 'unknown' })
+  client.server.respond('POST', TRANSFER, problem(409, 'outcome_unknown', { outcome: 'unknown' }))
+  const looking = once(async (idempotencyKey) => {
+    await client.api(TRANSFER, { ...POST, idempotencyKey }).catch(() => undefined)
+    return client.api('/wallet/v1/wallets')
+  }, NOT_MADE)
+  t.match(await failure(looking), { outcome: 'unknown' }, 'nor does one after an answer that the page has caught')
 })
 
 await test('once(): a call that began before it, and one within another once(), are sent once', async (t) => {

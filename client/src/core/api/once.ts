@@ -21,8 +21,8 @@ export interface OnceOptions {
 interface Order {
   /** True once a call with the key has begun. */
   isSent: boolean
-  /** True once such a call was answered: no later error says that the order was not made. */
-  isAnswered: boolean
+  /** Whether such a call was answered or lost, by its last word: no error of anything else says that the order was not made. */
+  mayBeMade: boolean
   /** A call without the key that began meanwhile. It cannot be told whether it belongs to the order. */
   other: string | undefined
   /** Whether the call that has failed with this error is to be sent once more. */
@@ -59,11 +59,12 @@ export async function sendInOrder(
       await whole.catch((cause: unknown) => {
         throw new ApiError(method, path, undefined, undefined, cause, signal?.aborted ? 'aborted' : undefined)
       })
-      order.isAnswered = true
+      order.mayBeMade = true
       return response
     } catch (error) {
       // The first attempt has consumed a stream, so it cannot be sent again.
       const isSendable = error instanceof ApiError && !(body instanceof ReadableStream)
+      order.mayBeMade = !(error instanceof ApiError) || error.outcome === 'unknown'
       if (!isSendable || !(await order.mayRepeat(error))) throw error
     }
   }
@@ -115,7 +116,7 @@ export async function once<Answer, MakesOrder extends (idempotencyKey: string) =
   }
   const own: Order = {
     isSent: false,
-    isAnswered: false,
+    mayBeMade: false,
     other: undefined,
     async mayRepeat(error) {
       // A problem is the last word of the server on this key.
@@ -132,9 +133,9 @@ export async function once<Answer, MakesOrder extends (idempotencyKey: string) =
       } catch (reason) {
         if (failure !== undefined) throw failure
         if (isFound) return undefined
+        const isOurs = reason instanceof ApiError || reason instanceof SocketError
         // Any other error, and one after the answer, such as that of the page when it reads it, says nothing of the order.
-        const isItsOwn = !own.isAnswered && (reason instanceof ApiError || reason instanceof SocketError)
-        const error = isItsOwn ? reason : unknown(reason)
+        const error = isOurs && (reason.outcome === 'unknown' || !own.mayBeMade) ? reason : unknown(reason)
         if (error.outcome !== 'unknown') throw error
         if (await ask(error)) return undefined
         // A command on a socket has no key.

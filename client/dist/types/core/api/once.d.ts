@@ -18,8 +18,8 @@ export interface OnceOptions {
 interface Order {
     /** True once a call with the key has begun. */
     isSent: boolean;
-    /** True once such a call was answered: no later error says that the order was not made. */
-    isAnswered: boolean;
+    /** Whether such a call was answered or lost, by its last word: no error of anything else says that the order was not made. */
+    mayBeMade: boolean;
     /** A call without the key that began meanwhile. It cannot be told whether it belongs to the order. */
     other: string | undefined;
     /** Whether the call that has failed with this error is to be sent once more. */

@@ -29,6 +29,12 @@ await test('parseRedisUrl reads the address of a single server, of a Cluster or 
     access: { password: 'pa/ss', tls: true },
     master: 'my-master',
   })
+  t.same(parseRedisUrl('rediss+cluster://user:p%3Aw@endpoint'), {
+    is: 'cluster',
+    nodes: [{ host: 'endpoint', port: 6379 }],
+    access: { username: 'user', password: 'p:w', tls: true },
+  })
+  t.match(parseRedisUrl('redis+cluster://a:7000,b/0'), { nodes: [{ port: 7000 }, { host: 'b', port: 6379 }] })
   const same = 'redis://user:p%23w@a,redis://user:p%23w@b,redis://c'
   t.match(parseRedisUrl(same), { access: { username: 'user', password: 'p#w' } }, 'nodes with the same credentials')
   for (const wrong of [
@@ -47,6 +53,13 @@ await test('parseRedisUrl reads the address of a single server, of a Cluster or 
     'redis://a\n1',
     'redis+sentinel://:old\r\nnew@a/name',
     'redis+sentinel://a',
+    'redis+sentinel://a/',
+    'redis+cluster://',
+    'redis+cluster://a/1',
+    'redis+cluster://a/name',
+    'redis+cluster://a,',
+    'redis+cluster://a?db=0',
+    'redis+other://a',
     'redis+sentinel:///name',
     'redis+sentinel://a,/name',
     'redis+sentinel://%@a/name',

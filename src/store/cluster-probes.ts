@@ -4,7 +4,7 @@ import type { ClusterNodes } from './cluster-nodes.ts'
 import { SLOTS } from './cluster-slots.ts'
 import { beforeDeadline } from './deadline.ts'
 import { probeKey } from './keys.ts'
-import { probeMaster } from './master-probe.ts'
+import { MasterProbe } from './master-probe.ts'
 import type { LinkEvents } from './redis-link.ts'
 import { reasonOf } from './tracked-connection.ts'
 
@@ -14,14 +14,14 @@ const REPLY_MS = 1000
 /** The probes of the masters of a Cluster, each with a key of a slot that the master owns. */
 export class ClusterProbes {
   readonly #id = randomUUID()
-  readonly #keys = new WeakMap<ClusterNode, string>()
+  readonly #probes = new WeakMap<ClusterNode, MasterProbe>()
 
   /** Reports what the master says, or that it says nothing. @throws Error in that case */
   async ask(nodes: ClusterNodes, node: ClusterNode, events: Pick<LinkEvents, 'probed'>): Promise<void> {
-    const key = this.#keyOf(nodes, node)
+    const probe = this.#probeOf(nodes, node)
     // It has lost its last slot meanwhile.
-    if (key === undefined) return
-    const asked = node.connection().then((connection) => probeMaster(connection, key))
+    if (probe === undefined) return
+    const asked = node.connection().then((connection) => probe.ask(connection))
     try {
       const report = await beforeDeadline(REPLY_MS, asked)
       if (report !== undefined) events.probed(node.name, report)
@@ -31,14 +31,15 @@ export class ClusterProbes {
     }
   }
 
-  #keyOf(nodes: ClusterNodes, node: ClusterNode): string | undefined {
-    const known = this.#keys.get(node)
-    if (known !== undefined && nodes.owns(node, known)) return known
+  #probeOf(nodes: ClusterNodes, node: ClusterNode): MasterProbe | undefined {
+    const known = this.#probes.get(node)
+    if (known !== undefined && nodes.owns(node, known.key)) return known
     for (let count = 0; count < SLOTS; count++) {
       const key = probeKey(`${this.#id}.${count}`)
       if (!nodes.owns(node, key)) continue
-      this.#keys.set(node, key)
-      return key
+      const probe = new MasterProbe(key)
+      this.#probes.set(node, probe)
+      return probe
     }
     return undefined
   }

@@ -3,13 +3,15 @@ import type { MasterReport } from './master-report.ts'
 import { replyCode } from './redis-link.ts'
 import { runScript } from './scripts.ts'
 
-/** How long the key of a probe lives in the store. Until then it is not written again. */
-const KEY_TTL_MS = 60_000
+/** How often a probe writes. */
+const WRITE_EVERY_MS = 60_000
+/** How long what it has written lives, should it not be removed at once. */
+const KEY_TTL_MS = 1000
 
 /**
- * Tries what the store needs on two keys of this process: a hash that it writes once a minute, and a key that does not exist.
- * What would write is tried with the hash, a right that was taken away is so noticed a minute later at most; everything else
- * changes nothing, so nothing of it goes to replicas or to the disk. A command that this user may not run, or that the server
+ * Tries what the store needs on two keys of this process that do not exist. What would write is tried once a minute, and removed
+ * in the same step: a right that was taken away is so noticed a minute later at most. Everything else changes nothing, so nothing
+ * of it goes to replicas or to the disk. A command that this user may not run, or that the server
  * does not know, is named in the reply. No command of it fails otherwise, since servers count errors.
  *
  * The script has no flag, so a full server refuses it (OOM), and one that takes no writes does, too.
@@ -24,12 +26,13 @@ local function try(name, ...)
 end
 local time = try('TIME')
 local now = time and time[1] * 1000 + math.floor(time[2] / 1000)
-local ends = try('PEXPIRETIME', hash)
-if ends and ends < 0 and try('HSET', hash, '', '') then
-  local isWhole = now and try('PEXPIREAT', hash, now + ${KEY_TTL_MS}) and try('INCRBY', none, 0)
+if ARGV[1] == 'write' and try('HSET', hash, '', '') then
+  if now then try('PEXPIREAT', hash, now + ${KEY_TTL_MS}) end
+  try('INCRBY', none, 0)
   try('DEL', none)
-  if not isWhole then try('DEL', hash) end
+  try('DEL', hash)
 end
+try('PEXPIRETIME', hash)
 try('GET', none)
 try('MGET', none)
 try('SET', none, '', 'XX', 'PX', 1)
@@ -43,15 +46,40 @@ return {now, refused}`
 /** Replies of a Cluster's server that names another one for the key of the probe. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['MOVED', 'ASK', 'TRYAGAIN', 'CROSSSLOT'])
 
-/**
- * Asks a master, in one round trip, whether the reads and writes of the store succeed there. The key has no braces.
- * @returns undefined where the master names another one for the key
- * @throws Error when it does not reply
- */
-export async function probeMaster(server: Pick<Connection, 'eval'>, key: string): Promise<MasterReport | undefined> {
+/** Asks a master whether the reads and writes of the store succeed there. */
+export class MasterProbe {
+  readonly key: string
+  #writesAt = 0
+
+  /** @param key without braces */
+  constructor(key: string) {
+    this.key = key
+  }
+
+  /**
+   * One round trip.
+   * @returns undefined where the master names another one for the key
+   * @throws Error when it does not reply
+   */
+  async ask(server: Pick<Connection, 'eval'>): Promise<MasterReport | undefined> {
+    const mustWrite = performance.now() >= this.#writesAt
+    const report = await ask(server, this.key, mustWrite)
+    // What was refused is tried again with each probe, so that it is known when it is allowed again.
+    if (mustWrite && report?.refusal === undefined && report?.refused.length === 0) {
+      this.#writesAt = performance.now() + WRITE_EVERY_MS
+    }
+    return report
+  }
+}
+
+async function ask(
+  server: Pick<Connection, 'eval'>,
+  key: string,
+  mustWrite: boolean,
+): Promise<MasterReport | undefined> {
   const sentAt = performance.now()
   try {
-    const reply = await runScript(server, PROBE, [key, `{${key}}:none`])
+    const reply = await runScript(server, PROBE, [key, `{${key}}:none`], mustWrite ? ['write'] : [])
     const [time, refused] = reply as [time: number | null, refused: string[]]
     const clock = time === null ? undefined : { time, sentAt, receivedAt: performance.now() }
     return { refusal: undefined, refused: [...new Set(refused)], clock }

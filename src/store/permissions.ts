@@ -97,6 +97,7 @@ function trialsOf(key: string, hash: string): readonly Trial[] {
     // Its reply also says whether the server takes writes.
     of(key, 'SET', key, '0', 'PX', ms),
     of(key, 'GET', key),
+    of(key, 'GETRANGE', key, '0', '0'),
     of(key, 'MGET', key),
     of(key, 'PEXPIRETIME', key),
     of(key, 'INCRBY', key, '1'),

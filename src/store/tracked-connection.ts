@@ -5,7 +5,7 @@ import { beforeDeadline } from './deadline.ts'
 import { CONNECTION, newConnection, SOCKET, withConnection, type Connection } from './connection.ts'
 import { probeKey } from './keys.ts'
 import { NO_MASTER } from './link-health.ts'
-import { probeMaster } from './master-probe.ts'
+import { MasterProbe } from './master-probe.ts'
 import type { MasterReport } from './master-report.ts'
 import { mayLackDatabase, replyCode, type LinkEvents, type RedisCommands } from './redis-link.ts'
 
@@ -26,7 +26,7 @@ export class TrackedConnection {
   readonly #connection: Connection
   readonly #options: RedisClientOptions
   /** One of its own, so that its probes do not concern other connections, which would be told of each change. */
-  readonly #probeKey = probeKey(randomUUID())
+  readonly #probe = new MasterProbe(probeKey(randomUUID()))
 
   constructor(options: RedisClientOptions) {
     this.#options = options
@@ -68,7 +68,7 @@ export class TrackedConnection {
 
   /** @throws Error when the server does not reply */
   probe(): Promise<MasterReport | undefined> {
-    return probeMaster(this.#connection, this.#probeKey)
+    return this.#probe.ask(this.#connection)
   }
 
   /** Whether it was not for want of tracking that opening failed. The library asks for it then, and does not say what was refused. */

@@ -15,8 +15,8 @@ for (const end of ['a new login of the browser', 'a logout'] as const) {
     const { browser } = await world.logIn('CR2')
     const cookie = browser.cookieHeader(new URL(server.url), new URL(server.url))
     const { browser: socket, seen } = await world.trade(other, cookie)
-    await pause(server, { subject: 'CR1' })
-    await world.agreed(1, [server, other])
+    const { json } = await pause(server, { subject: 'CR1' })
+    await world.agreed(json['version'], [server, other])
     const gates: (() => void)[] = []
     // Those of the socket, the call and the new login.
     world.answer = (request, response) => void gates.push(() => answer(request, response))

@@ -10,6 +10,8 @@ import { METRICS_GUIDE } from '../support/telemetry/metrics-table.ts'
 const WITHOUT_PANEL = new Set([
   // bff_near_cache_bytes says more.
   'bff_near_cache_sessions',
+  // A warning on /readyz says what it says.
+  'bff_session_store_clock_difference_seconds',
   // The platform knows how many processes run.
   'bff_workers',
 ])

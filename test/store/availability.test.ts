@@ -108,12 +108,13 @@ await test('a full store is available, with a warning', async (t) => {
   t.same([store.unavailableSince(), store.condition().share], [undefined, 1])
 })
 
-await test('a probe writes nothing but one small key a minute, and evicts nothing', async (t) => {
+await test('a probe writes once a minute, leaves nothing behind, and evicts nothing', async (t) => {
   const redis = await testRedis(t)
   const store = await connectedStore(t, redis.url)
   await until(() => store.availableForMs() > 2500)
   const stats = String(await askRedis(redis, ['INFO', 'all']))
   t.match(stats, /cmdstat_hset:calls=1,/)
-  t.match(stats, /rdb_changes_since_last_save:4\r/, 'HSET, PEXPIREAT, INCRBY, DEL')
+  t.match(stats, /rdb_changes_since_last_save:5\r/, 'HSET, PEXPIREAT, INCRBY, DEL, DEL')
+  t.equal(await askRedis(redis, ['DBSIZE']), 0)
   t.notMatch(stats, /errorstat_WRONGTYPE/)
 })

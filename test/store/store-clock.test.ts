@@ -99,7 +99,7 @@ await test('what a master whose clock is ahead holds is written and read by its 
     t.same(await store.extend(key, at + 2), { value: 'w', expiresAt: at + 2 })
     t.equal(await client.pExpireTime(key), at + 2 + HOUR)
   }
-  t.equal(await store.bury('one', tombstone), 'w')
+  t.equal(await store.bury('one', tombstone), 'logout w')
   t.equal(await client.pExpireTime(tombstone.key), at + HOUR)
   const index = await store.openIndex()
   await index.add('index', { id: 'a', value: 'v', expiresAt: at }, 0)

@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
 import type { JarBrowser } from '../browser/jar-browser.ts'
+import { followStoreClock } from '../../../src/time/store-time.ts'
 import { storeClient } from '../redis/store-client.ts'
 import { testServer, type TestServer } from '../server/world.ts'
 import { until } from '../time/until.ts'
@@ -58,6 +59,8 @@ export async function refusalWorld(t: Test, settings: Record<string, string> = {
   const other = await testServer(t, settingsOf(world))
   const store = await storeClient(t, world)
   const setAhead = clockAhead(t)
+  // The monotonic clock, by which that of the store runs, is set ahead.
+  t.teardown(followStoreClock(() => Date.now()))
   const refuses = new Map<string, Behaviour>()
   const refreshed: string[] = []
   const lifetimes = new Map<string, number>()

@@ -103,10 +103,11 @@ function summary(seen: readonly Seen[]): Pick<Touches, 'commands' | 'most' | 'li
     scripts.set(script, (scripts.get(script) ?? 0) + 1)
     limits.set(key, (limits.get(key) ?? new Set()).add(limit))
   }
-  // CLIENT CACHING NO precedes each look at the replication (replication.ts), which sends INFO twice.
+  // In the background: a look at the replication (replication.ts), and at what all instances know of the provider
+  // (shared-refusals.ts) after a login.
   const { CLIENT: clients = 0, INFO: infos = 0, ...others } = commands
   return {
-    commands: clients === infos / 2 ? others : commands,
+    commands: clients <= infos / 2 + 1 ? others : commands,
     most: Math.max(0, ...scripts.values()),
     limits: Math.max(0, ...[...limits.values()].map(({ size }) => size)),
   }

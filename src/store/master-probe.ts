@@ -9,39 +9,39 @@ const WRITE_EVERY_MS = 60_000
 const KEY_TTL_MS = 1000
 
 /**
- * Tries what the store needs on two keys of this process that do not exist. What would write is tried once a minute, and removed
- * in the same step: a right that was taken away is so noticed a minute later at most. Everything else changes nothing, so nothing
- * of it goes to replicas or to the disk. A command that this user may not run, or that the server
- * does not know, is named in the reply. No command of it fails otherwise, since servers count errors.
- *
- * The script has no flag, so a full server refuses it (OOM), and one that takes no writes does, too.
+ * Asks for the rights that the store needs on two keys of this process that do not exist, and reads one of them. A write is tried
+ * once a minute, and removed in the same step; a server that takes no writes refuses the script anyway, and so does a full one
+ * (OOM), since the script has no flag. A command that this user may not run, or that the server does not know, is named in the
+ * reply. Asking for a right runs nothing, so strangers' requests are still what fills the statistics of Redis.
  */
 const PROBE = `#!lua
 local hash, none, refused = KEYS[1], KEYS[2], {}
-local function try(name, ...)
-  local reply = redis.pcall(name, ...)
-  local isError = type(reply) == 'table' and reply.err
-  if isError then refused[#refused + 1] = name end
-  return not isError and reply
+local function may(name, ...)
+  local isKnown, isAllowed = pcall(redis.acl_check_cmd, name, ...)
+  if not (isKnown and isAllowed) then refused[#refused + 1] = name end
+  return isKnown and isAllowed
 end
-local time = try('TIME')
-local now = time and time[1] * 1000 + math.floor(time[2] / 1000)
-if ARGV[1] == 'write' and try('HSET', hash, '', '') then
-  if now then try('PEXPIREAT', hash, now + ${KEY_TTL_MS}) end
-  try('INCRBY', none, 0)
-  try('DEL', none)
-  try('DEL', hash)
+local now
+if may('TIME') then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-try('PEXPIRETIME', hash)
-try('GET', none)
-try('MGET', none)
-try('SET', none, '', 'XX', 'PX', 1)
-try('DEL', none)
-try('PEXPIREAT', none, 1)
-try('HGET', none, '')
-try('HGETALL', none)
-try('HDEL', none, '')
-return {now, refused}`
+if may('MGET', none) then redis.call('MGET', none) end
+local mayWrite = may('SET', none, '', 'PX', 1)
+mayWrite = may('DEL', none) and mayWrite
+if ARGV[1] == 'write' and mayWrite then
+  redis.call('SET', none, '', 'PX', ${KEY_TTL_MS})
+  redis.call('DEL', none)
+end
+may('GET', none)
+may('INCRBY', none, 0)
+may('PEXPIRETIME', none)
+may('PEXPIREAT', none, 1)
+may('HSET', hash, '', '')
+may('HGET', hash, '')
+may('HGETALL', hash)
+may('HDEL', hash, '')
+return {now or false, refused}`
 
 /** Replies of a Cluster's server that names another one for the key of the probe. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['MOVED', 'ASK', 'TRYAGAIN', 'CROSSSLOT'])

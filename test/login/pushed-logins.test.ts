@@ -65,7 +65,7 @@ await test('PAR_URL: a push that fails returns the browser with the reason, and 
   const { browser, par, server } = world
   await logInFirst(world)
   const store = await storeClient(t, world)
-  const keys = async (): Promise<string[]> => (await store.keys('*')).toSorted()
+  const keys = async (): Promise<string[]> => (await store.keys('bff:1:[ls]*')).toSorted()
   const before = await keys()
   const cookies = browser.named('__Host-login-').length
   for (const [behaviour, error] of [

@@ -42,7 +42,7 @@ export function readiness({ server }: FastifyInstance, store: StoreHealth, grace
     drain: (): void => void (isDraining = true),
     reasons: (): string[] => {
       const downSince = store.unavailableSince()
-      const isDown = downSince !== undefined && Date.now() - downSince >= graceMs
+      const isDown = downSince !== undefined && performance.now() - downSince >= graceMs
       return [
         ...(isDraining ? ['draining'] : server.listening ? [] : ['starting']),
         ...(isDown ? [['session store unavailable', ...store.condition().why].join(': ')] : []),

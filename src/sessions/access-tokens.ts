@@ -16,7 +16,7 @@ const AHEAD_MS = 3000
 
 /** A renewal that runs in this process. */
 interface Running {
-  /** Epoch ms. */
+  /** Ms of the monotonic clock. */
   readonly startedAt: number
   readonly result: Promise<TokenLookup>
 }
@@ -107,7 +107,7 @@ export class AccessTokens {
     const paused = running === undefined ? this.#renewal.paused(session, cause) : undefined
     if (paused !== undefined) return paused
     const { startedAt, result } = running ?? this.#start(session, cause)
-    const patience = Math.max(0, startedAt + patienceMs - Date.now())
+    const patience = Math.max(0, startedAt + patienceMs - performance.now())
     const inTime = await waiting('wait for a token renewal', within(patience, result))
     if (inTime !== undefined) return inTime
     const isLate = new Error('the token renewal is taking too long')
@@ -116,7 +116,7 @@ export class AccessTokens {
 
   #start(session: Session, cause: RenewalCause): Running {
     const result = this.#renewal.renew(session, cause).finally(() => this.#running.delete(session.sealed))
-    const started = { startedAt: Date.now(), result }
+    const started = { startedAt: performance.now(), result }
     this.#running.set(session.sealed, started)
     return started
   }

@@ -31,6 +31,7 @@ export class ClusterLink implements RedisLink {
   readonly #replicas = new Map<string, ReplicaCheck>()
   #timer: NodeJS.Timeout | undefined
   #endReads: () => void = () => undefined
+  #probe: () => void = () => undefined
   readonly #probes = new ClusterProbes()
   #isClosed = false
 
@@ -50,7 +51,8 @@ export class ClusterLink implements RedisLink {
     if (this.#isClosed) return
     events.up()
     // Not polls(): a master that hangs must not delay the probes of the others.
-    this.#timer = setInterval(() => void this.#probeAll(events), PROBE_INTERVAL_MS).unref()
+    this.#probe = () => void this.#probeAll(events)
+    this.#timer = setInterval(this.#probe, PROBE_INTERVAL_MS).unref()
     this.#endReads = polls(async () => void (await this.#nodes.read()), SLOTS_INTERVAL_MS)
   }
 
@@ -73,6 +75,10 @@ export class ClusterLink implements RedisLink {
 
   masterOf(key: string): MasterServer {
     return this.#nodes.ownerOf(key)
+  }
+
+  probe(): void {
+    this.#probe()
   }
 
   masterNames(): ReadonlySet<string> {

@@ -9,7 +9,7 @@ const LOST_MS = 2500
 const CHECK_INTERVAL_MS = 250
 
 /** Down since when, of a link that has never been healthy. */
-const NEVER_UP = 0
+const NEVER_UP = -Infinity
 
 /** Error codes of a server that is a replica, or is still loading its data. */
 export const NO_MASTER: ReadonlySet<string> = new Set(['READONLY', 'MASTERDOWN', 'LOADING'])
@@ -51,7 +51,7 @@ export class LinkHealth {
     this.#watchdog.unref()
   }
 
-  /** Since when the link is unhealthy (epoch ms): 0 until it is healthy for the first time, undefined while it is healthy. */
+  /** Since when the link is unhealthy (monotonic ms): -Infinity until it is healthy for the first time, undefined while it is healthy. */
   get downSince(): number | undefined {
     return this.#downSince
   }
@@ -83,7 +83,7 @@ export class LinkHealth {
   noteLoss(reason: string): void {
     if (this.#isClosed) return
     const isNew = this.#downSince === undefined
-    this.#downSince ??= Date.now()
+    this.#downSince ??= performance.now()
     // The reason why the link stays down may differ from the reason why it was lost.
     if (isNew || reason !== this.#downReason) {
       if (meansOutOfDescriptors(reason)) this.#log.error({ reason }, NO_DESCRIPTOR)
@@ -103,7 +103,7 @@ export class LinkHealth {
   close(): void {
     clearInterval(this.#watchdog)
     this.#isClosed = true
-    this.#downSince ??= Date.now()
+    this.#downSince ??= performance.now()
   }
 
   #check(): void {

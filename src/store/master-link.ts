@@ -30,7 +30,9 @@ export class MasterLink implements RedisLink {
   /** The server that was the master when the link last looked. */
   #latest: MasterServer | undefined
   /** Set while the connection serves. */
-  #serving: { readonly replicas: ReplicaCheck; readonly end: (reason: string) => void } | undefined
+  #serving:
+    | { readonly replicas: ReplicaCheck; readonly end: (reason: string) => void; readonly probe: () => Promise<void> }
+    | undefined
   #isClosed = false
 
   constructor(findMaster: FindMaster) {
@@ -62,6 +64,10 @@ export class MasterLink implements RedisLink {
   masterOf(): MasterServer {
     if (this.#serving === undefined || this.#latest === undefined) throw new Error('there is no master')
     return this.#latest
+  }
+
+  probe(): void {
+    void this.#serving?.probe()
   }
 
   masterNames(): ReadonlySet<string> {
@@ -125,7 +131,13 @@ export class MasterLink implements RedisLink {
       return false
     }
     const replicas = new ReplicaCheck(server.options)
-    this.#serving = { replicas, end }
+    const probe = async (): Promise<void> => {
+      const report = await connection.probe().catch(() => 'lost' as const)
+      if (report === 'lost' || this.#isOver(stage)) return
+      events.alive()
+      probed(report)
+    }
+    this.#serving = { replicas, end, probe }
     stage.is = 'serving'
     events.up()
     connected()
@@ -134,12 +146,7 @@ export class MasterLink implements RedisLink {
       const current = await this.#findMaster()
       if (current !== undefined && current.name !== server.name) end('the master was replaced')
     }, CHECK_INTERVAL_MS)
-    const endProbes = polls(async () => {
-      const report = await connection.probe().catch(() => 'lost' as const)
-      if (report === 'lost' || this.#isOver(stage)) return
-      events.alive()
-      probed(report)
-    }, CHECK_INTERVAL_MS)
+    const endProbes = polls(probe, CHECK_INTERVAL_MS)
     await lost.promise
     endPolls()
     endProbes()

@@ -7,7 +7,7 @@ import { StoreClock } from './store-clock.ts'
 import type { StoreCondition } from './store.ts'
 
 /** Since when a store is unavailable that has never been available. */
-const NEVER = 0
+const NEVER = -Infinity
 
 type Link = Pick<RedisLink, 'masterNames' | 'masterOf'>
 type Health = Pick<LinkHealth, 'downSince' | 'downReason' | 'healthyForMs' | 'noteErrorCode'>
@@ -55,7 +55,7 @@ export class Masters {
     if (this.#share > 0) {
       this.#hasServed = true
       this.#refusedSince = undefined
-    } else this.#refusedSince ??= this.#hasServed ? Date.now() : NEVER
+    } else this.#refusedSince ??= this.#hasServed ? performance.now() : NEVER
     this.#logFaults()
     if (report.refusal !== undefined) this.#health.noteErrorCode(report.refusal)
   }

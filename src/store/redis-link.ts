@@ -49,6 +49,8 @@ export interface RedisLink {
   askMasters<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[]>
   /** The master that has a key. @throws Error while there is none */
   masterOf(key: string): MasterServer
+  /** Probes every master, beside the probes that come by themselves. */
+  probe(): void
   /** The names of the present masters. */
   masterNames(): ReadonlySet<string>
   /** A server to subscribe at, another at each call if there are several; undefined while none is known. */

@@ -1,4 +1,5 @@
 import type { ClockReading } from './master-report.ts'
+import { standstill } from '../time/standstill.ts'
 import { followStoreClock } from '../time/store-time.ts'
 
 /** A difference between clocks above this is an operator's business. */
@@ -16,6 +17,8 @@ export class StoreClock {
   /** By the name of a master, how far its clock is ahead of the monotonic clock of this process (ms). */
   readonly #ahead = new Map<string, number>()
   #median = 0
+  /** The standstills of this process at the latest reading. */
+  #standstills = standstill.count
   #endFollowing: (() => void) | undefined
 
   /** Notes what the clock of a master showed. @param masters the present ones */
@@ -24,6 +27,9 @@ export class StoreClock {
     // The reading can be from any moment between the two, and its milliseconds are cut off. What is known stays if it may be true.
     const [least, most] = [time - receivedAt, time + 1 - sentAt]
     const known = this.#ahead.get(name) ?? (least + most) / 2
+    // The monotonic clock may have stood still, and then it did for all masters.
+    if (this.#standstills !== standstill.count && least - known > SAME_MS) this.#shift(least - known)
+    this.#standstills = standstill.count
     this.#ahead.set(name, Math.min(most, Math.max(least, known)))
     const sorted = [...this.#ahead.values()].toSorted((one, other) => one - other)
     this.#median = sorted[Math.floor(sorted.length / 2)] ?? 0
@@ -59,6 +65,10 @@ export class StoreClock {
   /** Warnings for an operator. */
   warnings(): string[] {
     return clockWarnings(this.hereAheadMs ?? 0, this.mastersDifferMs)
+  }
+
+  #shift(ms: number): void {
+    for (const [name, aheadMs] of this.#ahead) this.#ahead.set(name, aheadMs + ms)
   }
 
   close(): void {

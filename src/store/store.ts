@@ -131,7 +131,7 @@ export interface StoreCondition {
 /** Whether the store can be relied on at present, as this process sees it. */
 export interface StoreHealth {
   /**
-   * Since when the store has been unavailable (epoch ms): 0 if it has never been available, undefined while it is. It is available
+   * Since when the store has been unavailable (monotonic ms): -Infinity if it has never been available, undefined while it is. It is available
    * while the reads and writes that the server needs succeed on one of its masters at least.
    */
   unavailableSince(): number | undefined

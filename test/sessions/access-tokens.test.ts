@@ -1,8 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { until } from '../support/time/until.ts'
 import { held, json, tokens } from '../support/login/token-endpoint.ts'
 import { MINUTE, tokenWorld } from '../support/login/token-world.ts'
+import { wrongClock } from '../support/time/clock-ahead.ts'
 
 await test('a token is due for renewal a tenth of its lifetime before it expires, at most a minute', async (t) => {
   const { here, session } = await tokenWorld(t)
@@ -189,4 +191,21 @@ await test('a token that upstream refuses is renewed again, if the last renewal 
     endpoint.forms.map((form) => form.get('refresh_token')),
     ['refresh-1', 'refresh-2'],
   )
+})
+
+await test('a caller who joins a renewal waits for it although the time of day was set meanwhile', async (t) => {
+  const { here, session, endpoint } = await tokenWorld(t)
+  const old = await session(0)
+  const waiting = held(tokens({ access_token: 'second' }))
+  endpoint.behaviour = waiting.behaviour
+  const first = here.renewed(old)
+  await waiting.asked
+  wrongClock(t)(3_600_000)
+  const second = here.renewed(old)
+  const early = await Promise.race([second, delay(20, 'waits')])
+  waiting.release()
+  t.equal(early, 'waits')
+  for (const lookup of await Promise.all([first, second])) {
+    t.equal(lookup.is === 'good' && lookup.session.record.accessToken, 'second')
+  }
 })

@@ -76,6 +76,26 @@ await test('a connection of the feed on which something is expected asks a silen
   t.ok(logged.includes('the feed lost its upstream socket'))
 })
 
+await test('an answer to a ping of a silent moment may come after the next beat, not after the one that follows', async (t) => {
+  const beats = new HeldTimers(t, 'setInterval', 10_000)
+  const beat = (count: number): void => {
+    for (let passed = 0; passed < count; passed++) beats.run()
+  }
+  const pass = seconds(t)
+  const { upstream, link, told } = await openLink(t)
+  link.open()
+  const socket = await upstream.socket()
+  await until(() => link.isOpen)
+  const reqId = link.send((id) => `{"ticks":"R_1","subscribe":1,"req_id":${id}}`, { received: () => told.push('tick') })
+  pass(6)
+  beat(3)
+  t.equal(link.isOpen, true, 'upstream was asked a moment ago')
+  socket.send(`{"msg_type":"tick","req_id":${reqId}}`)
+  await until(() => told.includes('tick'), 'upstream is there')
+  beat(3)
+  t.equal(link.isOpen, false, 'but it answers no ping')
+})
+
 await test('while upstream is silent on one connection, its browsers get no pong, and all others notice nothing', async (t) => {
   const pass = seconds(t)
   const world = await feedWorld(t, { FEED_SUBSCRIPTIONS_PER_SOCKET: '1', FEED_RECONNECT_SPREAD_SECONDS: '0' })

@@ -43,7 +43,7 @@ for (const name of ['incrby', 'pexpireat']) {
     const { store, give } = await poorStore(t, `+@all -${name}`)
     await until(() => why(store).startsWith(`NOPERM: ${name.toUpperCase()}.`))
     await until(() => store.warnings().length > 0)
-    t.equal(store.unavailableSince(), 0)
+    t.equal(store.unavailableSince(), -Infinity)
     await give(`+${name}`)
     await until(() => store.unavailableSince() === undefined)
   })
@@ -72,7 +72,7 @@ for (const [what, args, cause] of [
   await test(`a store ${what} never becomes available, and says why for as long as it lasts`, async (t) => {
     const { store, give } = await poorStore(t, `+@all ${args}`)
     await until(() => cause.test(why(store)))
-    t.equal(store.unavailableSince(), 0, 'it was never reached, so no grace applies')
+    t.equal(store.unavailableSince(), -Infinity, 'it was never reached, so no grace applies')
     await give('+client|tracking ~*')
     await until(() => store.unavailableSince() === undefined)
   })

@@ -5,7 +5,7 @@ import { storeNow } from '../../src/time/store-time.ts'
 import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
-import { wrongClock } from '../support/time/clock-ahead.ts'
+import { clockAhead, wrongClock } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { testRedis } from '../support/server/world.ts'
 
@@ -56,6 +56,30 @@ await test('what a master holds ends by its own clock, and the clock of the stor
   for (const name of ONE) show(name, 300, new Set(['one']))
   t.same([clock.skewMs(() => 'one'), clock.warnings()], [0, []], 'masters that are gone do not count')
   t.end()
+})
+
+await test('where the monotonic clock stood still, the first master that tells its time tells so for all', (t) => {
+  const clock = new StoreClock()
+  t.teardown(() => clock.close())
+  const masters = new Set(['one', 'two', 'three'])
+  const show = (name: string): void => {
+    const at = performance.now()
+    clock.note(name, { time: Date.now(), sentAt: at, receivedAt: at }, masters)
+  }
+  for (const name of masters) show(name)
+  clockAhead(t)(-HOUR)
+  show('two')
+  t.ok(Math.abs(storeNow() - Date.now()) < 1000)
+  t.equal(clock.mastersDifferMs < 1000, true)
+  t.end()
+})
+
+await test('on a machine that was suspended the time is right once the store has answered anything', async (t) => {
+  const { url } = await testRedis(t)
+  const store = await connectedStore(t, url)
+  clockAhead(t)(-HOUR)
+  await store.read('k')
+  t.ok(Math.abs(storeNow() - Date.now()) < 1000)
 })
 
 for (const seconds of [-6, 6]) {

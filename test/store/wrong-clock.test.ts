@@ -1,8 +1,11 @@
+import Fastify from 'fastify'
 import { test } from 'tap'
+import { readiness } from '../../src/ops/ops-listener.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { testRedis } from '../support/server/world.ts'
-import { wrongClock } from '../support/time/clock-ahead.ts'
+import { clockAhead, wrongClock } from '../support/time/clock-ahead.ts'
+import { until } from '../support/time/until.ts'
 
 for (const aheadMs of [-3_600_000, 3_600_000]) {
   await test(`locks and counts last as long although the clock here differs by ${aheadMs} ms from that of Redis`, async (t) => {
@@ -18,3 +21,20 @@ for (const aheadMs of [-3_600_000, 3_600_000]) {
     }
   })
 }
+
+await test('an outage of the store lasts by no clock that is set', async (t) => {
+  const redis = await testRedis(t)
+  const store = await connectedStore(t, redis.url)
+  const server = Fastify()
+  t.teardown(() => server.close())
+  await server.listen()
+  const { reasons } = readiness(server, store, 60_000)
+  const set = wrongClock(t)
+  await redis.close()
+  await until(() => store.unavailableSince() !== undefined)
+  set(3_600_000)
+  t.same(reasons(), [], 'the outage has just begun')
+  set(-7_200_000)
+  clockAhead(t)(60_000)
+  t.match(reasons(), [/^session store unavailable/])
+})

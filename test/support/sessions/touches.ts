@@ -1,5 +1,6 @@
 import { createClient } from 'redis'
 import type { Test } from 'tap'
+import { REFRESHES_KEY } from '../../../src/store/keys.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { within } from '../time/until.ts'
 import { logIn, testServer, testWorld } from '../server/world.ts'
@@ -84,18 +85,29 @@ async function monitor(t: Test, url: string): Promise<() => Promise<Seen[]>> {
   }
 }
 
-/** Whether a command is the probe of a master (master-probe.ts), which comes once a second, used or not. */
-function isProbe({ command, rest }: Seen): boolean {
-  return command === 'EVAL' && rest.startsWith(' "#!lua')
+/**
+ * Whether a command is of no session: a probe of a master (master-probe.ts), a look at the replication (replication.ts), or the
+ * news of a login (shared-refusals.ts).
+ */
+function isOfNoSession({ command, rest }: Seen): boolean {
+  return command === 'INFO' || (command === 'EVAL' && (rest.startsWith(' "#!lua') || rest.includes(REFRESHES_KEY)))
+}
+
+/** The commands of sessions. CLIENT CACHING NO concerns the next command of its connection. */
+function ofSessions(seen: readonly Seen[]): Seen[] {
+  const sent = seen.filter(({ from }) => from !== 'lua')
+  return sent.filter((each, index) => {
+    const { from, command } = each
+    const meant = command === 'CLIENT' ? sent.slice(index + 1).find((other) => other.from === from) : each
+    return meant !== undefined && !isOfNoSession(meant)
+  })
 }
 
 function summary(seen: readonly Seen[]): Pick<Touches, 'commands' | 'most' | 'limits'> {
   const commands: Record<string, number> = {}
   const scripts = new Map<string, number>()
   const limits = new Map<string, Set<string>>()
-  for (const each of seen) {
-    const { from, command, rest } = each
-    if (from === 'lua' || isProbe(each)) continue
+  for (const { from, command, rest } of ofSessions(seen)) {
     commands[command] = (commands[command] ?? 0) + 1
     const [, key = '', limit = ''] = /"(bff:[^"]+)" "(\d+)"$/.exec(rest) ?? []
     if (command !== 'EVAL') continue
@@ -103,11 +115,8 @@ function summary(seen: readonly Seen[]): Pick<Touches, 'commands' | 'most' | 'li
     scripts.set(script, (scripts.get(script) ?? 0) + 1)
     limits.set(key, (limits.get(key) ?? new Set()).add(limit))
   }
-  // In the background: a look at the replication (replication.ts), and at what all instances know of the provider
-  // (shared-refusals.ts) after a login.
-  const { CLIENT: clients = 0, INFO: infos = 0, ...others } = commands
   return {
-    commands: clients <= infos / 2 + 1 ? others : commands,
+    commands,
     most: Math.max(0, ...scripts.values()),
     limits: Math.max(0, ...[...limits.values()].map(({ size }) => size)),
   }

@@ -24,6 +24,8 @@ export class Pings {
   /** The ticks of the timer since the last message. */
   #ticks = 0
   #isAsked = false
+  /** Whether the ping that waits for its answer did so when the last one was due, too. */
+  #isOverdue = false
   #waiting: (() => void)[] = []
 
   constructor(link: PingedLink) {
@@ -46,10 +48,12 @@ export class Pings {
     if (this.#waiting.length > 0) this.#release()
   }
 
-  /** Sends a ping, so that upstream keeps the connection. One that upstream has not answered until then costs the connection. */
+  /** Sends a ping, so that upstream keeps the connection. One that upstream has not answered since the last call costs the connection. */
   keepAlive(): void {
-    if (this.#isAsked) this.#link.lose('ping not answered')
-    else this.#ask()
+    if (this.#isOverdue) return this.#link.lose('ping not answered')
+    // One that was sent because of a silence a moment ago will do.
+    if (!this.#isAsked) this.#ask()
+    this.#isOverdue = true
   }
 
   /** The connection has ended. Its listeners and its owner have been told. */
@@ -69,7 +73,7 @@ export class Pings {
   #ask(): void {
     this.#isAsked = true
     const received = (): void => {
-      this.#isAsked = false
+      this.#isAsked = this.#isOverdue = false
     }
     this.#link.send((reqId) => `{"ping":1,"req_id":${reqId}}`, { isAnsweredOnce: true, received })
   }

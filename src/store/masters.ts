@@ -3,13 +3,14 @@ import type { LinkHealth, StoreLog } from './link-health.ts'
 import type { MasterReport } from './master-report.ts'
 import { NEEDS, SUBJECT_NEEDS } from './permissions.ts'
 import type { RedisLink } from './redis-link.ts'
+import { standstill } from '../time/standstill.ts'
 import { StoreClock } from './store-clock.ts'
 import type { StoreCondition } from './store.ts'
 
 /** Since when a store is unavailable that has never been available. */
 const NEVER = -Infinity
 
-type Link = Pick<RedisLink, 'masterNames' | 'masterOf'>
+type Link = Pick<RedisLink, 'masterNames' | 'masterOf' | 'probe'>
 type Health = Pick<LinkHealth, 'downSince' | 'downReason' | 'healthyForMs' | 'noteErrorCode'>
 
 /** Why a master does not serve. */
@@ -32,6 +33,8 @@ export class Masters {
   readonly #needs = new Set<string>(NEEDS)
   #refusedSince: number | undefined
   #hasServed = false
+  /** The standstills of this process after which the masters have been asked. */
+  #standstills = standstill.count
   /** The faults that were logged last. */
   #logged = ''
 
@@ -39,6 +42,13 @@ export class Masters {
     this.#link = link
     this.#health = health
     this.#log = log
+  }
+
+  /** Asks for the time first: what runs on between the probes is the monotonic clock, which may have stood still, too. */
+  afterStandstill(): void {
+    if (standstill.count === this.#standstills) return
+    this.#standstills = standstill.noticed
+    this.#link.probe()
   }
 
   /** From now on a master also needs what the indexes do. */

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { backoffMs } from '../time/backoff.ts'
 import { Problem } from '../problem.ts'
+import { beforeDeadline, CommandTimeout } from '../store/deadline.ts'
 import { sharedResponseKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -20,6 +21,8 @@ import { storeNow } from '../time/store-time.ts'
 const MAX_WAITING = 512
 /** The first pause of a request that waits for another instance; each further one is twice as long. */
 const POLL_MS = 100
+/** How long the store may take for each step: a request that needs upstream alone waits no longer for a store that is silent. */
+const STORE_MS = 500
 /** A response that would count for longer than HEALTH_SECONDS and this is of an instance whose clock is wrong. */
 const MAX_CLOCK_SKEW_MS = 5000
 /** Stands for the holder's secret of the envelope, since a shared response belongs to no session. */
@@ -119,13 +122,14 @@ export class SharedResponse {
     const id = randomUUID()
     try {
       for (let reads = 0; ; reads++) {
-        const { value: text, now } = await store.readMarked(this.#key, '')
+        const { value: text, now } = await beforeDeadline(STORE_MS, store.readMarked(this.#key, ''))
         const storeAheadMs = now - standstill.now()
         // The lock outlives the request, so that no instance starts a second one meanwhile.
-        if (text === undefined && (await store.lock(this.#key, id, timeoutMs + POLL_MS))) {
+        const lock = (): Promise<boolean> => store.lock(this.#key, id, timeoutMs + POLL_MS)
+        if (text === undefined && (await beforeDeadline(STORE_MS, lock()))) {
           return await this.#ask(requestId, { id, storeAheadMs })
         }
-        const shared = text === undefined ? undefined : await this.#open(text, storeAheadMs)
+        const shared = text === undefined ? undefined : await beforeDeadline(STORE_MS, this.#open(text, storeAheadMs))
         if (shared !== undefined) return (this.#last = shared)
         if (this.#last !== undefined && this.#isRecent(this.#last)) {
           this.#pollAt = standstill.now() + POLL_MS
@@ -136,7 +140,7 @@ export class SharedResponse {
         await delay(Math.min(backoffMs(reads, { firstMs: POLL_MS, longestMs: Infinity }), leftMs))
       }
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
+      if (!(error instanceof StoreUnavailable || error instanceof CommandTimeout)) throw error
       // It may have the claim, and not have heard so.
       this.#giveBack(id)
       // Without the store each process asks for itself.
@@ -150,7 +154,9 @@ export class SharedResponse {
     const freshUntil = Math.max(askedAt + this.#deps.upstream.healthMs, standstill.now())
     const shared: Shared = { outcome, freshUntil }
     this.#last = shared
-    if (claim !== undefined) await this.#publish(shared, claim).catch(() => this.#giveBack(claim.id))
+    if (claim !== undefined) {
+      await beforeDeadline(STORE_MS, this.#publish(shared, claim)).catch(() => this.#giveBack(claim.id))
+    }
     return shared
   }
 

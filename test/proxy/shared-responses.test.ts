@@ -14,13 +14,8 @@ import { testRedis, testServer } from '../support/server/world.ts'
 const SOON_MS = 6000
 const HEALTH = '/api/v1/health'
 /** How often Redis was asked for the value of a key. */
-/** How often keys were read alone. The probe of the master, which comes once a second, reads one alone and one together with others. */
-const readsOf = async (client: Pick<RedisClientType, 'info'>): Promise<number> => {
-  const stats = await client.info('commandstats')
-  const callsOf = (name: string): number =>
-    Number(new RegExp(`^cmdstat_${name}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0)
-  return callsOf('get') - callsOf('mget')
-}
+const readsOf = async (client: Pick<RedisClientType, 'info'>) =>
+  Number(/^cmdstat_get:calls=(\d+)/m.exec(await client.info('commandstats'))?.[1] ?? 0)
 const ask = (port: number) => sendTo(port, 'GET', HEALTH, { headers: { 'x-csrf': '1' } })
 
 await test('GET /api/v1/health asks upstream once for any number of callers', async (t) => {
@@ -238,4 +233,20 @@ await test('an instance that has not heard that it has the claim asks, and the o
   t.equal((await ask(world.server.port)).status, 200)
   await lost
   t.equal((await within(ask(port), 'the other instance', SOON_MS)).status, 200)
+})
+
+await test('nobody waits for a silent store until it counts as lost, neither before upstream is asked nor after', async (t) => {
+  for (const when of ['before', 'after'] as const) {
+    const { upstream, world } = await apiWorld(t, { redis: true })
+    const stop = () => world.redis?.process.kill('SIGSTOP')
+    upstream.answer = (_request, socket) => {
+      if (when === 'after') stop()
+      socket.write(ok('{}'))
+    }
+    if (when === 'before') stop()
+    t.equal((await ask(world.server.port)).status, 200)
+    const losses = world.server.log.filter(({ msg }) => msg === 'the session store does not respond')
+    t.equal(losses.length, 0, `the store was silent ${when} that`)
+    world.redis?.process.kill('SIGCONT')
+  }
 })

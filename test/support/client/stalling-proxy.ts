@@ -15,9 +15,9 @@ export class StallingProxy {
   }
 
   /** Starts a proxy on a free port. It ends with the test. @param port returns the port of the server */
-  static async start(t: Test, port: () => number): Promise<StallingProxy> {
+  static async start(t: Test, port: () => number, host = '127.0.0.1'): Promise<StallingProxy> {
     const server = createServer((socket) => proxy.#join(socket, connect(port(), '127.0.0.1')))
-    await once(server.listen(0, '127.0.0.1'), 'listening')
+    await once(server.listen(0, host), 'listening')
     const proxy = new StallingProxy((server.address() as AddressInfo).port)
     t.teardown(() => {
       server.close()

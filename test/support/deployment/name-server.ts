@@ -25,9 +25,16 @@ export function startNameServer(t: Test, name: string, addresses: ReadonlySet<st
   return serveNames(t, (asked) => (asked === name ? addresses : undefined))
 }
 
-/** A resolver that says of every name that it is this machine, but is silent about some. It ends with the test. */
-export function startSilentNameServer(t: Test, silent: ReadonlySet<string>): Promise<void> {
-  return serveNames(t, (asked) => (silent.has(asked) ? 'silent' : new Set(['127.0.0.1'])))
+/**
+ * A resolver that knows every name, but is silent about some. It ends with the test.
+ * @param addresses of names; any other name is 127.0.0.1
+ */
+export function startSilentNameServer(
+  t: Test,
+  silent: ReadonlySet<string>,
+  addresses: ReadonlyMap<string, string> = new Map(),
+): Promise<void> {
+  return serveNames(t, (asked) => (silent.has(asked) ? 'silent' : new Set([addresses.get(asked) ?? '127.0.0.1'])))
 }
 
 type AddressesOf = (name: string) => ReadonlySet<string> | 'silent' | undefined

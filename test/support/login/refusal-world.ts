@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import type { JarBrowser } from '../browser/jar-browser.ts'
 import { storeClient } from '../redis/store-client.ts'
+import { followStoreClock } from '../../../src/time/store-time.ts'
 import { testServer, type TestServer } from '../server/world.ts'
 import { until } from '../time/until.ts'
 import { clockAhead } from '../time/clock-ahead.ts'
@@ -58,6 +59,8 @@ export async function refusalWorld(t: Test, settings: Record<string, string> = {
   const other = await testServer(t, settingsOf(world))
   const store = await storeClient(t, world)
   const setAhead = clockAhead(t)
+  // Which does not set the clock of the store.
+  t.teardown(followStoreClock(() => Date.now()))
   const refuses = new Map<string, Behaviour>()
   const refreshed: string[] = []
   const lifetimes = new Map<string, number>()

@@ -3,13 +3,14 @@ import type { LinkHealth, StoreLog } from './link-health.ts'
 import type { MasterReport } from './master-report.ts'
 import { NEEDS, SUBJECT_NEEDS } from './permissions.ts'
 import type { RedisLink } from './redis-link.ts'
+import { standstill } from '../time/standstill.ts'
 import { StoreClock } from './store-clock.ts'
 import type { StoreCondition } from './store.ts'
 
 /** Since when a store is unavailable that has never been available. */
 const NEVER = -Infinity
 
-type Link = Pick<RedisLink, 'masterNames' | 'masterOf'>
+type Link = Pick<RedisLink, 'masterNames' | 'masterOf' | 'probe'>
 type Health = Pick<LinkHealth, 'downSince' | 'downReason' | 'healthyForMs' | 'noteErrorCode'>
 
 /** Why a master does not serve. */
@@ -31,6 +32,8 @@ export class Masters {
   readonly #reports = new Map<string, MasterReport>()
   readonly #needs = new Set<string>(NEEDS)
   #refusedSince: number | undefined
+  /** The standstills of this process after which the masters were asked for the time. */
+  #standstills = standstill.count
   #hasServed = false
   /** The faults that were logged last. */
   #logged = ''
@@ -58,6 +61,17 @@ export class Masters {
     } else this.#refusedSince ??= this.#hasServed ? performance.now() : NEVER
     this.#logFaults()
     if (report.refusal !== undefined) this.#health.noteErrorCode(report.refusal)
+  }
+
+  /**
+   * Asks the masters for the time if this process stood still: between the probes {@link clock} runs by the monotonic clock, which
+   * may have stood still, too. To be called before each command, so that the answer to that one comes later.
+   */
+  keepTime(): void {
+    const { count } = standstill
+    if (count === this.#standstills) return
+    this.#standstills = count
+    this.#link.probe()
   }
 
   /** See `StoreHealth.unavailableSince`. */

@@ -1,6 +1,5 @@
 import type { Changing } from '../config/changing.ts'
 import { beforeDeadline, CommandTimeout, failureOf } from './deadline.ts'
-import { standstill } from '../time/standstill.ts'
 import { within } from '../time/within.ts'
 import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
@@ -70,8 +69,6 @@ export class RedisStore implements Store {
   readonly #listen = (channel: string, events: SubscriberEvents) => new ChannelSubscriber(channel, this.#link, events)
   #burials: ChannelSubscriber | undefined
   #confirmed: ConfirmedWrites | undefined
-  /** The standstills of this process after which the store has been asked for its time. */
-  #standstills = standstill.count
   #replication: readonly string[] = []
   #endWatch: () => void = () => undefined
 
@@ -281,11 +278,7 @@ export class RedisStore implements Store {
       this.#observer?.failed('down')
       throw new StoreUnavailable(new Error('the link to Redis is down or unhealthy'))
     }
-    if (standstill.count !== this.#standstills) {
-      this.#standstills = standstill.noticed
-      // What runs on between the probes is the monotonic clock, which may have stood still.
-      this.#link.probe()
-    }
+    this.#masters.keepTime()
     const askedAt = performance.now()
     try {
       const reply = await beforeDeadline(COMMAND_DEADLINE_MS, command(this.#link.commands()))

@@ -130,8 +130,7 @@ export class RedisStore implements Store {
 
   async readMany(keys: readonly string[]): Promise<(string | undefined)[]> {
     if (keys.length === 0) return []
-    const values = await this.#ask(() => this.#link.readMany(keys))
-    return values.map((value) => value ?? undefined)
+    return (await this.#ask(() => this.#link.readMany(keys))).map((value) => value ?? undefined)
   }
 
   async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {

@@ -52,6 +52,8 @@ export class Masters {
   /** Notes what a probe found. */
   note(name: string, report: MasterReport): void {
     const present = this.#link.masterNames()
+    // It was taken away meanwhile.
+    if (!present.has(name)) return
     for (const known of this.#reports.keys()) if (!present.has(known)) this.#reports.delete(known)
     this.#reports.set(name, report)
     if (report.clock !== undefined) this.clock.note(name, report.clock, present)

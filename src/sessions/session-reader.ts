@@ -36,6 +36,7 @@ export class SessionReader {
   readonly #isTracked: boolean
   /** By cookie value, so that a signature is verified once and not on every request. */
   readonly #verified: () => LRUCache<string, VerifiedCookie>
+  /** Monotonic ms. */
   #pausedUntil = 0
 
   constructor(cookie: SessionCookie, sessions: SessionRepository, store: StoreData) {
@@ -112,8 +113,8 @@ export class SessionReader {
     cookie.endsAt = endsAt
     cookie.idleEndsAt = idleEndsAt
     const now = storeNow()
-    if (!this.#sessions.isDue(idleEndsAt, endsAt, now) || now < this.#pausedUntil) return
-    const pause = (): number => (this.#pausedUntil = now + PAUSE_MS)
+    if (!this.#sessions.isDue(idleEndsAt, endsAt, now) || performance.now() < this.#pausedUntil) return
+    const pause = (): number => (this.#pausedUntil = performance.now() + PAUSE_MS)
     this.near.touch(cookie, endsAt).then((moved) => {
       if (moved === undefined) return
       cookie.idleEndsAt = moved.idleEndsAt

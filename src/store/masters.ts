@@ -32,6 +32,8 @@ export class Masters {
   readonly #reports = new Map<string, MasterReport>()
   readonly #needs = new Set<string>(NEEDS)
   #refusedSince: number | undefined
+  /** The standstills of this process after which the masters were asked for the time. */
+  #standstills = standstill.count
   #hasServed = false
   /** The standstills of this process after which the masters have been asked. */
   #standstills = standstill.count
@@ -44,13 +46,6 @@ export class Masters {
     this.#log = log
   }
 
-  /** Asks for the time first: what runs on between the probes is the monotonic clock, which may have stood still, too. */
-  afterStandstill(): void {
-    if (standstill.count === this.#standstills) return
-    this.#standstills = standstill.noticed
-    this.#link.probe()
-  }
-
   /** From now on a master also needs what the indexes do. */
   needIndexes(): void {
     for (const name of SUBJECT_NEEDS) this.#needs.add(name)
@@ -59,6 +54,8 @@ export class Masters {
   /** Notes what a probe found. */
   note(name: string, report: MasterReport): void {
     const present = this.#link.masterNames()
+    // It was taken away meanwhile.
+    if (!present.has(name)) return
     for (const known of this.#reports.keys()) if (!present.has(known)) this.#reports.delete(known)
     this.#reports.set(name, report)
     if (report.clock !== undefined) this.clock.note(name, report.clock, present)
@@ -68,6 +65,17 @@ export class Masters {
     } else this.#refusedSince ??= this.#hasServed ? performance.now() : NEVER
     this.#logFaults()
     if (report.refusal !== undefined) this.#health.noteErrorCode(report.refusal)
+  }
+
+  /**
+   * Asks the masters for the time if this process stood still: between the probes {@link clock} runs by the monotonic clock, which
+   * may have stood still, too. To be called before each command, so that the answer to that one comes later.
+   */
+  keepTime(): void {
+    const { count } = standstill
+    if (count === this.#standstills) return
+    this.#standstills = count
+    this.#link.probe()
   }
 
   /** See `StoreHealth.unavailableSince`. */

@@ -277,7 +277,7 @@ export class RedisStore implements Store {
       this.#observer?.failed('down')
       throw new StoreUnavailable(new Error('the link to Redis is down or unhealthy'))
     }
-    this.#masters.afterStandstill()
+    this.#masters.keepTime()
     const askedAt = performance.now()
     try {
       const reply = await beforeDeadline(COMMAND_DEADLINE_MS, command(this.#link.commands()))

@@ -101,16 +101,21 @@ await test('An unauthenticated request costs at most ten Redis commands, and log
   ]
   for (const [what, cookie, isFree] of madeUp) {
     for (const [method, path, headers] of routes) {
-      const before = await commands()
-      const forwarded = { 'x-forwarded-for': '2001:db8::1' }
-      const response = await fetch(server.url + path, {
-        method,
-        redirect: 'manual',
-        headers: { ...headers, ...forwarded, cookie },
-      })
-      await response.arrayBuffer()
-      const spent = (await commands()) - before
+      const spend = async (): Promise<number> => {
+        const before = await commands()
+        const forwarded = { 'x-forwarded-for': '2001:db8::1' }
+        const response = await fetch(server.url + path, {
+          method,
+          redirect: 'manual',
+          headers: { ...headers, ...forwarded, cookie },
+        })
+        await response.arrayBuffer()
+        return (await commands()) - before
+      }
       const limit = isFree && path !== '/auth/login' ? 0 : MAX_COMMANDS
+      let spent = await spend()
+      // A probe of the master, once a second, may have come in between.
+      if (spent > limit) spent = await spend()
       t.ok(spent <= limit, `${method} ${path} with ${what}: ${spent} commands`)
     }
   }

@@ -1,12 +1,14 @@
+import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import type { SessionLookup } from '../../src/sessions/index.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { instanceOn, newSession, sessionInstance } from '../support/sessions/session-instance.ts'
 import { touchesOf } from '../support/sessions/touches.ts'
 import { testRedis } from '../support/server/world.ts'
-import { timeAhead } from '../support/time/clock-ahead.ts'
+import { clockAhead, timeAhead } from '../support/time/clock-ahead.ts'
 
 await test('a session in use costs Redis one EVAL for each step of its idle limit and instance, and no other command', async (t) => {
   // The idle limit moves in steps of 1 s instead of a minute.
@@ -92,4 +94,39 @@ await test('while Redis takes no writes requests succeed, and not every one of t
   const tries = Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1])
   t.ok(tries >= 1 && tries < 10, `${tries} tries`)
   t.match(await store.read(sessionKey(id)), { value: String }, 'the link is up')
+})
+
+/** A store that can refuse to move limits. */
+class StubbornStore extends MemoryStore {
+  isStubborn = true
+
+  override extend(...args: Parameters<MemoryStore['extend']>): ReturnType<MemoryStore['extend']> {
+    return this.isStubborn ? Promise.reject(new StoreUnavailable(new Error('no'))) : super.extend(...args)
+  }
+}
+
+await test('idle limits move again a second after one could not, although the clock of the store was set back meanwhile', async (t) => {
+  const store = new StubbornStore()
+  const instance = instanceOn(store)
+  const { reader, sessions, cookie } = instance
+  const setTime = timeAhead(t)
+  const setAhead = clockAhead(t)
+  /** Uses a new session once its idle limit is due. Returns whether that has moved it. */
+  const isMoved = async (): Promise<boolean> => {
+    const id = await newSession(instance)
+    await reader.read(cookie(id))
+    const before = (await sessions.load(id))?.idleEndsAt
+    setTime(120_000)
+    await reader.use(cookie(id))
+    await setImmediate()
+    await reader.use(cookie(id))
+    await setImmediate()
+    return (await sessions.load(id))?.idleEndsAt !== before
+  }
+  setTime(0)
+  t.equal(await isMoved(), false)
+  store.isStubborn = false
+  setTime(-3_600_000)
+  setAhead(1000)
+  t.equal(await isMoved(), true)
 })

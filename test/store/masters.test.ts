@@ -1,0 +1,21 @@
+import { test } from 'tap'
+import { Masters } from '../../src/store/masters.ts'
+import type { MasterReport } from '../../src/store/master-report.ts'
+import { QUIET } from '../support/redis/connected-store.ts'
+
+const SERVES: MasterReport = { refusal: undefined, refused: [], clock: undefined }
+
+await test('what is found at a master that was taken away meanwhile does not count', (t) => {
+  const present = new Set(['one', 'other'])
+  const masterOf = () => ({ name: 'one', options: {} })
+  const link = { masterNames: () => present, masterOf, probe: () => undefined }
+  const health = { downSince: undefined, downReason: undefined, healthyForMs: 1, noteErrorCode: () => undefined }
+  const warned: string[] = []
+  const masters = new Masters(link, health, { ...QUIET, warn: (_details, message) => warned.push(message) })
+  t.teardown(() => masters.clock.close())
+  for (const name of present) masters.note(name, SERVES)
+  present.delete('other')
+  masters.note('other', { ...SERVES, refusal: 'ETIMEDOUT' })
+  t.same([masters.condition.share, warned], [1, []])
+  t.end()
+})

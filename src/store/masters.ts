@@ -35,8 +35,6 @@ export class Masters {
   /** The standstills of this process after which the masters were asked for the time. */
   #standstills = standstill.count
   #hasServed = false
-  /** The standstills of this process after which the masters have been asked. */
-  #standstills = standstill.count
   /** The faults that were logged last. */
   #logged = ''
 

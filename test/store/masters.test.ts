@@ -5,9 +5,10 @@ import { QUIET } from '../support/redis/connected-store.ts'
 
 const SERVES: MasterReport = { refusal: undefined, refused: [], clock: undefined }
 
+const masterOf = () => ({ name: 'one', options: {} })
+
 await test('what is found at a master that was taken away meanwhile does not count', (t) => {
   const present = new Set(['one', 'other'])
-  const masterOf = () => ({ name: 'one', options: {} })
   const link = { masterNames: () => present, masterOf, probe: () => undefined }
   const health = { downSince: undefined, downReason: undefined, healthyForMs: 1, noteErrorCode: () => undefined }
   const warned: string[] = []

@@ -23,7 +23,7 @@ interface Use {
 }
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
-const USED_MS = 3000
+const USED_MS = 2000
 /** Everything is begun so often, whether what was begun before has ended or not. */
 const EVERY_MS = 40
 /** Nobody waits for another's peer for longer than a second; the rest is for the use itself. */

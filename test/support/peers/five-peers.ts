@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { StallingProxy } from '../client/stalling-proxy.ts'
 import { startSilentNameServer } from '../deployment/name-server.ts'
 import { relayWorld, type RelayWorld } from '../sockets/relay-world.ts'
+import { CLIENT_ID, SECRETS } from '../server/world.ts'
 import { Collector } from '../telemetry/collector.ts'
 import { answerJson } from '../upstream/scripted-upstream.ts'
 
@@ -12,7 +13,7 @@ export type Peer = (typeof PEERS)[number]
 /** The peers of a server, each with a name, an address and a network of its own that can break. */
 export interface FivePeers {
   readonly world: RelayWorld
-  /** With these a server uses them. */
+  /** With these a server uses them, and limits nobody. */
   readonly settings: Readonly<Record<string, string>>
   /** From now on its name server is silent. */
   silence(peer: Peer): void
@@ -58,6 +59,14 @@ export async function fivePeers(t: Test): Promise<FivePeers> {
     settings: {
       ...world.settings,
       ...collector.settings,
+      CLIENT_ID,
+      SESSION_SECRETS: SECRETS,
+      UV_THREADPOOL_SIZE: '16',
+      OTEL_BSP_SCHEDULE_DELAY: '500',
+      HEALTH_SECONDS: '1',
+      AUTH_STARTS_PER_MINUTE: '0',
+      PUBLIC_HANDSHAKES_PER_MINUTE: '0',
+      MAX_PUBLIC_RELAYS_PER_IP: '10000',
       API_URL: `http://${hostOf('rest')}`,
       WS_URL: `ws://${hostOf('sockets')}`,
       TOKEN_URL: `http://${hostOf('provider')}/oauth2/token`,

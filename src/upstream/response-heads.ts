@@ -30,7 +30,7 @@ export function readingHeads(connect: buildConnector.connector): buildConnector.
   return (options, callback) =>
     connect(options, (...result) => {
       const [, socket] = result
-      // undici listens after this, and so reads what is put back. Its types say null, but without a socket there is none.
+      // The types of undici say null, but without a socket there is none.
       if (socket) readFirst(socket, new HeadReader())
       callback(...result)
     })
@@ -46,13 +46,16 @@ export function oneUseAgent(connect: buildConnector.connector): Agent {
 
 function readFirst(socket: Socket, reader: HeadReader): void {
   readers.set(socket, reader)
-  socket.on('readable', () => {
-    if (!reader.isReading) return
-    const chunk = socket.read() as Buffer | null
-    if (chunk === null) return
-    const meant = reader.read(chunk)
-    if (meant.length > 0) socket.unshift(meant)
-  })
+  const read = socket.read.bind(socket)
+  // undici reads a connection by this alone. Putting back what was read would cost a turn of the stream for each response.
+  socket.read = (size?: number): unknown => {
+    for (;;) {
+      const chunk = read(size) as Buffer | null
+      if (chunk === null || !reader.isReading) return chunk
+      const meant = reader.read(chunk)
+      if (meant.length > 0) return meant
+    }
+  }
 }
 
 /**

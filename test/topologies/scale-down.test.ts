@@ -59,7 +59,7 @@ await test('On a Cluster that loses masters by redis-cli --cluster reshard and d
       value: '',
       expiresAt: Date.now() + 60_000,
     }),
-    user,
+    ` ${user}`,
   )
   // Undefined: any session may have ended, so all are read again.
   await until(() => heard.has(user) || heard.has(undefined), 'a logout elsewhere is noticed', LOCKED_OUT_MS)

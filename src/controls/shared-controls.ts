@@ -199,7 +199,8 @@ export class SharedControls {
       const tookMs = standstill.now() - askedAt
       const mayBeOld = isRead && (!isAsked || tookMs > MAX_READ_MS)
       this.#knownAt = mayBeOld ? askedAt : askedAt + tookMs
-      // A standstill is over only for those who have asked, though the store was away: the first after it was back must hear of a pause.
+      // A standstill is over only for those who have asked, though the store was away: the first after it was back must hear of
+      // a pause.
       if (isRead || isAsked) this.#heardAfter = heardAfter
       if (!isRead) return
       if (this.#mustWrite()) await this.#tryWrite()

@@ -20,7 +20,10 @@ export interface ProviderNews {
 
 /** Nothing is known. */
 export const NO_NEWS: ProviderNews = { granted: [], refused: [] }
-/** The name under which logins count among {@link ProviderNews.granted}: a login proves that the provider works, whoever's it is. */
+/**
+ * The name under which logins count among {@link ProviderNews.granted}: a login proves that the provider works, whoever's it
+ * is.
+ */
 export const LOGIN = 'login'
 /** A session is forgotten after this time. */
 export const FORGET_MS = 3_600_000

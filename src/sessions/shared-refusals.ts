@@ -110,7 +110,10 @@ export class SharedRefusals {
     await this.#store.remove(refusalKey(key))
   }
 
-  /** The provider has granted a user, or a login, what was asked for then, by {@link standstill}. Tells the other instances in the background. */
+  /**
+   * The provider has granted a user, or a login, what was asked for then, by {@link standstill}. Tells the other instances in
+   * the background.
+   */
   granted(askedAt: number, name: string = LOGIN): void {
     if (this.#grants.size === 0) untraced(() => setTimeout(() => void this.#tell(), TELL_MS).unref())
     this.#grants.delete(name)

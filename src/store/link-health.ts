@@ -51,7 +51,10 @@ export class LinkHealth {
     this.#watchdog.unref()
   }
 
-  /** Since when the link is unhealthy (monotonic ms): -Infinity until it is healthy for the first time, undefined while it is healthy. */
+  /**
+   * Since when the link is unhealthy (monotonic ms): -Infinity until it is healthy for the first time, undefined while it is
+   * healthy.
+   */
   get downSince(): number | undefined {
     return this.#downSince
   }

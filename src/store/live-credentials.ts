@@ -29,7 +29,10 @@ export class LiveCredentials {
   /** Which credentials the next connection to a server has, if the server has refused the new ones. */
   readonly #next = new Map<string, 'former' | 'new'>()
 
-  /** @param onRefused called when a server does not take new credentials: a connection goes on with the former ones, or tries them */
+  /**
+   * @param onRefused called when a server does not take new credentials: a connection goes on with the former ones, or tries
+   * them
+   */
   constructor(url: Changing<string>, onRefused: (error: unknown, server: string) => void) {
     this.#url = url
     this.#onRefused = onRefused

@@ -12,7 +12,7 @@ const KEY_TTL_MS = 1000
  * Asks for the rights that the store needs on two keys of this process that do not exist, and reads one of them. A write is tried
  * once a minute, and removed in the same step; a server that takes no writes refuses the script anyway, and so does a full one
  * (OOM), since the script has no flag. A command that this user may not run, or that the server does not know, is named in the
- * reply. Asking for a right runs nothing, so strangers' requests are still what fills the statistics of Redis.
+ * reply. Asking for a right runs no command, so it does not show in the statistics of Redis.
  */
 const PROBE = `#!lua
 local hash, none, refused = KEYS[1], KEYS[2], {}
@@ -64,10 +64,9 @@ export class MasterProbe {
   async ask(server: Pick<Connection, 'eval'>): Promise<MasterReport | undefined> {
     const mustWrite = performance.now() >= this.#writesAt
     const report = await ask(server, this.key, mustWrite)
-    // What was refused is tried again with each probe, so that it is known when it is allowed again.
-    if (mustWrite && report?.refusal === undefined && report?.refused.length === 0) {
-      this.#writesAt = performance.now() + WRITE_EVERY_MS
-    }
+    // A master that refuses writes is tried again with each probe. Rights are asked for with each one anyway.
+    const hasWritten = mustWrite && report !== undefined && report.refusal === undefined
+    if (hasWritten) this.#writesAt = performance.now() + WRITE_EVERY_MS
     return report
   }
 }

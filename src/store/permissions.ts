@@ -31,7 +31,10 @@ const TRIAL_TTL_MS = 10_000
 
 /** What a server lets a user do. */
 export interface Rights {
-  /** What is missing of {@link NEEDS}, of what subjects need where there are any, of the keys, and of CLIENT TRACKING where it is used. */
+  /**
+   * What is missing of {@link NEEDS}, of what subjects need where there are any, of the keys, and of CLIENT TRACKING where it
+   * is used.
+   */
   readonly needs: readonly string[]
   /** Missing commands that cost something, with what an operator should do. */
   readonly others: readonly { readonly names: readonly string[]; readonly advice: string }[]

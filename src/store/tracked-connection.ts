@@ -71,7 +71,10 @@ export class TrackedConnection {
     return this.#probe.ask(this.#connection)
   }
 
-  /** Whether it was not for want of tracking that opening failed. The library asks for it then, and does not say what was refused. */
+  /**
+   * Whether it was not for want of tracking that opening failed. The library asks for it then, and does not say what was
+   * refused.
+   */
   async #tracks(error: unknown): Promise<boolean> {
     const code = replyCode(error)
     if (code !== 'NOPERM' && code !== 'ERR') return true

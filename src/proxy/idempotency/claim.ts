@@ -76,7 +76,8 @@ export class Claim implements HeldClaim {
 
   /** Whether no other process can have declared the call lost yet. It costs no round trip. */
   get maySend(): boolean {
-    // Whichever clock is there first ends the lease. The record may end before it. From then on the key counts as new, and another call may have it.
+    // Whichever clock is there first ends the lease. The record may end before it. From then on the key counts as new, and
+    // another call may have it.
     const isLeased = standstill.now() < this.#leasedAt + this.#deps.leaseMs
     return !this.#isLost && isLeased && storeNow() < Math.min(this.#leaseUntil, this.own.expiresAt)
   }

@@ -14,7 +14,10 @@ export type OtpOutcome =
   | { readonly is: 'url'; readonly url: URL }
   /** Upstream refused the bearer. */
   | { readonly is: 'unauthorized' }
-  /** `cause` shows whether the fault is this server's. Its text may contain a URL, so the log gets `why` instead. `status` is a 3xx or more. */
+  /**
+   * `cause` shows whether the fault is this server's. Its text may contain a URL, so the log gets `why` instead. `status` is a
+   * 3xx or more.
+   */
   | {
       readonly is: 'refused'
       readonly close: CloseStatus

@@ -31,7 +31,10 @@ export class Subscriber {
     this.browser = browser
   }
 
-  /** A connection on which this browser expects something, and upstream is silent. @param requests that of requests with one answer */
+  /**
+   * A connection on which this browser expects something, and upstream is silent.
+   * @param requests that of requests with one answer
+   */
   silentLink(requests: UpstreamLink): UpstreamLink | undefined {
     const all = [...this.subscriptions.values()]
     const ofStream = all.find(({ stream }) => stream.link?.connection.isSilent === true)

@@ -48,7 +48,10 @@ export class Pings {
     if (this.#waiting.length > 0) this.#release()
   }
 
-  /** Sends a ping, so that upstream keeps the connection. One that upstream has not answered since the last call costs the connection. */
+  /**
+   * Sends a ping, so that upstream keeps the connection. One that upstream has not answered since the last call costs the
+   * connection.
+   */
   keepAlive(): void {
     if (this.#isOverdue) return this.#link.lose('ping not answered')
     // One that was sent because of a silence a moment ago will do.

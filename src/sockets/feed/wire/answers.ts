@@ -5,7 +5,10 @@ import type { FeedRequest } from './parse-request.ts'
 
 /** What gets frames: a browser. */
 export interface Recipient {
-  /** Sends a stream message, which a slow browser gets late or not at all. @param stream of two waiting messages with the same, the newer one is sent */
+  /**
+   * Sends a stream message, which a slow browser gets late or not at all.
+   * @param stream of two waiting messages with the same, the newer one is sent
+   */
   deliver(frame: Buffer, stream: string): void
   /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
   sendConflated(stream: string): void

@@ -6,6 +6,7 @@ import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
 import { freePort } from '../../../sandbox/listening.ts'
 import { keepOutOfLogs } from '../telemetry/log-scan.ts'
 import { httpServer } from '../server/http-server.ts'
+import type { StartProvider } from '../parts.ts'
 import { testRedis, testServer, type TestServer } from '../server/world.ts'
 import type { RedisProcess } from '../../../sandbox/redis-process.ts'
 
@@ -24,6 +25,9 @@ export interface TokenEndpoint {
   /** Headers of the login page. */
   pageHeaders: Readonly<Record<string, string>>
 }
+
+/** The code of a login without a name. */
+const CODE = 'the-authorization-code'
 
 /** A JSON response. */
 export function json(body: unknown, status = 200, headers: Record<string, string> = {}): Behaviour {
@@ -143,11 +147,29 @@ export async function startLogin({ browser, server }: Visit, path = '/auth/login
   const arrival = await browser.navigate(new URL(path, url).href, { from: 'address bar' })
   const authorize = arrival.url
   const state = authorize.searchParams.get('state') ?? ''
-  const finish: StartedLogin['finish'] = (parameters = { code: 'the-authorization-code' }) => {
+  const finish: StartedLogin['finish'] = (parameters = { code: CODE }) => {
     const query = new URLSearchParams({ ...parameters, state })
     return browser.navigate(`${url}/auth/callback?${query.toString()}`, { from: authorize })
   }
   return { state, authorize, arrival, finish }
+}
+
+/** Such an endpoint as the provider of a world. The name of a user is the code, and so it names the token. */
+export const scripted: StartProvider<TokenEndpoint> = async (t) => {
+  const provider = await tokenEndpoint(t)
+  provider.behaviour = (request, response, form) => {
+    const code = form.get('code')
+    tokens(code === null || code === CODE ? {} : { access_token: `of-${code}` })(request, response, form)
+  }
+  const settings = { AUTH_URL: provider.url, REVOCATION_URL: `${provider.url}/oauth2/revoke` }
+  return {
+    provider,
+    settings,
+    async logIn(browser, url, code) {
+      const login = await startLogin({ browser, server: { url } })
+      return login.finish(code === undefined ? undefined : { code })
+    },
+  }
 }
 
 /** Logs in. */

@@ -13,6 +13,12 @@ export interface SeenRequest {
   readonly headers: IncomingHttpHeaders
 }
 
+/** What an endpoint does with a request. */
+export type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
+
+/** The path of the identity endpoint. */
+export const IDENTITY_PATH = '/account/v1/me'
+
 /**
  * The part of upstream that relays use, scripted by a test: it can be slow, wrong or broken. By default it returns
  * one-time URLs (docs/upstream.md, One-time URLs) and opens every socket.
@@ -21,6 +27,9 @@ export class ScriptedUpstream {
   /** Answers the OTP endpoint. */
   onOtp: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) =>
     answerJson(response, 200, { data: { url: this.otpUrl() } })
+  /** Answers the identity endpoint: by default with the user that a token `of-<user>` names. */
+  onIdentity: Answer = (request, response) =>
+    answerJson(response, 200, { data: { id: request.headers.authorization?.replace('Bearer of-', '') ?? '' } })
   /** Answers every other endpoint. */
   onRest: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) =>
     answerJson(response, 200, { data: [] })
@@ -29,6 +38,7 @@ export class ScriptedUpstream {
   /** Called with every new socket, before any message. */
   onSocket: (socket: WebSocket) => void = () => undefined
   readonly otpRequests: SeenRequest[] = []
+  readonly identityRequests: IncomingMessage[] = []
   readonly upgrades: SeenRequest[] = []
   readonly #server = createServer((request, response) => this.#answer(request, response))
   readonly #sockets: WebSocketServer
@@ -106,6 +116,10 @@ export class ScriptedUpstream {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const { url = '', headers, method } = request
+    if (url === IDENTITY_PATH) {
+      this.identityRequests.push(request)
+      return void this.onIdentity(request, response)
+    }
     if (method !== 'POST' || !/^\/trading\/v1\/options\/accounts\/[^/]+\/otp$/.test(url)) {
       return this.onRest(request, response)
     }

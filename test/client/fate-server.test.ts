@@ -3,7 +3,9 @@ import { WebSocket } from 'ws'
 import { createClient, once, type Client, type ServerOptions, type SocketError } from '../../client/dist/client.js'
 import { fate } from '../../client/dist/client/orders.js'
 import { failure } from '../support/client/page-client.ts'
-import { logIn, testServer, testWorld, type World } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { testServer } from '../support/server/test-server.ts'
+import { type World, startWorld } from '../support/world.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
@@ -44,7 +46,7 @@ function clientOf(world: World): Client {
 }
 
 await test('the fate of purchases at the sandbox, behind a server that is restarted', async (t) => {
-  const world = await testWorld(t, { redis: true })
+  const world = await startWorld(t, { redis: true })
   await logIn(world.browser, world.server.url)
   const watch = new HeldTimers(t, 'setTimeout', 15_000)
   // The client reconnects almost at once, however often it has lost its connection.

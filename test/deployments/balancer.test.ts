@@ -10,9 +10,9 @@ import { PUBLIC_URL } from '../support/deployment/deployed-balancer.ts'
 import { deployment, hasServed } from '../support/deployment/deployed.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
-import { PUBLIC } from '../support/sockets/relay-world.ts'
+import { PUBLIC } from '../support/user.ts'
 import { untilSlow as until } from '../support/time/until.ts'
-import { logIn } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
 
 const skip = enterNamespaces()
 

@@ -4,7 +4,8 @@ import { sendForm, sessionIs, testChromium } from '../support/browser/chromium.t
 import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { StallingProxy } from '../support/client/stalling-proxy.ts'
 import { until } from '../support/time/until.ts'
-import { testServer, testWorld, type World } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
+import { type World, startWorld } from '../support/world.ts'
 
 /** The demo page with a user logged in, and with a contract of two minutes on offer, behind a network that can fail. */
 async function tradingPage(
@@ -14,7 +15,7 @@ async function tradingPage(
   let port = 0
   const network = await StallingProxy.start(t, () => port)
   const settings = { PUBLIC_URL: `http://localhost:${network.port}`, STATIC_DIR: DEMO_PAGE }
-  const world = await testWorld(t, { settings, upstream: { tickMs: 500 }, redis: true })
+  const world = await startWorld(t, { settings, market: { tickMs: 500 }, redis: true })
   port = world.server.port
   const page = await (await testChromium(t)).newPage()
   await prepare(page)

@@ -1,14 +1,14 @@
 import type { RequestListener } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { sendTo, TRADING } from '../support/user.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { startNameServer } from '../support/deployment/name-server.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
-import { TRADING } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
 import { httpServer } from '../support/server/http-server.ts'
-import { logIn, testWorld } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { startWorld } from '../support/world.ts'
 
 const skip = enterNamespaces()
 
@@ -44,7 +44,7 @@ await test(
     await startNameServer(t, NAME, addresses)
     const old = await upstreamAt(t, OLD, 0)
     const moved = await upstreamAt(t, NEW, old.port)
-    const { server, browser } = await testWorld(t, {
+    const { server, browser } = await startWorld(t, {
       settings: { API_URL: `http://${NAME}:${old.port}`, UPSTREAM_MAX_CONNECTION_SECONDS: '2' },
     })
     await logIn(browser, server.url)

@@ -5,9 +5,10 @@ import { test, type Test } from 'tap'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
 import { TrackedConnection } from '../../src/store/tracked-connection.ts'
 import { stalledWay } from '../support/peers/stalled-way.ts'
-import { testServer } from '../support/server/world.ts'
-import { joined, PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { testServer } from '../support/server/test-server.ts'
+import { joined } from '../support/upstream/scripted-upstream.ts'
+import { PUBLIC, sendTo } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 const HERE: LookupAddress = { address: '127.0.0.1', family: 4 }
 /** A link-local address without its link: no machine has a route there. */
@@ -22,7 +23,7 @@ let worlds = 0
 /** A server to whose peers the ways can lose packets, and each kind of its connections. */
 async function stallingWorld(t: Test, addresses: readonly LookupAddress[]) {
   const names = lookupThreads(t, 8)
-  const world = await relayWorld(t, { redis: true })
+  const world = await startWorld(t, { ...RELAY, redis: true })
   const { upstream, provider, settings, browser, redis } = world
   const ending = `-${++worlds}.addresses.test`
   const targets = {
@@ -57,7 +58,7 @@ async function stallingWorld(t: Test, addresses: readonly LookupAddress[]) {
       if (status !== 200) throw new Error(`a call got ${status}`)
     },
     sockets: async () => {
-      await joined(world, PUBLIC, { port })
+      await joined(world, PUBLIC, { at: { port } })
     },
     provider: async () => {
       const { headers } = await sendTo(port, 'GET', '/auth/login')

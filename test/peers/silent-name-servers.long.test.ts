@@ -3,11 +3,12 @@ import { startSilentNameServer } from '../support/deployment/name-server.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
-import { CLIENT_ID, SECRETS } from '../support/server/world.ts'
+import { CLIENT_ID, SECRETS } from '../support/server/test-server.ts'
 import { said } from '../support/server/two-workers.ts'
-import { joined, PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { joined } from '../support/upstream/scripted-upstream.ts'
+import { PUBLIC, sendTo } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 const skip = enterNamespaces()
 
@@ -28,7 +29,7 @@ for (const [workers, environment] of [
     async (t) => {
       const silent = new Set<string>()
       await startSilentNameServer(t, silent)
-      const world = await relayWorld(t, { redis: true })
+      const world = await startWorld(t, { ...RELAY, redis: true })
       const { upstream, provider, settings, browser } = world
       upstream.onRest = (_request, response) => {
         response.writeHead(200, { connection: 'close', 'content-type': 'application/json' }).end('{"data":[]}')
@@ -73,7 +74,7 @@ for (const [workers, environment] of [
         if (status !== 200) throw new Error(`a call got ${status}`)
       }
       const socket = async (): Promise<void> => {
-        const { client } = await joined(world, PUBLIC, { port })
+        const { client } = await joined(world, PUBLIC, { at: { port } })
         client.socket.terminate()
       }
       const client = await storeClient(t, world)

@@ -1,11 +1,13 @@
 import { test, type Test } from 'tap'
 import { instanceOn, newSession, sessionInstance } from '../support/sessions/session-instance.ts'
-import { logIn, testRedis, testServer, testWorld } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { testRedis, testServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld } from '../support/world.ts'
 
 /** Lets a session expire that two instances have cached. @returns the ends that both recorded together */
 async function expire(t: Test, settings: Record<string, string>): Promise<{ logged: string[]; counted: string[] }> {
-  const world = await testWorld(t, { redis: true, settings })
+  const world = await startWorld(t, { redis: true, settings })
   const servers = [world.server, await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })]
   await logIn(world.browser, world.server.url)
   const cookie = world.browser.cookieHeader(new URL(world.server.url), new URL(world.server.url))

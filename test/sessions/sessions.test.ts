@@ -2,9 +2,11 @@ import { test } from 'tap'
 import { huntTokens } from '../support/telemetry/token-hunt.ts'
 import type { JarBrowser } from '../support/browser/jar-browser.ts'
 import { storedSessions } from '../support/sessions/stored-sessions.ts'
-import { logIn, SECRETS, testServer, testWorld } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { SECRETS, testServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
+import { startWorld } from '../support/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
@@ -16,7 +18,7 @@ async function accounts(browser: JarBrowser, url?: string): Promise<Response> {
 }
 
 await test('a session that one instance ends is refused by every instance', async (t) => {
-  const world = await testWorld(t, { redis: true })
+  const world = await startWorld(t, { redis: true })
   const second = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
   const { browser } = world
   const client = await storeClient(t, world)
@@ -41,7 +43,7 @@ await test('a session that one instance ends is refused by every instance', asyn
 })
 
 await test('Redis has no plain secret and no key without an expiry', async (t) => {
-  const world = await testWorld(t, { redis: true, provider: { refreshTokens: true } })
+  const world = await startWorld(t, { redis: true, provider: { refreshTokens: true } })
   await world.browser.navigate(`${world.server.url}/auth/login`)
   await logIn(world.browser, world.server.url)
   const client = await storeClient(t, world)
@@ -72,7 +74,7 @@ await test('Redis has no plain secret and no key without an expiry', async (t) =
 })
 
 await test('GET /api prolongs a session, GET /auth/session does not, and an unused session ends', async (t) => {
-  const world = await testWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
+  const world = await startWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
   const { browser } = world
   await logIn(browser, world.server.url)
   const idleEnd = async (): Promise<number> => {
@@ -93,7 +95,7 @@ await test('GET /api prolongs a session, GET /auth/session does not, and an unus
 })
 
 await test('a session in use ends at SESSION_MAX_SECONDS', async (t) => {
-  const world = await testWorld(t, { redis: true, settings: { SESSION_MAX_SECONDS: '2' } })
+  const world = await startWorld(t, { redis: true, settings: { SESSION_MAX_SECONDS: '2' } })
   await logIn(world.browser, world.server.url)
   const copy = world.browser.clone()
   await until(async () => {
@@ -105,7 +107,7 @@ await test('a session in use ends at SESSION_MAX_SECONDS', async (t) => {
 })
 
 await test('a cookie that is doubled, tampered with or unknown is anonymous, and is not cleared', async (t) => {
-  const world = await testWorld(t)
+  const world = await startWorld(t)
   await logIn(world.browser, world.server.url)
   const value = world.browser.named('__Host-session')[0]?.value ?? ''
   // Of the last character of a signature, only some bits count.
@@ -135,7 +137,7 @@ await test('a cookie that is doubled, tampered with or unknown is anonymous, and
 })
 
 await test('SESSION_SECRETS rotate in two rolls without ending a session', async (t) => {
-  const world = await testWorld(t, { redis: true })
+  const world = await startWorld(t, { redis: true })
   const { browser } = world
   const other = 'the-next-secret-of-thirty-two-bytes-or-more'
   const roll = (secrets: string) =>
@@ -153,7 +155,7 @@ await test('SESSION_SECRETS rotate in two rolls without ending a session', async
 })
 
 await test('without Redis the API answers 503 at once and keeps the cookie, and it serves again when Redis is back', async (t) => {
-  const world = await testWorld(t, { redis: true })
+  const world = await startWorld(t, { redis: true })
   const { browser, redis } = world
   await logIn(browser, world.server.url)
   redis?.process.kill('SIGSTOP')

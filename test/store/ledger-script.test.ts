@@ -3,7 +3,7 @@ import { LedgerModel } from '../support/budget/ledger-model.ts'
 import { settleScript } from '../../src/store/ledger/redis-ledger.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import { seededRandom } from '../support/time/seeded-random.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 
 const TERMS: LedgerTerms = {

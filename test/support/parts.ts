@@ -3,7 +3,7 @@ import type { ProviderOptions, SandboxProvider } from '../../sandbox/provider.ts
 import type { SandboxUpstream, UpstreamOptions } from '../../sandbox/upstream.ts'
 import type { Arrival, JarBrowser } from './browser/jar-browser.ts'
 import { ALONE } from './server/settings.ts'
-import { CLIENT_ID } from './server/world.ts'
+import { CLIENT_ID } from './server/test-server.ts'
 import { keepOutOfLogs } from './telemetry/log-scan.ts'
 import { rawUpstream, type RawUpstream } from './upstream/raw-upstream.ts'
 import { ScriptedUpstream } from './upstream/scripted-upstream.ts'

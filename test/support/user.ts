@@ -31,9 +31,9 @@ export interface CallInit {
   readonly at?: { readonly port: number } | undefined
 }
 
-/** An order, of one unit unless it has another body. */
+/** An order: a transfer of one unit, unless it has another path or body. */
 export interface OrderInit extends CallInit {
-  /** Its Idempotency-Key. */
+  /** Its Idempotency-Key, if it has one. */
   readonly key?: string
   readonly path?: string
 }
@@ -50,14 +50,14 @@ export interface User {
   /** The Cookie header of the browser. */
   readonly cookie: string
   /** A call as a script of the frontend makes it, with the session and X-CSRF. */
-  call(method: string, path: string, init?: CallInit): Promise<Answer>
-  order(init?: OrderInit): Promise<Answer>
+  readonly call: (method: string, path: string, init?: CallInit) => Promise<Answer>
+  readonly order: (init?: OrderInit) => Promise<Answer>
   /** Opens a socket as a page does. It ends with the test. */
-  socket(path: string, options?: SocketOptions): BrowserSocket
+  readonly socket: (path: string, options?: SocketOptions) => BrowserSocket
   /** Logs in: as the provider's usual user unless a name is given. @returns where that ends */
-  logIn(name?: string): Promise<Arrival>
+  readonly logIn: (name?: string) => Promise<Arrival>
   /** @param query such as `?everywhere=true` */
-  logOut(query?: string): Promise<Response>
+  readonly logOut: (query?: string) => Promise<Response>
 }
 
 /** The server that a user visits, and the provider where they log in. */
@@ -81,12 +81,10 @@ export function userOf(t: Test, browser: JarBrowser, { url, port, logIn }: Home)
       return cookie()
     },
     call,
-    order: ({ key, path = TRANSFER, body = '{"amount":1}', ...init } = {}) =>
-      call('POST', path, {
-        body,
-        ...init,
-        headers: { ...(key !== undefined && { 'idempotency-key': key }), ...init.headers },
-      }),
+    order({ key, path = TRANSFER, body = '{"amount":1}', headers, ...init } = {}) {
+      const own = key === undefined ? {} : { 'idempotency-key': key }
+      return call('POST', path, { ...init, body, headers: { ...own, ...headers } })
+    },
     socket(path, { origin = url, headers = {}, at } = {}) {
       const own = cookie()
       const socket = new BrowserSocket(`ws://127.0.0.1:${at?.port ?? port}${path}`, {

@@ -7,7 +7,7 @@ import type { UpstreamOptions } from '../../sandbox/upstream.ts'
 import type { Store } from '../../src/store/store.ts'
 import { JarBrowser, type Arrival } from './browser/jar-browser.ts'
 import { sandboxProvider, upstreamPart, type ProviderPart, type StartProvider, type Upstreams } from './parts.ts'
-import { CLIENT_ID, SECRETS, testRedis, testServer, type TestServer } from './server/world.ts'
+import { CLIENT_ID, SECRETS, testRedis, testServer, type TestServer } from './server/test-server.ts'
 import { samplesOf } from './telemetry/metrics.ts'
 import { nextEvent, until } from './time/until.ts'
 import { ScriptedUpstream } from './upstream/scripted-upstream.ts'
@@ -35,12 +35,8 @@ export interface Wanted<Provider, Name extends keyof Upstreams> {
 }
 
 /** Real parts that end with the test, and the first user, whose acts are those of the world. */
-export interface World<Name extends keyof Upstreams = 'sandbox', Provider = SandboxProvider> extends User {
-  readonly provider: Provider
-  readonly upstream: Upstreams[Name]
-  readonly redis: RedisProcess | undefined
-  /** The settings that all instances have. */
-  readonly settings: Readonly<Record<string, string>>
+export interface World<Name extends keyof Upstreams = 'sandbox', Provider = SandboxProvider>
+  extends User, Omit<Parts<Name, Provider>, 'logIn'> {
   /** The first instance, at the public address. */
   readonly server: TestServer
   readonly servers: readonly TestServer[]
@@ -62,44 +58,69 @@ export interface World<Name extends keyof Upstreams = 'sandbox', Provider = Sand
   readonly quiet: () => Promise<void>
 }
 
+/** A user whose calls reach an upstream of raw TCP. */
+export const API = { upstream: 'raw', user: 'demo' } as const
+/** A user whose sockets reach a scripted upstream. */
+export const RELAY = { upstream: 'scripted', user: 'demo' } as const
+
 const HALF_A_SILENCE_MS = 500
 
-/** Starts the parts that a test wants. */
-export async function startWorld<
+/** The parts of a world around its servers. */
+export interface Parts<Name extends keyof Upstreams, Provider> {
+  readonly provider: Provider
+  readonly upstream: Upstreams[Name]
+  readonly redis: RedisProcess | undefined
+  /** The address of all instances, and the port where the first one must listen. */
+  readonly publicUrl: string
+  readonly port: number
+  /** The settings that all instances have. */
+  readonly settings: Readonly<Record<string, string>>
+  readonly logIn: ProviderPart<Provider>['logIn']
+}
+
+/** Starts what a test wants around servers that it starts itself, such as processes. */
+export async function startParts<
   Provider = SandboxProvider,
   Name extends keyof Upstreams = Provider extends SandboxProvider ? 'sandbox' : 'none',
->(t: Test, wanted: Wanted<Provider, Name> = {}): Promise<World<Name, Provider>> {
-  const { provider: own, store, redis: wantsRedis = false, instances = 1, port = await freePort() } = wanted
-  const publicUrl = wanted.settings?.['PUBLIC_URL'] ?? `http://localhost:${port}`
+>(t: Test, wanted: Wanted<Provider, Name> = {}): Promise<Parts<Name, Provider>> {
+  const { provider: own, redis: wantsRedis = false, port = await freePort(), settings: more } = wanted
+  const publicUrl = more?.['PUBLIC_URL'] ?? `http://localhost:${port}`
   const startProvider = typeof own === 'function' ? own : sandboxProvider(own)
-  const part = (await startProvider(t, publicUrl)) as ProviderPart<Provider>
+  const { users, ...part } = (await startProvider(t, publicUrl)) as ProviderPart<Provider>
   const name = wanted.upstream ?? (typeof own === 'function' ? 'none' : 'sandbox')
-  const { upstream, settings: addresses } = await upstreamPart(t, name, part.users, wanted.market)
+  const { upstream, settings: addresses } = await upstreamPart(t, name, users, wanted.market)
   const redis = wantsRedis === false ? undefined : await testRedis(t, wantsRedis === true ? [] : wantsRedis)
   const settings = {
     PUBLIC_URL: publicUrl,
     CLIENT_ID,
-    ...(wanted.settings?.['SESSION_SECRETS_FILE'] === undefined && { SESSION_SECRETS: SECRETS }),
+    ...(more?.['SESSION_SECRETS_FILE'] === undefined && { SESSION_SECRETS: SECRETS }),
     ...part.settings,
     ...addresses,
     ...(redis && { REDIS_URL: redis.url }),
-    ...wanted.settings,
+    ...more,
   }
-  const instance: World['instance'] = (more) => testServer(t, { ...settings, ...more }, store)
-  const server = await instance({ PORT: String(port) })
-  const others = await Promise.all(Array.from({ length: instances - 1 }, () => instance()))
+  return { ...part, upstream: upstream as Upstreams[Name], redis, publicUrl, port, settings }
+}
+
+/** Starts the parts that a test wants, and the servers between them. */
+export async function startWorld<
+  Provider = SandboxProvider,
+  Name extends keyof Upstreams = Provider extends SandboxProvider ? 'sandbox' : 'none',
+>(t: Test, wanted: Wanted<Provider, Name> = {}): Promise<World<Name, Provider>> {
+  const { logIn, ...parts } = await startParts(t, wanted)
+  const { settings, upstream } = parts
+  const instance: World['instance'] = (more) => testServer(t, { ...settings, ...more }, wanted.store)
+  const server = await instance({ PORT: String(parts.port) })
+  const others = await Promise.all(Array.from({ length: (wanted.instances ?? 1) - 1 }, () => instance()))
   const visitor: World['visitor'] = (browser = new JarBrowser(), { url, port } = server) =>
-    userOf(t, browser, { url, port, logIn: part.logIn })
+    userOf(t, browser, { url, port, logIn })
   const first = visitor()
   if (wanted.user !== undefined) await first.logIn(wanted.user)
   const metric: World['metric'] = (name) => samplesOf(server.opsUrl, name)
   return {
+    ...parts,
     ...first,
     ...wires(t, server.port),
-    provider: part.provider,
-    upstream: upstream as Upstreams[Name],
-    redis,
-    settings,
     server,
     servers: [server, ...others],
     instance,

@@ -2,13 +2,11 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
-import { freePort } from '../../../sandbox/listening.ts'
+import type { Arrival, JarBrowser } from '../browser/jar-browser.ts'
 import { keepOutOfLogs } from '../telemetry/log-scan.ts'
 import { httpServer } from '../server/http-server.ts'
 import type { StartProvider } from '../parts.ts'
-import { testRedis, testServer, type TestServer } from '../server/world.ts'
-import type { RedisProcess } from '../../../sandbox/redis-process.ts'
+import type { TestServer } from '../server/test-server.ts'
 
 /** What a token endpoint does with a request. */
 export type Behaviour = (request: IncomingMessage, response: ServerResponse, form: URLSearchParams) => unknown
@@ -93,36 +91,6 @@ export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
     pageHeaders: {},
   }
   return endpoint
-}
-
-/** A server whose provider is such an endpoint, without an upstream. */
-export interface LoginWorld {
-  readonly endpoint: TokenEndpoint
-  readonly server: TestServer
-  readonly redis: RedisProcess | undefined
-  readonly settings: Record<string, string>
-  readonly browser: JarBrowser
-}
-
-/** Starts one that ends with the test. */
-export async function loginWorld(
-  t: Test,
-  options: { settings?: Record<string, string>; redis?: boolean } = {},
-): Promise<LoginWorld> {
-  const endpoint = await tokenEndpoint(t)
-  const redis = options.redis === true ? await testRedis(t) : undefined
-  const port = Number(options.settings?.['PORT'] ?? (await freePort()))
-  const settings = {
-    PUBLIC_URL: `http://localhost:${port}`,
-    AUTH_URL: endpoint.url,
-    REVOCATION_URL: `${endpoint.url}/oauth2/revoke`,
-    API_URL: 'http://127.0.0.1:9',
-    WS_URL: 'ws://127.0.0.1:9',
-    ...(redis && { REDIS_URL: redis.url }),
-    ...options.settings,
-  }
-  const server = await testServer(t, { ...settings, PORT: String(port) })
-  return { endpoint, server, redis, settings, browser: new JarBrowser() }
 }
 
 /** A login that has reached the provider's page. */

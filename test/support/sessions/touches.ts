@@ -3,7 +3,9 @@ import type { Test } from 'tap'
 import { REFRESHES_KEY } from '../../../src/store/keys.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { within } from '../time/until.ts'
-import { logIn, testServer, testWorld } from '../server/world.ts'
+import { logIn } from '../parts.ts'
+import { testServer } from '../server/test-server.ts'
+import { startWorld } from '../world.ts'
 
 /** The commands that Redis received while sessions were used. */
 export interface Touches {
@@ -32,7 +34,7 @@ export async function touchesOf(
   t: Test,
   plan: { sessions: number; requests: number; pauseMs: number; idleSeconds: number },
 ): Promise<Touches> {
-  const world = await testWorld(t, {
+  const world = await startWorld(t, {
     redis: true,
     settings: { SESSION_IDLE_SECONDS: String(plan.idleSeconds), LOG_LEVEL: 'warn' },
   })

@@ -1,17 +1,17 @@
 import type { Changing } from '../config/changing.ts'
-import { beforeDeadline, CommandTimeout, failureOf } from './deadline.ts'
+import { beforeDeadline, CommandTimeout, failureOf } from './links/deadline.ts'
 import { within } from '../time/within.ts'
-import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
+import { errorCode, replyCode, type RedisCommands, type RedisLink } from './links/redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
-import { LinkHealth, type StoreLog } from './link-health.ts'
-import { Masters } from './masters.ts'
+import { LinkHealth, type StoreLog } from './servers/link-health.ts'
+import { Masters } from './servers/masters.ts'
 import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
-import { linkTo } from './link-to.ts'
+import { linkTo } from './links/link-to.ts'
 import { readMarked, type MarkedReading } from './marked-reading.ts'
-import { watchReplication } from './replication.ts'
-import { warnOfForbiddenCommands } from './permissions.ts'
-import { ServerFacts } from './server-facts.ts'
+import { watchReplication } from './servers/replication.ts'
+import { warnOfForbiddenCommands } from './servers/permissions.ts'
+import { ServerFacts } from './servers/server-facts.ts'
 import {
   BURY,
   createKey,
@@ -27,7 +27,7 @@ import {
   type ReadReply,
 } from './scripts.ts'
 import type { SessionIndex } from './session-index.ts'
-import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.ts'
+import { ChannelSubscriber, type SubscriberEvents } from './links/channel-subscriber.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { redisLimits } from './shared-limits.ts'
 import {
@@ -39,7 +39,7 @@ import {
   type Tombstone,
 } from './store.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
-import { WriteRefusals } from './write-refusals.ts'
+import { WriteRefusals } from './servers/write-refusals.ts'
 
 /** Timeout of a command. */
 const COMMAND_DEADLINE_MS = 1500

@@ -1,4 +1,4 @@
-import type { StoreFailure } from '../telemetry/store-observer.ts'
+import type { StoreFailure } from '../../telemetry/store-observer.ts'
 
 /** A timer that fires later than this shows that the event loop of this process was blocked. */
 export const LATE_MS = 50

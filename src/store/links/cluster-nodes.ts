@@ -1,4 +1,4 @@
-import type { RedisNode } from '../config/redis-address.ts'
+import type { RedisNode } from '../../config/redis-address.ts'
 import { ClusterNode } from './cluster-node.ts'
 import { addressOf, mastersOf, readSlots, slotOf, SLOTS, type SlotRange } from './cluster-slots.ts'
 import { withConnection } from './connection.ts'

@@ -1,5 +1,5 @@
 import type { RedisClientOptions } from '@redis/client'
-import type { RedisNode } from '../config/redis-address.ts'
+import type { RedisNode } from '../../config/redis-address.ts'
 import { addressOf } from './cluster-slots.ts'
 import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
 import { beforeDeadline } from './deadline.ts'

@@ -1,5 +1,5 @@
 import type { Changing } from '../config/changing.ts'
-import { beforeDeadline, CommandTimeout, failureOf } from './links/deadline.ts'
+import { beforeDeadline, CommandTimeout } from '../time/deadline.ts'
 import { within } from '../time/within.ts'
 import { errorCode, replyCode, type RedisCommands, type RedisLink } from './links/redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
@@ -38,7 +38,7 @@ import {
   type StoredValue,
   type Tombstone,
 } from './store.ts'
-import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
+import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { WriteRefusals } from './servers/write-refusals.ts'
 
 /** Timeout of a command. */
@@ -308,4 +308,10 @@ export class RedisStore implements Store {
   #notify(key: string | undefined): void {
     for (const listener of this.#listeners) listener(key)
   }
+}
+
+/** Why a command failed. @param code that of an error reply */
+function failureOf(cause: unknown, code: string | undefined): StoreFailure {
+  if (code !== undefined) return 'refused'
+  return cause instanceof CommandTimeout ? 'timeout' : 'lost'
 }

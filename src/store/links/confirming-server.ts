@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from '@redis/client'
 import { polls } from '../../time/polls.ts'
-import { beforeDeadline } from './deadline.ts'
+import { beforeDeadline } from '../../time/deadline.ts'
 import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
 import { replyCode } from './redis-link.ts'
 import { parseInfo } from '../servers/server-facts.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from '@redis/client'
 import { clusterSize, MEMBER_ADVICE } from './cluster-slots.ts'
-import { beforeDeadline } from './deadline.ts'
+import { beforeDeadline } from '../../time/deadline.ts'
 import { CONNECTION, newConnection, SOCKET, withConnection, type Connection } from './connection.ts'
 import { probeKey } from '../keys.ts'
 import { NO_MASTER } from '../servers/link-health.ts'

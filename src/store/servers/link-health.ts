@@ -1,5 +1,5 @@
 import { meansOutOfDescriptors, NO_DESCRIPTOR } from '../../telemetry/descriptors.ts'
-import { LATE_MS } from '../links/deadline.ts'
+import { LATE_MS } from '../../time/deadline.ts'
 import type { RedisLink } from '../links/redis-link.ts'
 
 /** A link that is silent for this long is unhealthy: its master is probed every second. */

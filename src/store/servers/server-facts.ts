@@ -1,4 +1,4 @@
-import { beforeDeadline } from '../links/deadline.ts'
+import { beforeDeadline } from '../../time/deadline.ts'
 import { SESSION_KEYS } from '../keys.ts'
 import { within } from '../../time/within.ts'
 import { runScript } from '../scripts.ts'

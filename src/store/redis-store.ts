@@ -38,7 +38,7 @@ import {
   type StoredValue,
   type Tombstone,
 } from './store.ts'
-import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
+import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
 import { WriteRefusals } from './servers/write-refusals.ts'
 
 /** Timeout of a command. */
@@ -289,7 +289,8 @@ export class RedisStore implements Store {
       if (code === undefined) this.#health.noteFailure()
       // In a Cluster, which does not track, one server may hang while the others serve.
       if (cause instanceof CommandTimeout && this.#link.tracks) this.#health.noteLoss('deadline')
-      this.#observer?.failed(failureOf(cause, code))
+      const failure = cause instanceof CommandTimeout ? 'timeout' : 'lost'
+      this.#observer?.failed(code === undefined ? failure : 'refused')
       throw new StoreUnavailable(cause)
     } finally {
       this.#observer?.asked((performance.now() - askedAt) / 1000)
@@ -308,10 +309,4 @@ export class RedisStore implements Store {
   #notify(key: string | undefined): void {
     for (const listener of this.#listeners) listener(key)
   }
-}
-
-/** Why a command failed. @param code that of an error reply */
-function failureOf(cause: unknown, code: string | undefined): StoreFailure {
-  if (code !== undefined) return 'refused'
-  return cause instanceof CommandTimeout ? 'timeout' : 'lost'
 }

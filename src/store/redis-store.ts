@@ -141,7 +141,7 @@ export class RedisStore implements Store {
   async extend(key: string, expiresAt: number): Promise<StoredValue | undefined> {
     const reply = await this.#ask((redis) => runScript(redis, EXTEND, [key], [this.#masters.at(key, expiresAt)]))
     const [value, until, refusal] = reply as ExtendReply
-    if (refusal !== null) this.#noteError(errorCode(refusal))
+    if (refusal !== null) this.#noteError(errorCode(refusal) ?? '')
     return this.#storedValue(key, value, until)
   }
 
@@ -285,8 +285,8 @@ export class RedisStore implements Store {
       return reply
     } catch (cause) {
       const code = replyCode(cause)
-      this.#noteError(code)
       if (code === undefined) this.#health.noteFailure()
+      else this.#noteError(code)
       // In a Cluster, which does not track, one server may hang while the others serve.
       if (cause instanceof CommandTimeout && this.#link.tracks) this.#health.noteLoss('deadline')
       const failure = cause instanceof CommandTimeout ? 'timeout' : 'lost'
@@ -297,9 +297,8 @@ export class RedisStore implements Store {
     }
   }
 
-  /** Handles the code of an error reply, if it has one. MOVED: another master of a Cluster has the key. */
-  #noteError(code: string | undefined): void {
-    if (code === undefined) return
+  /** Handles the code of an error reply. MOVED: another master of a Cluster has the key. */
+  #noteError(code: string): void {
     const refusal = this.#refusals.noteRefusal(code)
     if (refusal !== undefined) this.#observer?.refusedWrite(refusal)
     if (code === 'MOVED') this.#link.abandon(code)

@@ -1,7 +1,7 @@
-import { ConfirmingServer } from './confirming-server.ts'
+import { ConfirmingServer } from './links/confirming-server.ts'
 import { createKey, REPLACE, runScript } from './scripts.ts'
-import type { Connection } from './connection.ts'
-import { replyCode, type MasterServer, type RedisLink } from './redis-link.ts'
+import type { Connection } from './links/connection.ts'
+import { replyCode, type MasterServer, type RedisLink } from './links/redis-link.ts'
 import { StoreUnavailable, type ConfirmableWrites } from './store.ts'
 
 /** What the store is told. */

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { CheckResult } from '../config/setting-rule.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
-import { ADVICE } from './causes.ts'
-import { addressOf, mastersOf, readSlots, slotOf, SLOTS, type SlotRange } from './cluster-slots.ts'
-import { withConnection } from './connection.ts'
+import { ADVICE } from './servers/causes.ts'
+import { addressOf, mastersOf, readSlots, slotOf, SLOTS, type SlotRange } from './links/cluster-slots.ts'
+import { withConnection } from './links/connection.ts'
 import { probeKey } from './keys.ts'
-import { askSentinel } from './link-to.ts'
-import { nodeOptions, replyCode } from './redis-link.ts'
+import { askSentinel } from './links/link-to.ts'
+import { nodeOptions, replyCode } from './links/redis-link.ts'
 import {
   checkServer,
   compareAll,
@@ -16,7 +16,7 @@ import {
   warning,
   type Findings,
   type ServerUses,
-} from './server-check.ts'
+} from './servers/server-check.ts'
 
 /** What the servers are used for, and how long it may take to find out whether they can be. */
 type ProbeOptions = Omit<ServerUses, 'tracks'>

@@ -1,17 +1,17 @@
 import type { Changing } from '../config/changing.ts'
-import { beforeDeadline, CommandTimeout, failureOf } from './deadline.ts'
+import { beforeDeadline, CommandTimeout } from '../time/deadline.ts'
 import { within } from '../time/within.ts'
-import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
+import { errorCode, replyCode, type RedisCommands, type RedisLink } from './links/redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
-import { LinkHealth, type StoreLog } from './link-health.ts'
-import { Masters } from './masters.ts'
+import { LinkHealth, type StoreLog } from './servers/link-health.ts'
+import { Masters } from './servers/masters.ts'
 import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
-import { linkTo } from './link-to.ts'
+import { linkTo } from './links/link-to.ts'
 import { readMarked, type MarkedReading } from './marked-reading.ts'
-import { watchReplication } from './replication.ts'
-import { warnOfForbiddenCommands } from './permissions.ts'
-import { ServerFacts } from './server-facts.ts'
+import { watchReplication } from './servers/replication.ts'
+import { warnOfForbiddenCommands } from './servers/permissions.ts'
+import { ServerFacts } from './servers/server-facts.ts'
 import {
   BURY,
   createKey,
@@ -27,7 +27,7 @@ import {
   type ReadReply,
 } from './scripts.ts'
 import type { SessionIndex } from './session-index.ts'
-import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.ts'
+import { ChannelSubscriber, type SubscriberEvents } from './links/channel-subscriber.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { redisLimits } from './shared-limits.ts'
 import {
@@ -39,7 +39,7 @@ import {
   type Tombstone,
 } from './store.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
-import { WriteRefusals } from './write-refusals.ts'
+import { WriteRefusals } from './servers/write-refusals.ts'
 
 /** Timeout of a command. */
 const COMMAND_DEADLINE_MS = 1500
@@ -141,7 +141,7 @@ export class RedisStore implements Store {
   async extend(key: string, expiresAt: number): Promise<StoredValue | undefined> {
     const reply = await this.#ask((redis) => runScript(redis, EXTEND, [key], [this.#masters.at(key, expiresAt)]))
     const [value, until, refusal] = reply as ExtendReply
-    if (refusal !== null) this.#noteError(errorCode(refusal))
+    if (refusal !== null) this.#noteError(errorCode(refusal) ?? '')
     return this.#storedValue(key, value, until)
   }
 
@@ -285,20 +285,20 @@ export class RedisStore implements Store {
       return reply
     } catch (cause) {
       const code = replyCode(cause)
-      this.#noteError(code)
       if (code === undefined) this.#health.noteFailure()
+      else this.#noteError(code)
       // In a Cluster, which does not track, one server may hang while the others serve.
       if (cause instanceof CommandTimeout && this.#link.tracks) this.#health.noteLoss('deadline')
-      this.#observer?.failed(failureOf(cause, code))
+      const failure = cause instanceof CommandTimeout ? 'timeout' : 'lost'
+      this.#observer?.failed(code === undefined ? failure : 'refused')
       throw new StoreUnavailable(cause)
     } finally {
       this.#observer?.asked((performance.now() - askedAt) / 1000)
     }
   }
 
-  /** Handles the code of an error reply, if it has one. MOVED: another master of a Cluster has the key. */
-  #noteError(code: string | undefined): void {
-    if (code === undefined) return
+  /** Handles the code of an error reply. MOVED: another master of a Cluster has the key. */
+  #noteError(code: string): void {
     const refusal = this.#refusals.noteRefusal(code)
     if (refusal !== undefined) this.#observer?.refusedWrite(refusal)
     if (code === 'MOVED') this.#link.abandon(code)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { SubscriberEvents } from './channel-subscriber.ts'
+import type { SubscriberEvents } from './links/channel-subscriber.ts'
 import { readMarked } from './marked-reading.ts'
-import type { RedisCommands } from './redis-link.ts'
+import type { RedisCommands } from './links/redis-link.ts'
 import { evenWhenFull, runScript, type Ask } from './scripts.ts'
 
 /** What a reading of a {@link SharedDocument} finds. */

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { Masters } from '../../src/store/masters.ts'
-import type { MasterReport } from '../../src/store/master-report.ts'
+import { Masters } from '../../src/store/servers/masters.ts'
+import type { MasterReport } from '../../src/store/servers/master-report.ts'
 import { QUIET } from '../support/redis/connected-store.ts'
 
 const SERVES: MasterReport = { refusal: undefined, refused: [], clock: undefined }

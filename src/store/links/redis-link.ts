@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import { ErrorReply, type RedisClientOptions } from '@redis/client'
-import type { RedisAccess, RedisNode } from '../config/redis-address.ts'
-import { backoffMs } from '../time/backoff.ts'
+import type { RedisAccess, RedisNode } from '../../config/redis-address.ts'
+import { backoffMs } from '../../time/backoff.ts'
 import type { Connection } from './connection.ts'
 import type { LiveCredentials } from './live-credentials.ts'
-import type { MasterReport } from './master-report.ts'
+import type { MasterReport } from '../servers/master-report.ts'
 
 /** The commands that the store uses. */
 export type RedisCommands = Pick<Connection, 'get' | 'set' | 'del' | 'eval' | 'pExpireTime'>

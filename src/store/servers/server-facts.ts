@@ -1,9 +1,9 @@
-import { beforeDeadline } from './deadline.ts'
-import { SESSION_KEYS } from './keys.ts'
-import { within } from '../time/within.ts'
-import { runScript } from './scripts.ts'
-import { type MasterCommands, type RedisLink } from './redis-link.ts'
-import type { StoreFacts } from '../telemetry/store-observer.ts'
+import { beforeDeadline } from '../../time/deadline.ts'
+import { SESSION_KEYS } from '../keys.ts'
+import { within } from '../../time/within.ts'
+import { runScript } from '../scripts.ts'
+import { type MasterCommands, type RedisLink } from '../links/redis-link.ts'
+import type { StoreFacts } from '../../telemetry/store-observer.ts'
 
 /** Minimum interval between two queries of the servers, however often the metrics are scraped. */
 const QUERY_INTERVAL_MS = 5000

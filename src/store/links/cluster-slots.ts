@@ -1,6 +1,6 @@
-import type { RedisNode } from '../config/redis-address.ts'
+import type { RedisNode } from '../../config/redis-address.ts'
 import type { Connection } from './connection.ts'
-import { parseInfo } from './server-facts.ts'
+import { parseInfo } from '../servers/server-facts.ts'
 
 /** How many parts the keys of a Cluster are divided into. */
 export const SLOTS = 16_384

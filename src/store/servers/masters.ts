@@ -2,10 +2,10 @@ import { ADVICE, explained } from './causes.ts'
 import type { LinkHealth, StoreLog } from './link-health.ts'
 import type { MasterReport } from './master-report.ts'
 import { NEEDS, SUBJECT_NEEDS } from './permissions.ts'
-import type { RedisLink } from './redis-link.ts'
-import { standstill } from '../time/standstill.ts'
+import type { RedisLink } from '../links/redis-link.ts'
+import { standstill } from '../../time/standstill.ts'
 import { StoreClock } from './store-clock.ts'
-import type { StoreCondition } from './store.ts'
+import type { StoreCondition } from '../store.ts'
 
 /** Since when a store is unavailable that has never been available. */
 const NEVER = -Infinity

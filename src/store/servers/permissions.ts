@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Connection } from './connection.ts'
-import { probeKey } from './keys.ts'
-import { replyCode, type MasterCommands, type RedisLink } from './redis-link.ts'
+import type { Connection } from '../links/connection.ts'
+import { probeKey } from '../keys.ts'
+import { replyCode, type MasterCommands, type RedisLink } from '../links/redis-link.ts'
 
 /** What an operator should do if there are such commands. */
 export const PERMISSION_ADVICE =

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from '@redis/client'
 import { clusterSize, MEMBER_ADVICE } from './cluster-slots.ts'
-import { beforeDeadline } from './deadline.ts'
+import { beforeDeadline } from '../../time/deadline.ts'
 import { CONNECTION, newConnection, SOCKET, withConnection, type Connection } from './connection.ts'
-import { probeKey } from './keys.ts'
-import { NO_MASTER } from './link-health.ts'
-import { MasterProbe } from './master-probe.ts'
-import type { MasterReport } from './master-report.ts'
+import { probeKey } from '../keys.ts'
+import { NO_MASTER } from '../servers/link-health.ts'
+import { MasterProbe } from '../servers/master-probe.ts'
+import type { MasterReport } from '../servers/master-report.ts'
 import { mayLackDatabase, replyCode, type LinkEvents, type RedisCommands } from './redis-link.ts'
 
 /** Timeout for connecting, and again for preparing the connection: a server may accept it and never reply. */

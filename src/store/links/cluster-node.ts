@@ -1,8 +1,8 @@
 import type { RedisClientOptions } from '@redis/client'
-import type { RedisNode } from '../config/redis-address.ts'
+import type { RedisNode } from '../../config/redis-address.ts'
 import { addressOf } from './cluster-slots.ts'
 import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
-import { beforeDeadline } from './deadline.ts'
+import { beforeDeadline } from '../../time/deadline.ts'
 import type { LiveCredentials } from './live-credentials.ts'
 import { delay, liveNodeOptions, reconnectMs, type MasterServer } from './redis-link.ts'
 

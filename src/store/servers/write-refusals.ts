@@ -1,5 +1,5 @@
 import { ADVICE } from './causes.ts'
-import { WRITE_REFUSALS, type WriteRefusal } from '../telemetry/store-observer.ts'
+import { WRITE_REFUSALS, type WriteRefusal } from '../../telemetry/store-observer.ts'
 
 /** How often at most refusals are logged. */
 const LOG_MS = 60_000

@@ -1,17 +1,17 @@
 import type { RedisClientOptions } from '@redis/client'
-import type { Changing } from '../config/changing.ts'
+import type { Changing } from '../../config/changing.ts'
 import {
   parseRedisUrl,
   withoutCredentials,
   type RedisAccess,
   type RedisAddress,
   type RedisNode,
-} from '../config/redis-address.ts'
+} from '../../config/redis-address.ts'
 import { ClusterLink } from './cluster-link.ts'
-import { dialing } from '../peers/dialing.ts'
+import { dialing } from '../../peers/dialing.ts'
 import { distinct, mastersOf, readSlots } from './cluster-slots.ts'
 import { withConnection } from './connection.ts'
-import type { StoreLog } from './link-health.ts'
+import type { StoreLog } from '../servers/link-health.ts'
 import { LiveCredentials } from './live-credentials.ts'
 import { MasterLink, type FindMaster } from './master-link.ts'
 import { liveNodeOptions, nodeOptions, replyCode, type RedisLink } from './redis-link.ts'

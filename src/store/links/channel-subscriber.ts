@@ -1,5 +1,5 @@
 import type { RedisClientOptions } from '@redis/client'
-import { beforeDeadline } from './deadline.ts'
+import { beforeDeadline } from '../../time/deadline.ts'
 import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
 import { delay, reconnectMs, type MasterServer, type RedisLink } from './redis-link.ts'
 

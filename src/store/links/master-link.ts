@@ -1,4 +1,4 @@
-import { polls } from '../time/polls.ts'
+import { polls } from '../../time/polls.ts'
 import {
   reconnectMs,
   delay,
@@ -8,7 +8,7 @@ import {
   type RedisCommands,
   type RedisLink,
 } from './redis-link.ts'
-import type { MasterReport } from './master-report.ts'
+import type { MasterReport } from '../servers/master-report.ts'
 import { ReplicaCheck } from './replica-check.ts'
 import { reasonOf, TrackedConnection } from './tracked-connection.ts'
 

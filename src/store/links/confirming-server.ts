@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from '@redis/client'
-import { polls } from '../time/polls.ts'
-import { beforeDeadline } from './deadline.ts'
+import { polls } from '../../time/polls.ts'
+import { beforeDeadline } from '../../time/deadline.ts'
 import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
 import { replyCode } from './redis-link.ts'
-import { parseInfo } from './server-facts.ts'
+import { parseInfo } from '../servers/server-facts.ts'
 import { reasonOf } from './tracked-connection.ts'
 
 /** How long a master waits for its replicas (WAIT). */

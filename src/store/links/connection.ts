@@ -7,9 +7,9 @@ import {
   type RedisScripts,
   type TypeMapping,
 } from '@redis/client'
-import type { RedisAccess } from '../config/redis-address.ts'
-import { dialing } from '../peers/dialing.ts'
-import { beforeDeadline, CommandTimeout } from './deadline.ts'
+import type { RedisAccess } from '../../config/redis-address.ts'
+import { dialing } from '../../peers/dialing.ts'
+import { beforeDeadline, CommandTimeout } from '../../time/deadline.ts'
 import { LiveCredentials } from './live-credentials.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { RedisNode } from '../config/redis-address.ts'
-import { polls } from '../time/polls.ts'
+import type { RedisNode } from '../../config/redis-address.ts'
+import { polls } from '../../time/polls.ts'
 import { ClusterCommands } from './cluster-commands.ts'
 import { ClusterNodes } from './cluster-nodes.ts'
 import { ClusterProbes } from './cluster-probes.ts'

@@ -1,8 +1,8 @@
-import type { RedisNode } from '../config/redis-address.ts'
+import type { RedisNode } from '../../config/redis-address.ts'
 import { ClusterNode } from './cluster-node.ts'
 import { addressOf, mastersOf, readSlots, slotOf, SLOTS, type SlotRange } from './cluster-slots.ts'
 import { withConnection } from './connection.ts'
-import { beforeDeadline } from './deadline.ts'
+import { beforeDeadline } from '../../time/deadline.ts'
 import type { LiveCredentials } from './live-credentials.ts'
 import { delay, liveNodeOptions } from './redis-link.ts'
 

@@ -1,5 +1,5 @@
-import { polls } from '../time/polls.ts'
-import type { MasterCommands, RedisLink } from './redis-link.ts'
+import { polls } from '../../time/polls.ts'
+import type { MasterCommands, RedisLink } from '../links/redis-link.ts'
 import { parseInfo, type ServerInfo } from './server-facts.ts'
 
 /** How often the masters are asked for their replication. */

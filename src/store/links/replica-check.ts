@@ -1,7 +1,7 @@
 import type { RedisClientOptions } from '@redis/client'
-import { beforeDeadline } from './deadline.ts'
+import { beforeDeadline } from '../../time/deadline.ts'
 import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
-import { MARK, runScript } from './scripts.ts'
+import { MARK, runScript } from '../scripts.ts'
 
 /** How long a master waits for its replica (WAIT). */
 const WAIT_MS = 200

@@ -1,7 +1,7 @@
-import type { Connection } from './connection.ts'
+import type { Connection } from '../links/connection.ts'
 import type { MasterReport } from './master-report.ts'
-import { replyCode } from './redis-link.ts'
-import { runScript } from './scripts.ts'
+import { replyCode } from '../links/redis-link.ts'
+import { runScript } from '../scripts.ts'
 
 /** How often a probe writes. */
 const WRITE_EVERY_MS = 60_000

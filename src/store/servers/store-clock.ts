@@ -1,6 +1,6 @@
 import type { ClockReading } from './master-report.ts'
-import { standstill } from '../time/standstill.ts'
-import { followStoreClock } from '../time/store-time.ts'
+import { standstill } from '../../time/standstill.ts'
+import { followStoreClock } from '../../time/store-time.ts'
 
 /** A difference between clocks above this is an operator's business. */
 const NOTICEABLE_MS = 5000

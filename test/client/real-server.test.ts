@@ -84,7 +84,7 @@ await test('a login in a new tab makes the other tabs of its address active agai
   for (let round = 0; round < 5; round++) {
     await first.client.logout()
     await allAre(tabs, 'anonymous')
-    await logIn(world.browser, world.server.url)
+    await world.logIn()
     const landed = openTab(t, world.browser, world.server.url)
     await allAre([landed, first, second], 'active')
     landed.client.close()
@@ -98,7 +98,7 @@ await test('a login that replaces the session leaves every tab active', async (t
   const { world, tabs } = await fourTabs(t)
   const before = tabs.map((tab) => active(tab).expiresAt)
   await new Promise((resolve) => void setTimeout(resolve, 2500))
-  await logIn(world.browser, world.server.url)
+  await world.logIn()
   await until(() => tabs.every((tab, index) => active(tab).expiresAt > (before[index] ?? 0) + 1000))
   for (const { states } of tabs) t.notOk(states.some(({ status }) => status !== 'active'))
 })
@@ -134,7 +134,7 @@ await test('an unused session: every tab is warned, then learns the reason idle'
 await test('an instance restarts: its tabs stay active, and learn of a logout again', async (t) => {
   const { world, tabs } = await fourTabs(t)
   await world.server.close()
-  const again = await testServer(t, { ...world.settings, PORT: String(world.server.port) })
+  const again = await world.instance({ PORT: String(world.server.port) })
   await until(async () => (await samplesOf(again.opsUrl, 'bff_relays')).get('kind="session"') === 1)
   for (const { states } of tabs) t.notOk(states.some(({ status }) => status === 'anonymous'))
   await tabs[3]?.client.logout()

@@ -2,12 +2,10 @@ import { test } from 'tap'
 import { control, pause, shown } from '../support/controls/controls-world.ts'
 import { IDENTIFIED } from '../support/login/identity.ts'
 import { twoWorkers, workerPids } from '../support/server/two-workers.ts'
-import { sendTo } from '../support/user.ts'
+import { sendTo, TRANSFER } from '../support/user.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
-
-const TRANSFER = '/api/payment-agents/v1/transfer'
 
 await test('With WORKERS, all workers obey what one was told, also a new one, and without Redis each is told', async (t) => {
   const world = await startWorld(t, { ...IDENTIFIED, redis: true })

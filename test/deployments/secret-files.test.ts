@@ -10,13 +10,13 @@ import { logIn } from '../support/parts.ts'
 import { startParts } from '../support/world.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { untilSlow as until } from '../support/time/until.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 const [OLD, NEW] = ['an-old-secret-of-thirty-two-bytes-at-least', 'a-new-secret-of-thirty-two-bytes-at-least']
 const [OLD_TOKEN, NEW_TOKEN] = [
   'the-old-token-of-operators-of-32-characters',
   'the-new-token-of-operators-of-32-characters',
 ]
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 
 /** An instance of one process, one of two workers, their files of secrets, and a browser that is logged in. */
 async function twoInstances(t: Test) {

@@ -4,9 +4,7 @@ import { earlyInAMinute } from '../support/time/clock-minute.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/test-server.ts'
 import { readAll, startWorld, API } from '../support/world.ts'
-import { sendTo } from '../support/user.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { sendTo, ACCOUNTS } from '../support/user.ts'
 const APP = 'https://app.example'
 
 type Headers = Record<string, string>

@@ -5,7 +5,6 @@ import { test } from 'tap'
 import { takenPort } from '../support/server/http-server.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { until, within } from '../support/time/until.ts'
-import { logIn } from '../support/parts.ts'
 import { testServer } from '../support/server/test-server.ts'
 import { startWorld } from '../support/world.ts'
 
@@ -92,8 +91,7 @@ await test('a pipelined upgrade is refused, and its connection ends', async (t) 
 })
 
 await test('one session cannot take all connections to upstream', async (t) => {
-  const { browser, server, upstream } = await startWorld(t)
-  await logIn(browser, server.url)
+  const { browser, server, upstream } = await startWorld(t, { user: 'demo' })
   const cookie = browser.cookieHeader(new URL(server.url), new URL(server.url))
   // Headers without the body that they announce: each keeps a call open.
   const head = `POST /api/payment-agents/v1/transfer HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\nCookie: ${cookie}\r\nContent-Length: 10\r\n\r\n`

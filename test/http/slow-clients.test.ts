@@ -2,8 +2,7 @@ import { once } from 'node:events'
 import { test } from 'tap'
 import { until } from '../support/time/until.ts'
 import { readAll, startWorld, API } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 
 await test('slow headers, slow bodies and silent connections end within the timeouts, with 408 where a request had begun', async (t) => {
   const {

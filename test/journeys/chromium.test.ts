@@ -4,7 +4,6 @@ import { PageRecord, sendForm, sessionIs, testChromium } from '../support/browse
 import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { huntTokens } from '../support/telemetry/token-hunt.ts'
 import { freePort } from '../../sandbox/listening.ts'
-import { testServer } from '../support/server/test-server.ts'
 import { type World, startWorld } from '../support/world.ts'
 
 /** Two instances on one Redis behind a balancer that alternates between them. */
@@ -12,7 +11,7 @@ async function twoInstances(t: Test): Promise<World & { url: string; chosen: rea
   const port = await freePort()
   const settings = { PUBLIC_URL: `http://localhost:${port}`, STATIC_DIR: DEMO_PAGE }
   const world = await startWorld(t, { settings, redis: true })
-  const second = await testServer(t, world.settings)
+  const second = await world.instance()
   const { url, chosen } = await testBalancer(t, port, [world.server.port, second.port])
   return { ...world, url, chosen }
 }

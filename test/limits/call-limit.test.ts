@@ -3,13 +3,11 @@ import { CallLimit } from '../../src/limits/call-limit.ts'
 import type { RedisStore } from '../../src/store/redis-store.ts'
 import { earlyInAMinute } from '../support/time/clock-minute.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis, testServer } from '../support/server/test-server.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { storeClient } from '../support/redis/store-client.ts'
-import { TRADING } from '../support/user.ts'
+import { TRADING, ACCOUNTS } from '../support/user.ts'
 import { startWorld, API, RELAY } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const BULK = '/api/trading/v1/options/contracts/bulk-purchase/real'
 
 async function limitOn(t: Test, url: string, perMinute: number): Promise<{ limit: CallLimit; store: RedisStore }> {
@@ -20,7 +18,7 @@ async function limitOn(t: Test, url: string, perMinute: number): Promise<{ limit
 await test('API_REQUESTS_PER_MINUTE counts the calls and the one-time URLs of a session on all instances', async (t) => {
   const settings = { API_REQUESTS_PER_MINUTE: '6' }
   const world = await startWorld(t, { ...RELAY, redis: true, settings })
-  const other = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+  const other = await world.instance()
   const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
   const call = (port: number) => fetch(`http://localhost:${port}${ACCOUNTS}`, { headers: { cookie, 'x-csrf': '1' } })
   const ports = [world.server.port, other.port]

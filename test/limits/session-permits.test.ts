@@ -7,7 +7,7 @@ import type { RedisStore } from '../../src/store/redis-store.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis, testServer } from '../support/server/test-server.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { TRADING } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
 
@@ -25,7 +25,7 @@ async function twoInstances(
   settings: Record<string, string>,
 ): Promise<World<'scripted'> & { ports: number[] }> {
   const world = await startWorld(t, { ...RELAY, redis: true, settings })
-  const other = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+  const other = await world.instance()
   return { ...world, ports: [world.server.port, other.port] }
 }
 

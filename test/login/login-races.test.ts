@@ -65,7 +65,7 @@ await test('GET /auth/callback: two tabs log in, and a repeated callback redirec
 async function reloadDuringExchange(t: Test, path: string) {
   const world = await startWorld(t, { provider: scripted, redis: true })
   const { browser, provider, server } = world
-  const other = await testServer(t, world.settings)
+  const other = await world.instance()
   const client = await storeClient(t, world)
   const { state, authorize } = await startLogin(world, path)
   const waiting = held()
@@ -172,7 +172,7 @@ await test('GET /auth/callback: a repeated callback of a failed login reports th
 await test('GET /auth/callback: concurrent callbacks of one login on two instances exchange its code once', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true })
   const { browser, provider, server } = world
-  const other = await testServer(t, world.settings)
+  const other = await world.instance()
   const { state, authorize } = await startLogin(world)
   const arrivals = await Promise.all(
     Array.from({ length: 12 }, async (_, index) => {
@@ -188,7 +188,7 @@ await test('GET /auth/callback: concurrent callbacks of one login on two instanc
 await test('GET /auth/callback: ten concurrent logins over two instances finish in any order', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true })
   const { browser, provider, server } = world
-  const other = await testServer(t, world.settings)
+  const other = await world.instance()
   const logins = await Promise.all(
     Array.from({ length: 10 }, async (_, index) => {
       const start = index % 2 === 0 ? server : other

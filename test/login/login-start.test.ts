@@ -2,7 +2,6 @@ import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
 import { startLogin, scripted, type TokenEndpoint } from '../support/login/token-endpoint.ts'
-import { testServer } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld, type World } from '../support/world.ts'
 
@@ -156,7 +155,7 @@ await test('Requests that start no login create neither a cookie nor a record', 
 await test('GET /auth/login and /auth/signup: AUTH_STARTS_PER_MINUTE limits each address over all instances', async (t) => {
   const settings = { AUTH_STARTS_PER_MINUTE: '5', TRUST_PROXY: '1' }
   const world = await startWorld(t, { provider: scripted, redis: true, settings })
-  const other = await testServer(t, world.settings)
+  const other = await world.instance()
   const startFrom = async (url: string, address: string, path: string): Promise<string> => {
     const { location } = await raw(url + path, { 'x-forwarded-for': address })
     return location.startsWith(world.provider.url) ? 'started' : location.slice(world.server.url.length)

@@ -37,7 +37,7 @@ const logOut = (browser: JarBrowser, query = ''): Promise<Response> =>
 await test('POST /auth/logout?everywhere=true ends all sessions of the subject on every instance, and none of another subject', async (t) => {
   const world = await startWorld(t, { ...IDENTIFIED, redis: true })
   const { server } = world
-  const other = await testServer(t, world.settings)
+  const other = await world.instance()
   const mine = [await world.user('CR1'), await world.user('CR1'), await world.user('CR1')].map((each) => each.browser)
   const { browser: foreign } = await world.user('CR2')
   const [first, ...rest] = mine

@@ -1,8 +1,7 @@
 import { test } from 'tap'
 import { IDENTIFIED } from '../support/login/identity.ts'
 import { end, listed, request, tagOf } from '../support/login/own-sessions.ts'
-import { isLoggedIn, logInThere, scripted } from '../support/login/token-endpoint.ts'
-import { testServer } from '../support/server/test-server.ts'
+import { isLoggedIn, scripted } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 
@@ -39,7 +38,7 @@ await test('GET and DELETE /auth/sessions: 409 without a subject, whether the se
   knowing.upstream.onIdentity = (_request, response) => response.writeHead(500).end()
   const { browser } = await knowing.user('CR1')
   const ignorant = await startWorld(t, { provider: scripted })
-  await logInThere(ignorant)
+  await ignorant.logIn()
   for (const [each, there] of [
     [browser, knowing.server],
     [ignorant.browser, ignorant.server],
@@ -53,7 +52,7 @@ await test('GET and DELETE /auth/sessions: 409 without a subject, whether the se
 await test('GET /auth/sessions: a subject gets ten lists a minute over all instances, then 429 with Retry-After', async (t) => {
   const world = await startWorld(t, { ...IDENTIFIED, redis: true })
   const { server } = world
-  const other = await testServer(t, world.settings)
+  const other = await world.instance()
   const [{ browser: first }, { browser: second }] = [await world.user('CR1'), await world.user('CR1')]
   const statuses = []
   for (let times = 0; times < 5; times++) {

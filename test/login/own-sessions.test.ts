@@ -3,7 +3,6 @@ import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { logOutEverywhere, operate, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
 import { end, listed, request, tagOf } from '../support/login/own-sessions.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
-import { testServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld } from '../support/world.ts'
@@ -40,7 +39,7 @@ for (const redis of [true, false]) {
 await test('DELETE /auth/sessions/<tag> ends that session on every instance, and no list shows it any more', async (t) => {
   const world = await startWorld(t, { ...IDENTIFIED, redis: true })
   const { server } = world
-  const other = await testServer(t, world.settings)
+  const other = await world.instance()
   const [{ browser: mine }, { browser: theirs }] = [await world.user('CR1'), await world.user('CR1')]
   const [tag, ownTag] = [await tagOf(theirs, server), await tagOf(mine, server)]
   t.ok(await isLoggedIn(theirs, other.url), 'cached by the other instance')
@@ -107,7 +106,7 @@ await test('DELETE /auth/sessions/<tag>: 404 for the session of another subject 
 await test('DELETE /auth/sessions/<tag> twice at the same moment ends the session once', async (t) => {
   const world = await startWorld(t, { ...IDENTIFIED, redis: true })
   const { server } = world
-  const other = await testServer(t, world.settings)
+  const other = await world.instance()
   const [{ browser: mine }, { browser: theirs }] = [await world.user('CR1'), await world.user('CR1')]
   const tag = await tagOf(theirs, server)
   const outcomes = await Promise.all([server, other, server, other].map((each) => end(mine, each, tag)))
@@ -142,7 +141,7 @@ await test('GET /auth/sessions shows no session that was logged out, revoked or 
   }
   await until(isAlone, 'the unused one ends')
   // It has no list of before.
-  const fresh = await testServer(t, world.settings)
+  const fresh = await world.instance()
   t.match(await listed(mine, fresh), [{ current: true }])
   const { browser: last } = await world.user('CR1')
   t.match(await listed(last, fresh), [{ current: true }, { current: false }], 'a new session causes a new list')

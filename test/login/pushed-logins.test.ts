@@ -6,7 +6,6 @@ import {
   html,
   isLoggedIn,
   json,
-  logInThere,
   startLogin,
   tokenEndpoint,
   tokens,
@@ -164,5 +163,5 @@ await test('AUTHORIZATION_PARAMS are added in their order; prompt is left out of
   const signUp = await startLogin(world, '/auth/signup')
   t.same(signUp.authorize.searchParams.getAll('prompt'), ['registration'])
   t.equal(signUp.authorize.searchParams.get('audience'), 'a&b')
-  t.equal((await logInThere(world)).url.search, '')
+  t.equal((await world.logIn()).url.search, '')
 })

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
 import { askRedis } from '../support/redis/topologies.ts'
 import {
-  logInThere,
   unsignedLoginCookie,
   sessionState,
   startLogin,
@@ -33,7 +32,7 @@ await test('GET /auth/session: 200 with the state of the session and without a t
   const before = await sessionState(browser, server.url)
   t.same(Object.keys(before).sort(), ['authenticated', 'now'])
   t.equal(before.authenticated, false)
-  await logInThere(world)
+  await world.logIn()
   const state = await sessionState(browser, server.url)
   t.same(Object.keys(state).sort(), ['authenticated', 'expires_at', 'idle_expires_at', 'now', 'scope', 'session'])
   const now = Number(state['now'])
@@ -49,7 +48,7 @@ await test('GET /auth/session: 200 with the state of the session and without a t
 await test('POST /auth/logout: 204 ends the session on every instance, deletes the login and revokes both tokens', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true })
   const { browser, server, provider } = world
-  const other = await testServer(t, world.settings)
+  const other = await world.instance()
   const client = await storeClient(t, world)
   provider.behaviour = tokens({ refresh_token: 'the-refresh-token' })
   const login = await startLogin(world)
@@ -81,7 +80,7 @@ await test('POST /auth/logout: 204 ends the session on every instance, deletes t
 await test('POST /auth/logout: 204 deletes all sessions and logins of the browser except pending logins', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true })
   const { browser, server } = world
-  await logInThere(world)
+  await world.logIn()
   const overwritten = browser.clone()
   const pending = await startLogin(world)
   await (await startLogin(world)).finish({ error: 'access_denied' })
@@ -108,7 +107,7 @@ await test('POST /auth/session and /auth/logout: 204 whatever the body and its t
     ['', 'x'],
     ['text/plain;;', ''],
   ] as const) {
-    await logInThere(world)
+    await world.logIn()
     world.browser.page = new URL(world.server.url)
     const headers = { ...CSRF, 'content-type': type }
     t.equal((await world.browser.fetch('/auth/session', { method: 'POST', headers, body })).status, 204, type)
@@ -122,7 +121,7 @@ await test('POST /auth/logout: 204 with the login cookie alone ends the session 
   for (const redis of [false, true]) {
     const world = await startWorld(t, { provider: scripted, redis })
     const { browser, server, provider } = world
-    await logInThere(world)
+    await world.logIn()
     const tab = browser.clone()
     const [login] = browser.named('__Host-login-')
     const response = await fetch(`${server.url}/auth/logout`, {
@@ -143,7 +142,7 @@ await test('Logouts with made-up cookies do not evict sessions from the tracking
   // Redis notifies readers about this many keys only; by default a million.
   await askRedis(redis, ['CONFIG', 'SET', 'tracking-table-max-keys', '20'])
   const other = await testServer(t, settings)
-  await logInThere(world)
+  await world.logIn()
   const before = browser.clone()
   t.equal((await sessionState(before, other.url)).authenticated, true, 'the other instance caches the session')
 

@@ -4,7 +4,6 @@ import type { JarBrowser } from '../support/browser/jar-browser.ts'
 import {
   isLoggedIn,
   json,
-  logInThere,
   unsignedLoginCookie,
   startLogin,
   scripted,
@@ -74,7 +73,7 @@ await test('An unauthenticated request costs at most ten Redis commands, and log
   const { server, browser } = world
   const failed = await tenFailures(world)
   const { started, state } = await tenStarts(world)
-  await logInThere(world)
+  await world.logIn()
   const [session] = browser.named('__Host-session')
   await fetch(`${server.url}/auth/logout`, {
     method: 'POST',
@@ -155,7 +154,7 @@ await test('POST /auth/logout: a browser with a session is logged out wholly whe
 await test('POST /auth/logout: a 429 ends the sessions of the logins of this browser, and looks up no others', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1' } })
   const { server, browser } = world
-  await logInThere(world)
+  await world.logIn()
   const headers = { ...CSRF, cookie: `${forgedSession()}; ${loginCookies(world)}` }
   const response = await fetch(`${server.url}/auth/logout`, { method: 'POST', headers })
   t.equal(response.status, 429)
@@ -163,7 +162,7 @@ await test('POST /auth/logout: a 429 ends the sessions of the logins of this bro
   t.notOk(await isLoggedIn(browser, server.url))
 
   const other = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1' } })
-  await logInThere(other)
+  await other.logIn()
   const [session] = other.browser.named('__Host-session')
   const cookie = `__Host-session=${session?.value.split('.')[0]}.x`
   const refused = await fetch(`${other.server.url}/auth/logout`, { method: 'POST', headers: { ...CSRF, cookie } })
@@ -224,7 +223,7 @@ await test('GET /auth/login: the record of a login does not grow with the number
   const earlier = []
   for (let count = 0; count < 20; count++) {
     await startLogin(world)
-    await logInThere(world)
+    await world.logIn()
     earlier.push(browser.clone())
   }
   const sizes = await Promise.all((await client.keys('*:login:*')).map((key) => client.strLen(key)))

@@ -13,9 +13,9 @@ import { CLIENT_ID, SECRETS } from '../support/server/test-server.ts'
 import { logIn } from '../support/parts.ts'
 import { wrongBy } from '../support/server/wrong-clock.ts'
 import { until } from '../support/time/until.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 const MINUTE = 60
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 
 for (const minutes of [40, 70]) {
   await test(`logins, sessions, keys and logouts work on two instances, one ${minutes} minutes behind Redis and one ahead`, async (t) => {

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
-import { html, json, logInThere, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
+import { html, json, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { takenPort } from '../support/server/http-server.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
@@ -21,11 +21,11 @@ await test('bff_provider_requests_total counts exchanges by outcome, and their d
     const labels = `request="exchange",outcome="${outcome}"`
     const before = (await samplesOf(server.opsUrl, REQUESTS)).get(labels) ?? 0
     provider.behaviour = behaviour
-    await logInThere(world)
+    await world.logIn()
     t.equal((await samplesOf(server.opsUrl, REQUESTS)).get(labels), before + 1, outcome)
   }
   provider.behaviour = (_request, response) => response.destroy()
-  await logInThere(world)
+  await world.logIn()
   t.equal((await samplesOf(server.opsUrl, REQUESTS)).get('request="exchange",outcome="unreachable"'), 1)
 
   const counted = async (): Promise<number | undefined> =>
@@ -46,7 +46,7 @@ await test('bff_provider_requests_total counts refreshes and revocations separat
     const world = await startWorld(t, { provider: scripted, settings: { API_URL: upstream.url, ...revocation } })
     const { provider, browser, server } = world
     provider.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-first-refresh-token' })
-    await logInThere(world)
+    await world.logIn()
     provider.behaviour = tokens()
     browser.page = new URL(server.url)
     await browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })

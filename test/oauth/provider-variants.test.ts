@@ -10,10 +10,10 @@ import { isLoggedIn } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { type World, startWorld } from '../support/world.ts'
 import { type StartProvider } from '../support/parts.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 /** A secret with characters that form encoding changes. */
 const SECRET = 'a secret: with/every+kind&of%character'
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 
 /** A provider whose only client is registered as `options` say, and two servers with Redis that have these settings. */
 function variant(

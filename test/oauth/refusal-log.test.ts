@@ -2,7 +2,7 @@ import { test } from 'tap'
 import type { ProviderOptions } from '../../sandbox/provider.ts'
 import { gated } from '../support/login/gated-provider.ts'
 import { startWorld } from '../support/world.ts'
-import { json, logInThere, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
+import { json, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
 
@@ -66,12 +66,12 @@ await test("GET /auth/callback: the log has the provider's description of a refu
     [json({ error: 'invalid_grant', error_description: ['x'] }, 400), 'invalid_grant', undefined, 'invalid_grant'],
   ] as const) {
     provider.behaviour = behaviour
-    t.match((await logInThere(world)).url.searchParams.get('auth_error'), error)
+    t.match((await world.logIn()).url.searchParams.get('auth_error'), error)
     t.match(failed().at(-1), { error, cause: { code: `provider:${code}` } })
     t.equal(failed().at(-1)?.['description'], description)
   }
   provider.behaviour = tokens({ token_type: 'DPoP' })
-  await logInThere(world)
+  await world.logIn()
   t.match(failed().at(-1), { error: 'login_failed', cause: { message: /bound to a key \(DPoP\)$/ } })
   provider.behaviour = (request, response, form) => {
     const quoted = ['code', 'code_verifier', 'client_secret'].map((name) => form.get(name)).join('\n{"level":60} ')
@@ -81,7 +81,7 @@ await test("GET /auth/callback: the log has the provider's description of a refu
       form,
     )
   }
-  await logInThere(world)
+  await world.logIn()
   const { description, cause } = (failed().at(-1) ?? {}) as { description?: string; cause?: Error }
   t.match(description, /^not … \{"level":60\} … \{"level":60\} … x{200,300}$/)
   t.ok((cause?.message.length ?? 501) <= 500)
@@ -101,7 +101,7 @@ await test('A refused refresh is logged with the description of the provider, an
   const world = await startWorld(t, { provider: scripted, settings: { API_URL: upstream.url } })
   const { browser, provider, server } = world
   provider.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-refresh-token' })
-  await logInThere(world)
+  await world.logIn()
   browser.page = new URL(server.url)
   provider.behaviour = json({ error: 'invalid_grant', error_description: 'the-refresh-token is used up' }, 400)
   const call = await browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })
@@ -126,15 +126,15 @@ await test('GET /auth/callback: a granted scope that lacks part of OAUTH_SCOPE i
     { scope: 'trade account_manage', refresh_token: 'the-refresh-token' },
   ]) {
     provider.behaviour = tokens(granted)
-    await logInThere(world)
+    await world.logIn()
   }
   t.same(warnings(), [], 'nothing is missing')
   provider.behaviour = tokens({ scope: 'trade', refresh_token: 'the-refresh-token' })
-  for (let times = 0; times < 3; times++) t.equal((await logInThere(world)).url.search, '')
+  for (let times = 0; times < 3; times++) t.equal((await world.logIn()).url.search, '')
   await until(() => warnings().length > 0)
   t.match(warnings(), [{ level: 40, missing: ['account_manage'], count: 1 }])
   t.equal(warnings().length, 1)
   provider.behaviour = tokens({ scope: 'trade account_manage' })
-  await logInThere(world)
+  await world.logIn()
   t.match(warnings().at(-1), { missing: ['offline_access'] }, 'another lack has a line of its own')
 })

@@ -1,7 +1,6 @@
 import { test, type Test } from 'tap'
 import {
   json,
-  logInThere,
   sessionState,
   startLogin,
   tokenEndpoint,
@@ -50,7 +49,7 @@ await test('Every request to the token endpoint opens its own connection, so tha
     connections.push(request.socket)
     return respond(request, response, form)
   }
-  for (let times = 0; times < 3; times++) await logInThere(world)
+  for (let times = 0; times < 3; times++) await world.logIn()
   t.equal(new Set(connections).size, 3)
   t.same(new Set(world.provider.headers.map(({ connection }) => connection)), new Set(['close']))
 })
@@ -60,7 +59,7 @@ await test('A session lives as long as its token: expires_in, one hour if that i
   const { browser, provider, server } = world
   const lifetimeSeconds = async (tokenResponse: Record<string, unknown>): Promise<number> => {
     provider.behaviour = tokens(tokenResponse)
-    await logInThere(world)
+    await world.logIn()
     const { now, expires_at: expiresAt, idle_expires_at: idle } = await sessionState(browser, server.url)
     t.ok(Number(idle) <= Number(expiresAt))
     // Both are rounded down to whole seconds, so their difference may be off by one.
@@ -82,7 +81,7 @@ await test('A session lives as long as its token: expires_in, one hour if that i
 await test('A lifetime with a fraction of a millisecond works with Redis, which takes whole ones only', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true })
   world.provider.behaviour = tokens({ expires_in: 599.987654 })
-  const { url } = await logInThere(world)
+  const { url } = await world.logIn()
   t.notMatch(url.href, /auth_error/)
   t.match(await sessionState(world.browser, world.server.url), { authenticated: true })
 })
@@ -134,13 +133,13 @@ await test('The scope of a session is that of the token response, as a text or a
   ]
   for (const [response, scope] of odd) {
     provider.behaviour = tokens({ expires_in: 600, refresh_token: '', ...response })
-    t.equal((await logInThere(world)).url.search, '')
+    t.equal((await world.logIn()).url.search, '')
     const state = await sessionState(browser, server.url)
     t.equal(state['scope'], scope)
     t.ok(Number(state['expires_at']) - Number(state['now']) <= 600, 'the session ends with its only token')
   }
   provider.behaviour = tokens({ scope: [1] })
-  t.match((await logInThere(world)).url.search, /auth_error=login_failed/)
+  t.match((await world.logIn()).url.search, /auth_error=login_failed/)
 })
 
 await test('A refresh that returns an empty refresh token keeps the old one', async (t) => {
@@ -148,7 +147,7 @@ await test('A refresh that returns an empty refresh token keeps the old one', as
   const world = await startWorld(t, { provider: scripted, settings: { API_URL: upstream.url } })
   const { browser, provider, server } = world
   provider.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-refresh-token' })
-  await logInThere(world)
+  await world.logIn()
   browser.page = new URL(server.url)
   provider.behaviour = tokens({ expires_in: 0.001, refresh_token: '', access_token: 'the-second-token' })
   for (let times = 0; times < 2; times++) {
@@ -176,7 +175,7 @@ await test('POST /auth/logout: the refresh token is revoked first, with hints; f
     await json(isRefresh ? 'busy' : { error: 'unsupported_token_type' }, isRefresh ? 503 : 400)(request, response, form)
   }
   provider.behaviour = tokens({ refresh_token: 'the-refresh-token' })
-  await logInThere(world)
+  await world.logIn()
   t.equal((await world.logOut()).status, 204, 'the logout does not wait')
   hold.resolve()
   const failures = () => server.log.filter(({ audit }) => audit === 'revocation_failed')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { request, type ServerResponse } from 'node:http'
 import { test } from 'tap'
 import { logTag } from '../../src/telemetry/log-tag.ts'
-import { logInThere, tokens, scripted } from '../support/login/token-endpoint.ts'
+import { tokens, scripted } from '../support/login/token-endpoint.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
@@ -57,7 +57,7 @@ await test('The audit lines of a login and a logout have the session, the reques
 await test('POST /auth/logout: the request line of a 503 has the session, that of a made-up cookie has none', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true })
   const { server, redis } = world
-  await logInThere(world)
+  await world.logIn()
   const { session } = await audited(server, 'login')
   redis?.process.kill('SIGSTOP')
   t.equal((await world.logOut()).status, 503)
@@ -114,7 +114,7 @@ await test('token_refreshed has the session and no token', async (t) => {
   const world = await startWorld(t, { provider: scripted, settings: { API_URL: url } })
   const { provider, browser, server } = world
   provider.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-first-refresh-token' })
-  await logInThere(world)
+  await world.logIn()
   provider.behaviour = tokens({
     access_token: 'the-second-access-token',
     refresh_token: 'the-second-refresh-token',

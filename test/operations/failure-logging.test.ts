@@ -9,12 +9,9 @@ import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { failureCount, logInto, type Line } from '../support/telemetry/lines.ts'
 import { until } from '../support/time/until.ts'
-import { logIn } from '../support/parts.ts'
 import { type TestServer } from '../support/server/test-server.ts'
-import { TRADING, sendTo } from '../support/user.ts'
+import { TRADING, sendTo, ACCOUNTS } from '../support/user.ts'
 import { startWorld, API, RELAY } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** Long enough that each cause is logged three times. */
 const LOAD_MS = 2300
 const SECOND_MS = 1000
@@ -104,8 +101,7 @@ await test('An upstream that responds 500 or 503: warnings by status, and a metr
 })
 
 await test('A session store that is down: one warning a second', async (t) => {
-  const { server, browser, redis } = await startWorld(t, { redis: true })
-  await logIn(browser, server.url)
+  const { server, browser, redis } = await startWorld(t, { user: 'demo', redis: true })
   const url = new URL(server.url)
   const cookie = browser.cookieHeader(url, url)
   await redis?.close()
@@ -119,9 +115,9 @@ await test('A session store that is down: one warning a second', async (t) => {
 
 await test('A provider that is down when tokens expire: one warning a second', async (t) => {
   const { server, browser, provider } = await startWorld(t, {
+    user: 'demo',
     provider: { refreshTokens: true, accessTokenSeconds: 1 },
   })
-  await logIn(browser, server.url)
   const url = new URL(server.url)
   const cookie = browser.cookieHeader(url, url)
   await provider.close()

@@ -1,13 +1,12 @@
 import type { RequestListener } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { sendTo, TRADING } from '../support/user.ts'
+import { sendTo, TRADING, ACCOUNTS } from '../support/user.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { startNameServer } from '../support/deployment/name-server.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
 import { until } from '../support/time/until.ts'
 import { httpServer } from '../support/server/http-server.ts'
-import { logIn } from '../support/parts.ts'
 import { startWorld } from '../support/world.ts'
 
 const skip = enterNamespaces()
@@ -15,7 +14,6 @@ const skip = enterNamespaces()
 const NAME = 'api.test'
 const OLD = '127.0.0.2'
 const NEW = '127.0.0.3'
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const KINDS = ['GET', 'POST', 'OTP'] as const
 type Kind = (typeof KINDS)[number]
 
@@ -45,9 +43,9 @@ await test(
     const old = await upstreamAt(t, OLD, 0)
     const moved = await upstreamAt(t, NEW, old.port)
     const { server, browser } = await startWorld(t, {
+      user: 'demo',
       settings: { API_URL: `http://${NAME}:${old.port}`, UPSTREAM_MAX_CONNECTION_SECONDS: '2' },
     })
-    await logIn(browser, server.url)
     const url = new URL(server.url)
     const cookie = browser.cookieHeader(url, url)
     const headers = { cookie, 'x-csrf': '1' }

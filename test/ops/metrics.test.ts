@@ -3,7 +3,6 @@ import { request } from 'node:http'
 import { devNull } from 'node:os'
 import { test } from 'tap'
 import program from '../../package.json' with { type: 'json' }
-import { logIn } from '../support/parts.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 
@@ -11,8 +10,7 @@ const ACCOUNTS = '/trading/v1/options/accounts'
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 
 await test('Request metrics have route patterns as labels, and "unmatched" and "other" for unknown paths and methods', async (t) => {
-  const { server, browser } = await startWorld(t)
-  await logIn(browser, server.url)
+  const { server, browser } = await startWorld(t, { user: 'demo' })
   for (const path of [ACCOUNTS, '/account/v1/nickname']) {
     t.equal((await browser.fetch(`/api${path}`, { headers: { 'x-csrf': '1' } })).status, 200)
   }

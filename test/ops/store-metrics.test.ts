@@ -5,7 +5,7 @@ import { ready, serverProcess } from '../support/server/server-process.ts'
 import { fillRedis } from '../support/redis/full-redis.ts'
 import { until } from '../support/time/until.ts'
 import { logIn } from '../support/parts.ts'
-import { testServer, type TestServer, testRedis, SECRETS } from '../support/server/test-server.ts'
+import { type TestServer, testRedis, SECRETS } from '../support/server/test-server.ts'
 import { type World, startWorld } from '../support/world.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { storeClient } from '../support/redis/store-client.ts'
@@ -67,9 +67,9 @@ await test('GET /metrics: 200 while Redis hangs, without the metrics that only R
 
 await test('bff_sessions counts the live sessions of all instances, without started logins and ended sessions', async (t) => {
   const world = await startWorld(t, { redis: true })
-  const other = await testServer(t, world.settings)
+  const other = await world.instance()
   const browsers = [world.browser, new JarBrowser(), new JarBrowser()]
-  for (const browser of browsers) await logIn(browser, world.server.url)
+  for (const browser of browsers) await world.visitor(browser).logIn()
   for (let count = 0; count < 5; count++) {
     await fetch(`${world.server.url}/auth/login`, { redirect: 'manual' })
   }

@@ -7,12 +7,10 @@ import { CLIENT_ID, SECRETS } from '../support/server/test-server.ts'
 import { said } from '../support/server/two-workers.ts'
 import { until } from '../support/time/until.ts'
 import { joined } from '../support/upstream/scripted-upstream.ts'
-import { PUBLIC, sendTo } from '../support/user.ts'
+import { PUBLIC, sendTo, ACCOUNTS } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
 const skip = enterNamespaces()
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const CONNECTED = 'the session store is connected'
 /** For so long the others are used while one name server is silent: longer than the system waits for it. */
 const USED_MS = 11_000

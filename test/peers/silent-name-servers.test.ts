@@ -5,10 +5,8 @@ import { storeClient } from '../support/redis/store-client.ts'
 import { testServer, type TestServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 import { joined } from '../support/upstream/scripted-upstream.ts'
-import { PUBLIC, sendTo, type Answer } from '../support/user.ts'
+import { PUBLIC, sendTo, type Answer, ACCOUNTS } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 
 /** A server each of whose peers has a name of its own, and what its users do. */
 interface NamedWorld {

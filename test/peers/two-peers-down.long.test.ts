@@ -5,7 +5,7 @@ import { enterNamespaces } from '../support/deployment/namespaces.ts'
 import { fivePeers, PEERS, type Peer } from '../support/peers/five-peers.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
-import { PUBLIC, sendTo, type Answer } from '../support/user.ts'
+import { PUBLIC, sendTo, type Answer, ACCOUNTS } from '../support/user.ts'
 import { nextEvent, within } from '../support/time/until.ts'
 
 const skip = enterNamespaces()
@@ -19,8 +19,6 @@ interface Use {
   /** Rejects unless it ends well. */
   readonly run: () => Promise<unknown>
 }
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const USED_MS = 2000
 /** Everything is begun so often, whether what was begun before has ended or not. */
 const EVERY_MS = 40

@@ -1,8 +1,7 @@
 import { test, type Test } from 'tap'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { startWorld, type World, API } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 const BULK = '/api/trading/v1/options/contracts/bulk-purchase/real'
 const REFUSED = 'HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error="invalid_token"\r\nContent-Length: 2\r\n\r\n{}'
 

@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { type Answer, logOut } from '../support/user.ts'
+import { type Answer, logOut, ACCOUNTS, TRANSFER, TRADING } from '../support/user.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { logOutEverywhere, operate, IDENTITY } from '../support/login/identity.ts'
 import { valueOf } from '../support/telemetry/metrics.ts'
@@ -10,11 +10,7 @@ import { until } from '../support/time/until.ts'
 import { type TestServer } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld, type World } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
-const TRANSFER = '/api/payment-agents/v1/transfer'
 const RECORDS = 'bff:1:idempotency:*'
-const TRADING = '/ws/trading/VRTC100'
 const USER = 'CR1'
 /** Longer than a body that is sent only once it is complete. */
 const LONG = 100_000

@@ -1,14 +1,13 @@
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { gated } from '../support/login/gated-provider.ts'
-import { isLoggedIn, logInThere, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
+import { isLoggedIn, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { LosingProxy } from '../support/redis/losing-proxy.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { testRedis, testServer, type TestServer } from '../support/server/test-server.ts'
 import { until, within } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 
 /** Two instances, the first of which may lose replies of Redis, and a user who has logged in. */
 async function losingWorld(t: Test) {
@@ -19,7 +18,7 @@ async function losingWorld(t: Test) {
   provider.behaviour = tokens({ refresh_token: 'the-refresh-token' })
   const own = { ...settings, PUBLIC_URL: server.url, REDIS_URL: redis.url, PORT: String(await freePort()) }
   const other = await testServer(t, own)
-  await logInThere(world)
+  await world.logIn()
   const cookie = browser.cookieHeader(new URL(server.url), new URL(server.url))
   const logOut = async (at: TestServer): Promise<number> => {
     const headers = { cookie, 'x-csrf': '1', origin: server.url, 'sec-fetch-site': 'same-origin' }

@@ -22,7 +22,7 @@ async function usersWithOldTokens(t: Test): Promise<SickProvider> {
   const world = await startWorld(t, { provider: scripted, redis: true })
   world.provider.behaviour = tokens({ expires_in: OVER, refresh_token: 'a-refresh-token' })
   const browsers = Array.from({ length: USERS }, () => new JarBrowser())
-  for (const browser of browsers) await logInThere({ ...world, browser })
+  for (const browser of browsers) await world.visitor(browser).logIn()
   const page = { headers: { 'x-csrf': '1' } }
   return {
     ...world,

@@ -6,8 +6,7 @@ import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { logIn } from '../support/parts.ts'
 import { until } from '../support/time/until.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 /** A token lifetime that is over at once. */
 const OVER = 0.001
 

@@ -7,8 +7,7 @@ import { fillRedis } from '../support/redis/full-redis.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { type World, startWorld } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 const BULK = '/api/trading/v1/options/contracts/bulk-purchase/demo'
 /** Token lifetimes in seconds. */
 const OVER = 0.001

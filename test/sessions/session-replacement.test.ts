@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
-import { held, json, logInThere, isLoggedIn, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
+import { held, json, isLoggedIn, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { within } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 
@@ -11,7 +11,7 @@ const LOGIN = '__Host-login-'
 await test('a second user in the same browser ends the session of the first', async (t) => {
   const world = await startWorld(t, { provider: scripted })
   const { browser, provider, server } = world
-  await logInThere(world)
+  await world.logIn()
   const first = browser.clone()
   provider.behaviour = tokens({ access_token: 'of-the-second-user' })
   const login = await startLogin(world)
@@ -29,7 +29,7 @@ await test('a second user in the same browser ends the session of the first', as
 await test('a login that a link of another site started replaces the session, although it carried no Strict cookie', async (t) => {
   const world = await startWorld(t, { provider: scripted })
   const { browser, server } = world
-  await logInThere(world)
+  await world.logIn()
   const first = browser.clone()
   const partner = new URL('https://partner.example/')
   const { url: authorize } = await browser.navigate(`${server.url}/auth/signup`, { from: partner })
@@ -42,10 +42,10 @@ await test('a login that a link of another site started replaces the session, al
 await test('a login replaces a session that is known only from the start of the login', async (t) => {
   const world = await startWorld(t, { provider: scripted })
   const { browser, server } = world
-  await logInThere(world)
+  await world.logIn()
   const first = browser.clone()
   for (const [key, { name }] of browser.cookies) if (name.startsWith(LOGIN)) browser.cookies.delete(key)
-  await logInThere(world)
+  await world.logIn()
   t.notOk(await isLoggedIn(first, server.url))
 })
 
@@ -63,10 +63,10 @@ await test('a login replaces the session that another tab created meanwhile', as
 await test('a login that fails does not end the live session', async (t) => {
   const world = await startWorld(t, { provider: scripted })
   const { browser, provider, server } = world
-  await logInThere(world)
+  await world.logIn()
   for (const behaviour of [json({ error: 'invalid_grant' }, 400), json('', 503)]) {
     provider.behaviour = behaviour
-    const arrival = await logInThere(world)
+    const arrival = await world.logIn()
     t.match(arrival.url.search, /auth_error/)
     t.ok(await isLoggedIn(browser, server.url))
   }

@@ -7,8 +7,7 @@ import { httpServer } from '../support/server/http-server.ts'
 import { logIn } from '../support/parts.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 const USERS = 10
 /** Requests of each user on each of two instances. */
 const CALLS = 10

@@ -1,7 +1,6 @@
 import { test } from 'tap'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { answerJson, ScriptedUpstream, joined } from '../support/upstream/scripted-upstream.ts'
-import { testServer } from '../support/server/test-server.ts'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
@@ -49,11 +48,7 @@ await test('relays end with 1013 when upstream is lost, new ones get upstream_un
 
 await test('without Redis a trading relay lives for RELAY_STORE_GRACE_SECONDS, and a public relay goes on', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true, settings: { RELAY_STORE_GRACE_SECONDS: '2' } })
-  const second = await testServer(t, {
-    ...world.settings,
-    PUBLIC_URL: world.server.url,
-    RELAY_STORE_GRACE_SECONDS: '60',
-  })
+  const second = await world.instance({ RELAY_STORE_GRACE_SECONDS: '60' })
   const { client: short } = await joined(world, TRADING)
   const { client: long } = await joined(world, TRADING, { at: second })
   const { client: market, peer: stream } = await joined(world, PUBLIC)

@@ -5,8 +5,6 @@ import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
-import { logIn } from '../support/parts.ts'
-import { testServer } from '../support/server/test-server.ts'
 import { until, within } from '../support/time/until.ts'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
@@ -103,7 +101,7 @@ for (const [how, leave] of LEAVES) {
 await test('a browser that leaves while its session is read causes no call upstream', async (t) => {
   const world = await startWorld(t, { ...RELAY, settings: ONE_PERMIT, redis: true })
   // A second instance, whose near cache does not have the session.
-  const fresh = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+  const fresh = await world.instance()
   world.redis?.process.kill('SIGSTOP')
   const socket = await halfOpen(world, TRADING, fresh.port)
   socket.destroy()
@@ -176,7 +174,7 @@ await test('a session that ends in the last moment of a handshake is closed with
 
 await test('a session that ends during a handshake is closed with 4401, on every instance', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true })
-  const second = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+  const second = await world.instance()
   const { upstream, browser } = world
   const { onOtp } = upstream
   for (const port of [world.server.port, second.port]) {
@@ -188,7 +186,7 @@ await test('a session that ends during a handshake is closed with 4401, on every
     t.same(await asking.closed, { code: 4401, reason: 'session_expired' }, 'while the server requests the one-time URL')
     upstream.onOtp = onOtp
 
-    await logIn(browser, world.server.url)
+    await world.visitor(browser).logIn()
     const upgrading = new Promise<Duplex>((resolve) => {
       upstream.onUpgrade = (_request, raw) => resolve(raw)
     })
@@ -200,7 +198,7 @@ await test('a session that ends during a handshake is closed with 4401, on every
     await over
     upstream.onUpgrade = undefined
     upstream.otpRequests.length = 0
-    await logIn(browser, world.server.url)
+    await world.visitor(browser).logIn()
   }
   t.equal(upstream.open, 0)
 })

@@ -1,10 +1,8 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { storedSessions } from '../support/sessions/stored-sessions.ts'
-import { logIn } from '../support/parts.ts'
-import { testServer, type TestServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { joined } from '../support/upstream/scripted-upstream.ts'
@@ -20,10 +18,6 @@ async function trading(
 ): Promise<{ client: BrowserSocket; upstreamClosed: Promise<number> }> {
   const { client, peer } = await joined(world, TRADING, port === undefined ? {} : { at: { port } })
   return { client, upstreamClosed: once(peer, 'close').then(([code]: number[]) => code ?? 0) }
-}
-
-function secondServer(t: Test, world: World<'scripted'>): Promise<TestServer> {
-  return testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
 }
 
 for (const redis of [false, true]) {
@@ -50,7 +44,7 @@ for (const redis of [false, true]) {
     peer.on('message', (data: Buffer) => received.push(data.toString()))
     client.socket.send('before')
     await until(() => received.length === 1)
-    await logIn(world.browser, world.server.url)
+    await world.logIn()
     client.socket.send('after')
     t.same(await client.closed, EXPIRED)
     t.same(received, ['before'], 'its socket is open for another second, but sends nothing on')
@@ -85,11 +79,11 @@ await test('orders that wait here because upstream does not read do not leave af
 
 await test('a replaced session is refused at once, and its sockets are closed a second later, on every instance', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true })
-  const other = await secondServer(t, world)
+  const other = await world.instance()
   const relays = [await trading(world), await trading(world, other.port)]
   const before = world.browser.clone()
   const startedAt = performance.now()
-  await logIn(world.browser, world.server.url)
+  await world.logIn()
   const closings = relays.map(async ({ client }) => {
     t.same(await client.closed, EXPIRED)
     return performance.now() - startedAt
@@ -137,10 +131,10 @@ await test('with RELAYS_KEEP_SESSION=false an open relay does not count as use o
 
 await test('a session that an operator deletes from Redis ends its relays on every instance', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true })
-  const second = await secondServer(t, world)
+  const second = await world.instance()
   const redis = await storeClient(t, world)
   for (const remove of [async () => redis.del(await storedSessions(redis)), async () => redis.flushAll()]) {
-    await logIn(world.browser, world.server.url)
+    await world.logIn()
     const relays = [await trading(world), await trading(world, second.port)]
     await remove()
     for (const { client } of relays) t.same(await client.closed, EXPIRED)

@@ -1,10 +1,8 @@
 import { once } from 'node:events'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { rawBrowser } from '../support/browser/raw-browser.ts'
 import { closeCode, frame } from '../support/sockets/raw-frames.ts'
-import { logIn } from '../support/parts.ts'
-import { testServer, type TestServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 import { TRADING } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
@@ -26,10 +24,6 @@ async function listening(world: World<'scripted'>, port?: number): Promise<Brows
   return client
 }
 
-function secondServer(t: Test, world: World<'scripted'>): Promise<TestServer> {
-  return testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
-}
-
 function use(world: World<'scripted'>, method = 'POST'): Promise<Response> {
   return world.browser.fetch('/auth/session', { method, headers: { 'x-csrf': '1' } })
 }
@@ -37,7 +31,7 @@ function use(world: World<'scripted'>, method = 'POST'): Promise<Response> {
 await test('GET /ws/session: the state of the session first, and 4401 login_required without one', async (t) => {
   const world = await startWorld(t, { upstream: 'scripted' })
   t.same(await world.socket(SESSION).closed, { code: 4401, reason: 'login_required' })
-  await logIn(world.browser, world.server.url)
+  await world.logIn()
   const client = await listening(world)
   const state = (await (await use(world, 'GET')).json()) as Event
   const [{ event, now, ...pushed } = {}] = eventsOf(client)
@@ -55,7 +49,7 @@ await test('GET /ws/session: the state of the session first, and 4401 login_requ
 for (const redis of [false, true]) {
   await test(`POST /auth/logout ends every session socket with the reason (${redis ? 'Redis, two instances' : 'memory'})`, async (t) => {
     const world = await startWorld(t, { ...RELAY, redis })
-    const ports = redis ? [world.server.port, (await secondServer(t, world)).port] : [world.server.port]
+    const ports = redis ? [world.server.port, (await world.instance()).port] : [world.server.port]
     const clients = await Promise.all(ports.map((port) => listening(world, port)))
     t.equal((await world.logOut()).status, 204)
     for (const client of clients) {
@@ -68,9 +62,9 @@ for (const redis of [false, true]) {
 
 await test('a new login ends the session sockets of the old session with the reason replaced, on every instance', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true })
-  const other = await secondServer(t, world)
+  const other = await world.instance()
   const clients = await Promise.all([listening(world), listening(world, other.port)])
-  await logIn(world.browser, world.server.url)
+  await world.logIn()
   for (const client of clients) {
     t.same(await client.closed, EXPIRED)
     t.same(eventsOf(client).at(-1), { event: 'ended', reason: 'replaced' })
@@ -110,7 +104,7 @@ await test('near the absolute limit, the idle one moves on by itself, and the wa
 
 await test('POST /auth/session moves the idle limit, and session sockets of all instances receive the new state', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '10' } })
-  const other = await secondServer(t, world)
+  const other = await world.instance()
   const clients = await Promise.all([listening(world), listening(world, other.port)])
   const shown: number[] = []
   await until(async () => {
@@ -212,7 +206,7 @@ await test('pings inside an unfinished message end a session socket with 1008, a
 
 await test('a session socket closes with 1012 at a shutdown, and with 1013 when the store stays away', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true, settings: { RELAY_STORE_GRACE_SECONDS: '1' } })
-  const other = await secondServer(t, world)
+  const other = await world.instance()
   const draining = await listening(world, other.port)
   void other.close()
   t.same(await draining.closed, { code: 1012, reason: 'shutting_down' })

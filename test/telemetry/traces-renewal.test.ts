@@ -5,8 +5,7 @@ import { startWorld } from '../support/world.ts'
 import { Collector, type ReceivedSpan } from '../support/telemetry/collector.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 const LOCK = 'wait for the refresh lock'
 /** A token lifetime that is over at once. */
 const OVER = 0.001

@@ -2,8 +2,7 @@ import { test } from 'tap'
 import { Collector, type ReceivedSpan } from '../support/telemetry/collector.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld, RELAY } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 /** In every place where a browser, the provider or upstream can put one. */
 const PLANTED = 'PLANTED'
 

@@ -2,7 +2,6 @@ import { test } from 'tap'
 import { earlyInAMinute } from '../support/time/clock-minute.ts'
 import { askRedis, testCluster, testSentinel } from '../support/redis/topologies.ts'
 import { untilSlow } from '../support/time/until.ts'
-import { testServer } from '../support/server/test-server.ts'
 import { TRADING } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
@@ -14,7 +13,7 @@ for (const [where, start] of [
     const topology = await start(t)
     const limits = { MAX_RELAYS_PER_SESSION: '2', API_REQUESTS_PER_MINUTE: '6' }
     const world = await startWorld(t, { ...RELAY, settings: { REDIS_URL: topology.url, ...limits } })
-    const other = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+    const other = await world.instance()
     const ports = [world.server.port, other.port]
     const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
     await earlyInAMinute()

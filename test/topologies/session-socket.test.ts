@@ -1,6 +1,5 @@
 import { test, type Test } from 'tap'
 import { askRedis, testCluster, testSentinel, type Topology } from '../support/redis/topologies.ts'
-import { testServer } from '../support/server/test-server.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
 /** How many commands read keys on all masters so far. */
@@ -17,7 +16,7 @@ for (const [where, start] of [
   await test(`${where}, session sockets of two instances learn of a logout, with its reason`, async (t: Test) => {
     const topology = await start(t)
     const world = await startWorld(t, { ...RELAY, settings: { REDIS_URL: topology.url } })
-    const other = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+    const other = await world.instance()
     const clients = await Promise.all(
       [world.server.port, other.port].map(async (port) => {
         const client = await world.socket('/ws/session', { at: { port } }).opened()

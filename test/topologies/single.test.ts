@@ -7,11 +7,11 @@ import { logIn } from '../support/parts.ts'
 import { testRedis, testServer } from '../support/server/test-server.ts'
 import { assertEndedSessionsAreNoticed } from './failover.ts'
 import { startWorld } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 const FROZEN_SECONDS = 10
 /** Maximum time for which a server serves what it has read over a connection that has stopped replying. */
 const MAX_STALE_MS = 4000
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 
 await test('On a single Redis, watchers of a session and requests notice that it has ended elsewhere', async (t) => {
   const redis = await testRedis(t)

@@ -4,8 +4,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { test } from 'tap'
 import { gone, ok } from '../support/upstream/raw-upstream.ts'
 import { readAll, startWorld, type World, API } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 const LIMIT = 100_000
 /** More than the server buffers before it sends a body on. */
 const LARGE = 'x'.repeat(70_000)

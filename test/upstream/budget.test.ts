@@ -2,10 +2,8 @@ import { test } from 'tap'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
-import { TRADING, sendTo } from '../support/user.ts'
+import { TRADING, sendTo, ACCOUNTS } from '../support/user.ts'
 import { startWorld, API, RELAY } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 await test('reads are refused at half of UPSTREAM_BUDGET and orders at the end of it, and nothing is sent then', async (t) => {

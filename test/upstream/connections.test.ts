@@ -11,11 +11,8 @@ import { proxyProcess } from '../support/proxies/process.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { testCa, trust } from '../support/redis/tls.ts'
 import { failureCount } from '../support/telemetry/lines.ts'
-import { logIn } from '../support/parts.ts'
-import { TRADING, sendTo } from '../support/user.ts'
+import { TRADING, sendTo, ACCOUNTS } from '../support/user.ts'
 import { startWorld, API } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const UNFRAMED = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nhalf of it'
 
 await test('a response without a length is complete when upstream closes, and cut off when it resets', async (t) => {
@@ -127,8 +124,7 @@ frontend tls
   )
   await proxyProcess(t, 'haproxy', ['-db', '-f', config], { port, log: join(dir, 'log') })
   const settings = { API_URL: `https://localhost:${port}`, WS_URL: `wss://localhost:${port}` }
-  const { server, browser } = await startWorld(t, { settings })
-  await logIn(browser, server.url)
+  const { server, browser } = await startWorld(t, { user: 'demo', settings })
   const url = new URL(server.url)
   const cookie = browser.cookieHeader(url, url)
   for (const method of ['GET', 'POST']) {

@@ -7,10 +7,8 @@ import { ok } from '../support/upstream/raw-upstream.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { until } from '../support/time/until.ts'
 import { logIn } from '../support/parts.ts'
-import { sendTo } from '../support/user.ts'
+import { sendTo, ACCOUNTS } from '../support/user.ts'
 import { startWorld, API } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** Calls that a session may have in progress, of the 512 connections for reads, and of as many for orders. */
 const MOST = 100
 

@@ -5,8 +5,7 @@ import { failureCount } from '../support/telemetry/lines.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { startWorld, API } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 const TOKEN = 'a-token-in-the-answer'
 
 /** A fault, and the status and code that it must cause: 502 and upstream_lost, unless said otherwise. */

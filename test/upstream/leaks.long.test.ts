@@ -1,8 +1,7 @@
 import { test } from 'tap'
 import { ok, type RawRequest } from '../support/upstream/raw-upstream.ts'
 import { startWorld, API } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 const CALLS = Number(process.argv[2] ?? 1500)
 const AT_ONCE = 25
 

@@ -17,8 +17,7 @@ import { restClient } from '../support/upstream/rest-client.ts'
 import type { RawUpstream } from '../support/upstream/raw-upstream.ts'
 import { FORMS, REFUSED, sendForm } from '../support/upstream/response-forms.ts'
 import { startWorld, API } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 
 /** One body for every endpoint. */
 function bodyOf({ url }: RawUpstream): string {

@@ -2,8 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { startWorld, API } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 
 await test('status, headers and body of upstream pass unchanged', async (t) => {
   const { call, upstream } = await startWorld(t, API)

@@ -6,8 +6,7 @@ import { ok } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
 import { logIn } from '../support/parts.ts'
 import { readAll, startWorld, type World, API } from '../support/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 /** More than the server buffers before it sends a body on. */
 const LARGE = 'x'.repeat(70_000)
 

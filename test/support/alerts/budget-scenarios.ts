@@ -3,8 +3,7 @@ import { JarBrowser } from '../browser/jar-browser.ts'
 import { around, type Scenario } from './scrapes.ts'
 import { logIn } from '../parts.ts'
 import { startWorld, API } from '../world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../user.ts'
 
 /** Users send more orders than the budget allows. */
 export async function usedBudgetScenario(t: Test): Promise<Scenario> {

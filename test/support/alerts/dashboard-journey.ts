@@ -9,6 +9,7 @@ import { twoWorkers, workerPids } from '../server/two-workers.ts'
 import { until } from '../time/until.ts'
 import { answerJson } from '../upstream/scripted-upstream.ts'
 import { storeClient } from '../redis/store-client.ts'
+import { ACCOUNTS } from '../user.ts'
 
 type Message = Record<string, unknown>
 const UNREAD = { text: '', isTaken: true }
@@ -20,7 +21,6 @@ const ANSWERS: readonly ((response: ServerResponse) => unknown)[] = [
   (response) => answerJson(response, 500, {}),
   (response) => response.destroy(),
 ]
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const COMPLETE_LINK =
   '/auth/signup?sidc=0f8fad5b-d9cb-469f-a165-70867728950e&utm_campaign=c&utm_medium=affiliate&utm_source=CU1'
 

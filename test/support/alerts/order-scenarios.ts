@@ -1,8 +1,7 @@
 import type { Test } from 'tap'
 import { around, type Scenario } from './scrapes.ts'
 import { startWorld, API } from '../world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../user.ts'
 /** Calls in a minute. */
 const CALLS = 6
 

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import type { Test } from 'tap'
 import { SecretVolume } from '../config/secret-volume.ts'
 import { controlsWorld, pause } from '../controls/controls-world.ts'
-import { json, logInThere, scripted } from '../login/token-endpoint.ts'
+import { json, scripted } from '../login/token-endpoint.ts'
 import { ready, serverProcess } from '../server/server-process.ts'
 import { ALONE } from '../server/settings.ts'
 import { SECRETS, testServer } from '../server/test-server.ts'
@@ -51,7 +51,7 @@ export async function firstRefusalScenario(t: Test): Promise<Scenario> {
   const world = await startWorld(t, { provider: scripted })
   const before = await scrape(world.server)
   world.provider.behaviour = json({ error: 'invalid_client' }, 401)
-  await logInThere(world)
+  await world.logIn()
   const raises = ['BffClientRefused']
   return {
     name: 'the first refusal is the first sample',

@@ -7,10 +7,8 @@ import { testRedis } from '../server/test-server.ts'
 import { nextEvent, until } from '../time/until.ts'
 import { around, scrape, type Scenario } from './scrapes.ts'
 import { storeClient } from '../redis/store-client.ts'
-import { PUBLIC } from '../user.ts'
+import { PUBLIC, ACCOUNTS } from '../user.ts'
 import { startWorld } from '../world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** Enough events to make a rate. */
 const TIMES = 6
 /** A token lifetime that is over at once. */
@@ -135,7 +133,7 @@ export async function replicaScenario(t: Test): Promise<Scenario> {
   const { server, browser, redis } = world
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(redis?.port)])
   const master = await storeClient(t, world)
-  await logInThere(world)
+  await world.logIn()
   const logOut = () => browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
   return around(server, 'a replica is stopped', ['BffLogoutUnreplicated'], async () => {
     await until(async () => (await master.info('replication')).includes('state=online'))

@@ -8,10 +8,9 @@ import { testCluster } from '../redis/topologies.ts'
 import type { RedisProcess } from '../../../sandbox/redis-process.ts'
 import { ready, serverProcess } from '../server/server-process.ts'
 import { nextEvent, until } from '../time/until.ts'
-import { type User } from '../user.ts'
+import { type User, TRANSFER } from '../user.ts'
 
 const SUSPENDED = new URL('../time/suspended-machine.ts', import.meta.url)
-const TRANSFER = '/api/payment-agents/v1/transfer'
 
 export const BUY = '{"buy":"a proposal","price":1}'
 const PING = '{"ping":1}'

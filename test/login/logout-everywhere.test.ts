@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { logOutEverywhere, operate, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
+import { operate, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
 import { oidcWorld } from '../support/login/oidc-world.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { held, isLoggedIn, sessionState, tokens, startLogin } from '../support/login/token-endpoint.ts'
@@ -10,6 +10,7 @@ import { testServer } from '../support/server/test-server.ts'
 import type { JarBrowser } from '../support/browser/jar-browser.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld } from '../support/world.ts'
+import { logOut } from '../support/user.ts'
 
 /** Fails when the session after this many is to end. */
 class FailingStore extends MemoryStore {
@@ -31,9 +32,6 @@ class FailingStore extends MemoryStore {
 /** Longer than a count of other sessions is kept. */
 const SOON_MS = 30_000
 
-const logOut = (browser: JarBrowser, query = ''): Promise<Response> =>
-  browser.fetch(`/auth/logout${query}`, { method: 'POST', headers: { 'x-csrf': '1' } })
-
 await test('POST /auth/logout?everywhere=true ends all sessions of the subject on every instance, and none of another subject', async (t) => {
   const world = await startWorld(t, { ...IDENTIFIED, redis: true })
   const { server } = world
@@ -47,7 +45,7 @@ await test('POST /auth/logout?everywhere=true ends all sessions of the subject o
   const cookie = rest[0]?.cookieHeader(new URL(server.url), undefined) ?? ''
   const socket = new BrowserSocket(`ws://127.0.0.1:${other.port}/ws/session`, { origin: server.url, cookie })
   await socket.count(1)
-  const answer = await logOutEverywhere(first, server)
+  const answer = await logOut(first, server.url, '?everywhere=true')
   t.equal(answer.status, 204)
   t.match(await socket.closed, { code: 4401, reason: 'session_expired' })
   t.match(socket.texts.at(-1), '"reason":"logout"')
@@ -68,13 +66,13 @@ await test('POST /auth/logout?everywhere=true without a subject: 409, and this b
   const { browser: other } = await world.user('CR1')
   world.upstream.onIdentity = (_request, response) => response.writeHead(500).end()
   const { browser } = await world.user('CR1')
-  const answer = await logOutEverywhere(browser, server)
+  const answer = await logOut(browser, server.url, '?everywhere=true')
   t.equal(answer.status, 409)
   t.match(await answer.json(), { code: 'subject_unknown' })
   t.match(answer.headers.getSetCookie().join(), '__Host-session=; Max-Age=0')
   t.notOk(await isLoggedIn(browser, server.url))
   t.ok(await isLoggedIn(other, server.url))
-  t.equal((await logOutEverywhere(browser, server)).status, 409, 'again, without a session')
+  t.equal((await logOut(browser, server.url, '?everywhere=true')).status, 409, 'again, without a session')
 })
 
 await test('POST /auth/logout: any other value of everywhere is a 400, and no session ends', async (t) => {
@@ -82,12 +80,12 @@ await test('POST /auth/logout: any other value of everywhere is a 400, and no se
   const { browser } = await world.user('CR1')
   browser.page = new URL(world.server.url)
   for (const query of ['?everywhere=1', '?everywhere', '?everywhere=TRUE', '?everywhere=true&everywhere=true']) {
-    const answer = await logOut(browser, query)
+    const answer = await logOut(browser, world.server.url, query)
     t.equal(answer.status, 400, query)
     t.match(await answer.json(), { code: 'validation_failed', errors: [{ field: 'everywhere' }] })
   }
   t.ok(await isLoggedIn(browser, world.server.url))
-  t.equal((await logOut(browser, '?anything=else')).status, 204)
+  t.equal((await logOut(browser, world.server.url, '?anything=else')).status, 204)
 })
 
 await test('POST /auth/logout?everywhere=true: 503 while the store is down, and it can be repeated', async (t) => {
@@ -96,10 +94,10 @@ await test('POST /auth/logout?everywhere=true: 503 while the store is down, and 
   const { browser: other } = await world.user('CR1')
   const { browser } = await world.user('CR1')
   redis?.process.kill('SIGSTOP')
-  t.equal((await logOutEverywhere(browser, server)).status, 503)
+  t.equal((await logOut(browser, server.url, '?everywhere=true')).status, 503)
   redis?.process.kill('SIGCONT')
   let status = 503
-  await until(async () => (status = (await logOutEverywhere(browser, server)).status) !== 503)
+  await until(async () => (status = (await logOut(browser, server.url, '?everywhere=true')).status) !== 503)
   t.equal(status, 204, 'the session with which to repeat it is still there')
   for (const each of [browser, other]) t.notOk(await isLoggedIn(each, server.url))
 })
@@ -113,8 +111,8 @@ await test('POST /auth/logout: 503 while the store is away for a moment, and its
     const { browser } = await world.user('ada', {}, server)
     store.failsToRemove = true
     browser.page = new URL(server.url)
-    t.equal((await logOut(browser, query)).status, 503)
-    const again = await logOut(browser, query)
+    t.equal((await logOut(browser, server.url, query)).status, 503)
+    const again = await logOut(browser, server.url, query)
     t.ok(again.ok, query)
     if (query.includes('provider')) t.match(await again.json(), { logout_url: /id_token_hint/ })
     t.notOk(await isLoggedIn(browser, server.url))
@@ -130,7 +128,7 @@ await test('An order to end all sessions that fails half-way leaves an audit lin
   for (const user of ['CR1', 'CR1', 'CR2', 'CR2', 'CR2']) await world.user(user, server)
   const lines = (audit: string) => server.log.filter((line) => line['audit'] === audit)
   const orders = [
-    { audit: 'logout_everywhere', send: () => logOutEverywhere(browser, server) },
+    { audit: 'logout_everywhere', send: () => logOut(browser, server.url, '?everywhere=true') },
     { audit: 'sessions_revoked', send: () => operate(server, 'DELETE', { subject: 'CR2' }) },
   ]
   for (const { audit, send } of orders) {
@@ -160,7 +158,7 @@ await test('A login that was waiting for its token when its user logged out ever
   const { browser: late } = world.visitor()
   const finishing = (await startLogin({ browser: late, server })).finish({ code: 'CR1' })
   await waiting.asked
-  t.equal((await logOutEverywhere(browser, server)).status, 204)
+  t.equal((await logOut(browser, server.url, '?everywhere=true')).status, 204)
   waiting.release()
   t.match((await finishing).url.search, 'auth_error=login_failed')
   t.notOk(await isLoggedIn(late, server.url))
@@ -184,7 +182,7 @@ await test('MAX_SESSIONS_PER_SUBJECT: a login beyond it ends the oldest live ses
   const [{ browser: first }, { browser: second }] = [await world.user('CR1'), await world.user('CR1')]
   const { browser: foreign } = await world.user('CR2')
   second.page = new URL(server.url)
-  t.equal((await logOut(second)).status, 204)
+  t.equal((await logOut(second, server.url)).status, 204)
   const { browser: third } = await world.user('CR1')
   t.ok(await isLoggedIn(first, server.url), 'a session that was logged out does not count')
   const { browser: fourth } = await world.user('CR1')
@@ -248,7 +246,7 @@ await test('GET /auth/session?others=true counts the other live sessions of the 
   const others = async () =>
     (await browser.fetch('/auth/session?others=true')).json() as Promise<{ other_sessions?: number }>
   t.match(await others(), { subject: 'CR1', other_sessions: 1 })
-  t.equal((await logOut(second)).status, 204)
+  t.equal((await logOut(second, server.url)).status, 204)
   await until(async () => (await others()).other_sessions === 0, 'the logout is noticed', SOON_MS)
   t.notOk('other_sessions' in (await sessionState(browser, server.url)), 'only when asked')
   t.equal((await browser.fetch('/auth/session?others=yes')).status, 400)

@@ -1,11 +1,12 @@
 import { test } from 'tap'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { logOutEverywhere, operate, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
+import { operate, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
 import { end, listed, request, tagOf } from '../support/login/own-sessions.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld } from '../support/world.ts'
+import { logOut } from '../support/user.ts'
 
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0'
 const NEVER = 'A'.repeat(16)
@@ -145,7 +146,7 @@ await test('GET /auth/sessions shows no session that was logged out, revoked or 
   t.match(await listed(mine, fresh), [{ current: true }])
   const { browser: last } = await world.user('CR1')
   t.match(await listed(last, fresh), [{ current: true }, { current: false }], 'a new session causes a new list')
-  await logOutEverywhere(mine, server)
+  await logOut(mine, server.url, '?everywhere=true')
   t.equal((await request(last, fresh, '/auth/sessions')).status, 401)
 })
 

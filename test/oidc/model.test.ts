@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { test, type Test } from 'tap'
 import type { JarBrowser } from '../support/browser/jar-browser.ts'
-import { logOutEverywhere, operate, OPS_TOKEN } from '../support/login/identity.ts'
+import { operate, OPS_TOKEN } from '../support/login/identity.ts'
 import { epoch, oidcWorld, type Claims, type OidcWorld } from '../support/login/oidc-world.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
 import { testServer, type TestServer } from '../support/server/test-server.ts'
 import { seededRandom } from '../support/time/seeded-random.ts'
+import { logOut } from '../support/user.ts'
 
 const [RUNS, STEPS] = [Number(process.env['RUNS'] ?? 2), Number(process.env['STEPS'] ?? 40)]
 const USERS = ['ada', 'bob']
@@ -111,7 +112,7 @@ async function story(t: Test, world: OidcWorld, servers: readonly TestServer[], 
     },
     async everywhere() {
       const session = pick(model.sessions)
-      const { status } = await logOutEverywhere(session.browser, world.server)
+      const { status } = await logOut(session.browser, world.server.url, '?everywhere=true')
       t.equal(status, session.lives ? 204 : 409)
       if (session.lives) model.endAll(session.sub)
     },

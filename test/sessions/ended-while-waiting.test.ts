@@ -1,7 +1,7 @@
 import { test, type Test } from 'tap'
 import { type Answer, logOut, ACCOUNTS, TRANSFER, TRADING } from '../support/user.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { logOutEverywhere, operate, IDENTITY } from '../support/login/identity.ts'
+import { operate, IDENTITY } from '../support/login/identity.ts'
 import { valueOf } from '../support/telemetry/metrics.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { slowNames, type SlowNames } from '../support/upstream/slow-names.ts'
@@ -85,7 +85,7 @@ async function waitingWorld(t: Test): Promise<WaitingWorld> {
 
 const ENDS: Record<string, (world: WaitingWorld) => Promise<unknown>> = {
   'a logout': ({ browser, server }) => logOut(browser, server.url),
-  'a logout everywhere': ({ browser, server }) => logOutEverywhere(browser, server),
+  'a logout everywhere': ({ browser, server }) => logOut(browser, server.url, '?everywhere=true'),
   'an operator': ({ server }) => operate(server, 'DELETE', { subject: USER }),
   'a new login of the browser': async (world) => (await startLogin(world)).finish({ code: USER }),
 }

@@ -102,7 +102,7 @@ export function userOf(t: Test, browser: JarBrowser, { url, port, logIn }: Home)
 
 /** Logs a browser out as a page of the server does. */
 export function logOut(browser: JarBrowser, url: string, query = ''): Promise<Response> {
-  browser.page ??= new URL(url)
+  browser.page = new URL(url)
   return browser.fetch(`/auth/logout${query}`, { method: 'POST', headers: { 'x-csrf': '1' } })
 }
 

@@ -1,4 +1,3 @@
-import type { JarBrowser } from '../browser/jar-browser.ts'
 import type { TestServer } from '../server/test-server.ts'
 import { scripted } from './token-endpoint.ts'
 import { IDENTITY_PATH } from '../upstream/scripted-upstream.ts'
@@ -16,12 +15,6 @@ export const IDENTITY = {
 
 /** A world whose users have subjects: their names. */
 export const IDENTIFIED = { provider: scripted, upstream: 'scripted', settings: IDENTITY } as const
-
-/** Logs a browser out of all its user's sessions. */
-export function logOutEverywhere(browser: JarBrowser, { url }: Pick<TestServer, 'url'>): Promise<Response> {
-  browser.page = new URL(url)
-  return browser.fetch('/auth/logout?everywhere=true', { method: 'POST', headers: { 'x-csrf': '1' } })
-}
 
 /** A request of an operator. */
 export function operate(

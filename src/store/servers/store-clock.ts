@@ -1,11 +1,19 @@
-import type { ClockReading } from './master-report.ts'
-import { standstill } from '../time/standstill.ts'
-import { followStoreClock } from '../time/store-time.ts'
+import { standstill } from '../../time/standstill.ts'
+import { followStoreClock } from '../../time/store-time.ts'
 
 /** A difference between clocks above this is an operator's business. */
 const NOTICEABLE_MS = 5000
 /** Clocks of masters that differ by less count as one. */
 const SAME_MS = 1000
+
+/** A reading of a server's clock. */
+export interface ClockReading {
+  /** What it showed (epoch ms) at some time between the two others. */
+  readonly time: number
+  /** By the monotonic clock of this process (ms). */
+  readonly sentAt: number
+  readonly receivedAt: number
+}
 
 const NTP = 'Synchronize the clocks (NTP).'
 

@@ -1,6 +1,6 @@
 import { ErrorReply } from '@redis/client'
-import { derived, type Changing } from '../config/changing.ts'
-import { redisAccess, type RedisAccess } from '../config/redis-address.ts'
+import { derived, type Changing } from '../../config/changing.ts'
+import { redisAccess, type RedisAccess } from '../../config/redis-address.ts'
 
 /** How a server replies that does not take credentials. */
 const REFUSAL = /^(WRONGPASS|NOAUTH) /

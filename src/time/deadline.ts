@@ -1,5 +1,3 @@
-import type { StoreFailure } from '../telemetry/store-observer.ts'
-
 /** A timer that fires later than this shows that the event loop of this process was blocked. */
 export const LATE_MS = 50
 /** Minimum extra wait after a block: a reply may have arrived that this process has not read yet. */
@@ -11,7 +9,7 @@ export class CommandTimeout extends Error {
 }
 
 /**
- * Waits for a reply of Redis. Time for which this process was blocked does not count.
+ * Waits for a reply. Time for which this process was blocked does not count.
  * @throws CommandTimeout when there is none after `ms`
  */
 export function beforeDeadline<Reply>(ms: number, reply: Promise<Reply>): Promise<Reply> {
@@ -30,10 +28,4 @@ export function beforeDeadline<Reply>(ms: number, reply: Promise<Reply>): Promis
     // Not Promise.race(), which costs each command some promises more.
     reply.then(resolve, reject).finally(() => clearTimeout(timer))
   })
-}
-
-/** Why a command failed. @param code that of an error reply */
-export function failureOf(cause: unknown, code: string | undefined): StoreFailure {
-  if (code !== undefined) return 'refused'
-  return cause instanceof CommandTimeout ? 'timeout' : 'lost'
 }

@@ -1,6 +1,6 @@
-import { meansOutOfDescriptors, NO_DESCRIPTOR } from '../telemetry/descriptors.ts'
-import { LATE_MS } from './deadline.ts'
-import type { RedisLink } from './redis-link.ts'
+import { meansOutOfDescriptors, NO_DESCRIPTOR } from '../../telemetry/descriptors.ts'
+import { LATE_MS } from '../../time/deadline.ts'
+import type { RedisLink } from '../links/redis-link.ts'
 
 /** A link that is silent for this long is unhealthy: its master is probed every second. */
 const MAX_SILENCE_MS = 2000

@@ -3,7 +3,7 @@ import type { LookupAddress } from 'node:dns'
 import type { Socket } from 'node:net'
 import { test, type Test } from 'tap'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
-import { TrackedConnection } from '../../src/store/tracked-connection.ts'
+import { MasterLink } from '../../src/store/links/master-link.ts'
 import { stalledWay } from '../support/peers/stalled-way.ts'
 import { testServer } from '../support/server/world.ts'
 import { joined, PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
@@ -75,12 +75,20 @@ async function stallingWorld(
       if (error !== 'invalid_grant') throw new Error(`a login ended with ${error}`)
     },
     redis: async () => {
-      const connection = new TrackedConnection({ url: to('redis').address })
-      t.teardown(() => connection.drop())
-      await connection.open({ changed: () => undefined, lost: () => undefined })
+      const options = { url: to('redis').address }
+      const link = new MasterLink(async () => ({ name: 'master', options, owns: () => true }))
+      t.teardown(() => link.close())
+      const rest = { opened: nothing, ask: nothing, unreached: () => undefined, changed: () => undefined }
+      await new Promise<void>((up, reject) => {
+        void link.open({ ...rest, up, lost: (reason) => reject(new Error(reason)) })
+      })
     },
   }
   return { to, connections }
+}
+
+async function nothing(): Promise<void> {
+  // The connection alone counts.
 }
 
 function unknown(peer: string): never {

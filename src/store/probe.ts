@@ -6,6 +6,7 @@ import { addressOf, mastersOf, readSlots, slotOf, SLOTS, type SlotRange } from '
 import { withConnection } from './links/connection.ts'
 import { probeKey } from './keys.ts'
 import { askSentinel } from './links/link-to.ts'
+import { keyOf } from './servers/master-probe.ts'
 import { nodeOptions, replyCode } from './links/redis-link.ts'
 import {
   checkServer,
@@ -102,17 +103,17 @@ async function probeCluster(
   const missing = SLOTS - ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0)
   const holes = missing === 0 ? [] : [warning(`${missing} of ${SLOTS} slots have no master`, ADVICE['CLUSTERDOWN'])]
   const check = (master: RedisNode): Promise<Findings> =>
-    checkServer(nodeOptions(master, access), addressOf(master), keyOf(master, ranges), uses)
+    checkServer(nodeOptions(master, access), addressOf(master), keyAt(master, ranges), uses)
   return { masters: await Promise.all(masters.map(check)), others: [...holes, ...silent] }
 }
 
 /** A key of a slot that a master owns. */
-function keyOf(owner: RedisNode, ranges: readonly SlotRange[]): string {
+function keyAt(owner: RedisNode, ranges: readonly SlotRange[]): string {
   const own = ranges.filter(({ master }) => addressOf(master) === addressOf(owner))
-  const id = randomUUID()
-  for (let count = 0; ; count++) {
-    const key = probeKey(`${id}.${count}`)
+  const owns = (key: string): boolean => {
     const slot = slotOf(key)
-    if (own.some(({ first, last }) => slot >= first && slot <= last)) return key
+    return own.some(({ first, last }) => slot >= first && slot <= last)
   }
+  // Only masters that own slots are asked.
+  return keyOf({ owns }) ?? ''
 }

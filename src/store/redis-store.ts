@@ -5,12 +5,11 @@ import { errorCode, replyCode, type RedisCommands, type RedisLink } from './link
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
 import { LinkHealth, type StoreLog } from './servers/link-health.ts'
 import { Masters } from './servers/masters.ts'
-import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './links/link-to.ts'
 import { readMarked, type MarkedReading } from './marked-reading.ts'
 import { watchReplication } from './servers/replication.ts'
-import { warnOfForbiddenCommands } from './servers/permissions.ts'
+import { Replicas } from './links/replicas.ts'
 import { ServerFacts } from './servers/server-facts.ts'
 import {
   BURY,
@@ -27,7 +26,8 @@ import {
   type ReadReply,
 } from './scripts.ts'
 import type { SessionIndex } from './session-index.ts'
-import { ChannelSubscriber, type SubscriberEvents } from './links/channel-subscriber.ts'
+import { subscribe, type SubscriberEvents } from './links/channel-subscriber.ts'
+import type { LastingConnection } from './links/lasting-connection.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { redisLimits } from './shared-limits.ts'
 import {
@@ -39,7 +39,6 @@ import {
   type Tombstone,
 } from './store.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
-import { WriteRefusals } from './servers/write-refusals.ts'
 
 /** Timeout of a command. */
 const COMMAND_DEADLINE_MS = 1500
@@ -60,24 +59,21 @@ export class RedisStore implements Store {
   readonly #listeners: ((key: string | undefined) => void)[] = []
   readonly #connecting: Promise<void>
   readonly #facts: ServerFacts
-  readonly #refusals: WriteRefusals
   readonly #masters: Masters
   #observer: StoreObserver | undefined
   readonly #health: LinkHealth
-  readonly #log: StoreLog
   readonly #askUntracked: Ask<RedisCommands> = (command) => this.#ask(() => command(this.#link.untracked()))
-  readonly #listen = (channel: string, events: SubscriberEvents) => new ChannelSubscriber(channel, this.#link, events)
-  #burials: ChannelSubscriber | undefined
-  #confirmed: ConfirmedWrites | undefined
+  readonly #listen = (channel: string, events: SubscriberEvents) => subscribe(channel, this.#link, events)
+  #burials: LastingConnection | undefined
+  readonly #replicas: Replicas
   #replication: readonly string[] = []
   #endWatch: () => void = () => undefined
 
   private constructor(link: RedisLink, log: StoreLog) {
     this.#link = link
-    this.#log = log
     this.#health = new LinkHealth(link, log, () => this.#notify(undefined))
     this.#facts = new ServerFacts(link)
-    this.#refusals = new WriteRefusals(log)
+    this.#replicas = new Replicas(link, log)
     this.#masters = new Masters(link, this.#health, log)
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
     this.#connecting = link.open({
@@ -86,15 +82,13 @@ export class RedisStore implements Store {
         // Changes made while the link was down were not reported.
         this.#notify(undefined)
       },
-      alive: () => this.#health.noteAlive(),
-      probed: (master, report) => {
-        this.#masters.note(master, report)
-        if (report.refusal !== undefined) this.#refusals.noteRefusal(report.refusal)
-      },
+      opened: (master, connection) => this.#masters.opened(master, connection),
+      ask: (master, connection) => this.#masters.ask(master, connection),
+      unreached: (master, reason) => this.#masters.unreached(master, reason),
       lost: (reason) => this.#health.noteLoss(reason),
       changed: (key) => this.#notify(key),
     })
-    void this.#connecting.then(() => warnOfForbiddenCommands(link, log))
+    void this.#connecting.then(() => this.#masters.warnOfRights())
   }
 
   /**
@@ -205,12 +199,11 @@ export class RedisStore implements Store {
 
   async openConfirmed(replicas: number): Promise<ConfirmableWrites> {
     const { ConfirmedWrites } = await import('./confirmed-writes.ts')
-    return (this.#confirmed = new ConfirmedWrites(this.#link, replicas, {
-      log: this.#log,
+    return new ConfirmedWrites(this.#replicas, replicas, {
       errorCode: (code) => this.#noteError(code),
       skewMs: (key) => this.#masters.skewMs(key),
       unconfirmed: () => this.#observer?.failed('unconfirmed'),
-    }))
+    })
   }
 
   observe(observer: StoreObserver): void {
@@ -222,7 +215,10 @@ export class RedisStore implements Store {
   }
 
   warnings(): string[] {
-    return [...this.#masters.warnings(), ...(this.#confirmed?.warnings() ?? []), ...this.#replication]
+    const unconfirmed = this.#replicas.failures.map(
+      (reason) => `calls with an Idempotency-Key are refused, since no replicas confirm their records (${reason})`,
+    )
+    return [...this.#masters.warnings(), ...unconfirmed, ...this.#replication]
   }
 
   watchReplication(replicas: number): void {
@@ -242,7 +238,7 @@ export class RedisStore implements Store {
   }
 
   async isReplicated(key: string): Promise<boolean | undefined> {
-    return this.#link.isReplicated(key).catch(() => false)
+    return this.#replicas.have(key)
   }
 
   async close(): Promise<void> {
@@ -250,8 +246,8 @@ export class RedisStore implements Store {
     this.#health.close()
     this.#masters.clock.close()
     this.#endWatch()
-    this.#confirmed?.close()
-    this.#burials?.close()
+    this.#replicas.close()
+    void this.#burials?.close()
     await this.#link.close()
   }
 
@@ -299,10 +295,9 @@ export class RedisStore implements Store {
 
   /** Handles the code of an error reply. MOVED: another master of a Cluster has the key. */
   #noteError(code: string): void {
-    const refusal = this.#refusals.noteRefusal(code)
+    const refusal = this.#masters.noteErrorCode(code)
     if (refusal !== undefined) this.#observer?.refusedWrite(refusal)
     if (code === 'MOVED') this.#link.abandon(code)
-    this.#health.noteErrorCode(code)
   }
 
   #notify(key: string | undefined): void {

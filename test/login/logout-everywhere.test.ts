@@ -61,11 +61,10 @@ await test('POST /auth/logout?everywhere=true ends all sessions of the subject o
 })
 
 await test('POST /auth/logout?everywhere=true without a subject: 409, and this browser is logged out all the same', async (t) => {
-  const world = await startWorld(t, IDENTIFIED)
-  const { server } = world
-  const { browser: other } = await world.user('CR1')
-  world.upstream.onIdentity = (_request, response) => response.writeHead(500).end()
-  const { browser } = await world.user('CR1')
+  const { server, upstream, user } = await startWorld(t, IDENTIFIED)
+  const { browser: other } = await user('CR1')
+  upstream.onIdentity = (_request, response) => response.writeHead(500).end()
+  const { browser } = await user('CR1')
   const answer = await logOut(browser, server.url, '?everywhere=true')
   t.equal(answer.status, 409)
   t.match(await answer.json(), { code: 'subject_unknown' })
@@ -78,7 +77,6 @@ await test('POST /auth/logout?everywhere=true without a subject: 409, and this b
 await test('POST /auth/logout: any other value of everywhere is a 400, and no session ends', async (t) => {
   const world = await startWorld(t, IDENTIFIED)
   const { browser } = await world.user('CR1')
-  browser.page = new URL(world.server.url)
   for (const query of ['?everywhere=1', '?everywhere', '?everywhere=TRUE', '?everywhere=true&everywhere=true']) {
     const answer = await logOut(browser, world.server.url, query)
     t.equal(answer.status, 400, query)

@@ -1,6 +1,5 @@
 import type { RedisNode } from '../../config/redis-address.ts'
 import type { Connection } from './connection.ts'
-import { parseInfo } from '../servers/server-facts.ts'
 
 /** How many parts the keys of a Cluster are divided into. */
 export const SLOTS = 16_384
@@ -75,6 +74,6 @@ export function distinct(nodes: readonly RedisNode[]): RedisNode[] {
  * @throws Error where the server does not say, or is lost
  */
 export async function clusterSize(connection: Pick<Connection, 'info' | 'sendCommand'>): Promise<number> {
-  const { cluster_enabled: isNode } = parseInfo(await connection.info('cluster'))
+  const { cluster_enabled: isNode } = await connection.info('cluster')
   return isNode === '1' ? mastersOf(await readSlots(connection, { host: '', port: 0 })).length : 1
 }

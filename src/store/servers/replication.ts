@@ -1,6 +1,6 @@
 import { polls } from '../../time/polls.ts'
-import type { MasterCommands, RedisLink } from '../links/redis-link.ts'
-import { parseInfo, type ServerInfo } from './server-facts.ts'
+import type { Connection, ServerInfo } from '../links/connection.ts'
+import type { RedisLink } from '../links/redis-link.ts'
 
 /** How often the masters are asked for their replication. */
 const LOOK_INTERVAL_MS = 15_000
@@ -46,7 +46,7 @@ export function watchReplication(
   return polls(look, LOOK_INTERVAL_MS, FIRST_LOOK_MS)
 }
 
-async function infoOf(master: MasterCommands): Promise<ServerInfo> {
+async function infoOf(master: Connection): Promise<ServerInfo> {
   const [replication, persistence] = await Promise.all([master.info('replication'), master.info('persistence')])
-  return { ...parseInfo(replication), ...parseInfo(persistence) }
+  return { ...replication, ...persistence }
 }

@@ -1,8 +1,8 @@
 import { beforeDeadline } from '../../time/deadline.ts'
 import { SESSION_KEYS } from '../keys.ts'
 import { within } from '../../time/within.ts'
-import { runScript } from '../scripts.ts'
-import { type MasterCommands, type RedisLink } from '../links/redis-link.ts'
+import type { Connection, ServerInfo } from '../links/connection.ts'
+import type { RedisLink } from '../links/redis-link.ts'
 import type { StoreFacts } from '../../telemetry/store-observer.ts'
 
 /** Minimum interval between two queries of the servers, however often the metrics are scraped. */
@@ -81,32 +81,24 @@ export class ServerFacts {
   }
 
   /** Undefined when a server refuses, or does not reply in time. */
-  async #ask<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[] | undefined> {
+  async #ask<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[] | undefined> {
     return beforeDeadline(REPLY_TIMEOUT_MS, this.#link.askMasters(question)).catch(() => undefined)
   }
 }
 
-async function countSessions(master: MasterCommands): Promise<number> {
+async function countSessions(master: Connection): Promise<number> {
   const { prefix, length } = SESSION_KEYS
-  return Number(await runScript(master, COUNT_SESSIONS, [], [prefix, length]))
+  return Number(await master.eval(COUNT_SESSIONS, { keys: [], arguments: [prefix, String(length)] }))
 }
 
-async function memoryOf(master: MasterCommands): Promise<Memory> {
-  return readMemory(parseInfo(await master.info('memory')))
+async function memoryOf(master: Connection): Promise<Memory> {
+  return readMemory(await master.info('memory'))
 }
 
 /** The memory of the server that will be the first to refuse writes. */
 function fullest(memories: readonly Memory[]): Memory | undefined {
   const share = ({ usedBytes, maxBytes }: Memory): number => (maxBytes === 0 ? 0 : usedBytes / maxBytes)
   return memories.toSorted((one, other) => share(other) - share(one) || other.usedBytes - one.usedBytes)[0]
-}
-
-/** The fields of a reply to INFO. */
-export type ServerInfo = Readonly<Record<string, string>>
-
-/** Parses a reply to INFO: lines of `name:value`. */
-export function parseInfo(text: string): ServerInfo {
-  return Object.fromEntries(text.split('\r\n').map((line) => line.split(/:(.*)/s, 2)))
 }
 
 /** The memory that counts against maxmemory, and maxmemory. Buffers of replicas and of the append-only file do not count. */

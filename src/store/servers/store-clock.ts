@@ -1,4 +1,3 @@
-import type { ClockReading } from './master-report.ts'
 import { standstill } from '../../time/standstill.ts'
 import { followStoreClock } from '../../time/store-time.ts'
 
@@ -6,6 +5,15 @@ import { followStoreClock } from '../../time/store-time.ts'
 const NOTICEABLE_MS = 5000
 /** Clocks of masters that differ by less count as one. */
 const SAME_MS = 1000
+
+/** A reading of a server's clock. */
+export interface ClockReading {
+  /** What it showed (epoch ms) at some time between the two others. */
+  readonly time: number
+  /** By the monotonic clock of this process (ms). */
+  readonly sentAt: number
+  readonly receivedAt: number
+}
 
 const NTP = 'Synchronize the clocks (NTP).'
 

@@ -53,11 +53,13 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
   const environment = {
     PUBLIC_URL: `http://localhost:${port}`,
     CLIENT_ID,
-    ...(settings['SESSION_SECRETS_FILE'] === undefined && { SESSION_SECRETS: SECRETS }),
+    SESSION_SECRETS: SECRETS,
     HOST: '127.0.0.1',
     OPS_PORT: '0',
     LOG_LEVEL: 'debug',
     ...settings,
+    // Not both.
+    ...(settings['SESSION_SECRETS_FILE'] !== undefined && { SESSION_SECRETS: '' }),
     PORT: String(port),
   }
   const config = readConfig(environment)

@@ -56,7 +56,7 @@ export async function logIn(browser: JarBrowser, publicUrl: string, name = 'demo
 }
 
 /** The sandbox's upstream, which asks that provider whose a token is. No log may have its secrets. */
-export async function testUpstream(t: Test, options: UpstreamOptions): Promise<SandboxUpstream> {
+async function testUpstream(t: Test, options: UpstreamOptions): Promise<SandboxUpstream> {
   const { startUpstream } = await import('../../sandbox/upstream.ts')
   const upstream = await startUpstream({ tickMs: 50, ...options })
   t.teardown(() => upstream.close())

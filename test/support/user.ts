@@ -32,7 +32,7 @@ export interface CallInit {
 }
 
 /** An order: a transfer of one unit, unless it has another path or body. */
-export interface OrderInit extends CallInit {
+interface OrderInit extends CallInit {
   /** Its Idempotency-Key, if it has one. */
   readonly key?: string
   readonly path?: string

@@ -4,7 +4,7 @@ import type { Requester } from '../http/requester.ts'
 import type { LoginIdentity } from '../oauth/login-identity.ts'
 import { providerSessionKey, sessionKey } from '../store/keys.ts'
 import { ENDED_MS } from '../store/session-index.ts'
-import type { SharedState, StoreData } from '../store/store.ts'
+import type { Store, StoreData } from '../store/store.ts'
 import { createIdentityMetrics } from '../telemetry/identity-metrics.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
 import { createIdentityClient } from '../upstream/rest-clients.ts'
@@ -57,7 +57,7 @@ export type SubjectSession = Pick<LiveSession, 'tag' | 'startedAt' | 'lastUsedAt
 
 /** What subjects need besides the configuration. */
 export interface SubjectDependencies {
-  readonly store: SharedState & StoreData
+  readonly store: StoreData & Pick<Store, 'openIndex'>
   readonly envelope: Envelope
   readonly sessions: SessionRepository
   readonly budget: Budget | undefined

@@ -1,26 +1,25 @@
 import { randomUUID } from 'node:crypto'
 import type { SubscriberEvents } from './channel-subscriber.ts'
-import { readMarked } from './marked-reading.ts'
+import { markOf, readMarked } from './marked-reading.ts'
 import type { RedisCommands } from './redis-link.ts'
 import { evenWhenFull, runScript, type Ask } from './scripts.ts'
 
-/** What a reading of a {@link SharedDocument} finds. */
+/** A document that was read, and the store's clock. */
 export interface DocumentReading {
   /** Names what was read, for {@link SharedDocument.write}; empty where there is no document. */
   readonly version: string
-  /** Empty where there is no document. */
-  readonly text: string
+  /** Empty where there is no document; undefined where the caller has said that it knows this version. */
+  readonly text: string | undefined
   /** The store's clock (epoch ms). */
   readonly now: number
 }
 
-/** A short text that the instances of a store write together. Each change is made to what was read before, or not at all. */
+/** A text that the instances of a store write together. Each change is made to what was read before, or not at all. */
 export interface SharedDocument {
-  /** @throws StoreUnavailable */
-  read(): Promise<DocumentReading>
+  /** @param known the version whose text the caller has, so that it need not be sent @throws StoreUnavailable */
+  read(known?: string): Promise<DocumentReading>
   /**
-   * Replaces what was read. Returns false, and writes nothing, if another instance has replaced it since. Succeeds even when the
-   * store is full. All other instances are told.
+   * Replaces what was read. Returns false, and writes nothing, if another instance has replaced it since.
    * @param ttlMs after this time the document is forgotten
    * @throws StoreUnavailable
    */
@@ -39,7 +38,8 @@ redis.pcall('PUBLISH', ARGV[5], '${CHANGED} ' .. ARGV[2])
 return 1`)
 
 /**
- * Opens a document in Redis: one key, whose value is a version, a space and the text, and a channel that names each new version.
+ * Opens a document in Redis: one key, whose value is a version, a space and the text, and a channel that tells all other instances
+ * of each new version. Writes succeed even when the store is full.
  * @param onChange another instance has changed the document, or may have
  * @param ask runs commands whose keys the server does not track
  */
@@ -61,7 +61,7 @@ export function openDocument(
   return {
     async read() {
       const { value = '', now } = await readMarked(ask, key, '')
-      const [version = ''] = value.split(' ', 1)
+      const version = markOf(value)
       return { version, text: value.slice(version.length + 1), now }
     },
     async write(version, text, ttlMs) {

@@ -201,11 +201,10 @@ export class SharedControls {
         const isWritten = await (before === ''
           ? confirmed.create(CONTROLS_KEY, text, until)
           : confirmed.replace(CONTROLS_KEY, before, text, until))
-        if (isWritten) {
-          this.#untold.clear()
-          this.#isUntidy = false
-        }
-        return isWritten
+        if (!isWritten) return undefined
+        this.#untold.clear()
+        this.#isUntidy = false
+        return text
       },
       close: () => undefined,
     }

@@ -1,6 +1,6 @@
 import { refusalKey, REFRESHES_KEY } from '../store/keys.ts'
 import { SharedState } from '../store/shared-state.ts'
-import type { Store, StoreData, StoreHealth } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { untraced } from '../telemetry/traces/span.ts'
 import { standstill } from '../time/standstill.ts'
 import {
@@ -20,9 +20,6 @@ import {
   type Refusals,
 } from './refusals.ts'
 import { storeNow } from '../time/store-time.ts'
-
-/** What the refusals of refreshes need of the store. */
-export type RefusalStore = StoreData & StoreHealth & Pick<Store, 'readMarked'>
 
 /** A session whose refresh was refused. The names reveal no user, and are the same on every instance. */
 export interface RefusedUser {
@@ -53,12 +50,12 @@ const MAX_PAUSE_MS = 60_000
  * has said to others. Nothing is read or written for a session that was not refused, except that grants are told about twice a second.
  */
 export class SharedRefusals {
-  readonly #store: RefusalStore
+  readonly #store: Store
   readonly #news: SharedState<ProviderNews>
   /** The latest grants that are still to be told, the newest last. */
   readonly #grants = new Map<string, number>()
 
-  constructor(store: RefusalStore) {
+  constructor(store: Store) {
     this.#store = store
     const form = {
       nothing: NO_NEWS,
@@ -71,7 +68,9 @@ export class SharedRefusals {
         const { value = '', now } = await store.readMarked(REFRESHES_KEY, '')
         return { version: value, text: value, now }
       },
-      write: (before, text) => this.#put(REFRESHES_KEY, before || undefined, text, storeNow() + FORGET_MS),
+      write: async (before, text, ttlMs) => {
+        return (await this.#put(REFRESHES_KEY, before || undefined, text, storeNow() + ttlMs)) ? text : undefined
+      },
       close: () => undefined,
     })
   }

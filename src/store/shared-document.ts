@@ -19,11 +19,12 @@ export interface SharedDocument {
   /** @param known the version whose text the caller has, so that it need not be sent @throws StoreUnavailable */
   read(known?: string): Promise<DocumentReading>
   /**
-   * Replaces what was read. Returns false, and writes nothing, if another instance has replaced it since.
+   * Replaces what was read.
    * @param ttlMs after this time the document is forgotten
+   * @returns the version of what was written; undefined if another instance has replaced what was read, so that nothing was written
    * @throws StoreUnavailable
    */
-  write(version: string, text: string, ttlMs: number): Promise<boolean>
+  write(version: string, text: string, ttlMs: number): Promise<string | undefined>
   close(): void
 }
 
@@ -68,7 +69,8 @@ export function openDocument(
       const next = randomUUID()
       // Before the reply, since the news of it may come first.
       written = next
-      return (await ask((redis) => runScript(redis, WRITE, [key], [version, next, text, ttlMs, channel]))) === 1
+      const reply = await ask((redis) => runScript(redis, WRITE, [key], [version, next, text, ttlMs, channel]))
+      return reply === 1 ? next : undefined
     },
     close: () => subscription.close(),
   }

@@ -238,8 +238,10 @@ export class SharedState<State> {
 
   /** Returns false if another instance was faster. @throws StoreUnavailable */
   async #write(document: SharedDocument): Promise<boolean> {
-    const isWritten = await document.write(this.#version ?? '', this.#form.format(this.#known), this.#form.ttlMs)
-    if (isWritten) this.#isUnconfirmed = false
-    return isWritten
+    const written = await document.write(this.#version ?? '', this.#form.format(this.#known), this.#form.ttlMs)
+    if (written === undefined) return false
+    this.#version = written
+    this.#isUnconfirmed = false
+    return true
   }
 }

@@ -1,7 +1,7 @@
-import { ConfirmingServer } from './confirming-server.ts'
 import { createKey, REPLACE, runScript } from './scripts.ts'
-import type { Connection } from './connection.ts'
-import { replyCode, type MasterServer, type RedisLink } from './redis-link.ts'
+import type { Connection } from './links/connection.ts'
+import { replyCode } from './links/redis-link.ts'
+import type { Replicas } from './links/replicas.ts'
 import { StoreUnavailable, type ConfirmableWrites } from './store.ts'
 
 /** What the store is told. */
@@ -12,20 +12,18 @@ interface Events {
   skewMs(key: string): number
   /** A write was not confirmed. */
   unconfirmed(): void
-  readonly log: { warn(details: object, message: string): void; info(details: object, message: string): void }
 }
 
 /** The writes of a Redis that count once a number of replicas have confirmed them. */
 export class ConfirmedWrites implements ConfirmableWrites {
-  readonly #link: RedisLink
-  readonly #replicas: number
+  readonly #replicas: Replicas
+  readonly #needed: number
   readonly #events: Events
-  /** By the name of the master. */
-  readonly #servers = new Map<string, ConfirmingServer>()
 
-  constructor(link: RedisLink, replicas: number, events: Events) {
-    this.#link = link
+  /** @param needed how many replicas have to confirm */
+  constructor(replicas: Replicas, needed: number, events: Events) {
     this.#replicas = replicas
+    this.#needed = needed
     this.#events = events
   }
 
@@ -39,50 +37,14 @@ export class ConfirmedWrites implements ConfirmableWrites {
     return (await this.#write(key, (connection) => runScript(connection, REPLACE, [key], args()))) === 1
   }
 
-  /** Warnings for an operator. */
-  warnings(): string[] {
-    const masters = this.#link.masterNames()
-    const failures = [...this.#servers].flatMap(([name, { failure }]) => (masters.has(name) ? (failure ?? []) : []))
-    return [...new Set(failures)].map(
-      (reason) => `calls with an Idempotency-Key are refused, since no replicas confirm their records (${reason})`,
-    )
-  }
-
-  close(): void {
-    for (const server of this.#servers.values()) server.close()
-  }
-
   async #write<Reply>(key: string, run: (connection: Connection) => Promise<Reply>): Promise<Reply> {
     try {
-      return await this.#serverOf(key).write(key, run)
+      return await this.#replicas.write(key, this.#needed, run)
     } catch (cause) {
       const code = replyCode(cause)
       if (code !== undefined) this.#events.errorCode(code)
       this.#events.unconfirmed()
       throw new StoreUnavailable(cause)
     }
-  }
-
-  /** @throws Error while there is no master */
-  #serverOf(key: string): ConfirmingServer {
-    const master = this.#link.masterOf(key)
-    return this.#servers.get(master.name) ?? this.#added(master)
-  }
-
-  #added({ name, options }: MasterServer): ConfirmingServer {
-    const masters = this.#link.masterNames()
-    for (const [other, server] of this.#servers) {
-      if (masters.has(other)) continue
-      server.close()
-      this.#servers.delete(other)
-    }
-    const { log } = this.#events
-    const server = new ConfirmingServer(options, this.#replicas, {
-      failed: (reason) =>
-        log.warn({ reason, needed: this.#replicas }, 'calls with an Idempotency-Key are refused: no replicas confirm'),
-      recovered: () => log.info({}, 'calls with an Idempotency-Key are accepted again: replicas confirm'),
-    })
-    this.#servers.set(name, server)
-    return server
   }
 }

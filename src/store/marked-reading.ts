@@ -1,4 +1,4 @@
-import type { RedisCommands } from './redis-link.ts'
+import type { RedisCommands } from './links/redis-link.ts'
 import { NOW, runScript, type Ask } from './scripts.ts'
 
 /** What {@link readMarked} finds. */

@@ -1,4 +1,4 @@
-import type { Connection } from './connection.ts'
+import type { Connection } from './links/connection.ts'
 import { LEFT_MS } from './keys.ts'
 
 /** Runs a command against a deadline. @throws StoreUnavailable */

@@ -1,4 +1,4 @@
-import type { RedisCommands } from './redis-link.ts'
+import type { RedisCommands } from './links/redis-link.ts'
 import { evenWhenFull, NOW, runScript, type Ask } from './scripts.ts'
 
 /** An entry of an index, as its owner adds it. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { SubscriberEvents } from './channel-subscriber.ts'
+import type { SubscriberEvents } from './links/channel-subscriber.ts'
 import { readMarked } from './marked-reading.ts'
-import type { RedisCommands } from './redis-link.ts'
+import type { RedisCommands } from './links/redis-link.ts'
 import { evenWhenFull, runScript, type Ask } from './scripts.ts'
 
 /** What a reading of a {@link SharedDocument} finds. */
@@ -46,7 +46,7 @@ return 1`)
 export function openDocument(
   { key, channel }: { readonly key: string; readonly channel: string },
   onChange: () => void,
-  listen: (channel: string, events: SubscriberEvents) => { close(): void },
+  listen: (channel: string, events: SubscriberEvents) => { close(): unknown },
   ask: Ask<RedisCommands>,
 ): SharedDocument {
   /** The version that this instance has written last, of which it needs no news. */
@@ -70,6 +70,6 @@ export function openDocument(
       written = next
       return (await ask((redis) => runScript(redis, WRITE, [key], [version, next, text, ttlMs, channel]))) === 1
     },
-    close: () => subscription.close(),
+    close: () => void subscription.close(),
   }
 }

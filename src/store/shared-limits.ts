@@ -1,4 +1,4 @@
-import type { RedisCommands } from './redis-link.ts'
+import type { RedisCommands } from './links/redis-link.ts'
 import { evenWhenFull, NOW, runScript, type Ask } from './scripts.ts'
 
 /** How many permits of a key one instance holds. A later statement of the same holder replaces the earlier one. */

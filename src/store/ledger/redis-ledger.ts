@@ -1,5 +1,5 @@
 import { ledgerKey } from '../keys.ts'
-import type { RedisCommands } from '../redis-link.ts'
+import type { RedisCommands } from '../links/redis-link.ts'
 import { evenWhenFull, runScript, type Ask } from '../scripts.ts'
 import {
   CLOCK_SKEW_MS,

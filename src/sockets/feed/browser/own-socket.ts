@@ -15,11 +15,10 @@ import { openUpstreamSocket } from '../../upstream-socket.ts'
 import { type UpstreamMessage, dissect } from '../wire/index.ts'
 
 /** What the upstream sockets of single browsers work with. */
-export interface OwnSocketDependencies {
+interface OwnSocketDependencies {
   readonly url: string
   readonly maxMessageBytes: number
   readonly maxBufferedBytes: number
-  readonly heartbeatMs?: number | undefined
   readonly log: FastifyBaseLogger
   readonly traffic: Metrics['relayTraffic']['to_upstream']
   /** Called once. */
@@ -132,7 +131,7 @@ export class OwnSocket {
   #opened(connection: PeerConnection): void {
     const peer = new Peer(connection, true)
     this.#peer = peer
-    this.#heartbeat = new Heartbeat([peer], () => this.#member.end(CLOSE.upstreamLost), this.#deps.heartbeatMs)
+    this.#heartbeat = new Heartbeat([peer], () => this.#member.end(CLOSE.upstreamLost))
     peer.onSent = () => this.#member.relieve()
     this.#listen(peer)
     if (peer.socket.readyState !== peer.socket.OPEN) return this.#member.end(CLOSE.upstreamLost)

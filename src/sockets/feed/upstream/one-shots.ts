@@ -14,7 +14,7 @@ export class OneShots implements LinkOwner {
 
   constructor(deps: LinkDependencies, spreadMs: number, hasMembers: () => boolean) {
     this.isNeeded = hasMembers
-    this.#outage = new Outage(spreadMs, () => this.#giveUp())
+    this.#outage = new Outage(spreadMs, () => this.#lose())
     this.connection = new UpstreamLink(deps, this)
   }
 
@@ -37,12 +37,12 @@ export class OneShots implements LinkOwner {
     this.#unsent.clear()
   }
 
-  close(): void {
+  end(): void {
     this.#outage.over()
-    this.connection.close()
+    this.connection.end()
   }
 
-  #giveUp(): void {
+  #lose(): void {
     const unsent = [...this.#unsent.keys()]
     this.#unsent.clear()
     for (const listener of unsent) listener.lost?.()

@@ -56,7 +56,7 @@ export class WriteBatch {
   }
 
   /** Lets frames wait until {@link flush} is called, or until the end of this turn of the event loop at the latest. */
-  hold(): void {
+  open(): void {
     if (this.#isOpen) return
     this.#isOpen = true
     process.nextTick(WriteBatch.#flush, this)

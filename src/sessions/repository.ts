@@ -1,6 +1,6 @@
 import type { Changing } from '../config/changing.ts'
 import type { Requester } from '../http/requester.ts'
-import { logTag } from '../telemetry/log-tag.ts'
+import { logTag } from '../telemetry/log.ts'
 import type { Envelope } from './envelope.ts'
 import { sessionKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'

@@ -1,22 +1,22 @@
 import { ConfirmingServer } from './confirming-server.ts'
-import { createKey, REPLACE, runScript } from './scripts.ts'
-import type { Connection } from './connection.ts'
+import { methodsOf, type Command, type SkewMs } from './command.ts'
+import { CONFIRMABLE } from './data-commands.ts'
 import { replyCode, type MasterServer, type RedisLink } from './redis-link.ts'
-import { StoreUnavailable, type ConfirmableWrites } from './store.ts'
+import { StoreUnavailable } from './store.ts'
 
 /** What the store is told. */
 interface Events {
   /** A server has replied with this error code. */
   errorCode(code: string): void
-  /** How far the clock of the master that holds a key is ahead of the store's (ms). */
-  skewMs(key: string): number
+  readonly skewMs: SkewMs
   /** A write was not confirmed. */
   unconfirmed(): void
   readonly log: { warn(details: object, message: string): void; info(details: object, message: string): void }
 }
 
 /** The writes of a Redis that count once a number of replicas have confirmed them. */
-export class ConfirmedWrites implements ConfirmableWrites {
+export class ConfirmedWrites {
+  readonly writes = methodsOf(CONFIRMABLE, this)
   readonly #link: RedisLink
   readonly #replicas: number
   readonly #events: Events
@@ -27,16 +27,6 @@ export class ConfirmedWrites implements ConfirmableWrites {
     this.#link = link
     this.#replicas = replicas
     this.#events = events
-  }
-
-  async create(key: string, value: string, expiresAt: number): Promise<boolean> {
-    const at = (): number => expiresAt + this.#events.skewMs(key)
-    return (await this.#write(key, (connection) => createKey(connection, key, value, at()))) !== null
-  }
-
-  async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
-    const args = (): (string | number)[] => [expected, value, expiresAt + this.#events.skewMs(key)]
-    return (await this.#write(key, (connection) => runScript(connection, REPLACE, [key], args()))) === 1
   }
 
   /** Warnings for an operator. */
@@ -52,9 +42,12 @@ export class ConfirmedWrites implements ConfirmableWrites {
     for (const server of this.#servers.values()) server.close()
   }
 
-  async #write<Reply>(key: string, run: (connection: Connection) => Promise<Reply>): Promise<Reply> {
+  async run<Args extends readonly unknown[], Reply>(command: Command<never, Args, Reply>, args: Args): Promise<Reply> {
+    const { skewMs } = this.#events
+    const key = args[0] as string
     try {
-      return await this.#serverOf(key).write(key, run)
+      const reply = await this.#serverOf(key).write(key, (connection) => command.send(connection, skewMs, ...args))
+      return command.reply(reply, skewMs, ...args)
     } catch (cause) {
       const code = replyCode(cause)
       if (code !== undefined) this.#events.errorCode(code)

@@ -3,8 +3,9 @@ import { polls } from '../time/polls.ts'
 import { within } from '../time/within.ts'
 import { problemsOf, type Config } from './config.ts'
 import { withoutCredentials } from './redis-address.ts'
-import { secretSettings, secretTexts, type Environment, type SecretSetting } from './secrets.ts'
+import { secretSettings, secretTexts, type SecretSetting } from './secrets.ts'
 import { textOfFile } from './setting-formats.ts'
+import type { Environment } from './setting-rule.ts'
 
 /** How often the files are read. A text counts once it was read twice alike, so that a file that is being written does not. */
 const READ_INTERVAL_MS = 1000

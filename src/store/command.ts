@@ -1,4 +1,4 @@
-import type { RedisCommands } from './redis-link.ts'
+import type { RedisCommands } from './links/redis-link.ts'
 
 /** How far the clock of the master that holds a key is ahead of the store's (ms). */
 export type SkewMs = (key: string) => number

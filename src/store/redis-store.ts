@@ -1,27 +1,25 @@
 import type { Changing } from '../config/changing.ts'
 import { methodsOf, runnerOf, type Command, type SkewMs } from './command.ts'
 import { DATA } from './data-commands.ts'
-import { beforeDeadline, CommandTimeout, failureOf } from './deadline.ts'
+import { beforeDeadline, CommandTimeout } from '../time/deadline.ts'
 import { within } from '../time/within.ts'
-import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
+import { errorCode, replyCode, type RedisCommands, type RedisLink } from './links/redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
-import { LinkHealth, type StoreLog } from './link-health.ts'
-import { Masters } from './masters.ts'
-import type { ConfirmedWrites } from './confirmed-writes.ts'
+import { LinkHealth, type StoreLog } from './servers/link-health.ts'
+import { Masters } from './servers/masters.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
-import { linkTo } from './link-to.ts'
+import { linkTo } from './links/link-to.ts'
 import { readMarked, type MarkedReading } from './marked-reading.ts'
-import { watchReplication } from './replication.ts'
-import { warnOfForbiddenCommands } from './permissions.ts'
-import { ServerFacts } from './server-facts.ts'
+import { Replicas } from './links/replicas.ts'
+import { ServerFacts } from './servers/server-facts.ts'
 import type { Ask } from './scripts.ts'
 import type { SessionIndex } from './session-index.ts'
-import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.ts'
+import { subscribe, type SubscriberEvents } from './links/channel-subscriber.ts'
+import type { LastingConnection } from './links/lasting-connection.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { LIMITS } from './limit-commands.ts'
 import { StoreUnavailable, type ConfirmableWrites, type Store, type StoreCondition } from './store.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
-import { WriteRefusals } from './write-refusals.ts'
 
 /** Timeout of a command. */
 const COMMAND_DEADLINE_MS = 1500
@@ -42,26 +40,21 @@ export class RedisStore extends runnerOf(DATA) implements Store {
   readonly #listeners: ((key: string | undefined) => void)[] = []
   readonly #connecting: Promise<void>
   readonly #facts: ServerFacts
-  readonly #refusals: WriteRefusals
   readonly #masters: Masters
   readonly #skewMs: SkewMs = (key) => this.#masters.skewMs(key)
   #observer: StoreObserver | undefined
   readonly #health: LinkHealth
-  readonly #log: StoreLog
   readonly #askUntracked: Ask<RedisCommands> = (command) => this.#ask(() => command(this.#link.untracked()))
-  readonly #listen = (channel: string, events: SubscriberEvents) => new ChannelSubscriber(channel, this.#link, events)
-  #burials: ChannelSubscriber | undefined
-  #confirmed: ConfirmedWrites | undefined
-  #replication: readonly string[] = []
-  #endWatch: () => void = () => undefined
+  readonly #listen = (channel: string, events: SubscriberEvents) => subscribe(channel, this.#link, events)
+  #burials: LastingConnection | undefined
+  readonly #replicas: Replicas
 
   private constructor(link: RedisLink, log: StoreLog) {
     super()
     this.#link = link
-    this.#log = log
     this.#health = new LinkHealth(link, log, () => this.#notify(undefined))
     this.#facts = new ServerFacts(link)
-    this.#refusals = new WriteRefusals(log)
+    this.#replicas = new Replicas(link, log)
     this.#masters = new Masters(link, this.#health, log)
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
     this.#connecting = link.open({
@@ -70,15 +63,13 @@ export class RedisStore extends runnerOf(DATA) implements Store {
         // Changes made while the link was down were not reported.
         this.#notify(undefined)
       },
-      alive: () => this.#health.noteAlive(),
-      probed: (master, report) => {
-        this.#masters.note(master, report)
-        if (report.refusal !== undefined) this.#refusals.noteRefusal(report.refusal)
-      },
+      opened: (master, connection) => this.#masters.opened(master, connection),
+      ask: (master, connection) => this.#masters.ask(master, connection),
+      unreached: (master, reason) => this.#masters.unreached(master, reason),
       lost: (reason) => this.#health.noteLoss(reason),
       changed: (key) => this.#notify(key),
     })
-    void this.#connecting.then(() => warnOfForbiddenCommands(link, log))
+    void this.#connecting.then(() => this.#masters.warnOfRights())
   }
 
   /**
@@ -102,8 +93,8 @@ export class RedisStore extends runnerOf(DATA) implements Store {
       const sent = await this.#ask((redis) =>
         command.send(command.isUntracked ? this.#link.untracked() : redis, this.#skewMs, ...args),
       )
-      const refusal = command.refusal?.(sent) ?? undefined
-      if (refusal !== undefined) this.#noteError(errorCode(refusal))
+      const refusal = command.refusal?.(sent)
+      if (refusal) this.#noteError(errorCode(refusal) ?? '')
       const reply = command.reply(sent, this.#skewMs, ...args)
       if (reply === undefined && command.tells === 'ifGone') this.#notify(args[0] as string)
       return reply
@@ -157,13 +148,11 @@ export class RedisStore extends runnerOf(DATA) implements Store {
 
   async openConfirmed(replicas: number): Promise<ConfirmableWrites> {
     const { ConfirmedWrites } = await import('./confirmed-writes.ts')
-    this.#confirmed = new ConfirmedWrites(this.#link, replicas, {
-      log: this.#log,
+    return new ConfirmedWrites(this.#replicas, replicas, {
       errorCode: (code) => this.#noteError(code),
       skewMs: this.#skewMs,
       unconfirmed: () => this.#observer?.failed('unconfirmed'),
     })
-    return this.#confirmed.writes
   }
 
   observe(observer: StoreObserver): void {
@@ -175,11 +164,14 @@ export class RedisStore extends runnerOf(DATA) implements Store {
   }
 
   warnings(): string[] {
-    return [...this.#masters.warnings(), ...(this.#confirmed?.warnings() ?? []), ...this.#replication]
+    const unconfirmed = this.#replicas.failures.map(
+      (reason) => `calls with an Idempotency-Key are refused, since no replicas confirm their records (${reason})`,
+    )
+    return [...this.#masters.warnings(), ...unconfirmed, ...this.#facts.warnings]
   }
 
   watchReplication(replicas: number): void {
-    this.#endWatch = watchReplication(this.#link, replicas, (warnings) => (this.#replication = warnings))
+    this.#facts.watchReplication(replicas)
   }
 
   unavailableSince(): number | undefined {
@@ -195,16 +187,16 @@ export class RedisStore extends runnerOf(DATA) implements Store {
   }
 
   async isReplicated(key: string): Promise<boolean | undefined> {
-    return this.#link.isReplicated(key).catch(() => false)
+    return this.#replicas.have(key)
   }
 
   async close(): Promise<void> {
     // Before the link closes, so that its end is not mistaken for a loss.
     this.#health.close()
     this.#masters.clock.close()
-    this.#endWatch()
-    this.#confirmed?.close()
-    this.#burials?.close()
+    this.#facts.close()
+    this.#replicas.close()
+    void this.#burials?.close()
     await this.#link.close()
   }
 
@@ -222,24 +214,23 @@ export class RedisStore extends runnerOf(DATA) implements Store {
       return reply
     } catch (cause) {
       const code = replyCode(cause)
-      this.#noteError(code)
       if (code === undefined) this.#health.noteFailure()
+      else this.#noteError(code)
       // In a Cluster, which does not track, one server may hang while the others serve.
       if (cause instanceof CommandTimeout && this.#link.tracks) this.#health.noteLoss('deadline')
-      this.#observer?.failed(failureOf(cause, code))
+      const failure = cause instanceof CommandTimeout ? 'timeout' : 'lost'
+      this.#observer?.failed(code === undefined ? failure : 'refused')
       throw new StoreUnavailable(cause)
     } finally {
       this.#observer?.asked((performance.now() - askedAt) / 1000)
     }
   }
 
-  /** Handles the code of an error reply, if it has one. MOVED: another master of a Cluster has the key. */
-  #noteError(code: string | undefined): void {
-    if (code === undefined) return
-    const refusal = this.#refusals.noteRefusal(code)
+  /** Handles the code of an error reply. MOVED: another master of a Cluster has the key. */
+  #noteError(code: string): void {
+    const refusal = this.#masters.noteErrorCode(code)
     if (refusal !== undefined) this.#observer?.refusedWrite(refusal)
     if (code === 'MOVED') this.#link.abandon(code)
-    this.#health.noteErrorCode(code)
   }
 
   #notify(key: string | undefined): void {

@@ -1,4 +1,4 @@
-import type { Connection } from './connection.ts'
+import type { Connection } from './links/connection.ts'
 
 /** Runs a command against a deadline. @throws StoreUnavailable */
 export type Ask<Commands> = <Reply>(command: (redis: Commands) => Promise<Reply>) => Promise<Reply>

@@ -135,6 +135,19 @@ await test('Every file that the map of a decision names exists', (t) => {
   t.end()
 })
 
+await test('Every file that a table of upstream.md names exists', (t) => {
+  const files = globSync('**/*.ts', { cwd: fileURLToPath(new URL('../src/', DOCS)) })
+  const tables = read('upstream.md').replaceAll(/^[^|].*/gm, '')
+  const named = new Set([...tables.matchAll(/`([\w/-]+\.ts)`/g)].map(([, file = '']) => file))
+  t.ok(named.size > 10)
+  for (const name of named)
+    t.ok(
+      files.some((file) => `/${file}`.endsWith(`/${name}`)),
+      name,
+    )
+  t.end()
+})
+
 await test('The map of the feed lists every file that has a timer, and counts them', (t) => {
   const [, map = ''] =
     /^\*\*Map\.\*\*(.*?)^\*\*Context\.\*\*/ms.exec(

@@ -58,7 +58,7 @@ await test('a browser that is gone is sent nothing, and nothing is counted for i
   const world = await startMember(t)
   const { member, host } = world
   member.end(undefined)
-  member.answer(frameOf(Buffer.from('late')))
+  member.outbox.answer(frameOf(Buffer.from('late')))
   deliver(world, 'late', 'A')
   t.same(host.traffic, { messages: 0, bytes: 0 })
 })

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { probeRedis } from '../../src/store/probe.ts'
-import { StoreClock } from '../../src/store/store-clock.ts'
+import { StoreClock } from '../../src/store/servers/store-clock.ts'
 import { storeNow } from '../../src/time/store-time.ts'
 import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
 import { storeClient } from '../support/redis/store-client.ts'

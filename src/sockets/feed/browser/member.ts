@@ -12,13 +12,12 @@ import { Peer, type PeerConnection } from '../../peer.ts'
 import type { Registered } from '../../registry.ts'
 import type { OwnSocket } from './own-socket.ts'
 import { Awaited } from './awaited.ts'
-import { Outbox, unwatchedBytes, type MemberHost } from './outbox.ts'
+import { Outbox, type MemberHost } from './outbox.ts'
 import { judgeAfter } from '../../../time/judge-after.ts'
 import { Window } from '../../../time/window.ts'
 
 /** What a member reports to the feed. */
 interface MemberEvents {
-  /** The browser has sent a message. */
   readonly message: (message: Buffer, isBinary: boolean) => void
   /** The browser is gone, or about to go. Called once; undefined stands for a close frame without a code. */
   readonly end: (close: CloseStatus | undefined) => void
@@ -28,19 +27,27 @@ interface MemberEvents {
 const MESSAGES_PER_SECOND = 200
 /** A request that upstream has not answered after this time will hardly be answered at all. */
 const HOLD_MS = 10_000
+/** More than any limit: while this is awaited, nothing is read. */
+const EVERYTHING = 2 ** 48
+/**
+ * What an answer counts whose size is not known yet: a long history has as much. The shared connection cannot be paused for one
+ * browser, so everything that the browser has asked for arrives, whether it reads or not.
+ */
+const ANSWER_BYTES = 131_072
+/** An upstream that is slower sends no flood. Other messages of the browser, its pings above all, must not wait for it. */
+const ANSWER_MS = 3000
 /** As long as a heartbeat waits for a pong. A paused browser gets no heartbeat, so nothing else would notice that it is gone. */
 const STALLED_MS = 50_000
 
 /**
- * A browser's socket. Nothing is read from it while too much waits to be sent to it, or while too many of its requests wait for
- * their answers.
+ * A browser's socket, which its streams see as a `Browser`. Nothing is read from it while too much waits to be sent to it, or while
+ * too many of its requests wait for their answers.
  */
 export class Member implements Registered {
   /** The upstream socket for requests that cannot be shared. */
   own: OwnSocket | undefined
   /** The messages for the browser. */
   readonly outbox: Outbox
-  /** The address of the browser. */
   readonly address: string
   readonly #peer: Peer
   readonly #host: MemberHost
@@ -77,7 +84,7 @@ export class Member implements Registered {
         if (this.#peer.isPaused) queueMicrotask(() => this.relieve())
       },
     )
-    this.#heartbeat = new Heartbeat([this.#peer], ({ socket }) => socket.terminate(), host.limits.heartbeatMs)
+    this.#heartbeat = new Heartbeat([this.#peer], ({ socket }) => socket.terminate())
     this.#peer.onSent = () => this.#sent()
     this.#listen()
   }
@@ -91,7 +98,6 @@ export class Member implements Registered {
     return this.#hasMissed
   }
 
-  /** Whether a request of it waits for its answer. */
   get isWaiting(): boolean {
     return this.#awaited.bytes > 0
   }
@@ -101,45 +107,22 @@ export class Member implements Registered {
     return this.#peer.bufferedBytes + (this.own?.bufferedBytes ?? 0)
   }
 
-  /** Counts a request that goes upstream for this browser. False when it exceeds the limit of this minute. */
   spend(): boolean {
     return this.#minute.allows(this.#host.limits.requestsPerMinute)
   }
 
-  deliver(frame: Buffer, stream: string): void {
-    this.outbox.deliver(frame, stream)
-  }
-
-  sendConflated(stream: string): void {
-    this.outbox.sendConflated(stream)
-  }
-
-  answer(frame: Buffer, rest?: Buffer): void {
-    this.outbox.answer(frame, rest)
-  }
-
   /** Sends a message of the own upstream socket as it is. */
   pass(message: Buffer, isBinary: boolean): void {
-    const { traffic } = this.#host
-    traffic.messages++
-    traffic.bytes += message.length
-    this.#peer.send(message, isBinary, unwatchedBytes(this.#host.limits))
+    this.outbox.pass(message, isBinary)
     this.press()
   }
 
-  /** Notes that a request waits for its answer, and how many bytes of memory that takes. */
-  awaits(bytes: number): void {
-    this.#awaited.add(bytes)
+  awaits(bytes: number): () => void {
+    return this.#awaited.add(bytes)
   }
 
-  /** Notes that such a request waits no more. */
-  awaitsNoMore(bytes: number): void {
-    this.#awaited.remove(bytes)
-  }
-
-  /** Counts an answer that will come, so that the browser is read no further while many are on their way. @returns a function that ends this */
   expectAnswer(): () => void {
-    return this.#awaited.answer()
+    return this.#awaited.add(ANSWER_BYTES, ANSWER_MS)
   }
 
   /**
@@ -148,7 +131,7 @@ export class Member implements Registered {
    * @returns a function that ends the wait
    */
   hold(longestMs = HOLD_MS): () => void {
-    return this.#awaited.everything(longestMs)
+    return this.#awaited.add(EVERYTHING, longestMs)
   }
 
   /** Notes that more may wait now, and stops reading if it is too much. */
@@ -253,12 +236,12 @@ export class Member implements Registered {
     if (this.#isOver) return
     this.#isOver = true
     this.#heartbeat.stop()
-    this.#awaited.stop()
+    this.#awaited.end()
     this.#slow?.()
     clearTimeout(this.#stalled)
     clearTimeout(this.#departure)
     this.own?.end(toUpstream)
-    this.outbox.close()
+    this.outbox.end()
     this.#unread = []
     closeSocket(this.#peer.socket, toBrowser)
     this.#events.end(toBrowser)

@@ -15,11 +15,10 @@ import { openUpstreamSocket } from '../../upstream-socket.ts'
 import { type UpstreamMessage, dissect } from '../wire/index.ts'
 
 /** What the upstream sockets of single browsers work with. */
-export interface OwnSocketDependencies {
+interface OwnSocketDependencies {
   readonly url: string
   readonly maxMessageBytes: number
   readonly maxBufferedBytes: number
-  readonly heartbeatMs?: number | undefined
   readonly log: FastifyBaseLogger
   readonly traffic: Metrics['relayTraffic']['to_upstream']
   /** Called once. */
@@ -27,7 +26,7 @@ export interface OwnSocketDependencies {
 }
 
 /** The browser that an own socket belongs to. */
-interface Owner {
+interface OwnSocketOwner {
   /** Sends a message to the browser as it is. */
   pass(message: Buffer, isBinary: boolean): void
   /** More may wait now. */
@@ -45,7 +44,7 @@ const FIRST_REQ_ID = -9_007_199_254_000_000
  * upstream ends it the browser's socket ends in the same way.
  */
 export class OwnSocket {
-  readonly #member: Owner
+  readonly #member: OwnSocketOwner
   readonly #deps: OwnSocketDependencies
   readonly #opening = new AbortController()
   readonly #asked = new Map<number, (message: UpstreamMessage) => void>()
@@ -57,7 +56,7 @@ export class OwnSocket {
   #heartbeat: Heartbeat | undefined
   #isOver = false
 
-  constructor(member: Owner, deps: OwnSocketDependencies) {
+  constructor(member: OwnSocketOwner, deps: OwnSocketDependencies) {
     this.#member = member
     this.#deps = deps
     void this.#open()
@@ -75,7 +74,6 @@ export class OwnSocket {
     return this.#peer.waitingBytes > maxBufferedBytes / 2
   }
 
-  /** Sends a message of the browser. */
   send(message: Buffer, isBinary: boolean): void {
     const { traffic, maxBufferedBytes } = this.#deps
     traffic.messages++
@@ -89,11 +87,10 @@ export class OwnSocket {
   }
 
   /** Sends a request of this server's, whose answer the browser does not get. */
-  ask(write: (reqId: number) => Buffer, onAnswer: (message: UpstreamMessage) => void): true {
+  ask(write: (reqId: number) => Buffer, onAnswer: (message: UpstreamMessage) => void): void {
     const reqId = this.#nextReqId++
     this.#asked.set(reqId, onAnswer)
     this.send(write(reqId), false)
-    return true
   }
 
   /** Reads nothing from upstream while the browser is slow. */
@@ -132,7 +129,7 @@ export class OwnSocket {
   #opened(connection: PeerConnection): void {
     const peer = new Peer(connection, true)
     this.#peer = peer
-    this.#heartbeat = new Heartbeat([peer], () => this.#member.end(CLOSE.upstreamLost), this.#deps.heartbeatMs)
+    this.#heartbeat = new Heartbeat([peer], () => this.#member.end(CLOSE.upstreamLost))
     peer.onSent = () => this.#member.relieve()
     this.#listen(peer)
     if (peer.socket.readyState !== peer.socket.OPEN) return this.#member.end(CLOSE.upstreamLost)

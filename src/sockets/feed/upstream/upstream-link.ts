@@ -7,7 +7,7 @@ import { isLastOfRead, Peer, type PeerConnection } from '../../peer.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
 import { type UpstreamMessage, type WriteBatch, dissect } from '../wire/index.ts'
 import type { LinkOwner, Listener, WriteRequest } from './link-users.ts'
-import { Pings, type PingedLink } from './pings.ts'
+import { Pings } from './pings.ts'
 import { Backoff, RECONNECT } from './recovery.ts'
 
 /** What all connections of a feed work with. */
@@ -35,7 +35,7 @@ const BEAT_MS = 10_000
  * One upstream socket of the feed, which comes back by itself. It gives every request a `req_id` and takes each message to
  * the listener of that request.
  */
-export class UpstreamLink implements PingedLink {
+export class UpstreamLink {
   readonly #deps: LinkDependencies
   readonly #owner: LinkOwner
   readonly #listeners = new Map<number, Listener>()
@@ -49,7 +49,7 @@ export class UpstreamLink implements PingedLink {
   readonly #backoff = new Backoff(RECONNECT)
   /** When it was lost, in ms of the monotonic clock. Undefined while it is open or was never lost. */
   #lostAt: number | undefined
-  #isClosed = false
+  #isEnded = false
 
   constructor(deps: LinkDependencies, owner: LinkOwner) {
     this.#deps = deps
@@ -77,7 +77,7 @@ export class UpstreamLink implements PingedLink {
 
   /** Opens the connection, unless it is open or about to be. */
   open(): void {
-    if (this.isOpen || this.#isClosed || this.#opening !== undefined || this.#backoff.isWaiting) return
+    if (this.isOpen || this.#isEnded || this.#opening !== undefined || this.#backoff.isWaiting) return
     void this.#attempt()
   }
 
@@ -97,7 +97,6 @@ export class UpstreamLink implements PingedLink {
     this.#listeners.delete(reqId)
   }
 
-  /** Hands a `req_id` over to another listener. */
   assign(reqId: number, listener: Listener): void {
     this.#listeners.set(reqId, listener)
   }
@@ -114,10 +113,10 @@ export class UpstreamLink implements PingedLink {
   }
 
   /** Ends the connection for good, without telling its owner. */
-  close(): void {
-    this.#isClosed = true
+  end(): void {
+    this.#isEnded = true
     this.#opening?.abort()
-    this.#backoff.stop()
+    this.#backoff.end()
     this.#listeners.clear()
     this.#drop()
   }
@@ -128,11 +127,11 @@ export class UpstreamLink implements PingedLink {
     const outcome = await openUpstreamSocket(url, maxMessageBytes + EXCESS_BYTES, this.#opening.signal)
     this.#opening = undefined
     if (outcome.is === 'open') {
-      if (this.#isClosed) outcome.connection.socket.terminate()
+      if (this.#isEnded) outcome.connection.socket.terminate()
       else this.#opened(outcome.connection)
       return
     }
-    if (this.#isClosed) return
+    if (this.#isEnded) return
     logFailure(
       log,
       'upstream refused a socket of the feed',
@@ -180,7 +179,7 @@ export class UpstreamLink implements PingedLink {
   #receive(data: Buffer): void {
     const { batch, metrics, log, maxMessageBytes } = this.#deps
     const isLast = isLastOfRead(data)
-    if (!isLast) batch.hold()
+    if (!isLast) batch.open()
     this.#pings?.heard()
     const message = dissect(data)
     const listener = message?.reqId === undefined ? undefined : this.#listeners.get(message.reqId)
@@ -256,6 +255,6 @@ export class UpstreamLink implements PingedLink {
     const listeners = [...this.#listeners.values()]
     this.#listeners.clear()
     for (const listener of listeners) listener.lost?.()
-    pings?.stop()
+    pings?.end()
   }
 }

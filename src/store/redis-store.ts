@@ -8,7 +8,6 @@ import { Masters } from './servers/masters.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './links/link-to.ts'
 import { readMarked, type MarkedReading } from './marked-reading.ts'
-import { watchReplication } from './servers/replication.ts'
 import { Replicas } from './links/replicas.ts'
 import { ServerFacts } from './servers/server-facts.ts'
 import {
@@ -66,8 +65,6 @@ export class RedisStore implements Store {
   readonly #listen = (channel: string, events: SubscriberEvents) => subscribe(channel, this.#link, events)
   #burials: LastingConnection | undefined
   readonly #replicas: Replicas
-  #replication: readonly string[] = []
-  #endWatch: () => void = () => undefined
 
   private constructor(link: RedisLink, log: StoreLog) {
     this.#link = link
@@ -218,11 +215,11 @@ export class RedisStore implements Store {
     const unconfirmed = this.#replicas.failures.map(
       (reason) => `calls with an Idempotency-Key are refused, since no replicas confirm their records (${reason})`,
     )
-    return [...this.#masters.warnings(), ...unconfirmed, ...this.#replication]
+    return [...this.#masters.warnings(), ...unconfirmed, ...this.#facts.warnings]
   }
 
   watchReplication(replicas: number): void {
-    this.#endWatch = watchReplication(this.#link, replicas, (warnings) => (this.#replication = warnings))
+    this.#facts.watchReplication(replicas)
   }
 
   unavailableSince(): number | undefined {
@@ -245,7 +242,7 @@ export class RedisStore implements Store {
     // Before the link closes, so that its end is not mistaken for a loss.
     this.#health.close()
     this.#masters.clock.close()
-    this.#endWatch()
+    this.#facts.close()
     this.#replicas.close()
     void this.#burials?.close()
     await this.#link.close()

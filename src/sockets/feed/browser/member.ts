@@ -9,7 +9,6 @@ import { Window } from '../../../time/window.ts'
 
 /** What a member reports to the feed. */
 interface MemberEvents {
-  /** The browser has sent a message. */
   readonly message: (message: Buffer, isBinary: boolean) => void
   /** The browser is gone, or about to go. Called once. */
   readonly end: (close: CloseStatus) => void
@@ -32,15 +31,14 @@ const ANSWER_MS = 3000
 const STALLED_MS = 50_000
 
 /**
- * A browser's socket. Nothing is read from it while too much waits to be sent to it, or while too many of its requests wait for
- * their answers.
+ * A browser's socket, which its streams see as a `Browser`. Nothing is read from it while too much waits to be sent to it, or while
+ * too many of its requests wait for their answers.
  */
 export class Member implements Registered {
   /** The upstream socket for requests that cannot be shared. */
   own: OwnSocket | undefined
   /** The messages for the browser. */
   readonly outbox: Outbox
-  /** The address of the browser. */
   readonly address: string
   readonly #end: SocketEnd
   readonly #host: MemberHost
@@ -95,7 +93,6 @@ export class Member implements Registered {
     return this.#hasMissed
   }
 
-  /** Whether a request of it waits for its answer. */
   get isWaiting(): boolean {
     return this.#awaited.bytes > 0
   }
@@ -105,7 +102,6 @@ export class Member implements Registered {
     return this.#end.bufferedBytes + (this.own?.bufferedBytes ?? 0)
   }
 
-  /** Counts a request that goes upstream for this browser. False when it exceeds the limit of this minute. */
   spend(): boolean {
     return this.#minute.allows(this.#host.limits.requestsPerMinute)
   }
@@ -116,12 +112,10 @@ export class Member implements Registered {
     this.press()
   }
 
-  /** Notes that a request waits for its answer, and how many bytes of memory that takes. @returns a function that ends this */
   awaits(bytes: number): () => void {
     return this.#awaited.add(bytes)
   }
 
-  /** Counts an answer that will come, so that the browser is read no further while many are on their way. @returns a function that ends this */
   expectAnswer(): () => void {
     return this.#awaited.add(ANSWER_BYTES, ANSWER_MS)
   }

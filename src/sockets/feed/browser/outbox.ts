@@ -1,7 +1,7 @@
 import type { Config } from '../../../config/config.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
 import type { SocketEnd } from '../../socket-end.ts'
-import { type FrameSequence, type WriteBatch, messageBytes, standaloneConcat } from '../wire/index.ts'
+import { type FrameSequence, type Recipient, type WriteBatch, messageBytes, standaloneConcat } from '../wire/index.ts'
 
 type MemberLimits = Pick<Config['relay'], 'maxBufferedBytes' | 'slowConsumerMs'> &
   Pick<Config['feed'], 'conflateBytes' | 'requestsPerMinute'>
@@ -21,7 +21,7 @@ const MIN_ALONE_BYTES = 1024
  * The messages for a browser. Stream messages that it does not read in time give way to newer ones of the same stream; everything
  * else waits until it is read.
  */
-export class Outbox {
+export class Outbox implements Recipient {
   readonly #end: SocketEnd
   readonly #host: MemberHost
   readonly #onFull: () => void
@@ -38,7 +38,6 @@ export class Outbox {
     this.#onFull = onFull
   }
 
-  /** Sends a stream message, or keeps it until there is room. @param stream its conflation key */
   deliver(frame: Buffer, stream: string): void {
     if (this.#isOver) return
     const isRoomy = this.#conflated === undefined && this.#end.waitingBytes <= this.#host.limits.conflateBytes
@@ -46,7 +45,6 @@ export class Outbox {
     else this.#conflate(frame, stream)
   }
 
-  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too: it is not copied */
   answer(frame: Buffer, rest?: Buffer): void {
     if (this.#isOver) return
     if (rest === undefined) return this.#send(frame)
@@ -62,7 +60,6 @@ export class Outbox {
     this.#end.send(message, isBinary, this.#unwatchedBytes)
   }
 
-  /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
   sendConflated(stream: string): void {
     const frame = this.#conflated?.get(stream)
     if (frame === undefined) return
@@ -87,7 +84,6 @@ export class Outbox {
     this.#write(standaloneConcat([...conflated.values()]))
   }
 
-  /** Sends nothing more. */
   end(): void {
     this.#isOver = true
     this.#conflated = undefined

@@ -18,7 +18,7 @@ interface OwnSocketDependencies {
 }
 
 /** The browser that an own socket belongs to. */
-interface Owner {
+interface OwnSocketOwner {
   /** Sends a message to the browser as it is. */
   pass(message: Buffer, isBinary: boolean): void
   /** More may wait now. */
@@ -36,7 +36,7 @@ const FIRST_REQ_ID = -9_007_199_254_000_000
  * upstream ends it the browser's socket ends in the same way.
  */
 export class OwnSocket {
-  readonly #member: Owner
+  readonly #member: OwnSocketOwner
   readonly #deps: OwnSocketDependencies
   readonly #opening = new AbortController()
   readonly #asked = new Map<number, (message: UpstreamMessage) => void>()
@@ -47,7 +47,7 @@ export class OwnSocket {
   #end: SocketEnd | undefined
   #isOver = false
 
-  constructor(member: Owner, deps: OwnSocketDependencies) {
+  constructor(member: OwnSocketOwner, deps: OwnSocketDependencies) {
     this.#member = member
     this.#deps = deps
     void this.#open()
@@ -65,7 +65,6 @@ export class OwnSocket {
     return this.#end.waitingBytes > maxBufferedBytes / 2
   }
 
-  /** Sends a message of the browser. */
   send(message: Buffer, isBinary: boolean): void {
     const { traffic, maxBufferedBytes } = this.#deps
     traffic.messages++
@@ -79,11 +78,10 @@ export class OwnSocket {
   }
 
   /** Sends a request of this server's, whose answer the browser does not get. */
-  ask(write: (reqId: number) => Buffer, onAnswer: (message: UpstreamMessage) => void): true {
+  ask(write: (reqId: number) => Buffer, onAnswer: (message: UpstreamMessage) => void): void {
     const reqId = this.#nextReqId++
     this.#asked.set(reqId, onAnswer)
     this.send(write(reqId), false)
-    return true
   }
 
   /** Reads nothing from upstream while the browser is slow. */

@@ -95,7 +95,6 @@ export class UpstreamLink {
     this.#listeners.delete(reqId)
   }
 
-  /** Hands a `req_id` over to another listener. */
   assign(reqId: number, listener: Listener): void {
     this.#listeners.set(reqId, listener)
   }

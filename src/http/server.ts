@@ -20,6 +20,7 @@ import type { Guard } from './guard.ts'
 import { PendingResponses, responseInProgress } from './http-socket.ts'
 import { isPathOf } from './known-paths.ts'
 import { NO_SCHEMAS } from './listener.ts'
+import { readBeforeJudging } from './read-before-judging.ts'
 import { requestRecorder } from './request-log.ts'
 import { sendProblem } from './problem-pages.ts'
 import { refuseUnparsable } from './unparsable.ts'
@@ -111,6 +112,7 @@ export function createServer(
   server.server.on('connection', (socket) => void socket.remoteAddress)
   // The server ignores an unknown expectation and handles the request (RFC 9110 §10.1.1).
   server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
+  readBeforeJudging(server.server)
   refuseWhileClosing(server)
   closeUnusedConnections(server)
   server.setErrorHandler(handleError)

@@ -5,6 +5,7 @@ import type { Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import type { StoreHealth } from '../store/store.ts'
 import { isHttp1, NO_SCHEMAS, WRONG_VERSION } from '../http/listener.ts'
+import { readBeforeJudging } from '../http/read-before-judging.ts'
 import { listenOrExit } from './exit.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import type { RunCommand } from './operator-commands.ts'
@@ -64,6 +65,8 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
     // A path that cannot be decoded is such an error.
     frameworkErrors: ({ message }, _request, reply: FastifyReply) => void reply.code(400).send({ error: message }),
   })
+
+  readBeforeJudging(ops.server)
 
   ops.addHook('onRequest', async ({ raw }, reply) => {
     if (isHttp1(raw)) return

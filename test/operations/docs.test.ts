@@ -122,7 +122,7 @@ await test('Every file that the map of a decision names exists', (t) => {
     const [, map] = /^\*\*Map\.\*\*(.*?)^\*\*Context\.\*\*/ms.exec(read(name)) ?? []
     return map === undefined ? [] : [{ name, map }]
   })
-  t.equal(maps.length, 3, 'the feed, the budget, Idempotency-Key')
+  t.equal(maps.length, 4, 'the store, the feed, the budget, Idempotency-Key')
   for (const { name, map } of maps) {
     const [, folder = ''] = /`(src\/[\w/-]+)`/.exec(map) ?? []
     const files = [...map.replaceAll(/^[^|].*/gm, '').matchAll(/`([\w/-]+\.ts)`/g)].map(([, file = '']) => file)
@@ -132,6 +132,19 @@ await test('Every file that the map of a decision names exists', (t) => {
       t.ok(existsSync(new URL(`../${path}`, DOCS)), `${name}: ${path}`)
     }
   }
+  t.end()
+})
+
+await test('Every file that a table of upstream.md names exists', (t) => {
+  const files = globSync('**/*.ts', { cwd: fileURLToPath(new URL('../src/', DOCS)) })
+  const tables = read('upstream.md').replaceAll(/^[^|].*/gm, '')
+  const named = new Set([...tables.matchAll(/`([\w/-]+\.ts)`/g)].map(([, file = '']) => file))
+  t.ok(named.size > 10)
+  for (const name of named)
+    t.ok(
+      files.some((file) => `/${file}`.endsWith(`/${name}`)),
+      name,
+    )
   t.end()
 })
 

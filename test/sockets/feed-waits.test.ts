@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { Beats } from '../support/feed/beats.ts'
-import { CacheQuota } from '../../src/sockets/feed/streams/reads.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/shared-answer.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
 import { feedWorld, history, quotes, reply, tick } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'

@@ -11,9 +11,8 @@ interface FeedRouteDependencies extends SocketDependencies {
 
 /** `GET /ws/public` where browsers share the market data (docs/reference.md, Shared market data). */
 export async function feedRoutes(fastify: FastifyInstance, deps: FeedRouteDependencies): Promise<void> {
-  const { config, metrics, log } = deps
-  const feed = new Feed({ wsUrl: config.relay.wsUrl, limits: { ...config.relay, ...config.feed }, metrics, log })
-  fastify.addHook('onClose', async () => feed.close())
+  const feed = new Feed(deps)
+  fastify.addHook('onClose', async () => feed.end())
   // Nothing upstream is opened for it, so its handshake waits for nothing.
   const opened: Opened = {
     join(browser, slot, identity) {

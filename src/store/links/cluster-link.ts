@@ -1,58 +1,63 @@
 import type { RedisNode } from '../../config/redis-address.ts'
+import { beforeDeadline, CommandTimeout } from '../../time/deadline.ts'
 import { polls } from '../../time/polls.ts'
 import { ClusterCommands } from './cluster-commands.ts'
+import type { ClusterNode } from './cluster-node.ts'
 import { ClusterNodes } from './cluster-nodes.ts'
-import { ClusterProbes } from './cluster-probes.ts'
+import type { Connection } from './connection.ts'
+import { reconnectMs } from './lasting-connection.ts'
 import type { LiveCredentials } from './live-credentials.ts'
 import {
   delay,
-  reconnectMs,
+  reasonOf,
   type LinkEvents,
-  type MasterCommands,
   type MasterServer,
   type RedisCommands,
   type RedisLink,
 } from './redis-link.ts'
-import { ReplicaCheck } from './replica-check.ts'
 
-const PROBE_INTERVAL_MS = 1000
+/** A master that does not reply within this time does not serve. */
+const REPLY_MS = 1000
 /** How often the link asks who owns which slots. */
 const SLOTS_INTERVAL_MS = 5000
 
 /**
  * The link to a Redis Cluster: a connection to each master. It cannot track keys, since those of a session may move to another
- * master, which knows nothing of who read them before.
+ * master, which knows nothing of who read them before. The store is available while any master is: a lost master takes only its
+ * own keys with it.
  */
 export class ClusterLink implements RedisLink {
   readonly tracks = false
   readonly #nodes: ClusterNodes
   readonly #commands: ClusterCommands
-  /** By the address of a master. */
-  readonly #replicas = new Map<string, ReplicaCheck>()
-  #timer: NodeJS.Timeout | undefined
+  #events: LinkEvents | undefined
   #endReads: () => void = () => undefined
-  #probe: () => void = () => undefined
-  readonly #probes = new ClusterProbes()
   #isClosed = false
 
   constructor(seeds: readonly RedisNode[], credentials: LiveCredentials) {
-    this.#nodes = new ClusterNodes(seeds, credentials)
+    this.#nodes = new ClusterNodes(seeds, credentials, {
+      ask: (node, connection) => this.#ask(node, connection),
+      lost: (node, reason) => this.#events?.unreached(node.name, reason),
+    })
     this.#commands = new ClusterCommands(this.#nodes)
   }
 
   async open(events: LinkEvents): Promise<void> {
+    this.#events = events
     for (let tries = 0; !this.#isClosed && !(await this.#nodes.read()); tries++) {
       events.lost('no node of the Cluster names its masters')
       await delay(reconnectMs(tries))
     }
-    if (this.#isClosed) return
     // Whether any master serves is known before the store is up.
-    await this.#probeAll(events)
+    const opened = this.#nodes.masters.map(async (node) => {
+      const asked = node.connection().then((connection) => events.opened(node, connection))
+      await beforeDeadline(REPLY_MS, asked).catch((error: unknown) =>
+        events.unreached(node.name, reasonOf(error as Error)),
+      )
+    })
+    await Promise.all(opened)
     if (this.#isClosed) return
     events.up()
-    // Not polls(): a master that hangs must not delay the probes of the others.
-    this.#probe = () => void this.#probeAll(events)
-    this.#timer = setInterval(this.#probe, PROBE_INTERVAL_MS).unref()
     this.#endReads = polls(async () => void (await this.#nodes.read()), SLOTS_INTERVAL_MS)
   }
 
@@ -69,7 +74,7 @@ export class ClusterLink implements RedisLink {
     return Promise.all(keys.map((key) => this.#commands.get(key)))
   }
 
-  askMasters<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[]> {
+  askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[]> {
     return Promise.all(this.#nodes.masters.map(async (node) => question(await node.connection())))
   }
 
@@ -78,7 +83,7 @@ export class ClusterLink implements RedisLink {
   }
 
   probe(): void {
-    this.#probe()
+    for (const node of this.#nodes.masters) node.ask()
   }
 
   masterNames(): ReadonlySet<string> {
@@ -95,42 +100,21 @@ export class ClusterLink implements RedisLink {
     void this.#nodes.reread()
   }
 
-  async isReplicated(key: string): Promise<boolean | undefined> {
-    const { name, options } = this.masterOf(key)
-    const check = this.#replicas.get(name) ?? new ReplicaCheck(options)
-    this.#replicas.set(name, check)
-    return check.ask(key)
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true
-    clearInterval(this.#timer)
     this.#endReads()
-    for (const check of this.#replicas.values()) check.close()
     this.#nodes.close()
   }
 
-  /** The store is available while any master is: a lost master takes only its own keys with it. */
-  async #probeAll(events: LinkEvents): Promise<void> {
-    this.#dropReplicasExceptOf(this.masterNames())
-    await Promise.all(
-      this.#nodes.masters.map(async (node) => {
-        try {
-          await this.#probes.ask(this.#nodes, node, events)
-          events.alive()
-        } catch {
-          // A master that hangs may have a successor.
-          void this.#nodes.reread(node)
-        }
-      }),
-    )
-  }
-
-  #dropReplicasExceptOf(masters: ReadonlySet<string>): void {
-    for (const [address, check] of this.#replicas) {
-      if (masters.has(address)) continue
-      check.close()
-      this.#replicas.delete(address)
-    }
+  /** The connection is given up later than the master is said to be silent. */
+  #ask(node: ClusterNode, connection: Connection): Promise<unknown> {
+    const asked = this.#events?.ask(node, connection) ?? connection.ping()
+    beforeDeadline(REPLY_MS, asked).catch((error: unknown) => {
+      if (!(error instanceof CommandTimeout)) return
+      this.#events?.unreached(node.name, reasonOf(error))
+      // A master that hangs may have a successor.
+      void this.#nodes.reread(node)
+    })
+    return asked
   }
 }

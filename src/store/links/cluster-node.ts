@@ -1,85 +1,72 @@
 import type { RedisClientOptions } from '@redis/client'
 import type { RedisNode } from '../../config/redis-address.ts'
 import { addressOf } from './cluster-slots.ts'
-import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
-import { beforeDeadline } from '../../time/deadline.ts'
+import type { Connection } from './connection.ts'
+import { LastingConnection } from './lasting-connection.ts'
 import type { LiveCredentials } from './live-credentials.ts'
-import { delay, liveNodeOptions, reconnectMs, type MasterServer } from './redis-link.ts'
+import { nodeOptions, type MasterServer } from './redis-link.ts'
 
-/** A connection that is silent for this long is reopened. The event loop may be blocked for nearly as long. */
-const MAX_SILENCE_MS = 4000
 /** How long the commands may take that were sent to a node before it was given up. */
 const CLOSE_MS = 2000
 
-/** A node of a Cluster, over one connection that is opened again after each loss. */
+/** What a {@link ClusterNode} needs of those that know the others. */
+export interface NodeEvents {
+  owns(node: ClusterNode, key: string): boolean
+  /** Asks for a sign of life. */
+  ask(node: ClusterNode, connection: Connection): Promise<unknown>
+  /** The node is lost, or could not be reached. */
+  lost(node: ClusterNode, reason: string): void
+}
+
+/** A node of a Cluster. */
 export class ClusterNode implements RedisNode, MasterServer {
   readonly host: string
   readonly port: number
   /** Its address. */
   readonly name: string
   readonly options: RedisClientOptions
-  readonly #onLost: () => void
-  #connection!: Connection
-  #opened: Promise<Connection> | undefined
-  #isClosed = false
+  readonly #events: NodeEvents
+  readonly #connection: LastingConnection
+  #wasTried = false
 
-  /** @param onLost called after each loss, and each vain try */
-  constructor({ host, port }: RedisNode, credentials: LiveCredentials, onLost: () => void) {
+  constructor({ host, port }: RedisNode, credentials: LiveCredentials, events: NodeEvents) {
     this.host = host
     this.port = port
     this.name = addressOf(this)
-    this.options = liveNodeOptions(this, credentials)
-    this.#onLost = onLost
-    void this.#run()
+    this.options = nodeOptions(this, credentials)
+    this.#events = events
+    this.#connection = new LastingConnection({
+      find: async () => this,
+      ask: (connection) => events.ask(this, connection),
+      up: () => (this.#wasTried = true),
+      lost: (reason) => {
+        this.#wasTried = true
+        events.lost(this, reason)
+      },
+    })
   }
 
-  /** The connection. Waits for the first one. @throws Error while there is none after a loss */
+  owns(key: string): boolean {
+    return this.#events.owns(this, key)
+  }
+
+  /** The connection. Waits for the first try. @throws Error at once while there is none later */
   async connection(): Promise<Connection> {
-    return this.#opened as Promise<Connection>
+    return this.#wasTried ? this.#connection.present : this.#connection.next()
+  }
+
+  /** Asks for a sign of life, beside the questions that come by themselves. */
+  ask(): void {
+    void this.#connection.ask()
   }
 
   /** Lets go of the node once it has replied to what was sent. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    const connection = this.#connection
-    if (connection.isReady) await beforeDeadline(CLOSE_MS, connection.close()).catch(() => undefined)
-    connection.destroy()
+  close(): Promise<void> {
+    return this.#connection.close(CLOSE_MS)
   }
 
   /** Lets go of it at once. */
   drop(): void {
-    this.#isClosed = true
-    this.#connection.destroy()
-  }
-
-  async #run(): Promise<void> {
-    for (let tries = 0; !this.#isClosed; tries++) {
-      if (await this.#serve()) tries = 0
-      if (this.#isClosed) return
-      this.#onLost()
-      await delay(reconnectMs(tries))
-    }
-  }
-
-  /** Opens a connection, and waits for its end. Returns whether it was open. */
-  async #serve(): Promise<boolean> {
-    const socket = { ...this.options.socket, ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: false }
-    // The probe takes the place of the pings of the library.
-    const options = { ...this.options, ...CONNECTION, pingInterval: 0, socket }
-    const connection = newConnection(options as RedisClientOptions)
-    const ended = new Promise<void>((resolve) => connection.on('error', () => resolve()).on('end', resolve))
-    this.#connection = connection
-    const opening = connection.connect().then(() => connection)
-    this.#opened ??= opening
-    try {
-      await opening
-      this.#opened = opening
-      await ended
-      return true
-    } catch {
-      return false
-    } finally {
-      connection.destroy()
-    }
+    void this.#connection.close()
   }
 }

@@ -1,10 +1,10 @@
 import type { RedisNode } from '../../config/redis-address.ts'
-import { ClusterNode } from './cluster-node.ts'
-import { addressOf, mastersOf, readSlots, slotOf, SLOTS, type SlotRange } from './cluster-slots.ts'
+import { ClusterNode, type NodeEvents } from './cluster-node.ts'
+import { addressOf, readSlots, slotOf, type Slots } from './cluster-slots.ts'
 import { withConnection } from './connection.ts'
 import { beforeDeadline } from '../../time/deadline.ts'
 import type { LiveCredentials } from './live-credentials.ts'
-import { delay, liveNodeOptions } from './redis-link.ts'
+import { delay, nodeOptions } from './redis-link.ts'
 
 /** Timeout of each node that is asked for the slots. */
 const ASK_MS = 1000
@@ -19,6 +19,7 @@ const REREAD_MS = 1000
 export class ClusterNodes {
   readonly #seeds: readonly RedisNode[]
   readonly #credentials: LiveCredentials
+  readonly #events: NodeEvents
   readonly #nodes = new Map<string, ClusterNode>()
   #owners: (ClusterNode | undefined)[] = []
   #masters: readonly ClusterNode[] = []
@@ -26,9 +27,17 @@ export class ClusterNodes {
   #readAt = -Infinity
   #isClosed = false
 
-  constructor(seeds: readonly RedisNode[], credentials: LiveCredentials) {
+  constructor(seeds: readonly RedisNode[], credentials: LiveCredentials, events: Pick<NodeEvents, 'ask' | 'lost'>) {
     this.#seeds = seeds
     this.#credentials = credentials
+    this.#events = {
+      ask: events.ask,
+      owns: (node, key) => this.#owners[slotOf(key)] === node,
+      lost: (node, reason) => {
+        events.lost(node, reason)
+        void this.reread(node)
+      },
+    }
   }
 
   /** The masters that own slots, as far as is known. */
@@ -43,18 +52,13 @@ export class ClusterNodes {
     return owner
   }
 
-  /** Whether a node has the key, as far as is known. */
-  owns(node: ClusterNode, key: string): boolean {
-    return this.#owners[slotOf(key)] === node
-  }
-
   /** The node at an address, which is perhaps new. @throws Error after the close */
   at(node: RedisNode): ClusterNode {
     if (this.#isClosed) throw new Error('closed')
     const address = addressOf(node)
     const known = this.#nodes.get(address)
     if (known !== undefined) return known
-    const added: ClusterNode = new ClusterNode(node, this.#credentials, () => void this.reread(added))
+    const added = new ClusterNode(node, this.#credentials, this.#events)
     this.#nodes.set(address, added)
     return added
   }
@@ -100,9 +104,9 @@ export class ClusterNodes {
   async #readFrom(nodes: readonly ClusterNode[]): Promise<boolean> {
     for (const node of nodes) {
       const asked = node.connection().then((connection) => readSlots(connection, node))
-      const ranges = await beforeDeadline(ASK_MS, asked).catch(() => [])
-      if (this.#isClosed || !mastersOf(ranges).some((master) => addressOf(master) === node.name)) continue
-      this.#take(ranges)
+      const slots = await beforeDeadline(ASK_MS, asked).catch(() => undefined)
+      if (this.#isClosed || !slots?.masters.some((master) => addressOf(master) === node.name)) continue
+      this.#take(slots)
       return true
     }
     return false
@@ -111,22 +115,17 @@ export class ClusterNodes {
   /** The masters that a node of REDIS_URL names. */
   async #namedMasters(): Promise<ClusterNode[]> {
     const asked = this.#seeds.map(async (seed) => {
-      const options = liveNodeOptions(seed, this.#credentials)
-      const masters = mastersOf(await withConnection(options, ASK_MS, (connection) => readSlots(connection, seed)))
+      const options = nodeOptions(seed, this.#credentials)
+      const { masters } = await withConnection(options, ASK_MS, (connection) => readSlots(connection, seed))
       if (masters.length === 0) throw new Error('the node knows of no slots')
       return masters
     })
     return (await Promise.any(asked)).map((master) => this.at(master))
   }
 
-  #take(ranges: readonly SlotRange[]): void {
-    const owners = Array.from<ClusterNode | undefined>({ length: SLOTS })
-    for (const { first, last, master } of ranges) {
-      const owner = this.at(master)
-      for (let slot = first; slot <= last; slot++) owners[slot] = owner
-    }
-    this.#owners = owners
-    this.#masters = mastersOf(ranges).map((master) => this.at(master))
+  #take({ masters, owners }: Slots): void {
+    this.#owners = owners.map((owner) => owner && this.at(owner))
+    this.#masters = masters.map((master) => this.at(master))
     for (const [address, node] of this.#nodes) {
       if (this.#masters.includes(node)) continue
       this.#nodes.delete(address)

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { RedisClientOptions } from '@redis/client'
 import { polls } from '../../time/polls.ts'
 import { beforeDeadline } from '../../time/deadline.ts'
-import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
-import { replyCode } from './redis-link.ts'
-import { parseInfo } from '../servers/server-facts.ts'
-import { reasonOf } from './tracked-connection.ts'
+import type { Connection } from './connection.ts'
+import { LastingConnection } from './lasting-connection.ts'
+import { reasonOf, replyCode, type MasterServer } from './redis-link.ts'
 
 /** How long a master waits for its replicas (WAIT). */
 const WAIT_MS = 500
@@ -17,8 +15,6 @@ const OPEN_MS = 1000
 const PROBE_INTERVAL_MS = 1000
 /** Writes that share one WAIT. More would delay what else this process has to do. */
 const MAX_WRITES = 500
-/** A connection that is silent for this long is closed; it is pinged every second. */
-const MAX_SILENCE_MS = 4000
 
 /** Replies of a Cluster's server that names another one for the key. */
 const MOVED: ReadonlySet<string | undefined> = new Set(['MOVED', 'ASK'])
@@ -26,7 +22,7 @@ const MOVED: ReadonlySet<string | undefined> = new Set(['MOVED', 'ASK'])
 /** Too few replicas have confirmed a write. */
 class TooFewReplicas extends Error {}
 
-/** What a server of {@link ConfirmedWrites} reports. */
+/** What a {@link ConfirmingServer} reports. */
 interface ConfirmingEvents {
   /** From now on writes fail at once, and a probe is made every second. */
   failed(reason: string): void
@@ -47,10 +43,12 @@ interface Write {
  * server that was demoted and promoted again meanwhile has dropped the write, and a WAIT after that would confirm it all the same.
  */
 export class ConfirmingServer {
-  readonly #options: RedisClientOptions
+  readonly #master: MasterServer
   readonly #replicas: number
   readonly #events: ConfirmingEvents
-  #connection: { readonly wire: Connection; readonly replicationId: string } | undefined
+  #connection: LastingConnection | undefined
+  /** The id of the master's replication when a connection was opened. */
+  readonly #replicationIds = new WeakMap<Connection, string>()
   #waiting: Write[] = []
   #isWorking = false
   #failure: Error | undefined
@@ -59,9 +57,8 @@ export class ConfirmingServer {
   #endProbes: () => void = () => undefined
   #isClosed = false
 
-  constructor(options: RedisClientOptions, replicas: number, events: ConfirmingEvents) {
-    const socket = { ...options.socket, ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: false }
-    this.#options = { ...options, ...CONNECTION, socket } as RedisClientOptions
+  constructor(master: MasterServer, replicas: number, events: ConfirmingEvents) {
+    this.#master = master
     this.#replicas = replicas
     this.#events = events
   }
@@ -89,7 +86,7 @@ export class ConfirmingServer {
   close(): void {
     this.#isClosed = true
     this.#endProbes()
-    this.#drop()
+    void this.#connection?.close()
   }
 
   async #work(): Promise<void> {
@@ -97,10 +94,10 @@ export class ConfirmingServer {
     this.#isWorking = true
     let batch: Write[] = []
     try {
-      const { wire, replicationId } = (this.#connection ??= await this.#open())
+      const connection = await this.#opened()
       while (this.#waiting.length > 0) {
         batch = this.#waiting.splice(0, MAX_WRITES)
-        const replies = await this.#confirmed(wire, replicationId, batch)
+        const replies = await this.#confirmed(connection, batch)
         for (const [index, reply] of replies.entries()) {
           if (reply.status === 'fulfilled') batch[index]?.resolve(reply.value)
           else batch[index]?.reject(reply.reason)
@@ -115,40 +112,36 @@ export class ConfirmingServer {
   }
 
   /** @throws Error unless the replicas have confirmed all of the writes */
-  async #confirmed(
-    wire: Connection,
-    replicationId: string,
-    batch: readonly Write[],
-  ): Promise<PromiseSettledResult<unknown>[]> {
+  async #confirmed(connection: Connection, batch: readonly Write[]): Promise<PromiseSettledResult<unknown>[]> {
     // All are sent in this order at once.
-    const writes = Promise.allSettled(batch.map(({ run }) => run(wire)))
-    const rest = Promise.all([writes, wire.wait(this.#replicas, WAIT_MS), replicationOf(wire)])
+    const writes = Promise.allSettled(batch.map(({ run }) => run(connection)))
+    const rest = Promise.all([writes, connection.wait(this.#replicas, WAIT_MS), replicationOf(connection)])
     const [replies, confirmations, replication] = await beforeDeadline(WAIT_MS + REPLY_MS, rest)
-    if (replication !== replicationId) throw new Error('the master was replaced')
+    if (replication !== this.#replicationIds.get(connection)) throw new Error('the master was replaced')
     if (confirmations < this.#replicas) {
       throw new TooFewReplicas(`${confirmations} of ${this.#replicas} replicas confirmed`)
     }
     return replies
   }
 
-  async #open(): Promise<{ wire: Connection; replicationId: string }> {
-    const wire = newConnection(this.#options)
-    wire.on('error', () => undefined).on('end', () => this.#forget(wire))
-    try {
-      const replicationId = await beforeDeadline(
-        OPEN_MS,
-        wire.connect().then(() => replicationOf(wire)),
-      )
-      if (this.#isClosed) throw new Error('closed')
-      return { wire, replicationId }
-    } catch (error) {
-      wire.destroy()
-      throw error
-    }
+  #opened(): Promise<Connection> {
+    this.#connection ??= new LastingConnection({
+      find: async () => this.#master,
+      open: async (connection) => {
+        await connection.connect()
+        this.#replicationIds.set(connection, await replicationOf(connection))
+      },
+    })
+    return beforeDeadline(OPEN_MS, this.#connection.next())
+  }
+
+  /** What the connection says from now on is not believed. One that is being opened may succeed. */
+  #leave(): void {
+    if (this.#connection?.isUp === true) this.#connection.drop('no replica confirms')
   }
 
   #fail(error: Error, writes: readonly Write[]): void {
-    if (!(error instanceof TooFewReplicas)) this.#drop()
+    if (!(error instanceof TooFewReplicas)) this.#leave()
     for (const { reject } of writes) reject(error)
     if (this.#isClosed || this.#failure !== undefined) return
     this.#failure = error
@@ -160,36 +153,26 @@ export class ConfirmingServer {
   async #probe(): Promise<void> {
     // The braces put it into the same slot of a Cluster.
     const key = `{${this.#latestKey}}:probe`
-    const run = (wire: Connection): Promise<unknown> =>
-      wire.set(key, randomUUID(), { expiration: { type: 'PX', value: PROBE_INTERVAL_MS } })
+    const run = (connection: Connection): Promise<unknown> =>
+      connection.set(key, randomUUID(), { expiration: { type: 'PX', value: PROBE_INTERVAL_MS } })
     try {
-      const { wire, replicationId } = (this.#connection ??= await this.#open())
-      const [reply] = await this.#confirmed(wire, replicationId, [{ run, resolve: ignore, reject: ignore }])
+      const [reply] = await this.#confirmed(await this.#opened(), [{ run, resolve: ignore, reject: ignore }])
       // The slot of the key may have moved, and the other slots are still served here.
       if (reply?.status === 'rejected' && !MOVED.has(replyCode(reply.reason))) throw reply.reason
       this.#endProbes()
       this.#failure = undefined
       this.#events.recovered()
     } catch (error) {
-      if (!(error instanceof TooFewReplicas) && replyCode(error) === undefined) this.#drop()
+      if (!(error instanceof TooFewReplicas) && replyCode(error) === undefined) this.#leave()
     }
-  }
-
-  #forget(wire: Connection): void {
-    if (this.#connection?.wire === wire) this.#connection = undefined
-  }
-
-  #drop(): void {
-    this.#connection?.wire.destroy()
-    this.#connection = undefined
   }
 }
 
 const ignore = (): void => undefined
 
 /** The id of the replication of a master. It changes with each promotion. @throws Error when the server is no master */
-async function replicationOf(wire: Connection): Promise<string> {
-  const { role, master_replid: id } = parseInfo(await wire.info('replication'))
+async function replicationOf(connection: Connection): Promise<string> {
+  const { role, master_replid: id } = await connection.info('replication')
   if (role !== 'master' || id === undefined) throw new Error(`it is a ${role}`)
   return id
 }

@@ -27,20 +27,6 @@ const RESP = {
   commandOptions: { timeout: 0 },
 } as const
 
-/** Options of every lasting connection. */
-export const CONNECTION = {
-  ...RESP,
-  pingInterval: 1000,
-  // While the link is down a command fails at once. A queued command would take effect later, unexpectedly.
-  disableOfflineQueue: true,
-} as const
-
-/** Timeout of a lasting connection, until TCP and TLS are connected. */
-const CONNECT_MS = 2000
-
-/** Socket options of every lasting connection. */
-export const SOCKET = { connectTimeout: CONNECT_MS, ...dialing('redis', CONNECT_MS) }
-
 /** How long the replies that are pending may take before new credentials are given. */
 const QUIET_MS = 600
 /** Timeout for the reply to new credentials, and for the proof that replies are in step. */
@@ -49,6 +35,9 @@ const PROOF_MS = 400
 const REPLACE_MS = 5000
 
 type SendParameters = Parameters<RedisClient<RedisModules, RedisFunctions, RedisScripts, 3, TypeMapping>['sendCommand']>
+
+/** The fields of a reply to INFO. */
+export type ServerInfo = Readonly<Record<string, string>>
 
 /** How SET leaves a key. */
 interface SetOptions {
@@ -138,12 +127,14 @@ export class Connection extends RedisClient<RedisModules, RedisFunctions, RedisS
     return this.sendCommand(['EVAL', script, String(keys.length), ...keys, ...args])
   }
 
-  ping(): Promise<unknown> {
-    return this.sendCommand(['PING'])
+  /** Lines of `name:value`. */
+  async info(section: string): Promise<ServerInfo> {
+    const text = await this.sendCommand<string>(['INFO', section])
+    return Object.fromEntries(text.split('\r\n').map((line) => line.split(/:(.*)/s, 2)))
   }
 
-  info(section: string): Promise<string> {
-    return this.sendCommand(['INFO', section])
+  ping(): Promise<unknown> {
+    return this.sendCommand(['PING'])
   }
 
   /** @returns a word, and what depends on it (redis.io/docs/latest/commands/role) */

@@ -9,12 +9,11 @@ import {
 } from '../../config/redis-address.ts'
 import { ClusterLink } from './cluster-link.ts'
 import { dialing } from '../../peers/dialing.ts'
-import { distinct, mastersOf, readSlots } from './cluster-slots.ts'
+import { addressOf, readSlots } from './cluster-slots.ts'
 import { withConnection } from './connection.ts'
-import type { StoreLog } from '../servers/link-health.ts'
 import { LiveCredentials } from './live-credentials.ts'
-import { MasterLink, type FindMaster } from './master-link.ts'
-import { liveNodeOptions, nodeOptions, replyCode, type RedisLink } from './redis-link.ts'
+import { MasterLink } from './master-link.ts'
+import { nodeOptions, replyCode, type MasterServer, type RedisLink } from './redis-link.ts'
 
 /** The timeout of one Sentinel, connecting included. */
 const SENTINEL_TIMEOUT_MS = 1000
@@ -23,7 +22,7 @@ const SENTINEL_TIMEOUT_MS = 1000
  * The link to the servers that a URL names. Only its credentials may change.
  * @throws TypeError for an invalid URL, which the check of the settings rules out
  */
-export function linkTo(url: Changing<string>, log: Pick<StoreLog, 'warn'>): RedisLink {
+export function linkTo(url: Changing<string>, log: { warn(details: object, message: string): void }): RedisLink {
   const address = parseRedisUrl(url.current)
   const credentials = new LiveCredentials(url, (error, server) => {
     const code = replyCode(error)
@@ -35,7 +34,7 @@ export function linkTo(url: Changing<string>, log: Pick<StoreLog, 'warn'>): Redi
       throw new TypeError('not the address of a Redis')
     case 'single': {
       const options = { url: withoutCredentials(address.url), credentialsProvider: credentials }
-      const server = { name: 'master', options }
+      const server = { name: 'master', options, owns: () => true }
       return new MasterLink(async () => server)
     }
     case 'sentinel':
@@ -49,7 +48,7 @@ export function linkTo(url: Changing<string>, log: Pick<StoreLog, 'warn'>): Redi
 function masterFinder(
   { nodes, master: name }: Extract<RedisAddress, { is: 'sentinel' }>,
   credentials: LiveCredentials,
-): FindMaster {
+): () => Promise<MasterServer | undefined> {
   // The Sentinel that replied last comes first.
   let sentinels = nodes
   return async () => {
@@ -59,7 +58,7 @@ function masterFinder(
         (await askSentinel(sentinel, access, name)) ?? (former && (await askSentinel(sentinel, former, name)))
       if (master === undefined) continue
       sentinels = [sentinel, ...sentinels.filter((other) => other !== sentinel)]
-      return { name: `${master.host}:${master.port}`, options: liveNodeOptions(master, credentials) }
+      return { name: addressOf(master), options: nodeOptions(master, credentials), owns: () => true }
     }
     return undefined
   }
@@ -94,28 +93,24 @@ async function askAs(sentinel: RedisNode, access: RedisAccess, name: string): Pr
   }
 }
 
-/** The servers that a URL leads to. A replica among them may be promoted. */
-export interface Servers {
-  readonly masters: readonly RedisNode[]
-  readonly replicas: readonly RedisNode[]
-}
-
-/** Asks for all servers behind an address of a Cluster, or of Sentinels. None where nobody tells. Never rejects. */
-export async function serversOf(address: RedisAddress, access: RedisAccess): Promise<Servers> {
-  if (address.is === 'single') return { masters: [], replicas: [] }
-  const ask = async (node: RedisNode): Promise<Servers> => {
+/**
+ * Asks for the replicas behind an address of a Cluster, or of Sentinels: any of them may be promoted. None where nobody tells.
+ * Never rejects.
+ */
+export async function replicasOf(address: RedisAddress, access: RedisAccess): Promise<readonly RedisNode[]> {
+  if (address.is === 'single') return []
+  const ask = async (node: RedisNode): Promise<readonly RedisNode[]> => {
     const server = address.is === 'cluster' ? node : await askSentinel(node, access, address.master)
     if (server === undefined) throw new Error('the Sentinel names no master')
     return withConnection(nodeOptions(server, access), SENTINEL_TIMEOUT_MS, async (connection) => {
       if (address.is === 'cluster') {
-        const ranges = await readSlots(connection, node)
-        if (ranges.length === 0) throw new Error('the node knows of no slots')
-        return { masters: mastersOf(ranges), replicas: distinct(ranges.flatMap(({ replicas }) => replicas)) }
+        const { masters, replicas } = await readSlots(connection, node)
+        if (masters.length === 0) throw new Error('the node knows of no slots')
+        return replicas
       }
       const [, , replicas] = await connection.role()
-      const nodes = (replicas as [string, string][]).map(([host, port]) => ({ host, port: Number(port) }))
-      return { masters: [server], replicas: nodes }
+      return (replicas as [string, string][]).map(([host, port]) => ({ host, port: Number(port) }))
     })
   }
-  return Promise.any(address.nodes.map(ask)).catch(() => ({ masters: [], replicas: [] }))
+  return Promise.any(address.nodes.map(ask)).catch(() => [])
 }

@@ -1,73 +1,88 @@
+import type { RedisClientOptions } from '@redis/client'
 import { polls } from '../../time/polls.ts'
-import {
-  reconnectMs,
-  delay,
-  type LinkEvents,
-  type MasterCommands,
-  type MasterServer,
-  type RedisCommands,
-  type RedisLink,
-} from './redis-link.ts'
-import type { MasterReport } from '../servers/master-report.ts'
-import { ReplicaCheck } from './replica-check.ts'
-import { reasonOf, TrackedConnection } from './tracked-connection.ts'
+import { clusterSize, MEMBER_ADVICE } from './cluster-slots.ts'
+import { withConnection, type Connection } from './connection.ts'
+import { LastingConnection } from './lasting-connection.ts'
+import { replyCode, type LinkEvents, type MasterServer, type RedisCommands, type RedisLink } from './redis-link.ts'
 
 /** Finds the current master. Undefined when none is known at the moment. Never rejects. */
-export type FindMaster = () => Promise<MasterServer | undefined>
+type FindMaster = () => Promise<MasterServer | undefined>
 
-/** How often the link checks that the master is still the same, and that it serves. */
+/** How often the link checks that the master is still the same. */
 const CHECK_INTERVAL_MS = 1000
+/** How long the replies to what was sent may take when the link is closed. */
+const CLOSE_MS = 1000
+/** Timeout for the question whether it is the tracking that a server refuses. */
+const TRACKING_MS = 1000
 
 /**
- * The link to the master, wherever it is: one tracked connection, replaced after every loss. It uses neither node-redis's
- * own reconnecting nor its createSentinel(), since both would return to a demoted server. In addition, createSentinel()
- * does not track keys, and queues commands for later instead of failing at once.
+ * The link to the master, wherever it is: one connection, on which the server reports changes to the keys that were read over it
+ * (CLIENT TRACKING). It does not use createSentinel() of node-redis, which returns to a demoted server, does not track keys, and
+ * queues commands for later instead of failing at once.
+ *
+ * NOLOOP: the server does not report the connection's own writes, but stops watching their keys all the same. So a
+ * writer must forget the key, or read it in the same step after writing. When the table of watched keys is full, the
+ * server evicts a key to make room for one that is read here, and does not report that either. So it watches only what
+ * must be watched (OPTOUT), and never a key that a stranger made up.
  */
 export class MasterLink implements RedisLink {
   readonly tracks = true
   readonly #findMaster: FindMaster
-  #connection: TrackedConnection | undefined
+  #connection: LastingConnection | undefined
   /** The server that was the master when the link last looked. */
   #latest: MasterServer | undefined
-  /** Set while the connection serves. */
-  #serving:
-    | { readonly replicas: ReplicaCheck; readonly end: (reason: string) => void; readonly probe: () => Promise<void> }
-    | undefined
-  #isClosed = false
+  #close: () => void = () => undefined
 
   constructor(findMaster: FindMaster) {
     this.#findMaster = findMaster
   }
 
   open(events: LinkEvents): Promise<void> {
-    return new Promise((connected) => void this.#run(events, connected))
+    return new Promise((opened) => {
+      this.#connection = new LastingConnection({
+        find: () => this.#find(events),
+        open: (connection, server) => prepare(connection, this.#latest ?? server, events),
+        ask: (connection, server) => events.ask(server, connection),
+        up: () => {
+          events.up()
+          opened()
+        },
+        lost: (reason) => events.lost(reason),
+      })
+      const endChecks = polls(() => this.#check(), CHECK_INTERVAL_MS)
+      this.#close = () => {
+        endChecks()
+        opened()
+      }
+    })
   }
 
   commands(): RedisCommands {
-    return this.#master().commands()
+    return this.#master()
   }
 
-  untracked(): RedisCommands {
-    return this.#master().untracked()
+  untracked(): Connection {
+    const master = this.#master()
+    // For the next command alone. The ACL may forbid this. Then the server watches the keys needlessly.
+    master.sendCommand(['CLIENT', 'CACHING', 'NO']).catch(() => undefined)
+    return master
   }
 
   async readMany(keys: readonly string[]): Promise<(string | null)[]> {
-    return this.#master()
-      .untracked()
-      .mGet([...keys])
+    return this.untracked().mGet(keys)
   }
 
-  async askMasters<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[]> {
-    return [await question(this.#master().untracked())]
+  async askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[]> {
+    return [await question(this.untracked())]
   }
 
   masterOf(): MasterServer {
-    if (this.#serving === undefined || this.#latest === undefined) throw new Error('there is no master')
+    if (this.#latest === undefined || this.#connection?.isUp !== true) throw new Error('there is no master')
     return this.#latest
   }
 
   probe(): void {
-    void this.#serving?.probe()
+    void this.#connection?.ask()
   }
 
   masterNames(): ReadonlySet<string> {
@@ -79,86 +94,66 @@ export class MasterLink implements RedisLink {
   }
 
   abandon(reason: string): void {
-    this.#serving?.end(reason)
-  }
-
-  async isReplicated(key: string): Promise<boolean | undefined> {
-    return this.#serving === undefined ? false : this.#serving.replicas.ask(key)
+    this.#connection?.drop(reason)
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
-    this.#serving?.replicas.close()
-    this.#serving?.end('closed')
-    await this.#connection?.close()
+    await this.#connection?.close(CLOSE_MS)
+    this.#close()
   }
 
-  #master(): TrackedConnection {
-    if (this.#connection === undefined || this.#serving === undefined) throw new Error('there is no master')
-    return this.#connection
+  #master(): Connection {
+    if (this.#connection === undefined) throw new Error('there is no master')
+    return this.#connection.present
   }
 
-  async #run(events: LinkEvents, connected: () => void): Promise<void> {
-    for (let tries = 0; !this.#isClosed; tries++) {
-      const server = await this.#findMaster()
-      if (server === undefined) events.lost('no Sentinel names a master')
-      else if (await this.#serveFrom(server, events, connected)) tries = 0
-      if (!this.#isClosed) await delay(reconnectMs(tries))
-    }
-    connected()
+  async #find(events: LinkEvents): Promise<MasterServer | undefined> {
+    const master = await this.#findMaster()
+    if (master === undefined) events.lost('no Sentinel names a master')
+    else this.#latest = master
+    return master && { ...master, options: { ...master.options, emitInvalidate: true } }
   }
 
-  /** Serves from this server until it is lost, or no longer the master. Returns whether it ever served. */
-  async #serveFrom(server: MasterServer, events: LinkEvents, connected: () => void): Promise<boolean> {
-    const connection = (this.#connection = new TrackedConnection(server.options))
-    this.#latest = server
-    const lost = Promise.withResolvers<void>()
-    const stage = { is: 'connecting' as 'connecting' | 'serving' | 'over' }
-    const end = (reason: string): void => {
-      if (stage.is === 'over') return
-      stage.is = 'over'
-      events.lost(reason)
-      lost.resolve()
-    }
-    const probed = (report: MasterReport | undefined): void => report && events.probed(server.name, report)
-    try {
-      probed(await connection.open({ changed: (key) => events.changed(key), lost: end }))
-    } catch (error) {
-      end(reasonOf(error as Error, server.options))
-    }
-    if (this.#isOver(stage)) {
-      connection.drop()
-      return false
-    }
-    const replicas = new ReplicaCheck(server.options)
-    const probe = async (): Promise<void> => {
-      const report = await connection.probe().catch(() => 'lost' as const)
-      if (report === 'lost' || this.#isOver(stage)) return
-      events.alive()
-      probed(report)
-    }
-    this.#serving = { replicas, end, probe }
-    stage.is = 'serving'
-    events.up()
-    connected()
-    // Not a race of each wait against the loss: its promise would keep every one of them in memory until it settles.
-    const endPolls = polls(async () => {
-      const current = await this.#findMaster()
-      if (current !== undefined && current.name !== server.name) end('the master was replaced')
-    }, CHECK_INTERVAL_MS)
-    const endProbes = polls(probe, CHECK_INTERVAL_MS)
-    await lost.promise
-    endPolls()
-    endProbes()
-    if (!this.#isClosed) {
-      replicas.close()
-      connection.drop()
-    }
-    this.#serving = undefined
-    return true
+  async #check(): Promise<void> {
+    if (this.#connection?.isUp !== true) return
+    const current = await this.#findMaster()
+    if (current !== undefined && current.name !== this.#latest?.name) this.abandon('the master was replaced')
   }
+}
 
-  #isOver({ is }: { is: 'connecting' | 'serving' | 'over' }): boolean {
-    return this.#isClosed || is === 'over'
-  }
+/** Opens a connection. @throws Error when no server is there, or the server is not ready or not a master */
+async function prepare(connection: Connection, master: MasterServer, events: LinkEvents): Promise<void> {
+  connection.on('invalidate', (key: Buffer | string | null) => events.changed(key?.toString()))
+  await connection.connect().catch(async (error: unknown) => {
+    throw (await refusesTracking(error, master.options)) ? new Error('NOTRACKING') : error
+  })
+  const isServing = events.opened(master, connection)
+  const [[role] = ['master'], size] = await Promise.all([
+    // The ACL may forbid ROLE. Then the first write shows whether the server is a master.
+    connection.role().catch(() => undefined),
+    // The ACL may forbid this. Then the refusal of the keys that others have (MOVED) shows it.
+    clusterSize(connection).catch(() => 1),
+    connection.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP']),
+    // What it is says more than what it refuses.
+    isServing.catch(() => undefined),
+  ])
+  if (size > 1) throw new Error(`it is one of ${size} masters of a Cluster. ${MEMBER_ADVICE}`)
+  if (role !== 'master') throw new Error(`it is a ${role}`)
+  await isServing
+}
+
+/**
+ * Whether it was for want of tracking that a connection could not be opened. The library asks for it then, and does not say
+ * what was refused.
+ */
+async function refusesTracking(error: unknown, options: RedisClientOptions): Promise<boolean> {
+  const code = replyCode(error)
+  if (code !== 'NOPERM' && code !== 'ERR') return false
+  const isRefused = withConnection(options, TRACKING_MS, (connection) =>
+    connection.sendCommand(['CLIENT', 'TRACKING', 'ON']).then(
+      () => false,
+      (refusal: unknown) => replyCode(refusal) !== undefined,
+    ),
+  )
+  return isRefused.catch(() => false)
 }

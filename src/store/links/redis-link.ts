@@ -1,34 +1,33 @@
 import { setTimeout } from 'node:timers/promises'
 import { ErrorReply, type RedisClientOptions } from '@redis/client'
 import type { RedisAccess, RedisNode } from '../../config/redis-address.ts'
-import { backoffMs } from '../../time/backoff.ts'
 import type { Connection } from './connection.ts'
-import type { LiveCredentials } from './live-credentials.ts'
-import type { MasterReport } from '../servers/master-report.ts'
+import { LiveCredentials } from './live-credentials.ts'
 
 /** The commands that the store uses. */
 export type RedisCommands = Pick<Connection, 'get' | 'set' | 'del' | 'eval' | 'pExpireTime'>
-
-/** The commands that ask a master about itself. */
-export type MasterCommands = Pick<Connection, 'info' | 'eval' | 'sendCommand'>
 
 /** A server that is, or should be, a master. */
 export interface MasterServer {
   /** Identifies the server among all of a link. */
   readonly name: string
   readonly options: RedisClientOptions
+  /** Whether it has a key, as far as is known. */
+  owns(key: string): boolean
 }
 
-/** The events that a link reports to the store. */
+/** What a link asks of the store, and reports to it. */
 export interface LinkEvents {
+  /** Asks a master whether it serves, before the link is up. Rejects where it cannot be used. */
+  opened(master: MasterServer, connection: Connection): Promise<void>
+  /** Asks a master again, every second while it is connected. Rejects where it does not reply. */
+  ask(master: MasterServer, connection: Connection): Promise<void>
+  /** A master of a Cluster is not connected, or does not reply. */
+  unreached(master: string, reason: string): void
   /** The link is connected, perhaps again. It has not reported the changes made before that. */
   up(): void
   /** There is no connection, or no usable one. */
   lost(reason: string): void
-  /** A server has shown that it is alive. */
-  alive(): void
-  /** What a probe of a master found; see {@link LinkEvents.alive} for whether it replied at all. */
-  probed(master: string, report: MasterReport): void
   /** A key that was read over this link has changed; undefined: perhaps any key has. */
   changed(key: string | undefined): void
 }
@@ -46,7 +45,7 @@ export interface RedisLink {
   /** Reads values without tracking their keys, in as few commands as possible. */
   readMany(keys: readonly string[]): Promise<(string | null)[]>
   /** Asks every master. Rejects when one of them does not reply. */
-  askMasters<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[]>
+  askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[]>
   /** The master that has a key. @throws Error while there is none */
   masterOf(key: string): MasterServer
   /** Probes every master, beside the probes that come by themselves. */
@@ -57,11 +56,6 @@ export interface RedisLink {
   anyServer(): MasterServer | undefined
   /** Drops the server, which says that it is no master or is not ready, or is silent; then looks for the master again. */
   abandon(reason: string): void
-  /**
-   * Waits briefly for a replica to have every write to the key so far, and returns whether one has. Undefined where
-   * there are no replicas. Uses a connection of its own, so it delays no other command.
-   */
-  isReplicated(key: string): Promise<boolean | undefined>
   close(): Promise<void>
 }
 
@@ -83,21 +77,18 @@ export function mayLackDatabase(error: unknown, { url }: RedisClientOptions): bo
   return replyCode(error) === 'ERR' && url !== undefined && !/^\/?0?$/.test(new URL(url).pathname)
 }
 
-/** The pause before the next try to connect (ms). */
-export function reconnectMs(tries: number): number {
-  return backoffMs(tries, { firstMs: 100, longestMs: 1100, jitter: 0.5 })
+/** A short reason for an error of a connection with these options, for the log. */
+export function reasonOf(error: Error & { code?: string }, options: RedisClientOptions = {}): string {
+  if (mayLackDatabase(error, options)) return 'ERR: the database at the end of REDIS_URL may not exist'
+  return replyCode(error) ?? error.code ?? (error.name === 'Error' ? error.message : error.name)
 }
 
-/** Connection options for one of several servers. */
-export function nodeOptions({ host, port }: RedisNode, access: RedisAccess): RedisClientOptions {
-  const { tls, ...credentials } = access
-  return { ...credentials, socket: tls ? { host, port, tls } : { host, port } }
-}
-
-/** The same for lasting connections, whose credentials may change. */
-export function liveNodeOptions(node: RedisNode, credentials: LiveCredentials): RedisClientOptions {
-  const { tls } = credentials.access
-  return { ...nodeOptions(node, { tls }), credentialsProvider: credentials }
+/** Connection options for one of several servers. @param access how to reach it; that of a lasting connection may change */
+export function nodeOptions({ host, port }: RedisNode, access: RedisAccess | LiveCredentials): RedisClientOptions {
+  const isLive = access instanceof LiveCredentials
+  const { tls, ...credentials } = isLive ? access.access : access
+  const socket = tls ? { host, port, tls } : { host, port }
+  return isLive ? { socket, credentialsProvider: access } : { ...credentials, socket }
 }
 
 /** Resolves after some time. The timer keeps no process alive. */

@@ -1,32 +1,28 @@
-import type { RedisClientOptions } from '@redis/client'
 import { beforeDeadline } from '../../time/deadline.ts'
-import { CONNECTION, newConnection, SOCKET, type Connection } from './connection.ts'
-import { MARK, runScript } from '../scripts.ts'
+import { LastingConnection } from './lasting-connection.ts'
+import type { MasterServer } from './redis-link.ts'
 
 /** How long a master waits for its replica (WAIT). */
 const WAIT_MS = 200
 /** Timeout for the master's reply. */
 const REPLY_TIMEOUT_MS = 1000
-/** A connection that is silent for this long is closed, and the next check opens another one: nothing else here would notice. */
-const MAX_SILENCE_MS = 2500
+
+/** Writes what expires by itself, even when the server is full. */
+const MARK = `#!lua flags=allow-oom
+return redis.call('SET', KEYS[1], '', 'PX', 1000)`
 
 /**
  * Asks one master whether a replica has everything written so far. WAIT blocks its connection, so the check has its own.
  * Callers that ask while a check runs share the next one.
  */
 export class ReplicaCheck {
-  readonly #options: RedisClientOptions
-  /** The present one, or the one that is being opened. */
-  #connection: Promise<Connection> | undefined
-  #isClosed = false
+  readonly #connection: LastingConnection
   #running: Promise<boolean | undefined> | undefined
   #next: Promise<boolean | undefined> | undefined
   #hadReplica = false
 
-  constructor(options: RedisClientOptions) {
-    const socket = { ...options.socket, ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: false }
-    this.#options = { ...options, ...CONNECTION, socket } as RedisClientOptions
-    this.#open().catch(() => undefined)
+  constructor(master: MasterServer) {
+    this.#connection = new LastingConnection({ find: async () => master, lost: () => (this.#hadReplica = false) })
   }
 
   /** Undefined where there has been no replica so far. Also false when the master does not reply. Never rejects. */
@@ -41,22 +37,7 @@ export class ReplicaCheck {
   }
 
   close(): void {
-    this.#isClosed = true
-    this.#connection?.then(
-      (connection) => connection.destroy(),
-      () => undefined,
-    )
-  }
-
-  #open(): Promise<Connection> {
-    if (this.#isClosed) return Promise.reject(new Error('closed'))
-    const connection = newConnection(this.#options)
-    const opening = connection.connect().then(() => connection)
-    const forget = (): void => {
-      if (this.#connection === opening) this.#connection = undefined
-    }
-    connection.on('error', forget).on('end', forget)
-    return (this.#connection = opening)
+    void this.#connection.close()
   }
 
   #start(key: string): Promise<boolean | undefined> {
@@ -66,7 +47,7 @@ export class ReplicaCheck {
   }
 
   async #ask(key: string): Promise<boolean | undefined> {
-    const connection = await (this.#connection ?? this.#open())
+    const connection = await this.#connection.next()
     // A master names its replicas.
     const [, , known] = await connection.role()
     const isNamed = Array.isArray(known) && known.length > 0
@@ -75,7 +56,7 @@ export class ReplicaCheck {
     this.#hadReplica = true
     // WAIT covers only the writes of its own connection, so this one writes a marker after the write in question. The
     // braces put the marker into the same slot, and it expires by itself.
-    const marker = runScript(connection, MARK, [`{${key}}:ended`])
+    const marker = connection.eval(MARK, { keys: [`{${key}}:ended`], arguments: [] })
     const [, replicas] = await Promise.all([marker, connection.wait(1, WAIT_MS)])
     return replicas >= 1
   }

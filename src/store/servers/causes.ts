@@ -1,3 +1,5 @@
+import { WRITE_REFUSALS, type WriteRefusal } from '../../telemetry/store-observer.ts'
+
 /** Why the store cannot serve, or not everything: a code, and what an operator should do. Contains no secret. */
 export const ADVICE: Readonly<Record<string, string>> = {
   OOM: 'Redis is full, so nobody can log in, and calls with an Idempotency-Key get 503; everything else goes on. Raise maxmemory (REDIS_MAXMEMORY with compose), or find what fills it.',
@@ -42,4 +44,9 @@ export function explained(reason: string, detail?: string): string {
   const advice = adviceFor(reason)
   const what = detail === undefined ? reason : `${reason}: ${detail}`
   return advice === undefined ? what : `${what}. ${advice}`
+}
+
+/** The reason for which a server refused a write. Undefined when the code of its error means something else. */
+export function writeRefusalOf(code: string | undefined): WriteRefusal | undefined {
+  return WRITE_REFUSALS.find((reason) => reason === code?.toLowerCase())
 }

@@ -1,46 +1,50 @@
+import { randomUUID } from 'node:crypto'
+import { probeKey } from '../keys.ts'
+import { SLOTS } from '../links/cluster-slots.ts'
 import type { Connection } from '../links/connection.ts'
-import type { MasterReport } from './master-report.ts'
-import { replyCode } from '../links/redis-link.ts'
-import { runScript } from '../scripts.ts'
+import { replyCode, type MasterServer } from '../links/redis-link.ts'
+import { ASK_FOR_RIGHTS } from './rights.ts'
 
 /** How often a probe writes. */
 const WRITE_EVERY_MS = 60_000
 /** How long what it has written lives, should it not be removed at once. */
 const KEY_TTL_MS = 1000
 
+/** What a probe found. */
+export interface MasterReport {
+  /** The code of the error with which the master refuses everything; `OOM` if only what needs memory. Undefined while it serves. */
+  readonly refusal: string | undefined
+  /** The commands that it does not run for this user. */
+  readonly refused: readonly string[]
+  /** A reading of its clock. */
+  readonly clock:
+    | {
+        /** What it showed (epoch ms) at some time between the two others. */
+        readonly time: number
+        /** By the monotonic clock of this process (ms). */
+        readonly sentAt: number
+        readonly receivedAt: number
+      }
+    | undefined
+}
+
 /**
- * Asks for the rights that the store needs on two keys of this process that do not exist, and reads one of them. A write is tried
- * once a minute, and removed in the same step; a server that takes no writes refuses the script anyway, and so does a full one
- * (OOM), since the script has no flag. A command that this user may not run, or that the server does not know, is named in the
- * reply. Asking for a right runs no command, so it does not show in the statistics of Redis.
+ * Asks for the rights of the store on two keys of this process that do not exist, and reads one of them. A write is tried once a
+ * minute, and removed in the same step; a server that takes no writes refuses the script anyway, and so does a full one (OOM),
+ * since the script has no flag.
  */
 const PROBE = `#!lua
-local hash, none, refused = KEYS[1], KEYS[2], {}
-local function may(name, ...)
-  local isKnown, isAllowed = pcall(redis.acl_check_cmd, name, ...)
-  if not (isKnown and isAllowed) then refused[#refused + 1] = name end
-  return isKnown and isAllowed
-end
+local key, hash = KEYS[1], KEYS[2]${ASK_FOR_RIGHTS}
 local now
-if may('TIME') then
+if not lacks['TIME '] then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-if may('MGET', none) then redis.call('MGET', none) end
-local mayWrite = may('SET', none, '', 'PX', 1)
-mayWrite = may('DEL', none) and mayWrite
-if ARGV[1] == 'write' and mayWrite then
-  redis.call('SET', none, '', 'PX', ${KEY_TTL_MS})
-  redis.call('DEL', none)
+if not lacks['MGET key'] then redis.call('MGET', key) end
+if ARGV[1] == 'write' and not (lacks['SET key'] or lacks['DEL key']) then
+  redis.call('SET', key, '', 'PX', ${KEY_TTL_MS})
+  redis.call('DEL', key)
 end
-may('GET', none)
-may('INCRBY', none, 0)
-may('PEXPIRETIME', none)
-may('PEXPIREAT', none, 1)
-may('HSET', hash, '', '')
-may('HGET', hash, '')
-may('HGETALL', hash)
-may('HDEL', hash, '')
 return {now or false, refused}`
 
 /** Replies of a Cluster's server that names another one for the key of the probe. */
@@ -48,22 +52,19 @@ const ELSEWHERE: ReadonlySet<string> = new Set(['MOVED', 'ASK', 'TRYAGAIN', 'CRO
 
 /** Asks a master whether the reads and writes of the store succeed there. */
 export class MasterProbe {
-  readonly key: string
+  #key: string | undefined
   #writesAt = 0
-
-  /** @param key without braces */
-  constructor(key: string) {
-    this.key = key
-  }
 
   /**
    * One round trip.
-   * @returns undefined where the master names another one for the key
+   * @returns undefined where the master names another one for the key, or has lost its last slot
    * @throws Error when it does not reply
    */
-  async ask(server: Pick<Connection, 'eval'>): Promise<MasterReport | undefined> {
+  async ask(master: MasterServer, connection: Pick<Connection, 'eval'>): Promise<MasterReport | undefined> {
+    if (this.#key === undefined || !master.owns(this.#key)) this.#key = keyOf(master)
+    if (this.#key === undefined) return undefined
     const mustWrite = performance.now() >= this.#writesAt
-    const report = await ask(server, this.key, mustWrite)
+    const report = await probe(connection, this.#key, mustWrite)
     // A master that refuses writes is tried again with each probe. Rights are asked for with each one anyway.
     const hasWritten = mustWrite && report !== undefined && report.refusal === undefined
     if (hasWritten) this.#writesAt = performance.now() + WRITE_EVERY_MS
@@ -71,17 +72,28 @@ export class MasterProbe {
   }
 }
 
-async function ask(
+/** A new key of a master; undefined where it owns no slot. */
+export function keyOf(master: Pick<MasterServer, 'owns'>): string | undefined {
+  const id = randomUUID()
+  for (let count = 0; count < SLOTS; count++) {
+    const key = probeKey(`${id}.${count}`)
+    if (master.owns(key)) return key
+  }
+  return undefined
+}
+
+async function probe(
   server: Pick<Connection, 'eval'>,
   key: string,
   mustWrite: boolean,
 ): Promise<MasterReport | undefined> {
   const sentAt = performance.now()
   try {
-    const reply = await runScript(server, PROBE, [key, `{${key}}:none`], mustWrite ? ['write'] : [])
+    const reply = await server.eval(PROBE, { keys: [key, `{${key}}:hash`], arguments: mustWrite ? ['write'] : [] })
     const [time, refused] = reply as [time: number | null, refused: string[]]
     const clock = time === null ? undefined : { time, sentAt, receivedAt: performance.now() }
-    return { refusal: undefined, refused: [...new Set(refused)], clock }
+    const names = refused.map((right) => right.slice(0, right.lastIndexOf(' ')))
+    return { refusal: undefined, refused: [...new Set(names)], clock }
   } catch (error) {
     const code = replyCode(error)
     if (code === undefined) throw error

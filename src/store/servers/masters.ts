@@ -1,17 +1,22 @@
-import { ADVICE, explained } from './causes.ts'
-import type { LinkHealth, StoreLog } from './link-health.ts'
-import type { MasterReport } from './master-report.ts'
-import { NEEDS, SUBJECT_NEEDS } from './permissions.ts'
-import type { RedisLink } from '../links/redis-link.ts'
+import { ADVICE, explained, writeRefusalOf } from './causes.ts'
+import type { Connection } from '../links/connection.ts'
+import type { MasterServer, RedisLink } from '../links/redis-link.ts'
+import { NO_MASTER, type LinkHealth, type StoreLog } from './link-health.ts'
+import { MasterProbe, type MasterReport } from './master-probe.ts'
+import { NEEDS, SHARING, SUBJECT_NEEDS } from './rights.ts'
+import type { WriteRefusal } from '../../telemetry/store-observer.ts'
 import { standstill } from '../../time/standstill.ts'
+import { Window } from '../../time/window.ts'
 import { StoreClock } from './store-clock.ts'
-import type { StoreCondition } from '../store.ts'
 
 /** Since when a store is unavailable that has never been available. */
 const NEVER = -Infinity
 
 type Link = Pick<RedisLink, 'masterNames' | 'masterOf' | 'probe'>
-type Health = Pick<LinkHealth, 'downSince' | 'downReason' | 'healthyForMs' | 'noteErrorCode'>
+type Health = Pick<LinkHealth, 'downSince' | 'downReason' | 'healthyForMs' | 'noteAlive' | 'noteErrorCode'>
+
+/** How often at most refusals of writes are logged. */
+const REFUSAL_LOG_MS = 60_000
 
 /** Why a master does not serve. */
 interface Fault {
@@ -29,8 +34,10 @@ export class Masters {
   readonly #link: Link
   readonly #health: Health
   readonly #log: StoreLog
+  readonly #probes = new Map<string, MasterProbe>()
   readonly #reports = new Map<string, MasterReport>()
   readonly #needs = new Set<string>(NEEDS)
+  readonly #refusalLogs = new Window(REFUSAL_LOG_MS)
   #refusedSince: number | undefined
   /** The standstills of this process after which the masters were asked for the time. */
   #standstills = standstill.count
@@ -49,12 +56,39 @@ export class Masters {
     for (const name of SUBJECT_NEEDS) this.#needs.add(name)
   }
 
+  /** Asks a master that is connected. @throws Error where it does not reply, or is none */
+  async opened(master: MasterServer, connection: Connection): Promise<void> {
+    const probe = new MasterProbe()
+    this.#probes.set(master.name, probe)
+    const report = await probe.ask(master, connection)
+    if (report === undefined) return
+    if (NO_MASTER.has(report.refusal ?? '')) throw new Error(report.refusal)
+    this.note(master.name, report)
+  }
+
+  /** Asks it again. @throws Error where it does not reply */
+  async ask(master: MasterServer, connection: Connection): Promise<void> {
+    const probe = this.#probes.get(master.name) ?? new MasterProbe()
+    this.#probes.set(master.name, probe)
+    const report = await probe.ask(master, connection)
+    // It was given up since it replied.
+    if (!connection.isReady) return
+    this.#health.noteAlive()
+    if (report !== undefined) this.note(master.name, report)
+  }
+
+  /** A master does not reply. */
+  unreached(name: string, reason: string): void {
+    this.note(name, { refusal: reason, refused: [], clock: undefined })
+  }
+
   /** Notes what a probe found. */
   note(name: string, report: MasterReport): void {
     const present = this.#link.masterNames()
     // It was taken away meanwhile.
     if (!present.has(name)) return
     for (const known of this.#reports.keys()) if (!present.has(known)) this.#reports.delete(known)
+    for (const known of this.#probes.keys()) if (!present.has(known)) this.#probes.delete(known)
     this.#reports.set(name, report)
     if (report.clock !== undefined) this.clock.note(name, report.clock, present)
     if (this.#share > 0) {
@@ -62,7 +96,24 @@ export class Masters {
       this.#refusedSince = undefined
     } else this.#refusedSince ??= this.#hasServed ? performance.now() : NEVER
     this.#logFaults()
-    if (report.refusal !== undefined) this.#health.noteErrorCode(report.refusal)
+    if (report.refusal !== undefined) this.noteErrorCode(report.refusal)
+  }
+
+  /** Notes the code of an error that a master replied with. Returns the reason if it refused a write. */
+  noteErrorCode(code: string): WriteRefusal | undefined {
+    const refusal = writeRefusalOf(code)
+    if (refusal !== undefined && this.#refusalLogs.allows(1)) {
+      this.#log.warn({ reason: code, advice: ADVICE[code] }, 'the session store refuses writes')
+    }
+    this.#health.noteErrorCode(code)
+    return refusal
+  }
+
+  /** Warns once of commands without which limits and the upstream budget are not shared. To be called once the masters were asked. */
+  warnOfRights(): void {
+    const refused = new Set([...this.#reports.values()].flatMap((report) => report.refused))
+    const commands = SHARING.names.filter((name) => refused.has(name))
+    if (commands.length > 0) this.#log.warn({ commands, advice: SHARING.advice }, 'the session store forbids commands')
   }
 
   /**
@@ -84,7 +135,7 @@ export class Masters {
   }
 
   /** See `StoreHealth.condition`. */
-  get condition(): StoreCondition {
+  get condition() {
     const { downSince, downReason } = this.#health
     const { clock } = this
     if (downSince === undefined) {
@@ -141,7 +192,7 @@ export class Masters {
 
   #faultOf({ refusal, refused }: MasterReport): Fault | undefined {
     if (refusal !== undefined && refusal !== 'OOM') return { code: refusal, commands: refused }
-    const commands = refused.filter((name) => this.#needs.has(name))
+    const commands = [...this.#needs].filter((name) => refused.includes(name))
     return commands.length === 0 ? undefined : { code: 'NOPERM', commands }
   }
 

@@ -1,16 +1,14 @@
 import { ConnectionTimeoutError, type RedisClientOptions } from '@redis/client'
 import type { CheckResult } from '../../config/setting-rule.ts'
-import { adviceFor, ADVICE } from './causes.ts'
+import { adviceFor, ADVICE, writeRefusalOf } from './causes.ts'
 import { isUnresolved } from '../../peers/dialing.ts'
 import { clusterSize, MEMBER_ADVICE } from '../links/cluster-slots.ts'
-import { withConnection, type Connection } from '../links/connection.ts'
+import { withConnection, type Connection, type ServerInfo } from '../links/connection.ts'
 import { CommandTimeout } from '../../time/deadline.ts'
-import { tryRights, type Rights, type Uses } from './permissions.ts'
+import { tryRights, type Uses } from './rights.ts'
 import { mayLackDatabase, replyCode } from '../links/redis-link.ts'
-import { replicationWarnings } from './replication.ts'
-import { parseInfo, readMemory, type ServerInfo } from './server-facts.ts'
+import { readMemory, replicationWarnings } from './server-facts.ts'
 import { clockWarnings } from './store-clock.ts'
-import { writeRefusalOf } from './write-refusals.ts'
 
 /** The first version with PEXPIRETIME. The others begin above it. */
 const OLDEST_REDIS = 7
@@ -22,11 +20,6 @@ const PRODUCTS: Readonly<Record<string, string>> = { redis: 'Redis', valkey: 'Va
 
 const DATABASE_ADVICE =
   'Check the number at the end of REDIS_URL: Redis has the databases 0 to 15 by default (databases), a Cluster and many services only 0.'
-
-/** What a check is to find out. */
-export interface ServerUses extends Uses {
-  readonly timeoutMs: number
-}
 
 /** What was found at a server. */
 export interface Findings {
@@ -58,14 +51,14 @@ export async function checkServer(
   options: RedisClientOptions,
   name: string,
   key: string,
-  uses: ServerUses,
+  uses: Uses,
 ): Promise<Findings> {
   let hereAheadMs: number | undefined
   try {
     const results = await withConnection(options, uses.timeoutMs, async (connection) => {
       hereAheadMs = await compareClocks(connection)
       const identity = await identify(connection)
-      const info = parseInfo(await connection.info('default').catch(withoutInfo))
+      const info = await connection.info('default').catch(withoutInfo)
       const what = `${name} is ${PRODUCTS[identity.server] ?? identity.server} ${identity.version}`
       const unfit = judgeIdentity(identity, what)
       if (unfit !== undefined) return [unfit]
@@ -114,8 +107,8 @@ async function identify(connection: Connection): Promise<Identity> {
   return { server: '', version: '', role: '', ...(reply as Partial<Identity>) }
 }
 
-function withoutInfo(error: unknown): string {
-  if (replyCode(error) === 'NOPERM' || replyCode(error) === 'ERR') return ''
+function withoutInfo(error: unknown): ServerInfo {
+  if (replyCode(error) === 'NOPERM' || replyCode(error) === 'ERR') return {}
   throw error
 }
 
@@ -127,7 +120,11 @@ function judgeIdentity({ server, version, role }: Identity, what: string): Check
   return undefined
 }
 
-function judge({ needs, refusal }: Rights, info: ServerInfo, what: string): CheckResult[] {
+function judge(
+  { needs, refusal }: Awaited<ReturnType<typeof tryRights>>,
+  info: ServerInfo,
+  what: string,
+): CheckResult[] {
   if (needs.length > 0) {
     const advice = ADVICE[needs.length === 1 && needs[0] === 'CLIENT TRACKING' ? 'NOTRACKING' : 'NOPERM']
     return [failed(`${what}, but this user has no right to ${needs.join(', ')}`, advice)]

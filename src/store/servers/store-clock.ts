@@ -1,4 +1,4 @@
-import type { ClockReading } from './master-report.ts'
+import type { MasterReport } from './master-probe.ts'
 import { standstill } from '../../time/standstill.ts'
 import { followStoreClock } from '../../time/store-time.ts'
 
@@ -22,7 +22,11 @@ export class StoreClock {
   #endFollowing: (() => void) | undefined
 
   /** Notes what the clock of a master showed. @param masters the present ones */
-  note(name: string, { time, sentAt, receivedAt }: ClockReading, masters: ReadonlySet<string>): void {
+  note(
+    name: string,
+    { time, sentAt, receivedAt }: NonNullable<MasterReport['clock']>,
+    masters: ReadonlySet<string>,
+  ): void {
     for (const known of this.#ahead.keys()) if (!masters.has(known)) this.#ahead.delete(known)
     // The reading can be from any moment between the two, and its milliseconds are cut off. What is known stays if it may be true.
     const [least, most] = [time - receivedAt, time + 1 - sentAt]

@@ -2,7 +2,7 @@ import { parseRedisUrl, redisAccess, type RedisNode } from '../config/redis-addr
 import type { CheckResult } from '../config/setting-rule.ts'
 import { addressOf } from './links/cluster-slots.ts'
 import { withConnection } from './links/connection.ts'
-import { serversOf } from './links/link-to.ts'
+import { replicasOf } from './links/link-to.ts'
 import { CONFIRMING, SHARING } from './servers/rights.ts'
 import { probeMasters } from './probe.ts'
 import { nodeOptions, replyCode } from './links/redis-link.ts'
@@ -58,8 +58,7 @@ async function refusingReplicas(url: string): Promise<string[]> {
         : [`the replica ${addressOf(node)} refuses the new credentials of REDIS_URL (${code})`]
     }
   }
-  const { replicas } = await serversOf(address, access)
-  return (await Promise.all(replicas.map(tryOut))).flat()
+  return (await Promise.all((await replicasOf(address, access)).map(tryOut))).flat()
 }
 
 function trialOf({ masters, others }: Awaited<ReturnType<typeof probeMasters>>): Trial {

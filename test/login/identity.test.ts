@@ -12,10 +12,9 @@ import { SECRETS } from '../support/server/test-server.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { Identity } from '../../src/sessions/identity.ts'
 import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
-import { createLog } from '../../src/telemetry/log.ts'
+import { createLog, logTag } from '../../src/telemetry/log.ts'
 import type { Admission } from '../../src/upstream/budget/admission.ts'
 import { createIdentityClient } from '../../src/upstream/rest-clients.ts'
-import { logTag } from '../../src/telemetry/log-tag.ts'
 import { startWorld } from '../support/world.ts'
 
 await test('GET /auth/session and the audit line of a login say whose session it is, the line by a keyed hash', async (t) => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { MemoryIndex } from '../../src/store/memory-index.ts'
+import { INDEX } from '../../src/store/index-commands.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { operate, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
@@ -231,8 +231,8 @@ await test('a login that cannot end the sessions beyond the limit has replaced t
   const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, MAX_SESSIONS_PER_SUBJECT: '1' } })
   const { browser } = await world.user('alice')
   const login = await startLogin({ browser, server: world.server })
-  t.intercept(MemoryIndex.prototype, 'list', {
-    value: async () => {
+  t.intercept(INDEX.list, 'memory', {
+    value: () => {
       throw new StoreUnavailable(new Error('away'))
     },
   })

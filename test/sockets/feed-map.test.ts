@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { Session, type Profiler } from 'node:inspector/promises'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
@@ -38,6 +38,17 @@ await test('a tick passes the files that the map names, and no other of the feed
   const [, sentence = ''] = /^A tick passes ([^]*?)\.\n/m.exec(MAP) ?? []
   const named = quoted(sentence).map((file) => `${file}.ts`)
   t.same(calledFiles(result).toSorted(), named.toSorted())
+})
+
+await test('every type that the map names exists', (t) => {
+  const folder = fileURLToPath(FEED)
+  const source = globSync('**/*.ts', { cwd: folder })
+    .map((file) => readFileSync(folder + file, 'utf8'))
+    .join('\n')
+  const named = new Set(quoted(MAP).filter((name) => /^[A-Z][a-z]\w*$/.test(name)))
+  t.ok(named.size > 20)
+  for (const name of named) t.match(source, new RegExp(`\\b(?:class|interface|type) ${name}\\b`), name)
+  t.end()
 })
 
 await test('every word of the map is the type that it names, in the file that it names', (t) => {

@@ -3,10 +3,10 @@ import type { Config } from '../../config/config.ts'
 import { createFeedMetrics } from '../../telemetry/feed-metrics.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { CLOSE, type CloseStatus } from '../close-codes.ts'
-import type { PeerConnection } from '../peer.ts'
+import type { OpenSocket } from '../socket-end.ts'
 import { operationOf } from '../operations.ts'
 import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
-import { FairShare, type LinkDependencies, OneShots, PATIENCE_MS, StreamPool } from './upstream/index.ts'
+import { FairShare, type LinkDependencies, OneShots, StreamPool } from './upstream/index.ts'
 import { type FeedRequest, RequestReader, WriteBatch, localAnswer, prefixOf, rateLimitError } from './wire/index.ts'
 import { CacheQuota, Reads, Streams, Subscriber, forgetAll, isKnownForgetAll } from './streams/index.ts'
 import { Member, type MemberHost, OwnSocket } from './browser/index.ts'
@@ -21,8 +21,6 @@ interface FeedDependencies {
 
 /** Longest time for which an answer that changes with every tick is kept. */
 const BRIEF_MS = 250
-/** Longest time for which a history is kept, together with the messages that follow it. */
-const HISTORY_MS = 1000
 
 /** The shared market data of a process. It passes each message of a browser to what serves it. */
 export class Feed implements MemberHost {
@@ -50,17 +48,14 @@ export class Feed implements MemberHost {
     this.conflated = feedMetrics.conflated
     this.#url = limits.wsUrl + PUBLIC_SOCKET_PATH
     const { batch } = this
-    const { maxUpstreamMessageBytes: maxMessageBytes, reconnectSpreadMs, cacheMs, lingerMs } = limits
+    const { maxUpstreamMessageBytes: maxMessageBytes, reconnectSpreadMs } = limits
     const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics }
     const fairShare = new FairShare(limits.requestsPerMinute, limits.maxSubscriptions)
     this.#oneShots = new OneShots(link, reconnectSpreadMs, () => this.#members > 0)
     const answers = { oneShots: this.#oneShots, fairShare, kept: new CacheQuota() }
     this.#reads = new Reads(answers, feedMetrics)
     this.#pool = new StreamPool(link, limits)
-    const historyMs = Math.min(cacheMs, HISTORY_MS)
-    const returnMs = reconnectSpreadMs + PATIENCE_MS
-    const context = { ...answers, feedMetrics, log, pool: this.#pool, lingerMs, returnMs, historyMs }
-    this.#streams = new Streams(context, limits.maxSubscriptions)
+    this.#streams = new Streams({ ...answers, feedMetrics, log, pool: this.#pool, limits })
     Object.assign(feedMetrics.counts, {
       upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.connection.isOpen),
       retryingSockets: () => this.#pool.retryingSockets + Number(this.#oneShots.connection.isRetrying),
@@ -73,8 +68,8 @@ export class Feed implements MemberHost {
     })
   }
 
-  /** Takes a browser in. @param onEnd called once; undefined stands for a close frame without a code */
-  join(browser: PeerConnection, address: string, onEnd: (close: CloseStatus | undefined) => void): Member {
+  /** Takes a browser in. @param onEnd called once */
+  join(browser: OpenSocket, address: string, onEnd: (close: CloseStatus) => void): Member {
     const member: Member = new Member(browser, address, this, {
       message: (message, isBinary) => this.#received(member, subscriber, message, isBinary),
       end: (close) => {

@@ -1,6 +1,6 @@
 import type { RedisNode } from '../../config/redis-address.ts'
 import { ClusterNode, type NodeEvents } from './cluster-node.ts'
-import { addressOf, mastersOf, readSlots, slotOf, SLOTS, type SlotRange } from './cluster-slots.ts'
+import { addressOf, readSlots, slotOf, type Slots } from './cluster-slots.ts'
 import { withConnection } from './connection.ts'
 import { beforeDeadline } from '../../time/deadline.ts'
 import type { LiveCredentials } from './live-credentials.ts'
@@ -104,9 +104,9 @@ export class ClusterNodes {
   async #readFrom(nodes: readonly ClusterNode[]): Promise<boolean> {
     for (const node of nodes) {
       const asked = node.connection().then((connection) => readSlots(connection, node))
-      const ranges = await beforeDeadline(ASK_MS, asked).catch(() => [])
-      if (this.#isClosed || !mastersOf(ranges).some((master) => addressOf(master) === node.name)) continue
-      this.#take(ranges)
+      const slots = await beforeDeadline(ASK_MS, asked).catch(() => undefined)
+      if (this.#isClosed || !slots?.masters.some((master) => addressOf(master) === node.name)) continue
+      this.#take(slots)
       return true
     }
     return false
@@ -116,21 +116,16 @@ export class ClusterNodes {
   async #namedMasters(): Promise<ClusterNode[]> {
     const asked = this.#seeds.map(async (seed) => {
       const options = nodeOptions(seed, this.#credentials)
-      const masters = mastersOf(await withConnection(options, ASK_MS, (connection) => readSlots(connection, seed)))
+      const { masters } = await withConnection(options, ASK_MS, (connection) => readSlots(connection, seed))
       if (masters.length === 0) throw new Error('the node knows of no slots')
       return masters
     })
     return (await Promise.any(asked)).map((master) => this.at(master))
   }
 
-  #take(ranges: readonly SlotRange[]): void {
-    const owners = Array.from<ClusterNode | undefined>({ length: SLOTS })
-    for (const { first, last, master } of ranges) {
-      const owner = this.at(master)
-      for (let slot = first; slot <= last; slot++) owners[slot] = owner
-    }
-    this.#owners = owners
-    this.#masters = mastersOf(ranges).map((master) => this.at(master))
+  #take({ masters, owners }: Slots): void {
+    this.#owners = owners.map((owner) => owner && this.at(owner))
+    this.#masters = masters.map((master) => this.at(master))
     for (const [address, node] of this.#nodes) {
       if (this.#masters.includes(node)) continue
       this.#nodes.delete(address)

@@ -7,14 +7,6 @@ export const SLOTS = 16_384
 /** What an operator should do whose REDIS_URL names one node of a Cluster of several masters as if it were alone. */
 export const MEMBER_ADVICE = 'Name the Cluster: redis+cluster://host:port (rediss+cluster:// for TLS).'
 
-/** A master of a Cluster, and the slots that it owns. */
-export interface SlotRange {
-  readonly first: number
-  readonly last: number
-  readonly master: RedisNode
-  readonly replicas: readonly RedisNode[]
-}
-
 /** CRC16 (XMODEM) of the key, or of what is in its first braces (redis.io/docs/reference/cluster-spec: hash tags). */
 export function slotOf(key: string): number {
   const [, tag = key] = /^[^{]*\{([^}]+)\}/.exec(key) ?? []
@@ -26,14 +18,30 @@ export function slotOf(key: string): number {
   return crc % SLOTS
 }
 
+/** Who owns which slots, as a node of a Cluster says. */
+export interface Slots {
+  /** Each once. */
+  readonly masters: readonly RedisNode[]
+  /** Each once. */
+  readonly replicas: readonly RedisNode[]
+  /** By slot. Undefined where no master owns it. */
+  readonly owners: readonly (RedisNode | undefined)[]
+}
+
 /** Asks a node who owns which slots. @param asked its address, which nodes without a host of their own share */
-export async function readSlots(connection: Pick<Connection, 'sendCommand'>, asked: RedisNode): Promise<SlotRange[]> {
-  const ranges = await connection.sendCommand<unknown[]>(['CLUSTER', 'SLOTS'])
-  return ranges.map((range) => {
-    const [first, last, master, ...replicas] = range as [number, number, ...NodeReply[]]
+export async function readSlots(connection: Pick<Connection, 'sendCommand'>, asked: RedisNode): Promise<Slots> {
+  const ranges = await connection.sendCommand<[first: number, last: number, ...NodeReply[]][]>(['CLUSTER', 'SLOTS'])
+  const masters = new Map<string, RedisNode>()
+  const others = new Map<string, RedisNode>()
+  const owners = Array.from<RedisNode | undefined>({ length: SLOTS })
+  for (const [first, last, ...replies] of ranges) {
+    const [master, ...replicas] = replies.map((reply) => nodeOf(reply, asked))
     if (master === undefined) throw new Error('a range of slots has no master')
-    return { first, last, master: nodeOf(master, asked), replicas: replicas.map((each) => nodeOf(each, asked)) }
-  })
+    masters.set(addressOf(master), master)
+    for (const replica of replicas) others.set(addressOf(replica), replica)
+    owners.fill(master, first, last + 1)
+  }
+  return { masters: [...masters.values()], replicas: [...others.values()], owners }
 }
 
 type NodeReply = readonly [host: string | null, port: number, ...unknown[]]
@@ -58,16 +66,6 @@ export function addressOf({ host, port }: RedisNode): string {
   return `${host}:${port}`
 }
 
-/** Each master once. */
-export function mastersOf(ranges: readonly SlotRange[]): RedisNode[] {
-  return distinct(ranges.map(({ master }) => master))
-}
-
-/** Each node once. */
-export function distinct(nodes: readonly RedisNode[]): RedisNode[] {
-  return [...new Map(nodes.map((node) => [addressOf(node), node])).values()]
-}
-
 /**
  * How many masters the Cluster has that a server is a node of. One that is reached as if it were alone refuses the keys of all
  * others. 1 where the server is no such node.
@@ -75,5 +73,5 @@ export function distinct(nodes: readonly RedisNode[]): RedisNode[] {
  */
 export async function clusterSize(connection: Pick<Connection, 'info' | 'sendCommand'>): Promise<number> {
   const { cluster_enabled: isNode } = await connection.info('cluster')
-  return isNode === '1' ? mastersOf(await readSlots(connection, { host: '', port: 0 })).length : 1
+  return isNode === '1' ? (await readSlots(connection, { host: '', port: 0 })).masters.length : 1
 }

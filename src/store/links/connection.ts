@@ -27,9 +27,6 @@ const RESP = {
   commandOptions: { timeout: 0 },
 } as const
 
-/** Timeout of a lasting connection, until TCP and TLS are connected. */
-export const CONNECT_MS = 2000
-
 /** How long the replies that are pending may take before new credentials are given. */
 const QUIET_MS = 600
 /** Timeout for the reply to new credentials, and for the proof that replies are in step. */

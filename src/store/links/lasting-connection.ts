@@ -3,9 +3,11 @@ import { dialing } from '../../peers/dialing.ts'
 import { backoffMs } from '../../time/backoff.ts'
 import { beforeDeadline, CommandTimeout } from '../../time/deadline.ts'
 import { polls } from '../../time/polls.ts'
-import { CONNECT_MS, newConnection, type Connection } from './connection.ts'
+import { newConnection, type Connection } from './connection.ts'
 import { delay, reasonOf, type MasterServer } from './redis-link.ts'
 
+/** Timeout until TCP and TLS are connected. */
+const CONNECT_MS = 2000
 /** Timeout for a connection that opens until it may be used: a server may accept it and never reply. */
 const OPEN_MS = 2500
 /** How often a server is asked for a sign of life. */
@@ -14,7 +16,7 @@ const ASK_MS = 1000
 const MAX_SILENCE_MS = 3000
 
 /** What a {@link LastingConnection} is for. */
-export interface Purpose {
+interface Purpose {
   /** The server to reach, asked for before each try. Undefined while none is known. Never rejects. */
   readonly find: () => Promise<MasterServer | undefined>
   /** Opens a connection and makes it ready for use. By default it is only opened. Rejects where it is of no use. */

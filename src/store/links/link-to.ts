@@ -9,7 +9,7 @@ import {
 } from '../../config/redis-address.ts'
 import { ClusterLink } from './cluster-link.ts'
 import { dialing } from '../../peers/dialing.ts'
-import { addressOf, distinct, mastersOf, readSlots } from './cluster-slots.ts'
+import { addressOf, readSlots } from './cluster-slots.ts'
 import { withConnection } from './connection.ts'
 import { LiveCredentials } from './live-credentials.ts'
 import { MasterLink } from './master-link.ts'
@@ -93,28 +93,24 @@ async function askAs(sentinel: RedisNode, access: RedisAccess, name: string): Pr
   }
 }
 
-/** The servers that a URL leads to. A replica among them may be promoted. */
-interface Servers {
-  readonly masters: readonly RedisNode[]
-  readonly replicas: readonly RedisNode[]
-}
-
-/** Asks for all servers behind an address of a Cluster, or of Sentinels. None where nobody tells. Never rejects. */
-export async function serversOf(address: RedisAddress, access: RedisAccess): Promise<Servers> {
-  if (address.is === 'single') return { masters: [], replicas: [] }
-  const ask = async (node: RedisNode): Promise<Servers> => {
+/**
+ * Asks for the replicas behind an address of a Cluster, or of Sentinels: any of them may be promoted. None where nobody tells.
+ * Never rejects.
+ */
+export async function replicasOf(address: RedisAddress, access: RedisAccess): Promise<readonly RedisNode[]> {
+  if (address.is === 'single') return []
+  const ask = async (node: RedisNode): Promise<readonly RedisNode[]> => {
     const server = address.is === 'cluster' ? node : await askSentinel(node, access, address.master)
     if (server === undefined) throw new Error('the Sentinel names no master')
     return withConnection(nodeOptions(server, access), SENTINEL_TIMEOUT_MS, async (connection) => {
       if (address.is === 'cluster') {
-        const ranges = await readSlots(connection, node)
-        if (ranges.length === 0) throw new Error('the node knows of no slots')
-        return { masters: mastersOf(ranges), replicas: distinct(ranges.flatMap(({ replicas }) => replicas)) }
+        const { masters, replicas } = await readSlots(connection, node)
+        if (masters.length === 0) throw new Error('the node knows of no slots')
+        return replicas
       }
       const [, , replicas] = await connection.role()
-      const nodes = (replicas as [string, string][]).map(([host, port]) => ({ host, port: Number(port) }))
-      return { masters: [server], replicas: nodes }
+      return (replicas as [string, string][]).map(([host, port]) => ({ host, port: Number(port) }))
     })
   }
-  return Promise.any(address.nodes.map(ask)).catch(() => ({ masters: [], replicas: [] }))
+  return Promise.any(address.nodes.map(ask)).catch(() => [])
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { probeKey } from '../keys.ts'
 import { SLOTS } from '../links/cluster-slots.ts'
 import type { Connection } from '../links/connection.ts'
-import type { ClockReading } from './store-clock.ts'
 import { replyCode, type MasterServer } from '../links/redis-link.ts'
 import { ASK_FOR_RIGHTS } from './rights.ts'
 
@@ -17,7 +16,16 @@ export interface MasterReport {
   readonly refusal: string | undefined
   /** The commands that it does not run for this user. */
   readonly refused: readonly string[]
-  readonly clock: ClockReading | undefined
+  /** A reading of its clock. */
+  readonly clock:
+    | {
+        /** What it showed (epoch ms) at some time between the two others. */
+        readonly time: number
+        /** By the monotonic clock of this process (ms). */
+        readonly sentAt: number
+        readonly receivedAt: number
+      }
+    | undefined
 }
 
 /**

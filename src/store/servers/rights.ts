@@ -104,8 +104,9 @@ interface Rights {
   readonly refusal: string | undefined
 }
 
-/** What a server is used for. */
+/** What a server is used for, and how long it may take to find out whether it can be. */
 export interface Uses {
+  readonly timeoutMs: number
   /** The keys that were read are tracked. */
   readonly tracks: boolean
   /** Sessions have a subject. */

@@ -7,8 +7,7 @@ import { withConnection, type Connection, type ServerInfo } from '../links/conne
 import { CommandTimeout } from '../../time/deadline.ts'
 import { tryRights, type Uses } from './rights.ts'
 import { mayLackDatabase, replyCode } from '../links/redis-link.ts'
-import { replicationWarnings } from './replication.ts'
-import { readMemory } from './server-facts.ts'
+import { readMemory, replicationWarnings } from './server-facts.ts'
 import { clockWarnings } from './store-clock.ts'
 
 /** The first version with PEXPIRETIME. The others begin above it. */
@@ -21,11 +20,6 @@ const PRODUCTS: Readonly<Record<string, string>> = { redis: 'Redis', valkey: 'Va
 
 const DATABASE_ADVICE =
   'Check the number at the end of REDIS_URL: Redis has the databases 0 to 15 by default (databases), a Cluster and many services only 0.'
-
-/** What a check is to find out. */
-export interface ServerUses extends Uses {
-  readonly timeoutMs: number
-}
 
 /** What was found at a server. */
 export interface Findings {
@@ -57,7 +51,7 @@ export async function checkServer(
   options: RedisClientOptions,
   name: string,
   key: string,
-  uses: ServerUses,
+  uses: Uses,
 ): Promise<Findings> {
   let hereAheadMs: number | undefined
   try {

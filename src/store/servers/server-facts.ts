@@ -2,6 +2,7 @@ import { beforeDeadline } from '../../time/deadline.ts'
 import { SESSION_KEYS } from '../keys.ts'
 import { within } from '../../time/within.ts'
 import type { Connection, ServerInfo } from '../links/connection.ts'
+import { polls } from '../../time/polls.ts'
 import type { RedisLink } from '../links/redis-link.ts'
 import type { StoreFacts } from '../../telemetry/store-observer.ts'
 
@@ -13,6 +14,8 @@ const SCRAPE_WAIT_MS = 250
 const REPLY_TIMEOUT_MS = 2000
 /** Facts older than this are not reported. */
 const MAX_AGE_MS = 20_000
+/** How often the masters are asked for their replication, and when first after the start. */
+const [LOOK_INTERVAL_MS, FIRST_LOOK_MS] = [15_000, 1000]
 /** Up to this many keys are counted one by one. */
 const MAX_COUNTED = 500
 /** Sample size when there are more keys. */
@@ -53,6 +56,8 @@ export class ServerFacts {
   #latest: { readonly facts: StoreFacts; readonly at: number } | undefined
   #queriedAt = -Infinity
   #query: Promise<void> | undefined
+  #warnings: readonly string[] = []
+  #endLooks: () => void = () => undefined
 
   constructor(link: RedisLink) {
     this.#link = link
@@ -68,6 +73,31 @@ export class ServerFacts {
     if (this.#query !== undefined) await within(SCRAPE_WAIT_MS, this.#query)
     const latest = this.#latest
     return latest !== undefined && performance.now() - latest.at < MAX_AGE_MS ? latest.facts : undefined
+  }
+
+  /** What {@link watchReplication} has found last. */
+  get warnings(): readonly string[] {
+    return this.#warnings
+  }
+
+  /**
+   * Asks the masters at intervals for what {@link replicationWarnings} needs. A server that is lost, or may not be asked,
+   * changes nothing.
+   */
+  watchReplication(replicas: number): void {
+    this.#endLooks = polls(
+      async () => {
+        const infos = await this.#link.askMasters(replicationOf).catch(() => undefined)
+        const warnings = infos?.flatMap((info) => replicationWarnings(info, replicas))
+        if (warnings !== undefined) this.#warnings = [...new Set(warnings)]
+      },
+      LOOK_INTERVAL_MS,
+      FIRST_LOOK_MS,
+    )
+  }
+
+  close(): void {
+    this.#endLooks()
   }
 
   async #queryServers(): Promise<void> {
@@ -91,6 +121,11 @@ async function countSessions(master: Connection): Promise<number> {
   return Number(await master.eval(COUNT_SESSIONS, { keys: [], arguments: [prefix, String(length)] }))
 }
 
+async function replicationOf(master: Connection): Promise<ServerInfo> {
+  const [replication, persistence] = await Promise.all([master.info('replication'), master.info('persistence')])
+  return { ...replication, ...persistence }
+}
+
 async function memoryOf(master: Connection): Promise<Memory> {
   return readMemory(await master.info('memory'))
 }
@@ -108,4 +143,26 @@ export function readMemory(info: ServerInfo): Memory {
     usedBytes: Math.max(0, number('used_memory') - number('mem_not_counted_for_evict')),
     maxBytes: number('maxmemory'),
   }
+}
+
+/** What makes records of Idempotency-Keys on one server worth less than they seem, for an operator. */
+export function replicationWarnings(info: ServerInfo, replicas: number): string[] {
+  const warnings: string[] = []
+  if (info['aof_enabled'] === '0') {
+    warnings.push(
+      'Redis has no append-only file: a master that restarts comes back without the records of Idempotency-Keys, and a repeated order could be sent twice. Set appendonly yes.',
+    )
+  }
+  const connected = Number(info['connected_slaves'] ?? 0)
+  if (info['role'] === 'master' && connected > replicas) {
+    warnings.push(
+      `replicas of Redis: ${connected}; IDEMPOTENCY_REPLICAS: ${replicas}. If a replica without the record of an Idempotency-Key is promoted, a repeated order could be sent twice. Set IDEMPOTENCY_REPLICAS to their number, unless none of them is ever promoted.`,
+    )
+  }
+  if (info['role'] === 'master' && connected < replicas) {
+    warnings.push(
+      `replicas of Redis: ${connected}; IDEMPOTENCY_REPLICAS: ${replicas}. Calls with an Idempotency-Key are refused until there are more.`,
+    )
+  }
+  return warnings
 }

@@ -1,3 +1,4 @@
+import type { MasterReport } from './master-probe.ts'
 import { standstill } from '../../time/standstill.ts'
 import { followStoreClock } from '../../time/store-time.ts'
 
@@ -5,15 +6,6 @@ import { followStoreClock } from '../../time/store-time.ts'
 const NOTICEABLE_MS = 5000
 /** Clocks of masters that differ by less count as one. */
 const SAME_MS = 1000
-
-/** A reading of a server's clock. */
-export interface ClockReading {
-  /** What it showed (epoch ms) at some time between the two others. */
-  readonly time: number
-  /** By the monotonic clock of this process (ms). */
-  readonly sentAt: number
-  readonly receivedAt: number
-}
 
 const NTP = 'Synchronize the clocks (NTP).'
 
@@ -30,7 +22,11 @@ export class StoreClock {
   #endFollowing: (() => void) | undefined
 
   /** Notes what the clock of a master showed. @param masters the present ones */
-  note(name: string, { time, sentAt, receivedAt }: ClockReading, masters: ReadonlySet<string>): void {
+  note(
+    name: string,
+    { time, sentAt, receivedAt }: NonNullable<MasterReport['clock']>,
+    masters: ReadonlySet<string>,
+  ): void {
     for (const known of this.#ahead.keys()) if (!masters.has(known)) this.#ahead.delete(known)
     // The reading can be from any moment between the two, and its milliseconds are cut off. What is known stays if it may be true.
     const [least, most] = [time - receivedAt, time + 1 - sentAt]

@@ -32,7 +32,6 @@ export class Awaited {
     return over
   }
 
-  /** The browser is gone. */
   end(): void {
     for (const timer of this.#timers) clearTimeout(timer)
     this.#timers.clear()

@@ -40,7 +40,6 @@ export class Position {
     return this.#recent.all.flatMap(({ at, message }) => (at < this.at ? [] : (message ?? [])))
   }
 
-  /** The history is followed by this message. */
   find(at: number): void {
     this.at = at
     this.isKnown = true

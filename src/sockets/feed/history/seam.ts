@@ -31,7 +31,7 @@ interface Seam {
   readonly isKnown: boolean
 }
 
-/** The seam of a history of ticks or of candles. */
+/** Finds the seam of a history of ticks or of candles. */
 export function seamOf(tail: Tail, streamed: Streamed, isCandles: boolean): Seam {
   return isCandles ? candleSeam(tail, streamed) : tickSeam(tail, streamed)
 }

@@ -44,7 +44,6 @@ export class Audience {
     return all
   }
 
-  /** Sends a message of the stream to all. */
   deliver({ subscription, body }: UpstreamMessage): void {
     for (const { prefix, browsers } of this.#groups.values()) {
       const frame = frameOf(prefix, subscription, body)

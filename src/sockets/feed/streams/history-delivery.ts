@@ -5,6 +5,9 @@ import { SharedAnswer } from './shared-answer.ts'
 import type { Delivery, StreamContext } from './stream.ts'
 import type { StreamSpec, Subscription } from './subscription.ts'
 
+/** Longest time for which a history is kept, together with the messages that follow it. */
+const HISTORY_MS = 1000
+
 type History = SharedAnswer<Subscription>
 
 /**
@@ -12,7 +15,7 @@ type History = SharedAnswer<Subscription>
  * asked for it, fetched on another connection, and then exactly the later messages of the stream.
  */
 export class HistoryDelivery implements Delivery {
-  /** As long, the stream's messages are kept for it. */
+  /** For as long, the stream's messages are kept for a history. */
   readonly staleMs = 30_000
   readonly #context: StreamContext
   readonly #audience: Audience
@@ -46,7 +49,7 @@ export class HistoryDelivery implements Delivery {
     this.#waiting.delete(subscription)
     for (const history of this.#histories.keys()) {
       history.waiting.delete(subscription)
-      this.#dropUnused(history)
+      this.letGo(history)
     }
   }
 
@@ -59,15 +62,15 @@ export class HistoryDelivery implements Delivery {
   }
 
   detach(isOfRequest: boolean): Subscription[] {
-    const waiting = [...this.#waiting].filter(([, { key }]) => !isOfRequest || key === this.#first.key)
-    const all = waiting.map(([subscription]) => subscription)
-    for (const subscription of all) this.#waiting.delete(subscription)
-    if (isOfRequest) return all
-    const others = [...this.#audience.clear(), ...[...this.#histories.keys()].flatMap((each) => each.takeWaiting())]
+    const concerned = [...this.#waiting].filter(([, { key }]) => !isOfRequest || key === this.#first.key)
+    const waiting = concerned.map(([subscription]) => subscription)
+    for (const subscription of waiting) this.#waiting.delete(subscription)
+    if (isOfRequest) return waiting
+    const others = Array.from(this.#histories.keys(), (history) => history.takeWaiting())
     this.#histories.clear()
     this.#recent = new RecentMessages()
     this.#subscription = undefined
-    return [...all, ...others]
+    return [waiting, ...others, this.#audience.clear()].flat()
   }
 
   /** Those who still wait have asked for something else, which upstream may take. */
@@ -83,7 +86,6 @@ export class HistoryDelivery implements Delivery {
     return false
   }
 
-  /** Upstream has answered the request for a history. */
   answered(history: History, message: UpstreamMessage): void {
     const position = this.#histories.get(history)
     // It belongs to the time before the stream was lost.
@@ -101,8 +103,9 @@ export class HistoryDelivery implements Delivery {
     subscription.stream.leave(subscription)
   }
 
-  ended(history: History): void {
-    this.#dropUnused(history)
+  /** Lets go of a history that no browser has or will be given, also while it is ahead: the stream may be silent for days. */
+  letGo(history: History): void {
+    if (!history.isUsed) this.#histories.delete(history)
   }
 
   /** The number of the oldest message that may still follow a history. */
@@ -162,7 +165,7 @@ export class HistoryDelivery implements Delivery {
   /** The stream has reached the end of a history. */
   #follow(history: History, position: Position): void {
     for (const subscription of history.takeWaiting()) this.#join(subscription, position)
-    this.#dropUnused(history)
+    this.letGo(history)
   }
 
   /** Gives a subscription a history and what follows it, as far as they are there. */
@@ -180,12 +183,8 @@ export class HistoryDelivery implements Delivery {
     this.#audience.add(subscription)
   }
 
-  /** Lets go of a history that no browser has or will be given, also while it is ahead: the stream may be silent for days. */
-  #dropUnused(history: History): void {
-    if (!history.isUsed) this.#histories.delete(history)
-  }
-
   #historyOf(request: FeedRequest): History {
-    return new SharedAnswer(request, this.#context.historyMs, this.#context, this)
+    const keepMs = Math.min(this.#context.limits.cacheMs, HISTORY_MS)
+    return new SharedAnswer(request, keepMs, this.#context, this)
   }
 }

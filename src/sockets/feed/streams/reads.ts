@@ -57,7 +57,7 @@ export class Reads {
     done()
   }
 
-  ended(answer: SharedAnswer<Reader>): void {
+  letGo(answer: SharedAnswer<Reader>): void {
     const { key } = answer.request
     if (this.#shared.get(key) === answer) this.#shared.delete(key)
   }

@@ -48,7 +48,7 @@ interface AnswerOwner<W extends Waiter> {
   /** A browser that has waited gets no answer, and has been told. */
   lost(waiter: W): void
   /** No further browser is given it. */
-  ended(answer: SharedAnswer<W>): void
+  letGo(answer: SharedAnswer<W>): void
 }
 
 /** A request that goes upstream once, and the browsers that get its answer: those who wait for it, and others for a while. */
@@ -87,7 +87,6 @@ export class SharedAnswer<W extends Waiter> implements Listener {
     return this.#phase !== 'ended' || this.waiting.size > 0
   }
 
-  /** Asks upstream. */
   ask(write: WriteRequest): void {
     this.#context.oneShots.ask(write, this)
   }
@@ -114,7 +113,7 @@ export class SharedAnswer<W extends Waiter> implements Listener {
   end(): void {
     this.#phase = 'ended'
     this.#frame = undefined
-    this.#owner.ended(this)
+    this.#owner.letGo(this)
   }
 
   /** @returns those who have waited until now */
@@ -134,7 +133,7 @@ export class SharedAnswer<W extends Waiter> implements Listener {
   }
 
   lost(): void {
-    this.#lose((browser) => this.#context.oneShots.depart(browser))
+    this.#lose((browser) => this.#context.oneShots.outage.depart(browser))
   }
 
   /** A late answer still reaches the browsers that wait for it. It is given up only when there are none. */

@@ -1,9 +1,10 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { Config } from '../../../config/config.ts'
 import { logFailure } from '../../../telemetry/failure-log.ts'
 import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
 import { CLOSE } from '../../close-codes.ts'
 import { type FeedRequest, type UpstreamMessage, frameOf } from '../wire/index.ts'
-import type { Carried, StreamLink, StreamPool } from '../upstream/index.ts'
+import { PATIENCE_MS, type Carried, type StreamLink, type StreamPool } from '../upstream/index.ts'
 import type { AnswerContext } from './shared-answer.ts'
 import type { StreamSpec, SubscribedStream, Subscription } from './subscription.ts'
 
@@ -17,12 +18,7 @@ export interface StreamContext extends AnswerContext {
   readonly feedMetrics: FeedMetrics
   readonly log: FastifyBaseLogger
   readonly pool: StreamPool
-  /** How long a stream without subscribers is kept. */
-  readonly lingerMs: number
-  /** How long browsers take to come back after a connection was lost. */
-  readonly returnMs: number
-  /** How long a history may be given to others. */
-  readonly historyMs: number
+  readonly limits: Pick<Config['feed'], 'cacheMs' | 'lingerMs' | 'maxSubscriptions' | 'reconnectSpreadMs'>
   /** The stream is over, and no browser has it. */
   ended(stream: Stream): void
 }
@@ -126,13 +122,13 @@ export class Stream implements Carried, SubscribedStream {
     if (this.phase !== 'unasked') {
       // Upstream has forgotten it.
       this.#reqId = undefined
-      this.#returnsUntil = performance.now() + this.#context.returnMs
+      this.#returnsUntil = performance.now() + this.#context.limits.reconnectSpreadMs + PATIENCE_MS
       this.#stay()
       this.#become('unasked')
     }
     for (const subscription of this.#delivery.detach(false)) {
       subscription.isAttached = false
-      this.link?.depart(subscription.browser)
+      this.link?.outage.depart(subscription.browser)
     }
     this.#size = 0
     this.#unused()
@@ -169,7 +165,7 @@ export class Stream implements Carried, SubscribedStream {
         break
       case 'live':
         this.unusedSince = performance.now()
-        this.#endAfter(this.#context.lingerMs + Math.max(this.#returnsUntil - performance.now(), 0))
+        this.#endAfter(this.#context.limits.lingerMs + Math.max(this.#returnsUntil - performance.now(), 0))
         break
       case 'over':
     }

@@ -17,11 +17,8 @@ export class Streams {
   /** The streams that browsers may join. */
   readonly #byIdentity = new Map<string, Stream>()
   readonly #context: StreamContext
-  readonly #maxSubscriptions: number
 
-  /** @param maxSubscriptions of one browser */
-  constructor(context: Omit<StreamContext, 'ended'>, maxSubscriptions: number) {
-    this.#maxSubscriptions = maxSubscriptions
+  constructor(context: Omit<StreamContext, 'ended'>) {
     const ended = (stream: Stream): void => {
       this.#all.delete(stream)
       const { identity } = stream.spec
@@ -88,7 +85,7 @@ export class Streams {
       return false
     }
     const started = specs.filter(({ identity }) => !this.#byIdentity.has(identity)).length
-    const isTooMany = subscriptions.size + specs.length > this.#maxSubscriptions
+    const isTooMany = subscriptions.size + specs.length > this.#context.limits.maxSubscriptions
     const isAdmitted = !isTooMany && (started === 0 || this.#mayStart(subscriber, started))
     if (!isAdmitted) browser.outbox.answer(rateLimitError(request))
     return isAdmitted
@@ -125,7 +122,6 @@ export class Streams {
       return undefined
     }
     const subscription = new Subscription(subscriber, stream, request.prefix, list)
-    list?.add(subscription)
     stream.join(subscription, request)
     return subscription
   }

@@ -24,9 +24,6 @@ export interface SubscribedStream {
   leave(subscription: Subscription): void
 }
 
-/** Called when a subscription has its first answer, or an error. */
-type OnAnswer = (isServed: boolean) => void
-
 /** A browser with its subscriptions: the one place that knows which browser has which. */
 export class Subscriber {
   readonly browser: Browser
@@ -82,17 +79,17 @@ export class Subscription {
   isServed = false
   /** Whether it ends with its first answer, because a `forget_all` has waited for that in vain. */
   endsWhenServed = false
-  #onAnswer: OnAnswer[] | undefined
+  #onAnswer: ((isServed: boolean) => void)[] | undefined
 
   constructor(subscriber: Subscriber, stream: SubscribedStream, prefix: Buffer, list?: SymbolList) {
     this.subscriber = subscriber
     this.stream = stream
     this.prefix = prefix
     this.list = list
+    list?.parts.push(this)
     subscriber.subscriptions.set(this.identity, this)
   }
 
-  /** That of its stream. */
   get identity(): string {
     return this.stream.spec.identity
   }
@@ -110,12 +107,11 @@ export class Subscription {
    * Calls back once it has its first answer or an error, at once if it has been answered. A subscription that was lost before
    * gets no answer: its browser is about to be closed.
    */
-  afterAnswer(onAnswer: OnAnswer): void {
+  afterAnswer(onAnswer: (isServed: boolean) => void): void {
     if (this.isServed) onAnswer(true)
     else (this.#onAnswer ??= []).push(onAnswer)
   }
 
-  /** Notes that the first answer has been sent. */
   served(): void {
     this.isServed = true
     this.#settle(true)
@@ -156,25 +152,18 @@ export class Subscription {
  * if upstream refuses one of them, the browser gets that error and nothing else, as if upstream had been asked for the array.
  */
 export class SymbolList {
-  /** The subscriptions to the symbols. */
   readonly parts: Subscription[] = []
   readonly #answer: (error: Buffer) => void
   readonly #size: number
   /** How those are sent their first prices that have one. */
   readonly #arrived = new Map<Subscription, () => void>()
   #timer: NodeJS.Timeout | undefined
-  /** Whether it has been answered. */
   isOver = false
 
   /** @param size how many symbols there will be @param answer sends an error */
   constructor(size: number, answer: (error: Buffer) => void) {
     this.#size = size
     this.#answer = answer
-  }
-
-  /** Adds the subscription to a symbol. */
-  add(part: Subscription): void {
-    this.parts.push(part)
   }
 
   /** One of the symbols has its first price. @param send sends it */
@@ -185,14 +174,12 @@ export class SymbolList {
     this.#timer ??= setTimeout(() => this.#start(), COMPLETE_MS).unref()
   }
 
-  /** Upstream has refused one of the symbols. */
   refused(error: Buffer): void {
     if (this.isOver) return
     this.#answer(error)
     this.end()
   }
 
-  /** Ends all subscriptions. */
   end(): void {
     this.#over()
     for (const part of this.parts) part.end()

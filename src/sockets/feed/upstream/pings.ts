@@ -42,7 +42,6 @@ export class Pings {
     this.#waiting.push(callback)
   }
 
-  /** Upstream has sent a message. */
   heard(): void {
     this.#ticks = 0
     if (this.#waiting.length > 0) this.#release()

@@ -35,7 +35,6 @@ export class Backoff {
     ).unref()
   }
 
-  /** Begins with short pauses again. */
   reset(): void {
     this.#failures = 0
   }
@@ -65,7 +64,6 @@ export class Outage {
     this.#onLost = onLost
   }
 
-  /** Notes that something waits for the connection. */
   wait(): void {
     this.#patience ??= setTimeout(() => this.#lose(), PATIENCE_MS).unref()
   }

@@ -1,4 +1,3 @@
-import type { Browser } from './browser.ts'
 import type { LinkOwner, Listener } from './link-users.ts'
 import { Backoff, Outage } from './recovery.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
@@ -24,7 +23,6 @@ export interface Carried extends Listener {
   link: StreamLink | undefined
   /** The request that upstream gets. */
   write(reqId: number): Buffer | string
-  /** Upstream has been asked. */
   asked(reqId: number): void
   /** The connection is lost, or the browsers that wait for it have waited long enough. */
   lost(): void
@@ -37,13 +35,13 @@ export class StreamLink implements LinkOwner {
   readonly kind = 'stream'
   readonly connection: UpstreamLink
   readonly streams = new Set<Carried>()
-  readonly #outage: Outage
+  readonly outage: Outage
   /** The streams that are being renewed, with the time when upstream was asked, in ms of the monotonic clock. */
   readonly #renewing = new Map<Carried, number>()
   readonly #backoff = new Backoff(REFUSED)
 
   constructor(deps: LinkDependencies, spreadMs: number) {
-    this.#outage = new Outage(spreadMs, () => this.#lose())
+    this.outage = new Outage(spreadMs, () => this.#lose())
     this.connection = new UpstreamLink(deps, this)
   }
 
@@ -84,12 +82,7 @@ export class StreamLink implements LinkOwner {
 
   /** A browser waits for a stream that upstream has not been asked for. */
   awaited(): void {
-    if (!this.connection.isOpen) this.#outage.wait()
-  }
-
-  /** A browser may have missed something. */
-  depart(browser: Browser): void {
-    this.#outage.depart(browser)
+    if (!this.connection.isOpen) this.outage.wait()
   }
 
   /** Upstream has started a stream so late that its request is no longer remembered, or sends it although it is forgotten. */
@@ -107,7 +100,7 @@ export class StreamLink implements LinkOwner {
   }
 
   opened(): void {
-    this.#outage.over()
+    this.outage.over()
     this.#renew()
   }
 
@@ -122,12 +115,12 @@ export class StreamLink implements LinkOwner {
   lost(): void {
     this.#endRenewing()
     // Browsers that have joined a stream that was still to be renewed go on waiting.
-    if ([...this.streams].some(({ size }) => size > 0)) this.#outage.wait()
+    if ([...this.streams].some(({ size }) => size > 0)) this.outage.wait()
   }
 
   end(): void {
     this.#endRenewing()
-    this.#outage.over()
+    this.outage.over()
     this.connection.end()
   }
 

@@ -6,7 +6,6 @@ import { standaloneConcat } from './frame-of.ts'
  * Each list remembers only the latest frame that was added to it.
  */
 export class FrameSequence {
-  /** The last frame. */
   readonly frame: Buffer
   readonly #previous: FrameSequence | undefined
   /** This sequence with the latest frame that was added. */

@@ -20,7 +20,7 @@ export function ownSessionRoutes(fastify: FastifyInstance, deps: LoginDependenci
 
   fastify.get('/auth/sessions', async (request) => {
     const { subjects, own } = await knownSession(deps, request)
-    const listing = await subjects.listOwn(own)
+    const listing = await subjects.own.list(own)
     if (listing.is === 'limited') throw tooOften(listing.waitMs)
     const sessions = listing.sessions.map(({ tag, startedAt, lastUsedAt, isCurrent, device }) => ({
       tag,
@@ -37,7 +37,7 @@ export function ownSessionRoutes(fastify: FastifyInstance, deps: LoginDependenci
     const { subjects, own } = await knownSession(deps, request)
     const { tag } = request.params
     const by = { reason: 'logout', requester: requesterOf(request) } as const
-    const outcome = ID.test(tag) ? await subjects.endOwn(own, tag, by) : ({ is: 'unknown' } as const)
+    const outcome = ID.test(tag) ? await subjects.own.end(own, tag, by) : ({ is: 'unknown' } as const)
     switch (outcome.is) {
       case 'ended':
         return reply.code(204).send()

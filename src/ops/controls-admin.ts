@@ -11,7 +11,7 @@ import {
   type OrdersPause,
 } from '../controls/control-document.ts'
 import type { Controls } from '../controls/controls.ts'
-import type { InstanceReport } from '../controls/shared-controls.ts'
+import type { InstanceReport } from '../controls/instance-reports.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Sessions } from '../sessions/index.ts'
 import { StoreUnavailable } from '../store/store.ts'

@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../store/store.ts'
 import { activeSpan, untraced } from '../telemetry/traces/span.ts'
 import type { Release } from '../limits/permits.ts'
 import { after, attributesOf, CLOSE, closeOf, closeSocket, type CloseStatus } from './close-codes.ts'
-import type { PeerConnection } from './peer.ts'
+import type { OpenSocket } from './socket-end.ts'
 import type { Registered } from './registry.ts'
 import { SocketSlot } from './slot.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
@@ -13,7 +13,7 @@ import { recordOpening, recordRefusal, type SocketIdentity, type SocketKind } fr
 
 /** What a handshake has opened for its browser: it takes over the browser's socket, or is dropped. */
 export interface Opened {
-  join(browser: PeerConnection, slot: SocketSlot, identity: SocketIdentity): void
+  join(browser: OpenSocket, slot: SocketSlot, identity: SocketIdentity): void
   drop(): void
 }
 

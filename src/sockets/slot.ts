@@ -1,6 +1,6 @@
 import { audit } from '../telemetry/audit/audit.ts'
 import { NO_SPAN } from '../telemetry/traces/span.ts'
-import { attributesOf, codeLabel, type CloseStatus } from './close-codes.ts'
+import { attributesOf, codeLabel, WITHOUT_CODE, type CloseStatus } from './close-codes.ts'
 import type { Registered } from './registry.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
 import { endedKind, type SocketIdentity } from './socket-log.ts'
@@ -48,7 +48,7 @@ export class SocketSlot implements Registered {
    * Counts an open socket.
    * @returns how to end it, once: it is released, and its end counted and logged
    */
-  opened(identity: SocketIdentity): (close: CloseStatus | undefined) => void {
+  opened(identity: SocketIdentity): (close: CloseStatus) => void {
     const { metrics, log } = this.#deps
     const { kind } = identity
     const openedAt = performance.now()
@@ -59,7 +59,7 @@ export class SocketSlot implements Registered {
       metrics.relayCloses.inc({ kind: endedKind(kind), code: codeLabel(close) })
       this.measured({ name: 'socket closed', attributes: attributesOf(close) })
       const seconds = Math.round((performance.now() - openedAt) / 1000)
-      audit(log, 'relay_ended', { ...identity, code: close?.code, seconds })
+      audit(log, 'relay_ended', { ...identity, code: close === WITHOUT_CODE ? undefined : close.code, seconds })
     }
   }
 }

@@ -8,12 +8,12 @@ import { activeSpan, destinationOf, untraced, type Span } from '../telemetry/tra
 import { judgeAfter } from '../time/judge-after.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { CLOSE, fromStatus, type CloseStatus } from './close-codes.ts'
-import type { PeerConnection } from './peer.ts'
+import type { OpenSocket } from './socket-end.ts'
 import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
 
 /** The outcome of opening an upstream socket. */
 export type OpenOutcome =
-  | { readonly is: 'open'; readonly connection: PeerConnection }
+  | { readonly is: 'open'; readonly connection: OpenSocket }
   /** `cause` shows whether the fault is this server's. Its text may contain the URL, so the log gets `why` instead. */
   | { readonly is: 'refused'; readonly close: CloseStatus; readonly why: string; readonly cause?: Error }
 

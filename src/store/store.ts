@@ -88,7 +88,7 @@ export interface StoreData {
 }
 
 /** The state that instances share beside single values. A part is loaded only when it is opened. */
-export interface SharedState {
+interface StoreParts {
   /** Limits that hold over all instances. */
   readonly limits: SharedLimits
   /** Opens the index of sessions by subject. */
@@ -153,7 +153,7 @@ interface StoreMeasures {
 }
 
 /** A store with all that it offers, for the code that passes it on. */
-export interface Store extends StoreData, SharedState, StoreHealth, StoreMeasures {
+export interface Store extends StoreData, StoreParts, StoreHealth, StoreMeasures {
   close(): Promise<void>
 }
 

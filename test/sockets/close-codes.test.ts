@@ -2,16 +2,18 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { test } from 'tap'
-import { codeLabel, fromBrowser, fromUpstream } from '../../src/sockets/close-codes.ts'
+import { BROWSER, codeLabel, UPSTREAM, WITHOUT_CODE } from '../../src/sockets/close-codes.ts'
 import { frame, switchProtocols } from '../support/sockets/raw-frames.ts'
 import { joined, PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
 
 const CLOSE = 8
 const reason = (text: string): Buffer => Buffer.from(text)
+const fromUpstream = (...close: [number, Buffer]) => UPSTREAM.closed(...close).other
+const fromBrowser = (...close: [number, Buffer]) => BROWSER.closed(...close).other
 
 await test('fromUpstream maps 1006 and 4400 to 4499, and passes every other code on', async (t) => {
   t.same(fromUpstream(1000, reason('bye')), { code: 1000, reason: 'bye' })
-  t.equal(fromUpstream(1005, reason('')), undefined)
+  t.equal(fromUpstream(1005, reason('')), WITHOUT_CODE)
   t.same(fromUpstream(1006, reason('')), { code: 1013, reason: 'upstream_lost' })
   t.same(fromUpstream(4399, reason('x')), { code: 4399, reason: 'x' })
   t.same(fromUpstream(4400, reason('')), { code: 4000, reason: '4400' })
@@ -19,7 +21,7 @@ await test('fromUpstream maps 1006 and 4400 to 4499, and passes every other code
   t.same(fromUpstream(4500, reason('x')), { code: 4500, reason: 'x' })
   for (const letter of ['a', 'é', '€', '😀']) {
     const text = letter.repeat(123 / Buffer.byteLength(letter))
-    const { reason: cut = '' } = fromUpstream(4401, reason(text)) ?? {}
+    const { reason: cut } = fromUpstream(4401, reason(text))
     const bytes = Buffer.byteLength(cut)
     t.ok(bytes <= 123 && bytes > 123 - 4, `${bytes} bytes`)
     t.ok(`4401 ${text}`.startsWith(cut) && cut.isWellFormed(), 'no character is cut in two')
@@ -29,7 +31,7 @@ await test('fromUpstream maps 1006 and 4400 to 4499, and passes every other code
 await test('fromBrowser maps 1006 to 1001, and passes every other code on', async (t) => {
   t.same(fromBrowser(1000, reason('bye')), { code: 1000, reason: 'bye' })
   t.same(fromBrowser(4401, reason('')), { code: 4401, reason: '' })
-  t.equal(fromBrowser(1005, reason('')), undefined)
+  t.equal(fromBrowser(1005, reason('')), WITHOUT_CODE)
   t.same(fromBrowser(1006, reason('')), { code: 1001, reason: '' })
 })
 
@@ -38,7 +40,7 @@ await test('the close codes of 3000 and above have five labels', async (t) => {
   for (let code = 1000; code < 5000; code++) labels.add(codeLabel({ code, reason: '' }))
   t.ok(labels.has('4401') && labels.has('3xxx') && labels.has('4xxx'))
   t.equal([...labels].filter((label) => Number(label) >= 3000).length, 5)
-  t.equal(codeLabel(undefined), '1005')
+  t.equal(codeLabel(WITHOUT_CODE), '1005')
 })
 
 const CODES = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999]

@@ -6,7 +6,7 @@ import {
   type ByClass,
 } from '../../config/upstream-budget.ts'
 import { RENEW_PART, type Ledger, type LedgerTerms } from '../../store/ledger/ledger.ts'
-import type { SharedState } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
 import type { Admission, Budget, Refused } from './admission.ts'
 import { PROCESS_CLOCK, type Clock } from './clock.ts'
 import { BudgetCall, type TokenSource } from './budget-call.ts'
@@ -72,7 +72,11 @@ export class UpstreamBudget implements Budget {
   }
 
   /** Opens the budget of a store. @param name see {@link UpstreamRefusals} */
-  static async open(config: BudgetConfig, store: SharedState, name: (user: string) => string): Promise<UpstreamBudget> {
+  static async open(
+    config: BudgetConfig,
+    store: Pick<Store, 'openLedger' | 'openRefusals'>,
+    name: (user: string) => string,
+  ): Promise<UpstreamBudget> {
     const terms = ledgerTerms(config)
     const ledger = await store.openLedger(config.name, terms)
     const refusals = new UpstreamRefusals(PROCESS_CLOCK, name)

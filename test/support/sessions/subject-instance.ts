@@ -32,7 +32,7 @@ export async function subjectInstance(
   const envelope = new Envelope(changing)
   const limits = { idleMs: 600_000, maxMs: 3_600_000 }
   const sessions = new SessionRepository(store, envelope, limits, logNames(secrets[0] ?? ''))
-  const index = new SubjectIndex(await store.openIndex(), envelope, changing)
+  const index = new SubjectIndex(await store.openIndex(), envelope, changing, sessions)
   const subjects = new Subjects({} as Identity, index, sessions, store, maxSessions)
   return {
     subjects,

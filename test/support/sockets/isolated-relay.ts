@@ -9,7 +9,7 @@ import { nextEvent, until } from '../time/until.ts'
 import type { OrderGate } from '../../../src/sockets/relay/order-gate.ts'
 import type { RelayUser } from '../../../src/sockets/relay/relay-user.ts'
 import { Relay, type RelayLimits } from '../../../src/sockets/relay/relay.ts'
-import type { PeerConnection } from '../../../src/sockets/peer.ts'
+import type { OpenSocket } from '../../../src/sockets/socket-end.ts'
 
 /** Bytes of each message of {@link flood}. */
 export const MESSAGE = 16_384
@@ -68,7 +68,7 @@ export async function isolatedRelay(
   })
   const [browsers, upstreams] = servers
   if (browsers === undefined || upstreams === undefined) throw new Error('two servers')
-  const connectTo = async (server: WebSocketServer): Promise<[PeerConnection, PeerConnection]> => {
+  const connectTo = async (server: WebSocketServer): Promise<[OpenSocket, OpenSocket]> => {
     if (server.address() === null) await once(server, 'listening')
     const accepted = nextEvent(server, 'connection')
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`

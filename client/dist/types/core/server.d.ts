@@ -1,3 +1,5 @@
+import type { ServerClock } from './base/server-clock.ts';
+import type { SessionBody } from './session/session-state.ts';
 /** Where the server is, and how to reach it. */
 export interface ServerOptions {
     /**
@@ -16,10 +18,15 @@ export interface Server {
     readonly base: string;
     readonly fetch: (path: string, init: RequestInit) => Promise<Response>;
     readonly socket: (path: string) => WebSocket;
-    /** Called with every time that the server tells, in seconds, and when it was asked, if it was (`ServerClock.note`). */
-    readonly onTime?: (seconds: number, sentAt?: number) => void;
+    /** Asks for the session. Undefined without a valid response, so that the session may or may not be alive. It never rejects. */
+    session(): Promise<SessionBody | undefined>;
+    /**
+     * The value if it is a valid body, whose time the clock then notes; undefined for anything else, such as a response of a proxy.
+     * @param sentAt when it was asked for, if it was (`ServerClock.note`)
+     */
+    bodyOf(value: unknown, sentAt?: number): SessionBody | undefined;
 }
 /** The path of the session. */
 export declare const SESSION_PATH = "/auth/session";
 /** Prepares the connection to a server. It uses no browser API until it is used, so it also works on a rendering server. */
-export declare function serverAt(options: ServerOptions): Server;
+export declare function serverAt(options: ServerOptions, clock?: ServerClock): Server;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { MemoryIndex } from '../../src/store/memory-index.ts'
+import { INDEX } from '../../src/store/index-commands.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { identityWorld, operate } from '../support/login/identity-world.ts'
@@ -230,8 +230,8 @@ await test('a login that cannot end the sessions beyond the limit has replaced t
   const world = await identityWorld(t, { settings: { MAX_SESSIONS_PER_SUBJECT: '1' } })
   const { browser } = await world.logIn('alice')
   const login = await startLogin({ browser, server: world.server })
-  t.intercept(MemoryIndex.prototype, 'list', {
-    value: async () => {
+  t.intercept(INDEX.list, 'memory', {
+    value: () => {
       throw new StoreUnavailable(new Error('away'))
     },
   })

@@ -122,7 +122,7 @@ await test('Every file that the map of a decision names exists', (t) => {
     const [, map] = /^\*\*Map\.\*\*(.*?)^\*\*Context\.\*\*/ms.exec(read(name)) ?? []
     return map === undefined ? [] : [{ name, map }]
   })
-  t.equal(maps.length, 3, 'the feed, the budget, Idempotency-Key')
+  t.equal(maps.length, 4, 'the store, the feed, the budget, Idempotency-Key')
   for (const { name, map } of maps) {
     const [, folder = ''] = /`(src\/[\w/-]+)`/.exec(map) ?? []
     const files = [...map.replaceAll(/^[^|].*/gm, '').matchAll(/`([\w/-]+\.ts)`/g)].map(([, file = '']) => file)

@@ -15,7 +15,7 @@ import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import type { Admission } from '../../src/upstream/budget/admission.ts'
 import { createIdentityClient } from '../../src/upstream/rest-clients.ts'
-import { logTag } from '../../src/telemetry/log-tag.ts'
+import { logTag } from '../../src/telemetry/log.ts'
 
 await test('GET /auth/session and the audit line of a login say whose session it is, the line by a keyed hash', async (t) => {
   const world = await identityWorld(t)

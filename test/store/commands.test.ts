@@ -29,6 +29,7 @@ const DATA_ARGUMENTS: ArgumentsOf<DataCommands> = {
   lock: fc.tuple(key, value, ttlMs),
   read: fc.tuple(key),
   readUntracked: fc.tuple(key),
+  readMany: fc.tuple(fc.array(key, { maxLength: 3 })),
   replace: fc.tuple(key, value, value, expiresAt),
   extend: fc.tuple(key, expiresAt),
   remove: fc.tuple(key),

@@ -40,6 +40,7 @@ export class Member implements Registered {
   /** The messages for the browser. */
   readonly outbox: Outbox
   readonly address: string
+  hasMissed = false
   readonly #end: SocketEnd
   readonly #host: MemberHost
   readonly #events: MemberEvents
@@ -59,7 +60,6 @@ export class Member implements Registered {
   /** True while these are taken, so that nothing that they cause takes the next one. */
   #isTaking = false
   #isOver = false
-  #hasMissed = false
 
   constructor(browser: OpenSocket, address: string, host: MemberHost, events: MemberEvents) {
     this.address = address
@@ -86,11 +86,6 @@ export class Member implements Registered {
 
   get isOver(): boolean {
     return this.#isOver
-  }
-
-  /** Whether it may have missed something. It is closed before long. */
-  get hasMissed(): boolean {
-    return this.#hasMissed
   }
 
   get isWaiting(): boolean {
@@ -159,10 +154,6 @@ export class Member implements Registered {
 
   end(close: CloseStatus): void {
     this.#finish(close, GOING_AWAY)
-  }
-
-  missed(): void {
-    this.#hasMissed = true
   }
 
   /** Ends it after this time. Once is enough: a second call changes nothing. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Changing } from '../config/changing.ts'
 import type { Requester } from '../http/requester.ts'
-import { logTag } from '../telemetry/log-tag.ts'
+import { logTag } from '../telemetry/log.ts'
 import type { Envelope } from './envelope.ts'
 import { sessionKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'

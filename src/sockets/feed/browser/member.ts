@@ -39,6 +39,7 @@ export class Member {
   /** The messages for the browser. */
   readonly outbox: Outbox
   readonly address: string
+  hasMissed = false
   readonly #end: SocketEnd
   readonly #host: MemberHost
   readonly #events: MemberEvents
@@ -58,7 +59,6 @@ export class Member {
   /** True while these are taken, so that nothing that they cause takes the next one. */
   #isTaking = false
   #isOver = false
-  #hasMissed = false
 
   constructor(browser: OpenSocket, address: string, host: MemberHost, events: MemberEvents) {
     this.address = address
@@ -85,11 +85,6 @@ export class Member {
 
   get isOver(): boolean {
     return this.#isOver
-  }
-
-  /** Whether it may have missed something. It is closed before long. */
-  get hasMissed(): boolean {
-    return this.#hasMissed
   }
 
   get isWaiting(): boolean {
@@ -158,10 +153,6 @@ export class Member {
 
   end(close: CloseStatus): void {
     this.#finish(close)
-  }
-
-  missed(): void {
-    this.#hasMissed = true
   }
 
   /** Ends it after this time. Once is enough: a second call changes nothing. */

@@ -4,8 +4,9 @@ import { auditFaults } from '../support/telemetry/audit-scan.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { answerJson, ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
-import { json, loginWorld, logInThere, startLogin, tokens } from '../support/login/token-endpoint.ts'
+import { json, logInThere, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld } from '../support/world.ts'
 
 const SAMPLE = new URL('../../docs/audit.sample.jsonl', import.meta.url)
 const TOKEN = 'an-ops-token-of-thirty-two-bytes-or-more'
@@ -65,8 +66,8 @@ class Diary {
 await test("docs/audit.sample.jsonl shows one user's day as the server logs it", async (t) => {
   const upstream = await ScriptedUpstream.start(t)
   const addresses = { API_URL: `http://${upstream.host}`, WS_URL: `ws://${upstream.host}` }
-  const world = await loginWorld(t, { settings: { ...addresses, ...IDENTITY } })
-  const { server, endpoint, browser: laptop } = world
+  const world = await startWorld(t, { provider: scripted, settings: { ...addresses, ...IDENTITY } })
+  const { server, provider, browser: laptop } = world
   const phone = new JarBrowser()
   const diary = new Diary(server.log)
   let accepted = /^Bearer /
@@ -90,13 +91,13 @@ await test("docs/audit.sample.jsonl shows one user's day as the server logs it",
 
   await (await startLogin(world)).finish({ error: 'access_denied', error_description: 'The user cancelled.' })
   await diary.step('08:00', ['login_failed'])
-  endpoint.behaviour = tokens({ access_token: 'first-access-token', refresh_token: 'first-refresh-token' })
+  provider.behaviour = tokens({ access_token: 'first-access-token', refresh_token: 'first-refresh-token' })
   await logInFrom(laptop)
   await diary.step('08:01', ['login'])
   await (await trade(laptop)).opened()
   await diary.step('08:02', ['relay_opened'])
   accepted = /second/
-  endpoint.behaviour = tokens({ access_token: 'second-access-token', refresh_token: 'second-refresh-token' })
+  provider.behaviour = tokens({ access_token: 'second-access-token', refresh_token: 'second-refresh-token' })
   t.equal((await laptop.fetch(NICKNAME, { headers: SCRIPT })).status, 200)
   await diary.step('09:00', ['token_refreshed'])
   await fetch(`${server.url}/auth/logout`, {
@@ -115,10 +116,10 @@ await test("docs/audit.sample.jsonl shows one user's day as the server logs it",
   await logInFrom(laptop)
   await diary.step('12:00', ['login'])
   accepted = /third/
-  endpoint.behaviour = json({ error: 'invalid_grant' }, 400)
+  provider.behaviour = json({ error: 'invalid_grant' }, 400)
   t.equal((await laptop.fetch(NICKNAME, { headers: SCRIPT })).status, 401)
   await diary.step('13:00', ['refresh_refused', 'session_ended'])
-  endpoint.behaviour = tokens()
+  provider.behaviour = tokens()
   await logInFrom(laptop)
   await diary.step('13:01', ['login'])
   t.equal((await operate('GET', 'a wrong token of the right length, almost')).status, 401)

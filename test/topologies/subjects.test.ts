@@ -57,10 +57,9 @@ for (const [where, start] of [
 
   await test(`${where}, DELETE /auth/sessions/<tag> closes the sockets on another instance, and no instance lists the session`, async (t) => {
     const { url } = await start(t)
-    const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, REDIS_URL: url } })
-    const { server } = world
-    const other = await testServer(t, { ...world.settings, PUBLIC_URL: server.url })
-    const [{ browser: mine }, { browser: theirs }] = [await world.user('CR1'), await world.user('CR1')]
+    const { server, settings, user } = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, REDIS_URL: url } })
+    const other = await testServer(t, { ...settings, PUBLIC_URL: server.url })
+    const [{ browser: mine }, { browser: theirs }] = [await user('CR1'), await user('CR1')]
     for (const each of [server, other]) t.equal((await listed(mine, each)).length, 2)
     const cookie = theirs.cookieHeader(new URL(server.url), undefined)
     const sockets = ['/ws/session', '/ws/trading/CR1'].map(

@@ -117,7 +117,7 @@ await test('GET /auth/login, /auth/signup and /auth/callback: 403 for a request 
   const { state } = await world.startLogin()
   const count = await loginRecordCounter(t, world)
   const before = await count()
-  const cookie = world.browser.cookieHeader(new URL(server.url), undefined)
+  const { cookie } = world
   for (const headers of [
     { 'sec-fetch-dest': 'image', 'sec-fetch-mode': 'no-cors', 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-dest': 'iframe', 'sec-fetch-mode': 'navigate' },

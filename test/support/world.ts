@@ -127,6 +127,9 @@ export async function startWorld<
   return {
     ...parts,
     ...first,
+    get cookie() {
+      return first.cookie
+    },
     ...wires(t, server.port),
     server,
     servers: [server, ...others],

@@ -35,13 +35,9 @@ for (const [where, start] of [
     const servers = [world.server, await testServer(t, settings), await testServer(t, settings)]
     const sockets: BrowserSocket[] = []
     for (let count = 0; count < SOCKETS; count++) {
-      const { browser } = await world.user('CR1')
-      const cookie = browser.cookieHeader(new URL(world.server.url), undefined)
-      const { port } = servers[count % 3] ?? world.server
+      const { socket } = await world.user('CR1')
       const path = count % 2 === 0 ? '/ws/session' : '/ws/trading/VRTC100'
-      const socket = new BrowserSocket(`ws://127.0.0.1:${port}${path}`, { origin: world.server.url, cookie })
-      t.teardown(() => socket.socket.terminate())
-      sockets.push(await socket.opened())
+      sockets.push(await socket(path, { at: servers[count % 3] }).opened())
     }
     const askedAt = performance.now()
     const answer = await operate(servers[1] ?? world.server, 'DELETE', { subject: 'CR1' })

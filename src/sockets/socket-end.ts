@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import { closeSocket, GOING_AWAY, type CloseStatus, type Ending, type Side } from './close-codes.ts'
+import { closeSocket, type CloseStatus, type Ending, type Side } from './close-codes.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { isMidMessage, onPeerClose } from './receiver.ts'
 import { wholeFrame } from './whole-frame.ts'
@@ -103,7 +103,7 @@ export class SocketEnd {
   }
 
   /** Closes the socket, after everything that was sent to the peer. Further calls have no effect. */
-  close(status: CloseStatus = GOING_AWAY): void {
+  close(status?: CloseStatus): void {
     if (this.#isOver) return
     this.#isOver = true
     this.heartbeat.stop()

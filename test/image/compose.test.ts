@@ -28,6 +28,30 @@ const USED = [
 ]
 const isNoSecret = (path: string): boolean => path !== join(ROOT, 'deploy/secrets')
 
+/** Changes with which no instance can become ready, each with its commands. */
+const HARMFUL = [
+  {
+    cause: 'a mistyped setting',
+    change: 'echo SESSION_IDLE_SECONDS=1h >.env',
+    restore: 'rm .env',
+    says: /SESSION_IDLE_SECONDS/,
+  },
+  {
+    cause: 'a wrong password of Redis',
+    // The running instances have the file itself, so a new one in its place is that of new instances alone.
+    change:
+      'cd deploy/secrets; mv redis-url kept; sed s/:[^:@]*@/:wrong@/ kept >redis-url; chmod --reference kept redis-url',
+    restore: 'mv deploy/secrets/kept deploy/secrets/redis-url',
+    says: /not ready: .*WRONGPASS/,
+  },
+  {
+    cause: 'an issuer that cannot be reached',
+    change: 'printf "DISCOVERY=true\\nISSUER=https://sandbox.localhost:4999\\n" >.env',
+    restore: 'rm .env',
+    says: /not ready: .*provider/,
+  },
+]
+
 type Send = (path: string, init?: { method?: string; body?: string; origin?: string }) => Promise<Response>
 
 /** The code block of docs/operating/ that starts with this text. @throws Error if there is none */
@@ -154,6 +178,16 @@ await test('docker-compose.yml: calls survive a rolling update, scaling, a kille
     before.some((id) => after.includes(id)),
     'every container is new',
   )
+
+  const stopped = new Load(sends)
+  for (const { cause, change, restore, says } of HARMFUL) {
+    await shell(change)
+    const output = await shell('{ ! deploy/roll.sh; } 2>&1')
+    await shell(restore)
+    t.match(output, says, `${cause}: the roll says why`)
+    t.same(await containers(), after, `${cause}: the roll stops, and no instance was replaced`)
+  }
+  t.same(await stopped.stop(), [], `all ${stopped.outcomes.length} calls succeed while three rolls stop`)
 
   const scaled = new Load(sends)
   await shell('docker compose up --detach --no-deps --no-recreate --scale app=10 app')

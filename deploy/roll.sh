@@ -37,7 +37,8 @@ stop() {
 
 # An older version ignores pauses: orders that an operator has stopped would go out.
 refuse_to_void_a_pause() {
-  image=$(docker compose config --images app)
+  # The name of the image. By now it is that of the new one.
+  image=$(docker inspect --format '{{.Config.Image}}' "$1")
   version=$(docker image inspect --format '{{index .Config.Labels "org.opencontainers.image.version"}}' "$image")
   [ "$(printf '%s\n' "$PAUSES_SINCE" "$version" | sort -V | head -n 1)" = "$PAUSES_SINCE" ] && return
   controls=$(ask "$1" /controls) || stop "$image is version ${version:-unknown}, which obeys no pause, and this version does not say what is paused: $controls"

@@ -179,12 +179,13 @@ await test('Every alert fires in its scenarios, on metrics that servers exported
   testRules(t, foreign, SCENARIO_INTERVAL)
 })
 
+const ready = (environment: string, values: string): object => ({
+  series: `bff_ready{job="trading-bff",environment="${environment}",instance="${environment}"}`,
+  values,
+})
+
 await test('BffGone fires for an environment that is gone beside a living one, and where there never was any', (t) => {
   const gone = 'group by (environment) (ALERTS{alertname="BffGone",alertstate="firing"})'
-  const ready = (environment: string, values: string): object => ({
-    series: `bff_ready{job="trading-bff",environment="${environment}",instance="${environment}"}`,
-    values,
-  })
   const production = { labels: '{environment="production"}', value: 1 }
   const beside = {
     interval: '1m',

@@ -69,11 +69,13 @@ const HARMS: Readonly<Record<string, readonly (readonly [series: string, values:
   'no request arrives any more': [['bff_http_request_duration_seconds_count{route="/api/r"', counter(600, 0)]],
 }
 
+/** The time of a test so many minutes after the harm began. */
+const at = (after: number): string => `${(BEFORE / A_MINUTE + after) * 60}s`
+
 await test('The runbook says truly for each harm how long it lasts at most until somebody is woken', (t) => {
   const rows = [...OPERATING_GUIDE.matchAll(/^\| ([^|]+) \| (Bff\w+) \| ([\d.]+) min\b[^|]* \|$/gm)]
   t.same(new Set(rows.map(([, harm]) => harm)), new Set(Object.keys(HARMS)), 'each row has its harm here')
   const tests = rows.map(([, harm = '', alert = '', minutes = '']) => {
-    const at = (after: number): string => `${(BEFORE / A_MINUTE + after) * 60}s`
     const expr = `count(ALERTS{alertname="${alert}",alertstate="firing",severity="page",environment="production"}) or vector(0)`
     return {
       name: harm,

@@ -113,7 +113,9 @@ class Load {
   readonly #running: Promise<void>[]
   #isOver = false
 
-  constructor(sends: readonly Send[]) {
+  /** It ends with the test at the latest. */
+  constructor(t: Test, sends: readonly Send[]) {
+    t.teardown(() => this.stop())
     this.#running = sends.map((send) => this.#run(send))
   }
 
@@ -169,7 +171,7 @@ await test('docker-compose.yml: calls survive a rolling update, scaling, a kille
   const before = await containers()
   t.equal(before.length, 3)
 
-  const rolled = new Load(sends)
+  const rolled = new Load(t, sends)
   await shell(await documented('docker compose build app'))
   t.same(await rolled.stop(), [], `all ${rolled.outcomes.length} calls succeed during the rolling update`)
   const after = await containers()
@@ -179,7 +181,7 @@ await test('docker-compose.yml: calls survive a rolling update, scaling, a kille
     'every container is new',
   )
 
-  const stopped = new Load(sends)
+  const stopped = new Load(t, sends)
   for (const { cause, change, restore, says } of HARMFUL) {
     await shell(change)
     const output = await shell('{ ! deploy/roll.sh; } 2>&1')
@@ -189,14 +191,14 @@ await test('docker-compose.yml: calls survive a rolling update, scaling, a kille
   }
   t.same(await stopped.stop(), [], `all ${stopped.outcomes.length} calls succeed while three rolls stop`)
 
-  const scaled = new Load(sends)
+  const scaled = new Load(t, sends)
   await shell('docker compose up --detach --no-deps --no-recreate --scale app=10 app')
   await delay(3000)
   t.same(await scaled.stop(), [], `all ${scaled.outcomes.length} calls succeed while seven instances start`)
   await shell('docker compose up --detach --no-deps --no-recreate --scale app=3 app')
 
   const [victim = ''] = await containers()
-  const killed = new Load(sends)
+  const killed = new Load(t, sends)
   await delay(2000)
   await shell(`docker kill ${victim}`)
   await delay(4000)

@@ -179,7 +179,7 @@ await test('Every alert fires in its scenarios, on metrics that servers exported
   testRules(t, foreign, SCENARIO_INTERVAL)
 })
 
-const ready = (environment: string, values: string): object => ({
+const readyIn = (environment: string, values: string): object => ({
   series: `bff_ready{job="trading-bff",environment="${environment}",instance="${environment}"}`,
   values,
 })
@@ -189,7 +189,7 @@ await test('BffGone fires for an environment that is gone beside a living one, a
   const production = { labels: '{environment="production"}', value: 1 }
   const beside = {
     interval: '1m',
-    input_series: [ready('staging', '1x120'), ready('production', '1x30 _x90')],
+    input_series: [readyIn('staging', '1x120'), readyIn('production', '1x30 _x90')],
     promql_expr_test: [
       { expr: gone, eval_time: '30m', exp_samples: [] },
       { expr: gone, eval_time: '60m', exp_samples: [production] },

@@ -1,0 +1,75 @@
+import * as fc from 'fast-check'
+import { test } from 'tap'
+import { becomePage, WalkedPage, type PageStep } from '../support/client/walked-page.ts'
+
+/** Longer than any delay: the session of a page that hears nothing is checked every 5 minutes. */
+const LONG_MS = 330_000
+
+const step: fc.Arbitrary<PageStep> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc
+      .constantFrom('pagehide', 'pageshow', 'pageshow', 'online', 'online', 'offline', 'visibilitychange')
+      .map((event): PageStep => ({ is: 'page', event })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom('subscribe', 'check', 'close').map((what): PageStep => ({ is: 'call', what })),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.constantFrom('true', 'true', 'ends', 'proxy').map((how): PageStep => ({ is: 'answer', how })),
+  },
+  {
+    weight: 6,
+    arbitrary: fc
+      .constantFrom('opens', 'opens', 'speaks', 'pongs', 'ends')
+      .map((how): PageStep => ({ is: 'socket', how })),
+  },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(
+        fc.constantFrom(1000, 1006, 1006, 1006, 1009, 1012, 4408, 4429, 4401, 4403),
+        fc.constantFrom('', 'rate_limited;retry_after=20'),
+      )
+      .map(([code, reason]): PageStep => ({ is: 'close', code, reason })),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom('log in', 'log in', 'log out').map((to): PageStep => ({ is: 'session', to })),
+  },
+  { weight: 2, arbitrary: fc.constantFrom('lead', 'lead', 'refuse').map((is): PageStep => ({ is })) },
+  { weight: 5, arbitrary: fc.constantFrom(1, 600, 1000, 5000, 30_000).map((ms): PageStep => ({ is: 'time', ms })) },
+)
+
+becomePage()
+
+/** Lets these things happen to a page, and then nothing but good. @returns what is wrong in the end; undefined if nothing is */
+async function walk(steps: readonly PageStep[], hasLocks: boolean): Promise<string | undefined> {
+  const page = new WalkedPage(hasLocks)
+  const { client, socket } = page
+  for (const each of steps) await page.step(each)
+  page.calm()
+  await page.pass(LONG_MS)
+  const { state } = socket.status()
+  if (client.session.get().status !== page.truth) return `the session is ${client.session.get().status}`
+  if (state !== 'open' && !(state === 'ended' && page.mayEnd)) return `the socket is ${state}`
+  if (state === 'ended' && page.sockets.size > 1) return 'a socket that has ended is open'
+  client.close()
+  const { calls } = page
+  await page.pass(LONG_MS)
+  if (page.calls > calls) return 'a closed client calls the server'
+  return page.sockets.size > 0 ? 'a closed client has a socket' : undefined
+}
+
+await test('whatever happens to a page, something owns the next step of its session and its socket; of a closed client nothing is left', async (t) => {
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.boolean(), async (steps, hasLocks) => {
+    const wrong = await walk(steps, hasLocks)
+    if (wrong !== undefined) throw new Error(wrong)
+  })
+  const { failed, seed, counterexample, errorInstance } = await fc.check(property, {
+    numRuns: Number(process.env['RUNS'] ?? 100),
+  })
+  t.notOk(failed, `${seed} ${JSON.stringify(counterexample)} ${String(errorInstance)}`)
+})

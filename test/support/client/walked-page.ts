@@ -93,6 +93,8 @@ export class WalkedPage {
   isCalm = false
   /** How many calls of the server there were. */
   calls = 0
+  /** The error of a stream of prices. */
+  error: string | undefined
   /** True once the server has said something after which a socket must not be opened again. */
   mayEnd = false
   #session = 0
@@ -114,6 +116,16 @@ export class WalkedPage {
       } as never,
     })
     this.socket = this.client.publicSocket()
+    this.socket.subscribe(
+      { ticks: 'R_100' },
+      () => undefined,
+      ({ code }) => (this.error = code),
+    )
+  }
+
+  /** How many sockets with this path there are. */
+  socketsTo(path: string): number {
+    return [...this.sockets].filter((socket) => socket.path === path).length
   }
 
   /** The state that the page must show in the end. */
@@ -152,14 +164,14 @@ export class WalkedPage {
 
   /** Lets time pass in which everything arrives. */
   async pass(ms: number): Promise<void> {
-    for (let passed = 0; passed < ms; passed += 1000) {
+    for (let passed = 0; passed < ms; passed += 5000) {
       for (const answer of this.#waiting.splice(0)) answer('true')
       for (const lead of this.#leads.splice(0)) lead()
       for (const socket of this.sockets) {
         socket.open()
         socket.pong()
       }
-      await this.step({ is: 'time', ms: 1000 })
+      await this.step({ is: 'time', ms: 5000 })
     }
   }
 

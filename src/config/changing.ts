@@ -29,7 +29,7 @@ export class Changeable<Value> implements Changing<Value> {
   }
 }
 
-/** What is made of a changing value. It is made again only when the value is another one. */
+/** Returns something made of a changing value, which is made again only when the value is another one. */
 export function derived<Value, Made>(
   source: Pick<Changing<Value>, 'current'>,
   make: (value: Value) => Made,

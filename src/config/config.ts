@@ -62,7 +62,7 @@ function checkedSettings(raw: Readonly<Record<string, string>>, problems: Settin
   return valid
 }
 
-/** What would be wrong with one setting if it had this value and the others were as they are in `environment`. */
+/** Returns the problems of one setting if it had this value and the others were as they are in `environment`. */
 export function problemsOf(setting: string, value: string, environment: Environment): string[] {
   const problems: SettingProblem[] = []
   checkedSettings({ ...given(environment), [setting]: value }, problems)

@@ -13,7 +13,6 @@ const READ_TIMEOUT_MS = 5000
 /** At every so many looks, credentials that Redis refuses are tried again: it may learn of them after the file. */
 const LOOKS_PER_TRY = 5
 
-/** What the owner of the files provides. */
 interface SecretFilesDependencies {
   readonly log: { info(details: object, message: string): void; warn(details: object, message: string): void }
   /** Tries an address of Redis whose credentials are new. @returns why they cannot be used; undefined if they can */

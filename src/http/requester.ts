@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Changing } from '../config/changing.ts'
-import { logTag } from '../telemetry/log-tag.ts'
+import { logTag } from '../telemetry/log.ts'
 import { ID } from './known-paths.ts'
 import { network } from '../limits/networks.ts'
 

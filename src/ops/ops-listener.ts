@@ -10,7 +10,7 @@ import { listenOrExit } from './exit.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import type { RunCommand } from './operator-commands.ts'
 
-/** What the ops listener reports about one process, or about all workers of a supervisor. */
+/** The ops listener reports this about one process, or about all workers of a supervisor. */
 export interface OpsSource {
   /** The reasons why the server should get no traffic; empty if it is ready. */
   reasons(): string[] | Promise<string[]>
@@ -24,8 +24,7 @@ export interface OpsSource {
   readonly runCommand?: RunCommand | undefined
 }
 
-/** What the ops listener needs in order to let operators list and end sessions, and pause orders. */
-export interface OperatorAccess {
+interface OperatorAccess {
   /** OPS_TOKEN; without it the paths do not exist. */
   readonly token: Changing<string> | undefined
   readonly log: FastifyBaseLogger
@@ -63,7 +62,7 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
     schemaController: NO_SCHEMAS,
     exposeHeadRoutes: true,
     forceCloseConnections: true,
-    // Of a path that cannot be decoded.
+    // A path that cannot be decoded is such an error.
     frameworkErrors: ({ message }, _request, reply: FastifyReply) => void reply.code(400).send({ error: message }),
   })
 

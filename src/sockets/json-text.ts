@@ -24,7 +24,7 @@ export function parsedObject(text: string): Record<string, unknown> | undefined 
 }
 
 /** Called with the key of a member and where it lies: the member from `start` to `end`, its value from `valueStart`. */
-export type MemberVisitor = (key: string, start: number, valueStart: number, end: number) => void
+type MemberVisitor = (key: string, start: number, valueStart: number, end: number) => void
 
 /**
  * Visits the members of a JSON object.

@@ -7,7 +7,7 @@ const STILL_MS = 500
 const LOOK_MS = 100
 
 /** The clocks of a process. Neither is enough alone: the first may stand still with the machine, and the second may be set. */
-export interface TwoClocks {
+interface TwoClocks {
   /** Ms of the monotonic clock. */
   monotonic(): number
   /** Epoch ms. */

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
+import { WITHOUT_CODE } from '../../src/sockets/close-codes.ts'
 import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
 import type { OwnSocket } from '../../src/sockets/feed/browser/own-socket.ts'
 import { memberHost, startMember, waitingOn } from '../support/feed/started-member.ts'
@@ -94,7 +95,7 @@ await test('nothing is read from a browser while too many of its requests wait f
 })
 
 await test('of a browser that one of its messages ends no later message is taken', async (t) => {
-  const { member, socket, browser, taken } = await startMember(t, memberHost(), (member) => member.end(undefined))
+  const { member, socket, browser, taken } = await startMember(t, memberHost(), (member) => member.end(WITHOUT_CODE))
   const release = member.hold()
   // All are read at once.
   const { _socket: wire } = browser as WebSocket & { readonly _socket: Socket }
@@ -126,7 +127,7 @@ await test('a browser that has sent 200 messages in a second is read no more unt
 
   for (const message of all) browser.send(message)
   await until(() => seconds.size === 1, 'it must wait again')
-  member.end(undefined)
+  member.end(WITHOUT_CODE)
   t.equal(seconds.size, 0, 'nothing of it is left')
 })
 
@@ -213,7 +214,7 @@ await test('a slow browser that leaves while its messages wait leaves no timer b
   member.press()
   for (let count = 0; count < 2; count++) member.endLater({ code: 1013, reason: '' }, 9000)
   t.same([waits.size, slow.size, stalled.size, departures.size], [1, 1, 1, 1])
-  member.end(undefined)
+  member.end(WITHOUT_CODE)
   member.endLater({ code: 1013, reason: '' }, 9000)
   t.same([waits.size, slow.size, stalled.size, departures.size], [0, 0, 0, 0])
 })

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { createFeedMetrics } from '../../telemetry/feed-metrics.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { CLOSE, type CloseStatus } from '../close-codes.ts'
-import type { PeerConnection } from '../peer.ts'
+import type { OpenSocket } from '../socket-end.ts'
 import { operationOf } from '../operations.ts'
 import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
 import { FairShare, type LinkDependencies, OneShots, StreamPool } from './upstream/index.ts'
@@ -68,8 +68,8 @@ export class Feed implements MemberHost {
     })
   }
 
-  /** Takes a browser in. @param onEnd called once; undefined stands for a close frame without a code */
-  join(browser: PeerConnection, address: string, onEnd: (close: CloseStatus | undefined) => void): Member {
+  /** Takes a browser in. @param onEnd called once */
+  join(browser: OpenSocket, address: string, onEnd: (close: CloseStatus) => void): Member {
     const member: Member = new Member(browser, address, this, {
       message: (message, isBinary) => this.#received(member, subscriber, message, isBinary),
       end: (close) => {

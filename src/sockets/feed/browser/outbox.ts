@@ -1,6 +1,6 @@
 import type { Config } from '../../../config/config.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
-import type { Peer } from '../../peer.ts'
+import type { SocketEnd } from '../../socket-end.ts'
 import { type FrameSequence, type Recipient, type WriteBatch, messageBytes, standaloneConcat } from '../wire/index.ts'
 
 type MemberLimits = Pick<Config['relay'], 'maxBufferedBytes' | 'slowConsumerMs'> &
@@ -22,7 +22,7 @@ const MIN_ALONE_BYTES = 1024
  * else waits until it is read.
  */
 export class Outbox implements Recipient {
-  readonly #peer: Peer
+  readonly #end: SocketEnd
   readonly #host: MemberHost
   readonly #onFull: () => void
   /** Frames that leave at the end of the batch. */
@@ -32,15 +32,15 @@ export class Outbox implements Recipient {
   #isOver = false
 
   /** @param onFull called when more waits than MAX_BUFFERED_BYTES */
-  constructor(peer: Peer, host: MemberHost, onFull: () => void) {
-    this.#peer = peer
+  constructor(end: SocketEnd, host: MemberHost, onFull: () => void) {
+    this.#end = end
     this.#host = host
     this.#onFull = onFull
   }
 
   deliver(frame: Buffer, stream: string): void {
     if (this.#isOver) return
-    const isRoomy = this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
+    const isRoomy = this.#conflated === undefined && this.#end.waitingBytes <= this.#host.limits.conflateBytes
     if (isRoomy) this.#send(frame)
     else this.#conflate(frame, stream)
   }
@@ -50,14 +50,14 @@ export class Outbox implements Recipient {
     if (rest === undefined) return this.#send(frame)
     this.#count(messageBytes(frame) + rest.length)
     this.flush()
-    this.#peer.writeParts(frame, rest)
+    this.#end.writeParts(frame, rest)
     this.#press()
   }
 
   /** Sends a message of the own upstream socket as it is. */
   pass(message: Buffer, isBinary: boolean): void {
     this.#count(message.length)
-    this.#peer.send(message, isBinary, this.#unwatchedBytes)
+    this.#end.send(message, isBinary, this.#unwatchedBytes)
   }
 
   sendConflated(stream: string): void {
@@ -78,7 +78,7 @@ export class Outbox implements Recipient {
   /** Notes that the browser has read something, so that there may be room for what waits. */
   relieve(): void {
     const conflated = this.#conflated
-    if (conflated === undefined || this.#peer.waitingBytes > this.#host.limits.conflateBytes / 2) return
+    if (conflated === undefined || this.#end.waitingBytes > this.#host.limits.conflateBytes / 2) return
     this.#conflated = undefined
     for (const frame of conflated.values()) this.#count(messageBytes(frame))
     this.#write(standaloneConcat([...conflated.values()]))
@@ -95,12 +95,12 @@ export class Outbox implements Recipient {
   }
 
   #write(frames: Buffer): void {
-    this.#peer.write(frames, this.#unwatchedBytes)
+    this.#end.write(frames, this.#unwatchedBytes)
     this.#press()
   }
 
   #press(): void {
-    if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#onFull()
+    if (this.#end.waitingBytes > this.#host.limits.maxBufferedBytes) this.#onFull()
   }
 
   /** Counts a message that leaves. The metrics must never fall, so one that may be replaced is not counted yet. */

@@ -8,7 +8,7 @@ import type { Tail } from './points.ts'
 const MAX_UNDECIDED = 64
 
 /** What a stream has of the last epoch of a history. */
-export interface Streamed {
+interface Streamed {
   /** The values of the epoch so far, in order. */
   readonly values: readonly string[]
   /** How many of these come from the history that the stream began with. */

@@ -40,18 +40,14 @@ export class Streams {
 
   /** Subscribes a browser to the ticks of one symbol or of several. Answers with an error if that cannot be. */
   subscribeToTicks(subscriber: Subscriber, request: FeedRequest): void {
-    const [first, ...others] = tickSpecs(request)
-    if (first === undefined) return
-    const specs = [first, ...others]
+    const specs = tickSpecs(request)
     const again = (): void => this.subscribeToTicks(subscriber, request)
     if (!this.#admits(subscriber, request, specs, again)) return
     if (specs.every(({ identity }) => this.#byIdentity.has(identity))) this.#context.feedMetrics.hit(request.operation)
-    if (!Array.isArray(request.fields.get('ticks'))) return void this.#join(subscriber, request, first)
-    const list = new SymbolList(specs.length, (error) => subscriber.browser.outbox.answer(error))
+    const list = Array.isArray(request.fields.get('ticks')) ? new SymbolList(specs.length) : undefined
     for (const spec of specs) {
-      if (list.isOver) return
-      const part = this.#join(subscriber, request, spec, list)
-      if (part === undefined) return list.end()
+      if (list?.isOver === true) return
+      if (this.#join(subscriber, request, spec, list) === undefined) return list?.end()
     }
   }
 

@@ -120,10 +120,11 @@ export class Subscription {
   /** Answers it with an error, and ends it. In a list that is not answered, that answers and ends the whole list. */
   fail(error: Buffer): void {
     if (!this.isAttached) return
-    if (this.list?.isOver === false) return this.list.refused(error)
+    const { list } = this
     this.browser.outbox.sendConflated(this.identity)
     this.browser.outbox.answer(error)
-    this.end()
+    if (list?.isOver === false) list.end()
+    else this.end()
   }
 
   /** Ends it, so that the browser may subscribe to the same again. */
@@ -153,17 +154,15 @@ export class Subscription {
  */
 export class SymbolList {
   readonly parts: Subscription[] = []
-  readonly #answer: (error: Buffer) => void
   readonly #size: number
   /** How those are sent their first prices that have one. */
   readonly #arrived = new Map<Subscription, () => void>()
   #timer: NodeJS.Timeout | undefined
   isOver = false
 
-  /** @param size how many symbols there will be @param answer sends an error */
-  constructor(size: number, answer: (error: Buffer) => void) {
+  /** @param size how many symbols there will be */
+  constructor(size: number) {
     this.#size = size
-    this.#answer = answer
   }
 
   /** One of the symbols has its first price. @param send sends it */
@@ -172,12 +171,6 @@ export class SymbolList {
     this.#arrived.set(part, send)
     if (this.#arrived.size >= this.#size) return this.#start()
     this.#timer ??= setTimeout(() => this.#start(), COMPLETE_MS).unref()
-  }
-
-  refused(error: Buffer): void {
-    if (this.isOver) return
-    this.#answer(error)
-    this.end()
   }
 
   end(): void {

@@ -16,8 +16,8 @@ export interface Browser {
   expectAnswer(): () => void
   /** Takes no further message for now. @returns a function that ends the wait */
   hold(): () => void
-  /** It may have missed something, and is closed before long. */
-  missed(): void
+  /** Whether it may have missed something. It is closed before long. */
+  hasMissed: boolean
   end(close: CloseStatus | undefined): void
   /** Ends it after this time. */
   endLater(close: CloseStatus, ms: number): void

@@ -70,7 +70,7 @@ export class Outage {
 
   /** Notes a browser that may have missed something. It is closed when the outage is over. */
   depart(browser: Browser): void {
-    browser.missed()
+    browser.hasMissed = true
     this.#departing.add(browser)
     this.wait()
   }

@@ -1,9 +1,8 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { logFailure } from '../../../telemetry/failure-log.ts'
 import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
-import { closeSocket, GOING_AWAY, POLICY_VIOLATION } from '../../close-codes.ts'
-import { Heartbeat } from '../../heartbeat.ts'
-import { isLastOfRead, Peer, type PeerConnection } from '../../peer.ts'
+import { UPSTREAM } from '../../close-codes.ts'
+import { isLastOfRead, SocketEnd, type OpenSocket } from '../../socket-end.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
 import { type UpstreamMessage, type WriteBatch, dissect } from '../wire/index.ts'
 import type { LinkOwner, Listener, WriteRequest } from './link-users.ts'
@@ -40,8 +39,7 @@ export class UpstreamLink {
   readonly #owner: LinkOwner
   readonly #listeners = new Map<number, Listener>()
   #nextReqId = 1
-  #peer: Peer | undefined
-  #heartbeat: Heartbeat | undefined
+  #end: SocketEnd | undefined
   #pings: Pings | undefined
   #beat: NodeJS.Timeout | undefined
   #beats = 0
@@ -57,7 +55,7 @@ export class UpstreamLink {
   }
 
   get isOpen(): boolean {
-    return this.#peer !== undefined
+    return this.#end !== undefined
   }
 
   /** Whether something is expected on it. A ping counts, as long as it is not answered. */
@@ -88,7 +86,7 @@ export class UpstreamLink {
   send(write: WriteRequest, listener: Listener): number {
     const reqId = this.#nextReqId++
     this.#listeners.set(reqId, listener)
-    this.#peer?.socket.send(write(reqId), { binary: false })
+    this.#end?.socket.send(write(reqId), { binary: false })
     return reqId
   }
 
@@ -109,7 +107,12 @@ export class UpstreamLink {
 
   /** Lets go of the connection, which is open, and opens it again if it is needed. */
   lose(why: string): void {
-    if (this.#peer !== undefined) this.#lose(this.#peer, why)
+    if (this.#end === undefined) return
+    logFailure(this.#deps.log, 'the feed lost its upstream socket', { why, kind: this.#owner.kind })
+    this.#lostAt = performance.now()
+    this.#drop()
+    this.#owner.lost?.()
+    this.#tryAgain()
   }
 
   /** Ends the connection for good, without telling its owner. */
@@ -141,15 +144,18 @@ export class UpstreamLink {
     this.#tryAgain()
   }
 
-  #opened(connection: PeerConnection): void {
+  #opened(connection: OpenSocket): void {
     const { metrics, log, heartbeatMs } = this.#deps
-    const peer = new Peer(connection, true)
-    this.#peer = peer
+    const end = new SocketEnd(
+      connection,
+      UPSTREAM,
+      { message: (message, isBinary) => isBinary || this.#receive(message), ended: ({ why }) => this.lose(why) },
+      heartbeatMs,
+    )
+    this.#end = end
     this.#beats = 0
     this.#pings = new Pings(this)
     this.#beat = setInterval(() => this.#lookAfter(), BEAT_MS)
-    this.#heartbeat = new Heartbeat([peer], () => this.#lose(peer, 'silent'), heartbeatMs)
-    this.#listen(peer)
     if (this.#lostAt !== undefined) {
       metrics.reconnects.inc()
       const ms = Math.round(performance.now() - this.#lostAt)
@@ -157,23 +163,7 @@ export class UpstreamLink {
       this.#lostAt = undefined
     }
     this.#owner.opened()
-    // Upstream may have closed it before this object listened.
-    if (peer.socket.readyState === peer.socket.OPEN) peer.socket.resume()
-    else this.#lose(peer, 'closed')
-  }
-
-  #listen(peer: Peer): void {
-    peer.listen({
-      message: (message, isBinary) => {
-        if (peer === this.#peer && !isBinary) this.#receive(message)
-      },
-      error: ({ code, name }) => this.#lose(peer, code ?? name),
-      closed: (code) => this.#lose(peer, `closed ${code}`),
-      tooManyControls: () => {
-        closeSocket(peer.socket, POLICY_VIOLATION)
-        this.#lose(peer, 'control frames in the middle of a message')
-      },
-    })
+    end.begin()
   }
 
   #receive(data: Buffer): void {
@@ -231,27 +221,17 @@ export class UpstreamLink {
     else this.#drop()
   }
 
-  #lose(peer: Peer, why: string): void {
-    if (peer !== this.#peer) return
-    logFailure(this.#deps.log, 'the feed lost its upstream socket', { why, kind: this.#owner.kind })
-    this.#lostAt = performance.now()
-    this.#drop()
-    this.#owner.lost?.()
-    this.#tryAgain()
-  }
-
   #tryAgain(): void {
     if (this.#owner.isNeeded()) this.#backoff.wait(() => this.open())
   }
 
   /** Lets go of the socket, and tells the listeners. */
   #drop(): void {
-    this.#heartbeat?.stop()
     clearInterval(this.#beat)
-    const [peer, pings] = [this.#peer, this.#pings]
-    this.#peer = undefined
+    this.#end?.close()
+    this.#end = undefined
+    const pings = this.#pings
     this.#pings = undefined
-    if (peer !== undefined) closeSocket(peer.socket, GOING_AWAY)
     const listeners = [...this.#listeners.values()]
     this.#listeners.clear()
     for (const listener of listeners) listener.lost?.()

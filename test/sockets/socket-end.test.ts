@@ -4,7 +4,8 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import { Peer } from '../../src/sockets/peer.ts'
+import { BROWSER } from '../../src/sockets/close-codes.ts'
+import { SocketEnd } from '../../src/sockets/socket-end.ts'
 import { wholeFrame } from '../../src/sockets/whole-frame.ts'
 import { frame } from '../support/sockets/raw-frames.ts'
 import { until } from '../support/time/until.ts'
@@ -21,7 +22,7 @@ function asRead(opcode: number, bytes: number, fin = true): { head: Buffer; payl
 const ignore = (): void => undefined
 
 /** A peer, the wire it writes to, and the client at the other end. */
-async function connectedPeer(t: Test): Promise<{ peer: Peer; wire: Socket; client: WebSocket }> {
+async function connectedPeer(t: Test): Promise<{ peer: SocketEnd; wire: Socket; client: WebSocket }> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', autoPong: false })
   t.teardown(() => void server.close())
   await once(server, 'listening')
@@ -32,8 +33,8 @@ async function connectedPeer(t: Test): Promise<{ peer: Peer; wire: Socket; clien
   const opened = once(client, 'open')
   const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
   await opened
-  const peer = new Peer({ socket, wire }, false)
-  peer.listen({ message: ignore, error: ignore, closed: ignore, tooManyControls: ignore })
+  const peer = new SocketEnd({ socket, wire }, BROWSER, { message: ignore, ended: ignore })
+  t.teardown(() => peer.close())
   return { peer, wire, client }
 }
 
@@ -191,14 +192,14 @@ await test('a peer is silent since its last sign of life, without the time for w
   const { peer, wire, client } = await connectedPeer(t)
   let now = Math.ceil(performance.now())
   t.intercept(performance, 'now', { value: () => now })
-  const silentAfter = (ms: number): number => peer.silentMs((now += ms))
+  const silentAfter = (ms: number): number => peer.heartbeat.silentMs((now += ms))
   const pong = () => peer.socket.emit('pong', Buffer.alloc(0))
   pong()
   for (const sign of [
     pong,
     () => peer.socket.emit('ping', Buffer.alloc(0)),
     () => peer.socket.emit('message', Buffer.alloc(0), true),
-    () => peer.excuse(1000),
+    () => peer.heartbeat.excuse(1000),
   ]) {
     t.equal(silentAfter(1000), 1000)
     sign()
@@ -218,12 +219,12 @@ await test('a peer is silent since its last sign of life, without the time for w
     await until(() => wire.bytesRead > before)
   }
   await more()
-  peer.checkBytes(now - 300)
+  peer.heartbeat.checkBytes(now - 300)
   t.equal(silentAfter(0), 300, 'bytes that have come since the last check')
-  peer.checkBytes(now)
+  peer.heartbeat.checkBytes(now)
   t.equal(silentAfter(0), 300, 'none have come')
   await more()
   pong()
-  peer.checkBytes(now - 300)
+  peer.heartbeat.checkBytes(now - 300)
   t.equal(silentAfter(0), 0)
 })

@@ -1,29 +1,9 @@
-import { ledgerKey } from '../keys.ts'
-import type { RedisCommands } from '../links/redis-link.ts'
-import { evenWhenFull, runScript, type Ask } from '../scripts.ts'
-import {
-  CLOCK_SKEW_MS,
-  LEASE_SKEW_MS,
-  LEDGER_TTL_MS,
-  RENEW_PART,
-  REPORTS_PER_WINDOW,
-  TOKENS_PER_REPORT,
-  type Ledger,
-  type LedgerReply,
-  type LedgerTerms,
-} from './ledger.ts'
+#!lua flags=allow-oom
+-- Settles a report on one hash (see Ledger.settle in ledger.ts). MemoryLedger is the same in memory.
+-- KEYS[1]: the ledger. ARGV[1]: the terms, ARGV[2]: the report, both JSON. Returns the reply as JSON.
+-- ARGV[3] and ARGV[4]: the time (ms) and the run of the server, for a test that compares this script with MemoryLedger.
 
-/** How the script reads the clock of the server, as seconds and microseconds. */
-const SERVER_CLOCK = `redis.call('TIME')`
-
-/**
- * How the script notices that another server, or a restarted one, keeps the ledger: either may miss the last grants. A user
- * that may not ask gets no id; then only a ledger that is gone is noticed.
- */
-const SERVER_RUN = `string.match(tostring(redis.pcall('INFO', 'server')), 'run_id:(%w+)') or ''`
-
-/** Reads the whole ledger. */
-const STATE = `
+-- Reads the whole ledger.
 local key, terms, report = KEYS[1], cjson.decode(ARGV[1]), cjson.decode(ARGV[2])
 local classes = {'orders', 'otps', 'reads'}
 local function whole(number) return string.format('%.0f', number) end
@@ -58,10 +38,41 @@ local function count(at, tokens)
   local bucket = math.ceil(at / terms.bucketMs) * terms.bucketMs
   spent[bucket] = (spent[bucket] or 0) + tokens
   changes['b:' .. whole(bucket)] = whole(spent[bucket])
-end`
+end
 
-/** Counts the tokens of ended leases as spent, and forgets what no window needs. */
-const ENDED = `
+-- The ledger's clock, which never runs faster than those of its holders.
+local server = tonumber(ARGV[3])
+if not server then
+  local time = redis.call('TIME')
+  server = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local isNew = not state.id
+local id = state.id or (report.holder .. '.' .. whole(report.sequence))
+local shown = server + tonumber(state.offset or 0)
+local last = isNew and shown or tonumber(state.now)
+-- Another server, or a restarted one, may miss the last grants. A user that may not ask gets no id; then only a ledger that is
+-- gone is noticed.
+local run = ARGV[4] or string.match(tostring(redis.pcall('INFO', 'server')), 'run_id:(%w+)') or ''
+local latest, skewMs = last, 0
+if report.ledger == id then
+  latest = report.heardAt + report.sinceMs
+  if run == state.run then skewMs = terms.clockSkewMs end
+end
+local now = shown
+if shown > latest + skewMs then now = latest end
+now = math.max(last, now)
+local quietUntil = tonumber(state.quietUntil or 0)
+if isNew or run ~= state.run then quietUntil = now + terms.quietMs end
+local keepMs = tonumber(state.keepMs or 0)
+for _, window in ipairs(terms.windows) do keepMs = math.max(keepMs, window.windowMs + terms.marginMs) end
+changes['id'] = id
+changes['run'] = run
+changes['now'] = whole(now)
+changes['offset'] = whole(now - server)
+changes['quietUntil'] = whole(quietUntil)
+changes['keepMs'] = whole(keepMs)
+
+-- Counts the tokens of ended leases as spent, and forgets what no window needs.
 local ended = {}
 for each, h in pairs(holders) do
   if h.expiresAt <= now and total(h.held) > 0 then ended[#ended + 1] = each end
@@ -97,11 +108,10 @@ local function save()
   end
   for at = 1, #values, 2000 do redis.call('HSET', key, unpack(values, at, math.min(at + 1999, #values))) end
   for at = 1, #gone, 2000 do redis.call('HDEL', key, unpack(gone, at, math.min(at + 1999, #gone))) end
-  redis.call('PEXPIRE', key, '${LEDGER_TTL_MS}')
-end`
+  redis.call('PEXPIRE', key, whole(terms.ttlMs))
+end
 
-/** Counts what the holder has spent. */
-const REPORT = `
+-- Counts what the holder has spent.
 local before = holders[report.holder]
 if before and report.sequence <= before.sequence then
   save()
@@ -121,11 +131,10 @@ for at = #report.spends, 1, -1 do
   fresh, lapsed = fresh - tokens, lapsed - known
 end
 local mine = {sequence = report.sequence, spent = report.spent, lapsed = 0,
-  expiresAt = now + terms.leaseMs + ${LEASE_SKEW_MS}, held = report.held}
-holders[report.holder] = mine`
+  expiresAt = now + terms.leaseMs + terms.leaseSkewMs, held = report.held}
+holders[report.holder] = mine
 
-/** How many tokens count in each window, and when more become free. */
-const USED = `
+-- How many tokens count in each window, and when more become free.
 local active, held, ready = 0, 0, 0
 for _, h in pairs(holders) do
   if h.expiresAt > now then
@@ -159,12 +168,11 @@ end
 local function spacingMs(class)
   local slowest = math.huge
   for _, window in ipairs(terms.windows) do slowest = math.min(slowest, window.ceilings[class] / window.windowMs) end
-  local eachMs = math.max(${TOKENS_PER_REPORT} / slowest, terms.windows[1].windowMs / ${REPORTS_PER_WINDOW})
-  return math.floor(math.min(terms.leaseMs * ${RENEW_PART}, eachMs * active))
-end`
+  local eachMs = math.max(terms.tokensPerReport / slowest, terms.windows[1].windowMs / terms.reportsPerWindow)
+  return math.floor(math.min(terms.leaseMs * terms.renewPart, eachMs * active))
+end
 
-/** Grants what each class may have, and writes everything back. */
-const GRANT = `
+-- Grants what each class may have, and writes everything back.
 local granted, waitMs, pauseMs = {}, {}, quietUntil - now
 for _, class in ipairs(classes) do
   local free, tokens = {}, report.wanted[class]
@@ -192,57 +200,4 @@ writeHolder(report.holder, {sequence = mine.sequence, spent = mine.spent, lapsed
     reads = mine.held.reads + granted.reads}})
 save()
 return reply({is = 'settled', ledger = id, at = now, granted = granted, waitMs = waitMs,
-  quietMs = math.max(0, quietUntil - now), used = used})`
-
-/** The ledger's clock, which never runs faster than those of its holders. */
-function clockScript(clock: string, run: string): string {
-  return `
-local time = ${clock}
-local server = time[1] * 1000 + math.floor(time[2] / 1000)
-local isNew = not state.id
-local id = state.id or (report.holder .. '.' .. whole(report.sequence))
-local shown = server + tonumber(state.offset or 0)
-local last = isNew and shown or tonumber(state.now)
-local run = ${run}
-local latest, skewMs = last, 0
-if report.ledger == id then
-  latest = report.heardAt + report.sinceMs
-  if run == state.run then skewMs = ${CLOCK_SKEW_MS} end
-end
-local now = shown
-if shown > latest + skewMs then now = latest end
-now = math.max(last, now)
-local quietUntil = tonumber(state.quietUntil or 0)
-if isNew or run ~= state.run then quietUntil = now + terms.quietMs end
-local keepMs = tonumber(state.keepMs or 0)
-for _, window in ipairs(terms.windows) do keepMs = math.max(keepMs, window.windowMs + terms.marginMs) end
-changes['id'] = id
-changes['run'] = run
-changes['now'] = whole(now)
-changes['offset'] = whole(now - server)
-changes['quietUntil'] = whole(quietUntil)
-changes['keepMs'] = whole(keepMs)`
-}
-
-/**
- * Settles a report on one hash (see {@link Ledger.settle}). Keys: the ledger. Arguments: the terms and the report, both JSON.
- * Returns the reply as JSON.
- * @param clock another expression for the time, for a test that compares this script with a model of it
- */
-export function settleScript(clock = SERVER_CLOCK, run = SERVER_RUN): string {
-  return evenWhenFull(STATE + clockScript(clock, run) + ENDED + REPORT + USED + GRANT)
-}
-
-/** The ledger in Redis, for all instances that use the same name. */
-export function redisLedger(name: string, terms: LedgerTerms, ask: Ask<RedisCommands>): Ledger {
-  const script = settleScript()
-  const key = ledgerKey(name)
-  const agreed = JSON.stringify({ ...terms, quietMs: terms.leaseMs + LEASE_SKEW_MS })
-  return {
-    async settle(report) {
-      // The server watches this key, so it says when others report: that costs less than a command that forbids it each time.
-      const reply = await ask((redis) => runScript(redis, script, [key], [agreed, JSON.stringify(report)]))
-      return JSON.parse(reply as string) as LedgerReply
-    },
-  }
-}
+  quietMs = math.max(0, quietUntil - now), used = used})

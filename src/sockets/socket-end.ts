@@ -1,10 +1,12 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
+import { closeSocket, type CloseStatus, type Ending, type Side } from './close-codes.ts'
+import { Heartbeat } from './heartbeat.ts'
 import { isMidMessage, onPeerClose } from './receiver.ts'
 import { wholeFrame } from './whole-frame.ts'
 
 /** An open WebSocket and the TCP or TLS connection that carries it. */
-export interface PeerConnection {
+export interface OpenSocket {
   readonly socket: WebSocket
   readonly wire: Socket
 }
@@ -24,18 +26,11 @@ const MAX_HEADER_BYTES = 14
 /** The header and the mask of a control frame (RFC 6455 §5.2). */
 const CONTROL_HEADER_BYTES = 6
 
-/** An error of ws, or of the connection. */
-type SocketError = Error & { readonly code?: string }
-
-/** What an owner of a peer learns of it. */
-export interface PeerEvents {
+/** What the owner of an end learns of its peer. Nothing comes once the end is over. */
+interface EndEvents {
   readonly message: (message: Buffer, isBinary: boolean) => void
-  /** The peer has broken the protocol, and ws has already sent it the close frame for that; or the connection failed. */
-  readonly error: (error: SocketError) => void
-  /** Its close frame has arrived or, without one, its connection has ended. It may be called twice. */
-  readonly closed: (code: number, reason: Buffer) => void
-  /** Control frames pile up in the middle of a message. The owner ends the socket; the connection is hung up afterwards. It may be called twice. */
-  readonly tooManyControls: () => void
+  /** The peer has ended it: its side of the socket is closed. Called at most once. */
+  readonly ended: (ending: Ending) => void
 }
 
 const noop = (): void => undefined
@@ -48,18 +43,21 @@ export function isLastOfRead({ buffer, byteOffset, length }: Buffer): boolean {
   return length > 0 && byteOffset + length === buffer.byteLength
 }
 
-/** One end of a relay: its socket, and when it was last active. Times are ms of the monotonic clock. */
-export class Peer {
+/**
+ * This server's end of an open socket, and all that is the same for each of them: it reads and sends, answers pings, notices a
+ * peer that is silent or breaks the protocol, and is closed once. {@link Side} says how its peer may end it.
+ */
+export class SocketEnd {
   readonly socket: WebSocket
+  readonly wire: Socket
+  readonly heartbeat: Heartbeat
   /** Called for every watched message once it has left this process. */
   onSent: () => void = noop
-  readonly wire: Socket
-  readonly #isMasked: boolean
+  readonly #side: Side
+  readonly #events: EndEvents
+  #isOver = false
   /** Watched messages that have not left this process. */
   #waiting = 0
-  #receivedAt = performance.now()
-  #bytesSeen = 0
-  #pausedAt: number | undefined
 
   /** Messages that are corked until the end of this turn of the event loop; 0 without a batch. */
   #batch = 0
@@ -74,19 +72,21 @@ export class Peer {
   /** The newest ping that arrived while a pong was still being sent. */
   #latestPing: Buffer | undefined
 
-  /** @param isMasked true for upstream: a client masks its frames (RFC 6455 §5.3) */
-  constructor({ socket, wire }: PeerConnection, isMasked: boolean) {
+  constructor({ socket, wire }: OpenSocket, side: Side, events: EndEvents, heartbeatMs?: number) {
     this.socket = socket
     this.wire = wire
-    this.#isMasked = isMasked
+    this.#side = side
+    this.#events = events
+    this.heartbeat = new Heartbeat(this, () => this.#lose('silent'), heartbeatMs)
+    this.#listen()
   }
 
-  /** True while nothing is read from it. */
+  /** True while nothing is read from the peer. */
   get isPaused(): boolean {
-    return this.#pausedAt !== undefined
+    return this.heartbeat.isPaused
   }
 
-  /** Bytes that wait in this process to be sent to it. */
+  /** Bytes that wait in this process to be sent to the peer. */
   get bufferedBytes(): number {
     return this.wire.writableLength
   }
@@ -96,21 +96,47 @@ export class Peer {
     return this.wire.writableLength + this.#waiting * BYTES_PER_MESSAGE
   }
 
-  /** Reports what happens to its socket. Pings are answered, and messages, pings and pongs noted as signs of life. */
-  listen({ message, error, closed, tooManyControls }: PeerEvents): void {
-    const { socket } = this
+  /** Reads a socket that was paused until now. If its peer has closed it meanwhile, nobody has listened, and this end is over. */
+  begin(): void {
+    if (this.socket.readyState === this.socket.OPEN) this.socket.resume()
+    else this.#lose('closed')
+  }
+
+  /** Closes the socket, after everything that was sent to the peer. Further calls have no effect. */
+  close(status?: CloseStatus): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.heartbeat.stop()
+    closeSocket(this.socket, status)
+  }
+
+  #end(ending: Ending): void {
+    if (this.#isOver) return
+    this.close(ending.own)
+    this.#events.ended(ending)
+  }
+
+  #lose(why: string): void {
+    const { lost } = this.#side
+    if (lost === undefined) this.socket.terminate()
+    else this.#end(lost(why))
+  }
+
+  /** Messages, pings and pongs are signs of life. */
+  #listen(): void {
+    const { socket, heartbeat } = this
     socket.on('message', (data, isBinary) => {
-      this.#receivedAt = performance.now()
+      heartbeat.heard()
       this.#controlBytes = 0
-      message(data as Buffer, isBinary)
+      if (!this.#isOver) this.#events.message(data as Buffer, isBinary)
     })
-    socket.on('error', error)
-    onPeerClose(socket, closed)
+    socket.on('error', (error) => this.#end(this.#side.failed(error)))
+    onPeerClose(socket, (code, reason) => this.#end(this.#side.closed(code, reason)))
     const control = ({ length }: Buffer): void => {
-      this.#receivedAt = performance.now()
+      heartbeat.heard()
       if (isMidMessage(socket)) this.#controlBytes += CONTROL_HEADER_BYTES + length
       if (this.#controlBytes <= MAX_CONTROL_BYTES) return
-      tooManyControls()
+      this.#end(this.#side.tooManyControls)
       // Reading on would let the unfinished message grow.
       this.hangUp()
     }
@@ -138,10 +164,10 @@ export class Peer {
     const isWatched = this.#isWatched
     if (isWatched) this.#waiting++
     const onSent = isWatched ? (): void => this.#sent() : undefined
-    const frame = this.#isMasked ? undefined : wholeFrame(message, isBinary)
+    const frame = this.#side.isMasked ? undefined : wholeFrame(message, isBinary)
     if (frame === undefined) this.socket.send(message, isBinary ? BINARY : TEXT, onSent)
     else this.wire.write(frame, onSent)
-    if (this.#batch > 0 && ++this.#batch > MAX_BATCH) Peer.#endBatch(this)
+    if (this.#batch > 0 && ++this.#batch > MAX_BATCH) SocketEnd.#endBatch(this)
     return isWatched
   }
 
@@ -169,36 +195,17 @@ export class Peer {
     this.wire.uncork()
   }
 
-  /** Stops reading from it. The time until {@link resume} does not count as silence. */
+  /** Stops reading. The time until {@link resume} does not count as silence. */
   pause(): void {
     if (this.isPaused) return
-    this.#pausedAt = performance.now()
+    this.heartbeat.pause()
     this.socket.pause()
   }
 
   resume(): void {
-    if (this.#pausedAt === undefined) return
-    this.excuse(performance.now() - this.#pausedAt)
-    this.#pausedAt = undefined
+    if (!this.isPaused) return
+    this.heartbeat.resume()
     this.socket.resume()
-  }
-
-  /** Counts any bytes since the last check as a sign of life, even if they are only the middle of a long message. */
-  checkBytes(lastCheckAt: number): void {
-    const { bytesRead } = this.wire
-    if (bytesRead === this.#bytesSeen) return
-    this.#bytesSeen = bytesRead
-    this.#receivedAt = Math.max(this.#receivedAt, lastCheckAt)
-  }
-
-  /** Does not count this many ms as silence. */
-  excuse(ms: number): void {
-    this.#receivedAt += ms
-  }
-
-  /** How long it has been silent. Only valid while it is not paused. */
-  silentMs(now: number): number {
-    return now - this.#receivedAt
   }
 
   /** Answers a ping. If pings outpace pongs, only the latest is answered (RFC 6455 §5.5.3), so at most two wait here. */
@@ -219,14 +226,14 @@ export class Peer {
   #sent(): void {
     this.#waiting--
     // It has read something: it is slow, but alive.
-    this.#receivedAt = performance.now()
+    this.heartbeat.heard()
     this.onSent()
   }
 
   #beginBatch(): void {
     this.#batch = 1
     this.wire.cork()
-    process.nextTick(Peer.#endBatch, this)
+    process.nextTick(SocketEnd.#endBatch, this)
   }
 
   /** Stops reading, and ends the connection once everything that waits has been sent. */
@@ -238,9 +245,9 @@ export class Peer {
     this.wire.destroySoon()
   }
 
-  static #endBatch(this: void, peer: Peer): void {
-    if (peer.#batch === 0) return
-    peer.#batch = 0
-    peer.wire.uncork()
+  static #endBatch(this: void, end: SocketEnd): void {
+    if (end.#batch === 0) return
+    end.#batch = 0
+    end.wire.uncork()
   }
 }

@@ -4,6 +4,7 @@ import { BODIES, mediaTypeOf, type BodyName } from '../src/proxy/upstream-bodies
 import { declarations } from './generate-types.ts'
 import { PROBLEM_CODES } from '../src/problem.ts'
 import { CLOSE } from '../src/sockets/close-codes.ts'
+import { OPERATIONS, READS } from '../src/sockets/operations.ts'
 import { asyncApi } from './generate-asyncapi.ts'
 
 /** Matches a pattern that lists words, such as `^(real|demo)$`. A parameter with any other pattern becomes any string. */
@@ -18,6 +19,7 @@ export function generatedSources(): Readonly<Record<string, string>> {
     'catalog.ts': catalogSource(),
     'bodies.ts': HEADER + declarations(bodies, BODIES),
     'messages.ts': messagesSource(),
+    'operations.ts': operationsSource(),
   }
 }
 
@@ -38,6 +40,22 @@ function messagesSource(): string {
   const about = '/** The operations of sockets that are described, with their requests and answers. */\n'
   const operationsTable = `${about}export interface Operations {\n${table.join('')}}\n\n`
   return HEADER + operationsTable + declarations(names, components.schemas)
+}
+
+/** What the server lets pass while orders are paused, because it stops an automation: it changes something nevertheless. */
+const STOPS = new Set(['auto_pause', 'auto_stop'])
+
+/** The operations of sockets, by whether the package may send them again. */
+function operationsSource(): string {
+  const reads = new Set(Object.keys(READS).filter((name) => !STOPS.has(name)))
+  return `${HEADER}/** Operations that change nothing, however often they are sent. Every other operation counts as a command. */
+export const READS =
+  /^(${[...reads].join('|')})$/
+
+/** The others that are known. A message that names one is a command, whatever else it names. */
+export const COMMANDS =
+  /^(${[...OPERATIONS].filter((name) => !reads.has(name)).join('|')})$/
+`
 }
 
 /** The type of the JSON in a body. Without a name nothing is known of it; a text is never JSON. */

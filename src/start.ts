@@ -1,11 +1,11 @@
 import cluster from 'node:cluster'
-import { TRACE_HEADERS } from './config/traces.ts'
 import { existsSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config/config.ts'
 import { secretFiles } from './config/secrets.ts'
 import type { SecretFiles } from './config/secret-files.ts'
 import { threadPoolWarning } from './config/thread-pool.ts'
+import { tracesSettings } from './config/traces.ts'
 import { createLog } from './telemetry/log.ts'
 import { catalogProblems } from './proxy/catalog-settings.ts'
 import { descriptorWarning } from './ops/descriptor-limit.ts'
@@ -42,7 +42,7 @@ if (isWarmUp) {
 if (cluster.isPrimary && existsSync('.env')) loadSettings('.env')
 const config = configOrExit()
 // What sends traces would read these itself, and go on sending them after they have changed.
-for (const name of TRACE_HEADERS) delete process.env[name]
+for (const { name } of [tracesSettings.headers, tracesSettings.ownHeaders]) delete process.env[name]
 // The modules below are imported dynamically, so that each process loads only what it needs.
 if (isCheck) {
   const { check } = await import('./ops/check.ts')

@@ -24,7 +24,7 @@ const OPTIONAL_PARTS = [
   'sessions/subject-index.ts',
   'sessions/subjects.ts',
   'store/confirmed-writes.ts',
-  'store/memory-index.ts',
+  'store/index-commands.ts',
   'store/session-index.ts',
   'store/shared-document.ts',
   'telemetry/budget-metrics.ts',

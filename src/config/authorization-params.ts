@@ -1,5 +1,5 @@
 /** A parameter of AUTHORIZATION_PARAMS. */
-export type AuthorizationParam = readonly [name: string, value: string]
+type AuthorizationParam = readonly [name: string, value: string]
 
 /**
  * Parameters that this server sets itself, that would replace them all (RFC 9101), that would move the response out of

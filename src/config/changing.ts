@@ -29,12 +29,7 @@ export class Changeable<Value> implements Changing<Value> {
   }
 }
 
-/** The same for a value that may be missing, and then stays so. */
-export function changeable<Value>(value: Value | undefined): Changeable<Value> | undefined {
-  return value === undefined ? undefined : new Changeable(value)
-}
-
-/** What is made of a changing value. It is made again only when the value is another one. */
+/** Returns something made of a changing value, which is made again only when the value is another one. */
 export function derived<Value, Made>(
   source: Pick<Changing<Value>, 'current'>,
   make: (value: Value) => Made,

@@ -1,7 +1,5 @@
 /** A token (RFC 9110 §5.6.2), which is also what a header's name must be. */
 const NAME = /^[!#$%&'*+.^_`|~\w-]+$/
-/** What a header's value may hold, inside. */
-const VALUE = /^[\x20-\x7e]*$/
 
 /**
  * Reads `name=value,name=value`, whose values may be percent-encoded, as OpenTelemetry defines it for headers and resource
@@ -18,12 +16,6 @@ export function keyValues(text: string): Readonly<Record<string, string>> | unde
     found[name] = value
   }
   return found
-}
-
-/** Whether a text is such a list of headers. */
-export function areHeaders(text: string): boolean {
-  const values = Object.values(keyValues(text) ?? {})
-  return values.length > 0 && values.every((value) => VALUE.test(value))
 }
 
 function decoded(text: string): string | undefined {

@@ -53,7 +53,7 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
 }
 
 /**
- * What an address says beside its credentials. Two addresses that have this in common name the same servers, in the same way.
+ * Returns an address without its credentials. Two addresses that have this in common name the same servers, in the same way.
  * @param url a valid address
  */
 export function withoutCredentials(url: string): string {

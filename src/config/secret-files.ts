@@ -3,8 +3,9 @@ import { polls } from '../time/polls.ts'
 import { within } from '../time/within.ts'
 import { problemsOf, type Config } from './config.ts'
 import { withoutCredentials } from './redis-address.ts'
-import { secretSettings, secretTexts, type Environment, type SecretSetting } from './secrets.ts'
+import { secretSettings, secretTexts, type SecretSetting } from './secrets.ts'
 import { textOfFile } from './setting-formats.ts'
+import type { Environment } from './setting-rule.ts'
 
 /** How often the files are read. A text counts once it was read twice alike, so that a file that is being written does not. */
 const READ_INTERVAL_MS = 1000
@@ -12,7 +13,6 @@ const READ_TIMEOUT_MS = 5000
 /** At every so many looks, credentials that Redis refuses are tried again: it may learn of them after the file. */
 const LOOKS_PER_TRY = 5
 
-/** What the owner of the files provides. */
 interface SecretFilesDependencies {
   readonly log: { info(details: object, message: string): void; warn(details: object, message: string): void }
   /** Tries an address of Redis whose credentials are new. @returns why they cannot be used; undefined if they can */

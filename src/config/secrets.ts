@@ -1,8 +1,9 @@
 import type { Changeable } from './changing.ts'
-import { parseClientKeys, serializeClientKeys, type ClientKey } from './client-key.ts'
+import { serializeClientKeys } from './client-key.ts'
 import type { Config } from './config.ts'
 import { credentialsOf } from './redis-address.ts'
-import { splitList } from './setting-formats.ts'
+import { formats } from './setting-formats.ts'
+import type { Environment, Format } from './setting-rule.ts'
 import { SECRET_SETTINGS } from './settings.ts'
 
 /** The name of a setting that may be in a file. */
@@ -22,10 +23,11 @@ interface Secret {
 
 function secret<Value>(
   valueOf: (config: Config) => Changeable<Value> | undefined,
-  parse: (text: string) => Value,
+  format: Format<Value>,
   print: (value: Value) => string,
   parts: (value: Value) => readonly string[] = (value) => [print(value)],
 ): Secret {
+  const parse = (text: string): Value => format.parse(text) as Value
   return {
     textOf(config) {
       const value = valueOf(config)
@@ -46,21 +48,21 @@ const same = (text: string): string => text
 export const secretSettings: Readonly<Record<SecretSetting, Secret>> = {
   SESSION_SECRETS: secret(
     ({ secrets }) => secrets,
-    splitList,
+    formats.secrets,
     (list) => list.join(','),
     (list) => list,
   ),
-  CLIENT_SECRET: secret(({ oauth }) => oauth.clientSecret, same, same),
-  CLIENT_KEY: secret<readonly ClientKey[]>(
+  CLIENT_SECRET: secret(({ oauth }) => oauth.clientSecret, formats.printable, same),
+  CLIENT_KEY: secret(
     ({ oauth }) => oauth.clientKeys,
-    (text) => parseClientKeys(text) ?? [],
+    formats.clientKeys,
     serializeClientKeys,
     (keys) => keys.map((key) => serializeClientKeys([key])),
   ),
-  REDIS_URL: secret(({ redisUrl }) => redisUrl, same, same, credentialsOf),
-  OPS_TOKEN: secret(({ ops }) => ops.token, same, same),
-  OTEL_EXPORTER_OTLP_HEADERS: secret(({ traces }) => traces?.headers, same, same),
-  OTEL_EXPORTER_OTLP_TRACES_HEADERS: secret(({ traces }) => traces?.ownHeaders, same, same),
+  REDIS_URL: secret(({ redisUrl }) => redisUrl, formats.redisUrl, same, credentialsOf),
+  OPS_TOKEN: secret(({ ops }) => ops.token, formats.token, same),
+  OTEL_EXPORTER_OTLP_HEADERS: secret(({ traces }) => traces?.headers, formats.headers, same),
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: secret(({ traces }) => traces?.ownHeaders, formats.headers, same),
 }
 
 /** The values of secrets as texts; empty where there is none. */
@@ -78,9 +80,6 @@ export function takeSecrets(config: Config, texts: SecretTexts): void {
     if (texts[name] !== '' && texts[name] !== textOf(config)) take(config, texts[name])
   }
 }
-
-/** Variables by name. */
-export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * The files that `NAME_FILE` names, of all secrets that have one and are used: headers for a collector are not where there are no

@@ -1,47 +1,120 @@
-import type { SettingFormat } from './setting-formats.ts'
+import { Changeable } from './changing.ts'
 
 type Production = 'required' | 'https' | 'wss' | 'off'
+type Range = readonly [minimum: number, maximum: number]
 
-/** What the value of a setting may be. A setting without a default is optional unless it is required. */
-export interface SettingRule {
-  readonly kind: 'text' | 'whole'
+/** What the text of a setting may be, and the value that it stands for. */
+export interface Format<Value> {
+  /** Returns undefined for a text of another format. */
+  readonly parse: (text: string) => Value | undefined
+  /** What a text must be, in words that complete “NAME must be …”. */
+  readonly must: string
+  /** All texts, where there are few. */
+  readonly words?: readonly string[]
+  /** The bounds of a whole number. */
+  readonly range?: readonly [minimum: number, maximum: number]
+}
+
+/** The same texts, which stand for something else; none of those for which nothing is made. */
+export function mapped<From, To>(format: Format<From>, make: (value: From) => To | undefined): Format<To> {
+  return {
+    ...format,
+    parse(text) {
+      const value = format.parse(text)
+      return value === undefined ? undefined : make(value)
+    },
+  }
+}
+
+/** A value that may change while the server runs. */
+export const changing = <Value>(format: Format<Value>): Format<Changeable<Value>> =>
+  mapped(format, (value) => new Changeable(value))
+
+/** One of several words. */
+export function oneOf<Word extends string>(...words: readonly Word[]): Format<Word> {
+  return { parse: (text) => words.find((word) => word === text), must: `one of ${words.join(', ')}`, words }
+}
+
+/** A whole number between two others, or one of them. */
+export function wholeFrom(minimum: number, maximum: number): Format<number> {
+  return {
+    parse: (text) =>
+      /^\d+$/.test(text) && Number(text) >= minimum && Number(text) <= maximum ? Number(text) : undefined,
+    must: `a whole number from ${minimum} to ${maximum}`,
+    range: [minimum, maximum],
+  }
+}
+
+const FLAG: Format<boolean> = {
+  parse: (text) => (/^(0|1|true|false)$/.test(text) ? isOn(text) : undefined),
+  must: 'true or false (or 1 or 0)',
+  words: ['true', 'false'],
+}
+
+/** Whether the text of a flag means true. */
+export const isOn = (text: string): boolean => text === '1' || text === 'true'
+
+/** Variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** A setting: its name in the environment, what its text may be, and what it is where it is not set. */
+export interface SettingRule<Value = unknown> {
+  readonly name: string
+  readonly format: Format<Value>
   readonly description: string
   readonly isRequired?: true
-  readonly default?: string | number
-  readonly format?: SettingFormat
-  readonly choices?: readonly string[]
-  readonly minimum?: number
-  readonly maximum?: number
+  /** A text of the format. Without one, a setting that is not set has no value. */
+  readonly default?: string
   /** What production demands in addition: that there is a value, an encrypted scheme, or that a flag is off. */
   readonly production?: Production | undefined
 }
 
-/** An optional text. `production` names what production demands of it. */
-export const text = (description: string, format: SettingFormat, production?: Production) =>
-  ({ kind: 'text', description, format, production }) as const
-/** A text that every server needs. */
-export const required = (description: string, format: SettingFormat, production?: Production) =>
-  ({ ...text(description, format, production), isRequired: true }) as const
-/** A text with a default. */
-export const textOr = (fallback: string, format: SettingFormat, description: string) =>
-  ({ kind: 'text', description, format, default: fallback }) as const
-/** One of several words. */
-export const oneOf = (fallback: string, choices: readonly string[], description: string) =>
-  ({ kind: 'text', description, choices, default: fallback }) as const
+/** A setting without its description, which is said last. */
+interface Unexplained<Value> {
+  means(description: string): SettingRule<Value>
+}
+
+/** A setting that every server needs. `production` names what production demands of it. */
+export function required<Value>(name: string, format: Format<Value>, production?: Production): Unexplained<Value> {
+  return { means: (description) => ({ name, format, description, isRequired: true, production }) }
+}
+
+/** A setting that may be missing. */
+export function optional<Value>(
+  name: string,
+  format: Format<Value>,
+  production?: Production,
+): Unexplained<Value | undefined> {
+  return { means: (description) => ({ name, format, description, production }) }
+}
+
+/** A setting with a default. */
+export function withDefault<Value>(
+  name: string,
+  fallback: string,
+  format: Format<Value>,
+  production?: Production,
+): Unexplained<Value> {
+  return { means: (description) => ({ name, format, description, default: fallback, production }) }
+}
+
 /** A whole number with a default. */
-export const whole = (fallback: number, minimum: number, maximum: number, description: string) =>
-  ({ kind: 'whole', description, minimum, maximum, default: fallback }) as const
+export const whole = (name: string, fallback: number, range: Range) =>
+  withDefault(name, String(fallback), wholeFrom(...range))
+/** The same in seconds, whose value is in milliseconds. */
+export const seconds = (name: string, fallback: number, range: Range) =>
+  withDefault(
+    name,
+    String(fallback),
+    mapped(wholeFrom(...range), (count) => count * 1000),
+  )
 /** A setting that is true or false. */
-export const flag = (fallback: boolean, description: string) => textOr(String(fallback), 'flag', description)
+export const flag = (name: string, fallback: boolean, production?: Production) =>
+  withDefault(name, String(fallback), FLAG, production)
 
-type Always = { readonly isRequired: true } | { readonly default: string | number }
-type ValueOf<Rule extends SettingRule> =
-  | (Rule['kind'] extends 'whole' ? number : string)
-  | (Rule extends Always ? never : undefined)
-
-/** The values of settings with these rules, as text and numbers. Each is valid by itself. */
-export type ValuesOf<Rules extends Readonly<Record<string, SettingRule>>> = {
-  readonly [Name in keyof Rules]: ValueOf<Rules[Name]>
+/** The values of a group of settings, by the names that they have in the configuration. */
+export type ValuesOf<Group> = {
+  readonly [Key in keyof Group]: Group[Key] extends SettingRule<infer Value> ? Value : never
 }
 
 /** A wrong or missing setting. */

@@ -1,20 +1,26 @@
-import { feedRules } from './feed.ts'
-import { idempotencyRules } from './idempotency.ts'
-import { oidcRules } from './oidc.ts'
-import { providerRules } from './provider.ts'
-import { isOn, settingFormats } from './setting-formats.ts'
+import { feedSettings } from './feed.ts'
+import { idempotencySettings } from './idempotency.ts'
+import { oidcSettings } from './oidc.ts'
+import { providerSettings } from './provider.ts'
+import { relaySettings } from './relay.ts'
+import { formats } from './setting-formats.ts'
 import {
+  changing,
   flag,
+  mapped,
   oneOf,
+  optional,
   required,
-  text,
-  textOr,
+  seconds,
   whole,
+  wholeFrom,
+  withDefault,
   type SettingProblem,
   type SettingRule,
   type ValuesOf,
 } from './setting-rule.ts'
-import { tracesRules } from './traces.ts'
+import { tracesSettings } from './traces.ts'
+import { budgetSettings, upstreamSettings } from './upstream.ts'
 
 /** Settings whose values must never be printed. `NAME_FILE` may name a file that holds the value instead. */
 export const SECRET_SETTINGS = [
@@ -27,199 +33,170 @@ export const SECRET_SETTINGS = [
   'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
 ] as const
 
-/** Tells a worker that its supervisor has operators with a token. It is set by no operator. */
-export const SUPERVISED = 'SUPERVISOR_HAS_OPERATORS'
-/** Tells a worker that its supervisor has secrets in files. It is set by no operator. */
-export const FILED = 'SUPERVISOR_HAS_SECRET_FILES'
+/** What a supervisor tells its workers beside the settings. No operator sets these. */
+export const FROM_SUPERVISOR = {
+  hasOperators: 'SUPERVISOR_HAS_OPERATORS',
+  hasSecretFiles: 'SUPERVISOR_HAS_SECRET_FILES',
+  hasDiscovered: 'SUPERVISOR_HAS_DISCOVERED',
+  /** The endpoints that it has discovered, separated by commas. */
+  discovered: 'SUPERVISOR_DISCOVERED_ENDPOINTS',
+} as const
 
 const DAY = 86_400
 const MIB = 1_048_576
 
-/** Every setting, in the order of `.env.example`. A test compares that file and docs/settings.md with this table. */
-export const settingRules = {
-  PUBLIC_URL: required('Origin of this server; the redirect URI is PUBLIC_URL + /auth/callback', 'origin', 'https'),
-  AUTH_URL: required('Base address of the OAuth 2.0 provider', 'httpUrl', 'https'),
-  API_URL: required('Base address of the upstream REST API', 'httpUrl', 'https'),
-  WS_URL: required('Base address of the upstream WebSocket API', 'wsUrl', 'wss'),
-  CLIENT_ID: required('Client id registered with the provider', 'printable'),
-  SESSION_SECRETS: text(
-    'Comma-separated secrets of at least 32 bytes; the first signs and encrypts, all verify and decrypt',
-    'secrets',
-    'required',
-  ),
-  REDIS_URL: text(
-    'Session store: redis://host:port, redis+cluster://host:port for a Cluster (any of its nodes), or redis+sentinel://host:port,host:port/master-name; rediss for TLS',
-    'redisUrl',
-    'required',
-  ),
-  TRUST_PROXY: text(
-    'Proxies whose X-Forwarded-* headers are trusted: none, a number of hops, or comma-separated addresses and CIDRs',
-    'trustProxy',
-    'required',
-  ),
-
-  SERVICE_APP_ID: text('Application id sent upstream in APP_ID_HEADER (default: CLIENT_ID)', 'printable'),
-  APP_ID_HEADER: textOr('Service-App-ID', 'headerName', 'Header that carries the application id upstream'),
-  ...providerRules,
-  ...oidcRules,
-  FRONTEND_URL: text('Origin the browser returns to after a login (default: PUBLIC_URL)', 'origin', 'https'),
-  FRONTEND_ORIGINS: text(
-    'Comma-separated origins that may call /api, /auth and /ws (default: FRONTEND_URL and PUBLIC_URL)',
-    'origins',
-  ),
-  STATIC_DIR: text('Folder of static files to serve', 'folder'),
-  STATIC_CSP: textOr(
-    "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'",
-    'printable',
-    'Content-Security-Policy of the static pages',
-  ),
-  PARTNER_OVERVIEW_PATH: text('Upstream path of the partner overview; not routed when unset', 'path'),
-  OTP_URL_POINTER: textOr('/data/url', 'jsonPointer', 'JSON pointer to the socket URL in the OTP response'),
-  OTP_HOSTS: text('Hosts (host or host:port) that OTP URLs may name besides that of WS_URL', 'hosts'),
-
-  SESSION_IDLE_SECONDS: whole(1800, 1, 30 * DAY, 'A session ends after being unused for this long'),
-  SESSION_MAX_SECONDS: whole(28_800, 1, 30 * DAY, 'A session ends this long after its login'),
-  LOGIN_TTL_SECONDS: whole(3600, 1, DAY, 'How long a started login may take'),
-  TOKEN_FALLBACK_SECONDS: whole(3600, 1, 30 * DAY, 'Token lifetime when the provider names no usable one'),
-  ATTRIBUTION_TTL_SECONDS: whole(DAY, 0, 365 * DAY, 'How long a partner link is remembered; 0 = not at all'),
-  AUTH_STARTS_PER_MINUTE: whole(
-    30,
-    0,
-    1_000_000,
-    'Logins and sign-ups that one client address (IPv6: /64) may start in a minute; 0 = no limit',
-  ),
-  IDENTITY_PATH: text('Upstream path that says whose session a login has created; not asked when unset', 'path'),
-  IDENTITY_POINTER: text(
-    'JSON pointer to the subject, a string or a number, in the response to IDENTITY_PATH',
-    'jsonPointer',
-  ),
-  MAX_SESSIONS_PER_SUBJECT: whole(100, 0, 1000, 'Sessions of one subject; a login beyond it ends the oldest. 0 = 1000'),
-  RELAYS_KEEP_SESSION: flag(true, 'Whether an open relay counts as activity of its session'),
-
-  API_REQUESTS_PER_MINUTE: whole(
-    0,
-    0,
-    1_000_000,
-    'API requests of one session, on all instances together, one-time URLs included; 0 = no limit',
-  ),
-  MAX_BODY_BYTES: whole(MIB, 1, 1024 * MIB, 'Largest request body'),
-  ...idempotencyRules,
-  MAX_RELAYS_PER_SESSION: whole(5, 1, 1000, 'Open trading sockets of one session, on all instances together'),
-  MAX_SESSION_SOCKETS: whole(20, 1, 1000, 'Open session sockets of one subject, else of one session, per process'),
-  MAX_SESSION_SOCKETS_PER_IP: whole(
-    200,
-    1,
-    100_000,
-    'Open session sockets of one client address (IPv6: /64), only those of sessions without a subject, per process',
-  ),
-  MAX_PUBLIC_RELAYS_PER_IP: whole(50, 1, 100_000, 'Open public sockets of one client address, per process'),
-  PUBLIC_HANDSHAKES_PER_MINUTE: {
-    kind: 'whole',
-    minimum: 0,
-    maximum: 1_000_000,
-    description:
-      'Public and session sockets that one client address may open in a minute, per process; 0 = no limit (default: 4 × MAX_PUBLIC_RELAYS_PER_IP)',
-  },
-  MAX_RELAYS: whole(20_000, 1, 1_000_000, 'Open sockets of one process; a quarter is reserved for trading'),
-  MAX_BUFFERED_BYTES: whole(MIB, 1024, 1024 * MIB, 'Bytes waiting for one peer before the other is paused'),
-  MAX_MESSAGE_BYTES: whole(65_536, 1, 1024 * MIB, 'Largest WebSocket message from a browser'),
-  MAX_UPSTREAM_MESSAGE_BYTES: whole(MIB, 1, 1024 * MIB, 'Largest WebSocket message from upstream'),
-  SLOW_CONSUMER_SECONDS: whole(10, 1, 3600, 'A browser that keeps upstream paused for longer is cut off'),
-  RELAY_STORE_GRACE_SECONDS: whole(120, 1, DAY, 'How long a relay survives without the session store'),
-  ...feedRules,
-  HEALTH_SECONDS: whole(10, 1, 3600, 'Shortest interval between upstream health requests of all instances'),
-  UPSTREAM_CONNECT_SECONDS: whole(3, 1, 600, 'Upstream connect timeout'),
-  UPSTREAM_MAX_CONNECTION_SECONDS: whole(60, 1, DAY, 'How long a connection to the REST API may be reused'),
-  UPSTREAM_HEADERS_SECONDS: whole(15, 1, 600, 'Upstream response-header timeout'),
-  UPSTREAM_BODY_SECONDS: whole(30, 1, 600, 'Upstream body idle timeout'),
-
-  UPSTREAM_BUDGET: text(
-    'Calls of the REST API that upstream allows one address, as calls/seconds, for several windows; all instances together never make more. Empty = no limit',
-    'budget',
-  ),
-  UPSTREAM_BUDGET_NAME: textOr(
-    'default',
-    'budgetName',
-    'Instances with the same name and the same Redis share a budget; give each egress address its own',
-  ),
-  UPSTREAM_BUDGET_SHARES: textOr(
-    '100,80,50',
-    'budgetShares',
-    'Percent of the budget up to which orders, one-time URLs and reads are admitted',
-  ),
-  UPSTREAM_BUDGET_ALONE: textOr(
-    '0.1',
-    'fraction',
-    'Part of the budget that is set aside for instances that cannot reach Redis',
-  ),
-  UPSTREAM_BUDGET_INSTANCES: whole(3, 1, 1000, 'Processes that share the part set aside; each worker counts'),
-
-  HOST: textOr('0.0.0.0', 'bindable', 'Address that the public listener binds to'),
-  PORT: whole(3000, 0, 65_535, 'Port of the public listener'),
-  OPS_PORT: whole(9464, 0, 65_535, 'Port of the ops listener: /livez, /readyz and /metrics'),
-  OPS_HOST: text('Address that the ops listener binds to (default: HOST)', 'bindable'),
-  OPS_TOKEN: text(
-    'Bearer token of 32 to 1,024 printable ASCII characters without spaces for /sessions on the ops listener, which lists and ends sessions, and for /controls, which pauses orders; without it there are no such paths',
-    'token',
-  ),
-  READY_GRACE_SECONDS: whole(10, 0, 3600, 'How long the server stays ready without the session store'),
-  DRAIN_SECONDS: whole(20, 0, 3600, 'Time limit of a shutdown'),
-  DRAIN_WAIT_SECONDS: {
-    kind: 'whole',
-    minimum: 0,
-    maximum: 3600,
-    description:
+/**
+ * Every setting, in groups and under the names that its value has in the configuration. Tests compare `.env.example` and
+ * docs/settings.md with this table.
+ */
+export const settings = {
+  server: {
+    publicUrl: required('PUBLIC_URL', formats.origin, 'https').means(
+      'Origin of this server; the redirect URI is PUBLIC_URL + /auth/callback',
+    ),
+    secrets: optional('SESSION_SECRETS', changing(formats.secrets), 'required').means(
+      'Comma-separated secrets of at least 32 bytes; the first signs and encrypts, all verify and decrypt',
+    ),
+    redisUrl: optional('REDIS_URL', changing(formats.redisUrl), 'required').means(
+      'Session store: redis://host:port, redis+cluster://host:port for a Cluster (any of its nodes), or redis+sentinel://host:port,host:port/master-name; rediss for TLS',
+    ),
+    workers: withDefault('WORKERS', '1', formats.workers).means(
+      'Processes that share the port; auto = one per core. More than one needs REDIS_URL',
+    ),
+    logLevel: withDefault(
+      'LOG_LEVEL',
+      'info',
+      oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    ).means('Minimum log level'),
+    /** Whether the log has subjects as they are; otherwise it has keyed hashes. */
+    logsPlainSubjects: withDefault(
+      'LOG_SUBJECT',
+      'hash',
+      mapped(oneOf('hash', 'plain'), (word) => word === 'plain'),
+    ).means('How audit lines name the subject: a keyed hash, or as it is'),
+    readyGraceMs: seconds('READY_GRACE_SECONDS', 10, [0, 3600]).means(
+      'How long the server stays ready without the session store',
+    ),
+    drainMs: seconds('DRAIN_SECONDS', 20, [0, 3600]).means('Time limit of a shutdown'),
+    drainWaitMs: optional(
+      'DRAIN_WAIT_SECONDS',
+      mapped(wholeFrom(0, 3600), (count) => count * 1000),
+    ).means(
       'First part of DRAIN_SECONDS, in which the server is not ready but still serves, until the balancer notices (default: in production 5, at most a quarter of DRAIN_SECONDS; otherwise 0)',
+    ),
   },
-  LOG_LEVEL: oneOf('info', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'Minimum log level'),
-  LOG_SUBJECT: oneOf('hash', ['hash', 'plain'], 'How audit lines name the subject: a keyed hash, or as it is'),
-  WORKERS: textOr('1', 'workers', 'Processes that share the port; auto = one per core. More than one needs REDIS_URL'),
-  DEV_INSECURE_COOKIES: {
-    ...flag(false, 'Cookies without __Host- and Secure, for browsers that refuse them; development only'),
-    production: 'off',
+  listen: {
+    host: withDefault('HOST', '0.0.0.0', formats.bindable).means('Address that the public listener binds to'),
+    port: whole('PORT', 3000, [0, 65_535]).means('Port of the public listener'),
+    opsPort: whole('OPS_PORT', 9464, [0, 65_535]).means('Port of the ops listener: /livez, /readyz and /metrics'),
+    opsHost: optional('OPS_HOST', formats.bindable).means('Address that the ops listener binds to (default: HOST)'),
   },
+  ops: {
+    token: optional('OPS_TOKEN', changing(formats.token)).means(
+      'Bearer token of 32 to 1,024 printable ASCII characters without spaces for /sessions on the ops listener, which lists and ends sessions, and for /controls, which pauses orders; without it there are no such paths',
+    ),
+  },
+  http: {
+    trustProxy: optional('TRUST_PROXY', formats.trustProxy, 'required').means(
+      'Proxies whose X-Forwarded-* headers are trusted: none, a number of hops, or comma-separated addresses and CIDRs',
+    ),
+    frontendOrigins: optional('FRONTEND_ORIGINS', formats.origins).means(
+      'Comma-separated origins that may call /api, /auth and /ws (default: FRONTEND_URL and PUBLIC_URL)',
+    ),
+    staticDir: optional('STATIC_DIR', formats.folder).means('Folder of static files to serve'),
+    staticCsp: withDefault(
+      'STATIC_CSP',
+      "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'",
+      formats.printable,
+    ).means('Content-Security-Policy of the static pages'),
+    apiRequestsPerMinute: whole('API_REQUESTS_PER_MINUTE', 0, [0, 1_000_000]).means(
+      'API requests of one session, on all instances together, one-time URLs included; 0 = no limit',
+    ),
+    maxBodyBytes: whole('MAX_BODY_BYTES', MIB, [1, 1024 * MIB]).means('Largest request body'),
+  },
+  cookies: {
+    areInsecure: flag('DEV_INSECURE_COOKIES', false, 'off').means(
+      'Cookies without __Host- and Secure, for browsers that refuse them; development only',
+    ),
+  },
+  oauth: providerSettings,
+  oidc: oidcSettings,
+  identity: {
+    path: optional('IDENTITY_PATH', formats.path).means(
+      'Upstream path that says whose session a login has created; not asked when unset',
+    ),
+    pointer: optional('IDENTITY_POINTER', formats.jsonPointer).means(
+      'JSON pointer to the subject, a string or a number, in the response to IDENTITY_PATH',
+    ),
+    maxSessions: withDefault(
+      'MAX_SESSIONS_PER_SUBJECT',
+      '100',
+      mapped(wholeFrom(0, 1000), (count) => (count === 0 ? Infinity : count)),
+    ).means('Sessions of one subject; a login beyond it ends the oldest. 0 = 1000'),
+  },
+  session: {
+    idleMs: seconds('SESSION_IDLE_SECONDS', 1800, [1, 30 * DAY]).means(
+      'A session ends after being unused for this long',
+    ),
+    maxMs: seconds('SESSION_MAX_SECONDS', 28_800, [1, 30 * DAY]).means('A session ends this long after its login'),
+    relaysKeepSession: flag('RELAYS_KEEP_SESSION', true).means(
+      'Whether an open relay counts as activity of its session',
+    ),
+    relayStoreGraceMs: seconds('RELAY_STORE_GRACE_SECONDS', 120, [1, DAY]).means(
+      'How long a relay survives without the session store',
+    ),
+  },
+  upstream: upstreamSettings,
+  budget: budgetSettings,
+  idempotency: idempotencySettings,
+  relay: relaySettings,
+  feed: feedSettings,
+  traces: tracesSettings,
+} as const
 
-  ...tracesRules,
-} as const satisfies Record<string, SettingRule>
+/** The values of all settings, in their groups. */
+export type SettingValues = { readonly [Group in keyof typeof settings]: ValuesOf<(typeof settings)[Group]> }
 
-/** The settings as text and numbers. Each is valid by itself. */
-export type Settings = ValuesOf<typeof settingRules>
+/** The same without those that are wrong. */
+export type ValidValues = { readonly [Group in keyof SettingValues]: Partial<SettingValues[Group]> }
 
-/** Returns the settings that are valid, and adds the others to `problems`. */
+/** Every setting by its name. */
+export const settingRules: Readonly<Record<string, SettingRule>> = Object.fromEntries(
+  Object.values(settings).flatMap((group) => Object.values(group).map((rule: SettingRule) => [rule.name, rule])),
+)
+
+/** Parses the settings, and adds what is wrong with them to `problems`. */
 export function readSettings(
   raw: Readonly<Record<string, string>>,
   inProduction: boolean,
   problems: SettingProblem[],
-): Partial<Settings> {
-  const values: Record<string, string | number> = {}
-  for (const [setting, rule] of Object.entries<SettingRule>(settingRules)) {
-    const value = raw[setting]
-    const message = problemOf(rule, value, inProduction)
-    if (message !== undefined) problems.push({ setting, message })
-    else if (value !== undefined) values[setting] = rule.kind === 'whole' ? Number(value) : value
-    else if (rule.default !== undefined) values[setting] = rule.default
+): ValidValues {
+  const valueOf = ({ name, format, ...rule }: SettingRule): unknown => {
+    const given = raw[name]
+    const text = given ?? rule.default
+    const value = text === undefined ? undefined : format.parse(text)
+    const message = problemOf({ name, format, ...rule }, given, value, inProduction)
+    if (message !== undefined) problems.push({ setting: name, message })
+    return message === undefined ? value : undefined
   }
-  return values
+  const valuesOf = (group: Readonly<Record<string, SettingRule>>) =>
+    Object.fromEntries(Object.entries(group).map(([key, rule]) => [key, valueOf(rule)]))
+  return Object.fromEntries(Object.entries(settings).map(([key, group]) => [key, valuesOf(group)])) as ValidValues
 }
 
-function problemOf(rule: SettingRule, value: string | undefined, inProduction: boolean): string | undefined {
-  const production = inProduction ? rule.production : undefined
-  if (value === undefined) {
-    if (rule.isRequired) return `is required: ${mustBe(rule)}`
-    return production === 'required' ? `is required in production: ${mustBe(rule)}` : undefined
+function problemOf(
+  { format: { must }, isRequired, production }: SettingRule,
+  text: string | undefined,
+  value: unknown,
+  inProduction: boolean,
+): string | undefined {
+  if (text === undefined) {
+    if (isRequired) return `is required: ${must}`
+    return inProduction && production === 'required' ? `is required in production: ${must}` : undefined
   }
-  if (!isAllowed(rule, value)) return `must be ${mustBe(rule)}`
-  if (production === 'off') return isOn(value) ? 'must not be set in production' : undefined
+  if (value === undefined) return `must be ${must}`
+  if (!inProduction) return undefined
+  if (production === 'off') return value === true ? 'must not be set in production' : undefined
   const needsTls = production === 'https' || production === 'wss'
-  return needsTls && /^(http|ws):/i.test(value) ? `must be ${production} in production` : undefined
-}
-
-function isAllowed({ kind, format, choices, minimum = 0, maximum = Infinity }: SettingRule, value: string) {
-  if (kind === 'whole') return /^\d+$/.test(value) && Number(value) >= minimum && Number(value) <= maximum
-  return format === undefined ? choices?.includes(value) === true : settingFormats[format].test(value)
-}
-
-function mustBe({ kind, format, choices, minimum, maximum }: SettingRule): string {
-  if (kind === 'whole') return `a whole number from ${minimum} to ${maximum}`
-  return format === undefined ? `one of ${choices?.join(', ')}` : settingFormats[format].must
+  return needsTls && /^(http|ws):/i.test(text) ? `must be ${production} in production` : undefined
 }

@@ -1,4 +1,4 @@
-import { isOn } from './setting-formats.ts'
+import { isOn } from './setting-rule.ts'
 import { SECRET_SETTINGS, settingRules } from './settings.ts'
 
 const SETTINGS: readonly string[] = Object.keys(settingRules)

@@ -6,10 +6,10 @@ const MOST_THREADS = 1024
 /** With fewer, a name server that is silent about one peer may keep others waiting (`src/peers/names.ts`). */
 const ENOUGH_PLACES = 8
 
-/** What `npm start` and the image set. */
+/** `npm start` and the image set this. */
 const THREADS_OF_A_START = '16'
 
-/** What a worker gets: the same, unless the operator has set another number. */
+/** A worker gets the same, unless the operator has set another number. */
 export const THREADS_OF_WORKERS = atStart ?? THREADS_OF_A_START
 
 /** How many names this process can look up at once. */

@@ -1,80 +1,89 @@
 import { readFileSync } from 'node:fs'
-import { changeable } from './changing.ts'
-import { isOn } from './setting-formats.ts'
 import { keyValues } from './key-values.ts'
+import { formats } from './setting-formats.ts'
 import {
+  changing,
   flag,
   oneOf,
+  optional,
   problemsWhere,
-  text,
   whole,
+  wholeFrom,
+  withDefault,
   type SettingProblem,
-  type SettingRule,
   type ValuesOf,
 } from './setting-rule.ts'
 
-const PROTOCOLS = ['http/protobuf', 'http/json'] as const
-const COMPRESSIONS = ['none', 'gzip'] as const
+const PROTOCOL = oneOf('http/protobuf', 'http/json')
+const COMPRESSION = oneOf('none', 'gzip')
+const TIMEOUT_MS = [1, 600_000] as const
 /** The samplers of the OpenTelemetry specification. `parentbased_` obeys the decision of a trusted caller. */
-const SAMPLERS = [
+const SAMPLER = oneOf(
   'parentbased_always_on',
   'parentbased_always_off',
   'parentbased_traceidratio',
   'always_on',
   'always_off',
   'traceidratio',
-] as const
+)
+const SAME = 'The same for traces alone'
 
 /** The standard variables of OpenTelemetry (its specification, Environment Variables) that concern traces. */
-export const tracesRules = {
-  OTEL_EXPORTER_OTLP_ENDPOINT: text(
+export const tracesSettings = {
+  endpoint: optional('OTEL_EXPORTER_OTLP_ENDPOINT', formats.httpUrl).means(
     'OpenTelemetry collector to which traces are sent, without its path /v1/traces; no traces when unset',
-    'httpUrl',
   ),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: text('The same for traces alone, with its path', 'httpUrl'),
-  OTEL_EXPORTER_OTLP_HEADERS: text('Comma-separated name=value headers for the collector; a secret', 'headers'),
-  OTEL_EXPORTER_OTLP_TRACES_HEADERS: text('The same for traces alone; a secret', 'headers'),
-  OTEL_EXPORTER_OTLP_PROTOCOL: oneOf('http/protobuf', PROTOCOLS, 'How traces are written'),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: { kind: 'text', choices: PROTOCOLS, description: 'The same for traces alone' },
-  OTEL_EXPORTER_OTLP_COMPRESSION: oneOf('none', COMPRESSIONS, 'Whether they are compressed'),
-  OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: {
-    kind: 'text',
-    choices: COMPRESSIONS,
-    description: 'The same for traces alone',
-  },
-  OTEL_EXPORTER_OTLP_TIMEOUT: whole(10_000, 1, 600_000, 'Milliseconds in which the collector must take a batch'),
-  OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: {
-    kind: 'whole',
-    minimum: 1,
-    maximum: 600_000,
-    description: 'The same for traces alone',
-  },
-  OTEL_EXPORTER_OTLP_CERTIFICATE: text('File with the certificate authority of the collector', 'file'),
-  OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE: text('The same for traces alone', 'file'),
-  OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: text('File with a client certificate for the collector', 'file'),
-  OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE: text('The same for traces alone', 'file'),
-  OTEL_EXPORTER_OTLP_CLIENT_KEY: text('File with the private key of that certificate', 'file'),
-  OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY: text('The same for traces alone', 'file'),
-  OTEL_SDK_DISABLED: flag(false, 'No traces, whatever the other variables say'),
-  OTEL_TRACES_EXPORTER: oneOf('otlp', ['otlp', 'none'], 'none = no traces'),
-  OTEL_SERVICE_NAME: text('Name of this server in traces (default: trading-bff)', 'printable'),
-  OTEL_RESOURCE_ATTRIBUTES: text('Comma-separated name=value attributes of this server in traces', 'attributes'),
-  OTEL_TRACES_SAMPLER: oneOf('parentbased_always_on', SAMPLERS, 'Which requests are recorded'),
-  OTEL_TRACES_SAMPLER_ARG: text('Part of the requests that a ratio sampler records (default: 1)', 'ratio'),
-  OTEL_BSP_SCHEDULE_DELAY: whole(5000, 1, 600_000, 'Milliseconds between two batches'),
-  OTEL_BSP_EXPORT_TIMEOUT: whole(30_000, 1, 600_000, 'Milliseconds after which the next batch is sent in any case'),
-  OTEL_BSP_MAX_QUEUE_SIZE: whole(2048, 1, 1_000_000, 'Spans that wait to be sent; more are dropped'),
-  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: whole(512, 1, 1_000_000, 'Spans in a batch'),
-  TRUST_TRACEPARENT: flag(
-    false,
+  ownEndpoint: optional('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', formats.httpUrl).means(`${SAME}, with its path`),
+  headers: optional('OTEL_EXPORTER_OTLP_HEADERS', changing(formats.headers)).means(
+    'Comma-separated name=value headers for the collector; a secret',
+  ),
+  ownHeaders: optional('OTEL_EXPORTER_OTLP_TRACES_HEADERS', changing(formats.headers)).means(`${SAME}; a secret`),
+  protocol: withDefault('OTEL_EXPORTER_OTLP_PROTOCOL', 'http/protobuf', PROTOCOL).means('How traces are written'),
+  ownProtocol: optional('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', PROTOCOL).means(SAME),
+  compression: withDefault('OTEL_EXPORTER_OTLP_COMPRESSION', 'none', COMPRESSION).means('Whether they are compressed'),
+  ownCompression: optional('OTEL_EXPORTER_OTLP_TRACES_COMPRESSION', COMPRESSION).means(SAME),
+  timeoutMs: whole('OTEL_EXPORTER_OTLP_TIMEOUT', 10_000, TIMEOUT_MS).means(
+    'Milliseconds in which the collector must take a batch',
+  ),
+  ownTimeoutMs: optional('OTEL_EXPORTER_OTLP_TRACES_TIMEOUT', wholeFrom(...TIMEOUT_MS)).means(SAME),
+  ca: optional('OTEL_EXPORTER_OTLP_CERTIFICATE', formats.file).means(
+    'File with the certificate authority of the collector',
+  ),
+  ownCa: optional('OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE', formats.file).means(SAME),
+  cert: optional('OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE', formats.file).means(
+    'File with a client certificate for the collector',
+  ),
+  ownCert: optional('OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE', formats.file).means(SAME),
+  key: optional('OTEL_EXPORTER_OTLP_CLIENT_KEY', formats.file).means('File with the private key of that certificate'),
+  ownKey: optional('OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY', formats.file).means(SAME),
+  isOff: flag('OTEL_SDK_DISABLED', false).means('No traces, whatever the other variables say'),
+  sentTo: withDefault('OTEL_TRACES_EXPORTER', 'otlp', oneOf('otlp', 'none')).means('none = no traces'),
+  serviceName: optional('OTEL_SERVICE_NAME', formats.printable).means(
+    'Name of this server in traces (default: trading-bff)',
+  ),
+  resource: optional('OTEL_RESOURCE_ATTRIBUTES', formats.attributes).means(
+    'Comma-separated name=value attributes of this server in traces',
+  ),
+  sampler: withDefault('OTEL_TRACES_SAMPLER', 'parentbased_always_on', SAMPLER).means('Which requests are recorded'),
+  ratio: optional('OTEL_TRACES_SAMPLER_ARG', formats.ratio).means(
+    'Part of the requests that a ratio sampler records (default: 1)',
+  ),
+  delayMs: whole('OTEL_BSP_SCHEDULE_DELAY', 5000, TIMEOUT_MS).means('Milliseconds between two batches'),
+  exportMs: whole('OTEL_BSP_EXPORT_TIMEOUT', 30_000, TIMEOUT_MS).means(
+    'Milliseconds after which the next batch is sent in any case',
+  ),
+  maxQueued: whole('OTEL_BSP_MAX_QUEUE_SIZE', 2048, [1, 1_000_000]).means(
+    'Spans that wait to be sent; more are dropped',
+  ),
+  maxSpans: whole('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512, [1, 1_000_000]).means('Spans in a batch'),
+  trustsTraceparent: flag('TRUST_TRACEPARENT', false).means(
     'Whether traceparent and tracestate of a request are believed, because a balancer sets its own',
   ),
-} as const satisfies Record<string, SettingRule>
+}
 
-type TracesSettings = ValuesOf<typeof tracesRules>
+type TracesValues = ValuesOf<typeof tracesSettings>
 
-/** The settings with headers for the collector. */
-export const TRACE_HEADERS = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'] as const
+const OF_TRACES: ReadonlySet<string> = new Set(Object.values(tracesSettings).map(({ name }) => name))
 
 /** How traces are recorded and sent. */
 export type TracesConfig = NonNullable<ReturnType<typeof tracesConfig>>
@@ -92,39 +101,38 @@ export function withoutUnusedTraces(raw: Readonly<Record<string, string>>): Read
 
 /** Whether a setting is one of traces. A misspelt one is none: it may be meant as the endpoint. */
 function isOfTraces(name: string): boolean {
-  return name.startsWith('OTEL_') && name.replace(/_FILE$/, '') in tracesRules
+  return name.startsWith('OTEL_') && OF_TRACES.has(name.replace(/_FILE$/, ''))
 }
 
-/** How traces are recorded and sent; undefined where there are none. */
-export function tracesConfig(settings: TracesSettings) {
-  const base = settings.OTEL_EXPORTER_OTLP_ENDPOINT
-  const url = settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? (base && `${base.replace(/\/$/, '')}/v1/traces`)
-  if (url === undefined || isOn(settings.OTEL_SDK_DISABLED) || settings.OTEL_TRACES_EXPORTER === 'none')
-    return undefined
+/** Completes how traces are recorded and sent; undefined where there are none. */
+export function tracesConfig(traces: TracesValues) {
+  const { endpoint, ownEndpoint, headers, ownHeaders, serviceName, sampler, trustsTraceparent } = traces
+  const url = ownEndpoint ?? (endpoint && `${endpoint.replace(/\/$/, '')}/v1/traces`)
+  if (url === undefined || traces.isOff || traces.sentTo === 'none') return undefined
   return {
     url,
-    headers: changeable(settings.OTEL_EXPORTER_OTLP_HEADERS),
-    ownHeaders: changeable(settings.OTEL_EXPORTER_OTLP_TRACES_HEADERS),
-    protocol: settings.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? settings.OTEL_EXPORTER_OTLP_PROTOCOL,
-    compression: settings.OTEL_EXPORTER_OTLP_TRACES_COMPRESSION ?? settings.OTEL_EXPORTER_OTLP_COMPRESSION,
-    timeoutMs: settings.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? settings.OTEL_EXPORTER_OTLP_TIMEOUT,
+    headers,
+    ownHeaders,
+    protocol: traces.ownProtocol ?? traces.protocol,
+    compression: traces.ownCompression ?? traces.compression,
+    timeoutMs: traces.ownTimeoutMs ?? traces.timeoutMs,
     /** Files. */
     tls: {
-      ca: settings.OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE ?? settings.OTEL_EXPORTER_OTLP_CERTIFICATE,
-      cert: settings.OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE ?? settings.OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE,
-      key: settings.OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY ?? settings.OTEL_EXPORTER_OTLP_CLIENT_KEY,
+      ca: traces.ownCa ?? traces.ca,
+      cert: traces.ownCert ?? traces.cert,
+      key: traces.ownKey ?? traces.key,
     },
-    serviceName: settings.OTEL_SERVICE_NAME,
-    resource: keyValues(settings.OTEL_RESOURCE_ATTRIBUTES ?? '') ?? {},
-    sampler: settings.OTEL_TRACES_SAMPLER,
-    ratio: Number(settings.OTEL_TRACES_SAMPLER_ARG ?? 1),
+    serviceName,
+    resource: traces.resource ?? {},
+    sampler,
+    ratio: traces.ratio ?? 1,
     batch: {
-      delayMs: settings.OTEL_BSP_SCHEDULE_DELAY,
-      timeoutMs: settings.OTEL_BSP_EXPORT_TIMEOUT,
-      maxQueued: settings.OTEL_BSP_MAX_QUEUE_SIZE,
-      maxSpans: Math.min(settings.OTEL_BSP_MAX_EXPORT_BATCH_SIZE, settings.OTEL_BSP_MAX_QUEUE_SIZE),
+      delayMs: traces.delayMs,
+      timeoutMs: traces.exportMs,
+      maxQueued: traces.maxQueued,
+      maxSpans: Math.min(traces.maxSpans, traces.maxQueued),
     },
-    trustsTraceparent: isOn(settings.TRUST_TRACEPARENT),
+    trustsTraceparent,
   }
 }
 
@@ -135,14 +143,13 @@ export function collectorHeaders({ headers, ownHeaders }: TracesConfig): Record<
 
 /** Finds contradictions between settings. */
 export function tracesChecks(
-  settings: Partial<TracesSettings>,
+  { maxSpans = 0, maxQueued = Infinity }: Partial<TracesValues>,
   raw: Readonly<Record<string, string>>,
 ): SettingProblem[] {
-  const { OTEL_BSP_MAX_EXPORT_BATCH_SIZE: batch = 0, OTEL_BSP_MAX_QUEUE_SIZE: queue = Infinity } = settings
   return problemsWhere([
     [
       'OTEL_BSP_MAX_EXPORT_BATCH_SIZE',
-      raw['OTEL_BSP_MAX_EXPORT_BATCH_SIZE'] !== undefined && batch > queue,
+      raw['OTEL_BSP_MAX_EXPORT_BATCH_SIZE'] !== undefined && maxSpans > maxQueued,
       'must not be more than OTEL_BSP_MAX_QUEUE_SIZE',
     ],
   ])

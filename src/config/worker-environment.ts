@@ -1,9 +1,7 @@
 import type { Config } from './config.ts'
-import { DISCOVERED } from './oidc.ts'
-import { DISCOVERED_ENDPOINTS } from './provider.ts'
 import { secretTexts, type SecretTexts } from './secrets.ts'
 import { THREADS_OF_WORKERS } from './thread-pool.ts'
-import { FILED, SECRET_SETTINGS, SUPERVISED } from './settings.ts'
+import { FROM_SUPERVISOR, SECRET_SETTINGS } from './settings.ts'
 
 /**
  * Returns what must override this process's environment so that a worker has the same configuration: the secrets as
@@ -18,11 +16,11 @@ export function workerEnvironment(config: Config): Record<string, string> {
     UV_THREADPOOL_SIZE: THREADS_OF_WORKERS,
     ...workerSecrets(config),
     ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])),
-    [SUPERVISED]: ops.token === undefined ? '' : 'true',
-    [FILED]: config.hasSecretFiles ? 'true' : '',
+    [FROM_SUPERVISOR.hasOperators]: ops.token === undefined ? '' : 'true',
+    [FROM_SUPERVISOR.hasSecretFiles]: config.hasSecretFiles ? 'true' : '',
     DISCOVERY: '',
-    [DISCOVERED_ENDPOINTS]: oauth.discovered.join(','),
-    [DISCOVERED]: 'true',
+    [FROM_SUPERVISOR.discovered]: oauth.discovered.join(','),
+    [FROM_SUPERVISOR.hasDiscovered]: 'true',
     JWKS_URL: oauth.oidc?.jwksUrl ?? '',
     END_SESSION_URL: oauth.oidc?.endSessionUrl ?? '',
     AUTHORIZATION_URL: oauth.authorizationUrl,

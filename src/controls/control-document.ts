@@ -106,9 +106,13 @@ export function textOf(document: ControlDocument): string {
   return JSON.stringify([...document].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** @param text of {@link textOf} */
-export function parseControls(text: string): ControlDocument {
-  return new Map(JSON.parse(text) as [string, Control][])
+/** @param text of {@link textOf} @returns undefined for what this version does not understand */
+export function parseControls(text: string): ControlDocument | undefined {
+  try {
+    return new Map(JSON.parse(text) as [string, Control][])
+  } catch {
+    return undefined
+  }
 }
 
 /** Instances that were cut off from each other may have given out the same version. All must choose the same one then. */

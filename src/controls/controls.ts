@@ -39,13 +39,13 @@ interface Unidentified {
 }
 
 /** What pages get of a notice. */
-export interface NoticeState {
+interface NoticeState {
   /** A text, and the time at which it ends (epoch seconds). */
   readonly notice?: { readonly message: string; readonly until?: number }
 }
 
 /** What the controls of a server work with. */
-export interface ControlsDependencies extends Omit<SharedControlsDependencies, 'onChange'> {
+interface ControlsDependencies extends Omit<SharedControlsDependencies, 'onChange'> {
   readonly registry: Registry
   readonly identify: Identify
 }

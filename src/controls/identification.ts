@@ -9,7 +9,7 @@ const MAX_KNOWN = 10_000
 const FAILURE_MS = 5000
 
 /** The result of an identification; `failed` for a while after a failure. */
-export type Identified = { readonly subject: string } | 'failed'
+type Identified = { readonly subject: string } | 'failed'
 
 /**
  * Whose the sessions are that began without a subject. It is asked only while the orders of some subjects are paused, and

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { judgeAfter } from '../time/judge-after.ts'
 import { responseInProgress } from './http-socket.ts'
 
 const SWEEP_MS = 50
@@ -35,15 +36,15 @@ export function closeUnusedConnections(server: FastifyInstance): void {
   const closeSilent = (): void => {
     for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
   }
-  const timers: NodeJS.Timeout[] = []
+  let sweeps: NodeJS.Timeout | undefined
+  let endSilence: (() => void) | undefined
   server.addHook('preClose', async () => {
-    timers.push(
-      setInterval(() => server.server.closeIdleConnections(), SWEEP_MS),
-      setTimeout(closeSilent, SILENCE_MS),
-    )
+    sweeps = setInterval(() => server.server.closeIdleConnections(), SWEEP_MS)
+    endSilence = judgeAfter(SILENCE_MS, closeSilent)
   })
   server.addHook('onClose', async () => {
-    for (const timer of timers) clearTimeout(timer)
+    clearInterval(sweeps)
+    endSilence?.()
   })
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { symbols } from 'pino'
-import { logTime } from '../telemetry/log-time.ts'
+import { logTime } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Span, TraceIds } from '../telemetry/traces/span.ts'
 import { methodLabel } from './requester.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Changing } from '../config/changing.ts'
-import { logTag } from '../telemetry/log-tag.ts'
+import { logTag } from '../telemetry/log.ts'
 import { ID } from './known-paths.ts'
 import { network } from '../limits/networks.ts'
 
@@ -28,7 +28,7 @@ export function callerOf({ sessionTag, subjectTag, ip }: FastifyRequest) {
   return { session: sessionTag, subject: subjectTag, client: loggedAddress(ip) }
 }
 
-/** The same for an event that may concern the trading account which the path names. */
+/** Who made a request, for an event that may concern the trading account which the path names. */
 export function callerOnAccount(request: FastifyRequest) {
   return { ...callerOf(request), account: request.accountTag?.() }
 }

@@ -1,5 +1,5 @@
 import { callsKey } from '../store/keys.ts'
-import type { SharedState, StoreHealth } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { standstill } from '../time/standstill.ts'
 import { MinuteCounts } from './minute-counts.ts'
 
@@ -23,7 +23,7 @@ const ALLOWED: CallVerdict = { is: 'allowed' }
  * takes a quota of calls in advance, so most calls need no round trip. While the store is away, each process counts on its own.
  */
 export class CallLimit {
-  readonly #store: SharedState & StoreHealth
+  readonly #store: Pick<Store, 'limits' | 'unavailableSince'>
   readonly #perMinute: number
   /** By session key. */
   readonly #quotas = new Map<string, Quota>()
@@ -31,7 +31,7 @@ export class CallLimit {
   readonly #alone = new MinuteCounts()
   #sweepAt = 0
 
-  constructor(store: SharedState & StoreHealth, perMinute: number) {
+  constructor(store: Pick<Store, 'limits' | 'unavailableSince'>, perMinute: number) {
     this.#store = store
     this.#perMinute = perMinute
   }

@@ -5,8 +5,10 @@ import type { Store } from '../store/store.ts'
 
 /** Well below the time after which a silent holder no longer counts. */
 const RENEWAL_MS = 10_000
+/** Statements that are sent at once. More would delay what else this process has to do. */
+const BATCH = 500
 
-/** What permits need of the store: their count over all instances, and when it is back. */
+/** The part of the store that permits need: their count over all instances, and when it is back. */
 export type PermitStore = Pick<Store, 'limits' | 'onChange' | 'unavailableSince'>
 
 /** The permits of one session that this process holds. */
@@ -17,7 +19,7 @@ interface Held {
   claiming: number
   /** Claims and statements that are on their way to the store. */
   underWay: number
-  /** What the store has, once nothing is under way. */
+  /** The count in the store, once nothing is under way. */
   stated: number
 }
 
@@ -79,7 +81,7 @@ export class SessionPermits {
     })
   }
 
-  /** States what this process holds of these sessions, in one batch. Never rejects. */
+  /** States what this process holds of these sessions. Never rejects. */
   async #state(keys: readonly string[]): Promise<void> {
     const statements: { key: string; held: Held; count: number }[] = []
     for (const key of keys) {
@@ -90,8 +92,13 @@ export class SessionPermits {
       statements.push({ key, held, count: held.count + held.claiming })
     }
     const holdings = statements.map(({ key, count }) => ({ key: permitsKey(key), holder: this.#holder, count }))
-    // If this fails, the next renewal says the same, or the silence does.
-    await this.#store.limits.hold(holdings).catch(() => undefined)
+    try {
+      for (let start = 0; start < holdings.length; start += BATCH) {
+        await this.#store.limits.hold(holdings.slice(start, start + BATCH))
+      }
+    } catch {
+      // The next renewal says the same, or the silence does.
+    }
     for (const { key, held, count } of statements) {
       held.stated = count
       this.#arrived(key, held)

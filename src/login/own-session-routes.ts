@@ -2,9 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ID } from '../http/known-paths.ts'
 import { requesterOf } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
-import type { Subjects, SubjectsOwn } from '../sessions/index.ts'
+import type { Session, SessionLookup, Subjects, SubjectsOwn } from '../sessions/index.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
-import { sessionOf } from './session-of.ts'
 import { storeNow } from '../time/store-time.ts'
 
 const SECOND = 1000
@@ -20,7 +19,7 @@ export function ownSessionRoutes(fastify: FastifyInstance, deps: LoginDependenci
 
   fastify.get('/auth/sessions', async (request) => {
     const { subjects, own } = await knownSession(deps, request)
-    const listing = await subjects.listOwn(own)
+    const listing = await subjects.own.list(own)
     if (listing.is === 'limited') throw tooOften(listing.waitMs)
     const sessions = listing.sessions.map(({ tag, startedAt, lastUsedAt, isCurrent, device }) => ({
       tag,
@@ -37,7 +36,7 @@ export function ownSessionRoutes(fastify: FastifyInstance, deps: LoginDependenci
     const { subjects, own } = await knownSession(deps, request)
     const { tag } = request.params
     const by = { reason: 'logout', requester: requesterOf(request) } as const
-    const outcome = ID.test(tag) ? await subjects.endOwn(own, tag, by) : ({ is: 'unknown' } as const)
+    const outcome = ID.test(tag) ? await subjects.own.end(own, tag, by) : ({ is: 'unknown' } as const)
     switch (outcome.is) {
       case 'ended':
         return reply.code(204).send()
@@ -65,4 +64,13 @@ async function knownSession(
   const { id, key, record } = session
   if (subjects === undefined || record.subject === undefined) throw new Problem('subject_unknown')
   return { subjects, own: { id, key, subject: record.subject } }
+}
+
+/** The session that was found for a request, which the log then names. @throws StoreUnavailable */
+export function sessionOf(found: SessionLookup, request: FastifyRequest): Session | undefined {
+  if (found.is === 'storeDown') throw found.cause
+  if (found.is === 'none') return undefined
+  request.sessionTag = found.session.tag
+  request.subjectTag = found.session.subjectTag
+  return found.session
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { LOGGED_OUT_PATH, type OpenId } from '../oauth/open-id.ts'
 import type { ProviderLogouts } from '../sessions/index.ts'
-import type { SharedState } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { BackchannelLogout } from './backchannel-logout.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import { LogoutSenders } from './logout-senders.ts'
@@ -9,11 +9,10 @@ import { LogoutSenders } from './logout-senders.ts'
 const BACKCHANNEL_PATH = '/auth/backchannel-logout'
 const MAX_BODY_BYTES = 16_384
 
-/** What these routes need beside the others below /auth. */
 interface ProviderLogoutDependencies extends LoginDependencies {
   readonly openId: OpenId
   readonly logouts: ProviderLogouts
-  readonly store: Pick<SharedState, 'openIndex'>
+  readonly store: Pick<Store, 'openIndex'>
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { ServerMetadata } from 'openid-client'
 import { isInQuery } from '../config/authorization-params.ts'
 import type { DiscoveredEndpoint, NamedEndpoints, ProviderConfig } from '../config/provider.ts'
-import { settingFormats } from '../config/setting-formats.ts'
+import { formats } from '../config/setting-formats.ts'
 
 /** The setting that takes precedence over each endpoint of the metadata. */
 const SETTINGS = {
@@ -89,8 +89,8 @@ function endpointOf(endpoint: Endpoint, metadata: ServerMetadata, config: Provid
   if (named !== undefined) return named
   const url: unknown = metadata[endpoint]
   if (url === undefined || url === null) return undefined
-  if (typeof url !== 'string' || !settingFormats.endpoint.test(url)) {
-    throw new DocumentFault(`has metadata whose ${endpoint} is not ${settingFormats.endpoint.must}`)
+  if (typeof url !== 'string' || formats.endpoint.parse(url) === undefined) {
+    throw new DocumentFault(`has metadata whose ${endpoint} is not ${formats.endpoint.must}`)
   }
   // Otherwise the metadata could send codes, tokens and secrets to any host that this server can reach.
   const { origin } = new URL(url)
@@ -101,7 +101,7 @@ function endpointOf(endpoint: Endpoint, metadata: ServerMetadata, config: Provid
   )
 }
 
-/** What the metadata add to the settings of OpenID Connect (Discovery §3, RP-Initiated Logout §2.1). */
+/** Adds the metadata to the settings of OpenID Connect (Discovery §3, RP-Initiated Logout §2.1). */
 function oidcOf(metadata: ServerMetadata, config: ProviderConfig): ProviderConfig['oidc'] {
   const { oidc, issuer } = config
   if (oidc === undefined) return undefined
@@ -111,7 +111,7 @@ function oidcOf(metadata: ServerMetadata, config: ProviderConfig): ProviderConfi
   if (jwksUrl === undefined) throw new DocumentFault('has metadata without jwks_uri: name it in JWKS_URL')
   // Keys are public, so they may be on any host, of a content network for instance. Who could change them on the way could log
   // in as anybody.
-  const isSafe = typeof jwksUrl === 'string' && settingFormats.endpoint.test(jwksUrl)
+  const isSafe = typeof jwksUrl === 'string' && formats.endpoint.parse(jwksUrl) !== undefined
   if (!isSafe || (!/^https:/i.test(jwksUrl) && /^https:/i.test(issuer))) {
     throw new DocumentFault('has metadata whose jwks_uri is not an https address: name it in JWKS_URL')
   }

@@ -7,7 +7,7 @@ import { providerLogoutPaths } from './provider-logout-paths.ts'
 import { problemSamples, responseComponents } from './problems.ts'
 import { schemaComponents } from './schemas.ts'
 
-/** What the document needs to know of the server. */
+/** The facts about a server that its document tells. */
 export interface OpenApiFacts extends OperationFacts {
   readonly publicUrl: string
   readonly sessionCookie: string

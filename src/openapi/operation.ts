@@ -7,7 +7,7 @@ import { content, parameter, ref, type Json } from '../proxy/document-parts.ts'
 import { problemResponses, response } from './problems.ts'
 import { mediaTypeOf, type BodyName } from '../proxy/upstream-bodies.ts'
 
-/** What an operation needs to know of the settings. */
+/** The settings on which the description of an operation depends. */
 export interface OperationFacts {
   readonly maxBodyBytes: number
   readonly idempotency: Pick<Config['idempotency'], 'requiredFor' | 'maxBodyBytes'>

@@ -2,7 +2,7 @@ import type { ProblemCode } from '../problem.ts'
 import type { Json } from '../proxy/document-parts.ts'
 import { problemResponses } from './problems.ts'
 
-/** Of an operation that needs a session. */
+/** An operation with these members needs a session. */
 export const withSession = { security: [{ session: [] }] }
 
 /** An operation, which anybody may call unless it says otherwise. */

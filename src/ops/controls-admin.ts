@@ -11,19 +11,19 @@ import {
   type OrdersPause,
 } from '../controls/control-document.ts'
 import type { Controls } from '../controls/controls.ts'
-import type { InstanceReport } from '../controls/shared-controls.ts'
+import type { InstanceReport } from '../controls/instance-reports.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Sessions } from '../sessions/index.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 
-/** What an operator sets or lifts. */
+/** A control that an operator sets or lifts. */
 export type ControlChange =
   /** `value` is null to lift the pause. Without a subject it concerns all users. */
   | { readonly control: 'orders'; readonly subject?: string; readonly value: OrdersPause | null }
   | { readonly control: 'notice'; readonly value: Notice | null }
 
-/** What an operator asks for. */
+/** A command of an operator about the controls. */
 export type ControlsCommand =
   | { readonly is: 'show'; readonly requester: Requester }
   | {
@@ -37,7 +37,7 @@ export type ControlsCommand =
 /** A control in force, by its name. */
 export type ShownControl = readonly [name: string, control: Control]
 
-/** What became of a {@link ControlsCommand}. */
+/** The outcome of a {@link ControlsCommand}. */
 export type ControlsOutcome =
   | {
       readonly is: 'shown'

@@ -15,7 +15,7 @@ import {
 
 const MAX_BODY_BYTES = 16_384
 const MAX_CHARACTERS = 500
-/** What could make a text look like another one, or like the page's own. */
+/** These could make a text look like another one, or like the page's own. */
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u
 const SECOND = 1000
 
@@ -46,7 +46,7 @@ interface Body {
 
 /** `/controls` of the ops listener (docs/operating/controls.md). */
 export async function controlsRoutes(ops: FastifyInstance, { runCommand }: OperatorRoutesOptions): Promise<void> {
-  // Whatever the type is said to be, a body is read as JSON.
+  // A body is read as JSON, whatever its type is said to be.
   ops.addHook('onRequest', async ({ raw }) => void delete raw.headers['content-type'])
   ops.removeAllContentTypeParsers()
   ops.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, (_request, body, done) =>

@@ -4,10 +4,10 @@ import type { Sessions, Subjects } from '../sessions/index.ts'
 import { controlsAdmin, type ControlsCommand, type ControlsOutcome } from './controls-admin.ts'
 import { sessionAdmin, type AdminCommand, type AdminOutcome } from './session-admin.ts'
 
-/** What an operator asks of a server. It crosses the channel between processes, so it is plain data. */
+/** A command of an operator. It crosses the channel between processes, so it is plain data. */
 export type OperatorCommand = AdminCommand | ControlsCommand
 
-/** What became of it, which crosses the channel too. */
+/** The outcome of an {@link OperatorCommand}, which crosses the channel too. */
 export type OperatorOutcome =
   | AdminOutcome
   | ControlsOutcome

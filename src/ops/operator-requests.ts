@@ -5,7 +5,7 @@ import { isWellEncoded } from '../config/authorization-params.ts'
 import { loggedAddress, type Requester } from '../http/requester.ts'
 import type { OperatorOutcome, RunCommand } from './operator-commands.ts'
 
-/** What the routes of operators need. */
+/** The options of all routes of operators. */
 export interface OperatorRoutesOptions {
   /** The secret of the operators (OPS_TOKEN). */
   readonly token: Changing<string>

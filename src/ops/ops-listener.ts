@@ -5,11 +5,12 @@ import type { Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import type { StoreHealth } from '../store/store.ts'
 import { isHttp1, NO_SCHEMAS, WRONG_VERSION } from '../http/listener.ts'
+import { readBeforeJudging } from '../http/read-before-judging.ts'
 import { listenOrExit } from './exit.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import type { RunCommand } from './operator-commands.ts'
 
-/** What the ops listener reports about one process, or about all workers of a supervisor. */
+/** The ops listener reports this about one process, or about all workers of a supervisor. */
 export interface OpsSource {
   /** The reasons why the server should get no traffic; empty if it is ready. */
   reasons(): string[] | Promise<string[]>
@@ -23,8 +24,7 @@ export interface OpsSource {
   readonly runCommand?: RunCommand | undefined
 }
 
-/** What the ops listener needs in order to let operators list and end sessions, and pause orders. */
-export interface OperatorAccess {
+interface OperatorAccess {
   /** OPS_TOKEN; without it the paths do not exist. */
   readonly token: Changing<string> | undefined
   readonly log: FastifyBaseLogger
@@ -62,9 +62,11 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
     schemaController: NO_SCHEMAS,
     exposeHeadRoutes: true,
     forceCloseConnections: true,
-    // Of a path that cannot be decoded.
+    // A path that cannot be decoded is such an error.
     frameworkErrors: ({ message }, _request, reply: FastifyReply) => void reply.code(400).send({ error: message }),
   })
+
+  readBeforeJudging(ops.server)
 
   ops.addHook('onRequest', async ({ raw }, reply) => {
     if (isHttp1(raw)) return

@@ -4,7 +4,7 @@ import { isSubject, type Sessions, type Subjects, type SubjectSession } from '..
 import { StoreUnavailable } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 
-/** What an operator asks for. */
+/** A command of an operator about the sessions of a subject. */
 export interface AdminCommand {
   readonly is: 'list' | 'end'
   readonly subject: string
@@ -13,7 +13,7 @@ export interface AdminCommand {
   readonly requester: Requester
 }
 
-/** What became of an {@link AdminCommand}. */
+/** The outcome of an {@link AdminCommand}. */
 export type AdminOutcome =
   | { readonly is: 'listed'; readonly sessions: readonly SubjectSession[] }
   | { readonly is: 'ended'; readonly count: number }

@@ -4,8 +4,7 @@ import { flushBoundedLines } from '../telemetry/bounded-lines.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
 import { handleSignals } from './signals.ts'
 
-/** What a shutdown needs from the process. */
-export interface ShutdownDependencies {
+interface ShutdownDependencies {
   readonly log: Logger
   /** Time limit from the first signal to the exit. */
   readonly drainMs: number
@@ -21,7 +20,7 @@ export interface ShutdownDependencies {
 }
 
 /** Closes, then exits, within the time limit. Only the first call has an effect. */
-export type Shutdown = (reason: object, exitCode?: number) => void
+type Shutdown = (reason: object, exitCode?: number) => void
 
 /**
  * Installs the handlers that end the process. On SIGTERM, SIGINT or SIGHUP it closes and exits with 0, at the latest at

@@ -1,6 +1,6 @@
 /** The signals that ask the process to end. */
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
-export type EndingSignal = (typeof SIGNALS)[number]
+type EndingSignal = (typeof SIGNALS)[number]
 
 let current: ((signal: EndingSignal) => void) | undefined
 

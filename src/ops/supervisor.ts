@@ -24,7 +24,6 @@ const WARNINGS_MS = 100
 /** With these exit codes, another worker would fail in the same way. */
 const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen])
 
-/** What a supervisor needs. */
 interface SupervisorDependencies {
   /** The secrets in it may change. */
   readonly config: Config
@@ -224,7 +223,7 @@ class Supervisor implements OpsSource {
   }
 }
 
-/** What only grows. */
+/** The metrics that only grow. */
 function countsIn(metrics: readonly MetricObject[]): readonly MetricObject[] {
   return metrics.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram')
 }

@@ -80,7 +80,6 @@ export function sendSecrets(worker: Worker, secrets: SecretTexts): void {
   worker.send({ secrets } satisfies Order, () => undefined)
 }
 
-/** What a worker does as its supervisor says. */
 interface SupervisorOrders {
   /** Shuts down. */
   drain(): void

@@ -20,14 +20,18 @@ export function silentLast(addresses: readonly LookupAddress[]): LookupAddress[]
   return [...addresses.filter((each) => !isSilent(each)), ...addresses.filter(isSilent)]
 }
 
-function note(address: string): void {
+/** Remembers that an address was silent when it was tried before another one, or that it has answered. */
+export function noteSilence(address: string, isSilent: boolean): void {
   silent.delete(address)
+  if (!isSilent) return
   const [oldest] = silent.keys()
   if (silent.size >= MAX_ADDRESSES && oldest !== undefined) silent.delete(oldest)
   silent.set(address, standstill.now())
 }
 
-// What opens the connections gives no other access to their sockets before they are connected.
+// Libraries that open connections themselves give no other access to their sockets before they are connected.
 subscribe('net.client.socket', (message) => {
-  ;(message as { readonly socket: Socket }).socket.on('connectionAttemptTimeout', note)
+  ;(message as { readonly socket: Socket }).socket.on('connectionAttemptTimeout', (address: string) =>
+    noteSilence(address, true),
+  )
 })

@@ -1,5 +1,4 @@
-import { requiredFor } from '../config/idempotency.ts'
-import { settingFormats } from '../config/setting-formats.ts'
+import { formats } from '../config/setting-formats.ts'
 import { problemsWhere, type SettingProblem } from '../config/setting-rule.ts'
 import { catalog } from './catalog.ts'
 import { changesSomething } from './endpoint.ts'
@@ -28,8 +27,8 @@ export function catalogProblems(raw: Readonly<Record<string, string | undefined>
  * it means unprotected. A value of the wrong format is not judged here.
  */
 function unknownKeyPaths(value: string): number[] {
-  const paths = settingFormats.apiPaths.test(value) ? requiredFor(value) : 'all'
-  if (paths === 'all') return []
+  const paths = formats.apiPaths.parse(value)
+  if (paths === undefined || paths === 'all') return []
   const endpoints = catalog(undefined).filter(changesSomething)
   const known = new Set(endpoints.map(({ path }) => path))
   return [...paths].flatMap((path, index) => (known.has(path) ? [] : [index + 1]))

@@ -4,11 +4,12 @@ import { within } from '../time/within.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { SessionRepository } from './repository.ts'
 import type { SessionReader } from './session-reader.ts'
-import { renewAt, type Session } from './session.ts'
-import { RETRY_MS, type Client, type RenewalCause, type TokenLookup } from './token-lookup.ts'
-import type { TokenRenewal } from './token-renewal.ts'
+import type { Session, SessionRecord } from './session.ts'
+import { RETRY_MS, type Client, type RenewalCause, type TokenLookup, type TokenRenewal } from './token-renewal.ts'
 import { storeNow } from '../time/store-time.ts'
 
+/** A token is renewed this long before it expires at most. */
+const MAX_MARGIN_MS = 60_000
 /** How long a caller waits for a renewal, by the state of its old token. The renewal continues after that. */
 const PATIENCE_MS = { valid: 2000, expired: 5000 }
 /** A token that is valid for this long outlives the patience of a caller who would wait for another one. */
@@ -120,4 +121,9 @@ export class AccessTokens {
     this.#running.set(session.sealed, started)
     return started
   }
+}
+
+/** When to renew a token: a little before it expires (epoch ms). */
+function renewAt(record: SessionRecord): number {
+  return record.tokenExpiresAt - Math.min(MAX_MARGIN_MS, record.tokenLifetimeMs / 10)
 }

@@ -2,7 +2,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from '../config/config.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Provider } from '../oauth/provider.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { StoreUnavailable, type Store } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens } from './access-tokens.ts'
@@ -12,11 +12,9 @@ import { SessionRepository } from './repository.ts'
 import { sessionState, type Session, type SessionRecord, type SessionState } from './session.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
-import type { RefusalStore } from './shared-refusals.ts'
 import type { SubjectDependencies, Subjects } from './subjects.ts'
 import { registerSessionWriter } from './session-writer.ts'
-import type { Client, TokenLookup } from './token-lookup.ts'
-import { TokenRenewal, type OwnedTokens } from './token-renewal.ts'
+import { TokenRenewal, type Client, type OwnedTokens, type TokenLookup } from './token-renewal.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
@@ -57,9 +55,9 @@ export type Authorization =
   /** Upstream has refused the token, which is not renewed before `retryAfterMs`, since the last renewal was so recent. */
   | { readonly is: 'justRenewed'; readonly tag: string; readonly retryAfterMs: number }
 
-/** Dependencies of {@link Sessions}. */
-export interface SessionDependencies {
-  readonly store: RefusalStore
+/** What sessions need. */
+interface SessionDependencies {
+  readonly store: Store
   readonly envelope: Envelope
   readonly provider: Provider
   readonly metrics: Metrics
@@ -222,8 +220,8 @@ export class Sessions {
     deps: Omit<SubjectDependencies, 'sessions'>,
   ): Promise<Subjects | undefined> {
     if (config.identity === undefined && config.oauth.oidc === undefined) return undefined
-    const { createSubjects } = await import('./subjects.ts')
-    return createSubjects(config, { ...deps, sessions: this.#repository })
+    const { Subjects } = await import('./subjects.ts')
+    return Subjects.open(config, { ...deps, sessions: this.#repository })
   }
 
   /** Enables {@link saveNewSession} for routes in the scope of `fastify`. */

@@ -3,7 +3,7 @@ import { MinuteLimit } from '../limits/minute-limit.ts'
 import { endedElsewhereKey, endsKey, listingsKey } from '../store/keys.ts'
 import type { StoreData } from '../store/store.ts'
 import { pageTag, type Session } from './session.ts'
-import type { ListedSession, SubjectIndex } from './subject-index.ts'
+import type { Cause, ListedSession, SubjectIndex } from './subject-index.ts'
 
 /** How long a reading counts. */
 const FRESH_MS = 5000
@@ -37,22 +37,22 @@ interface OwnSession {
 }
 
 /** The subject has asked too often. */
-interface Limited {
+interface TooOften {
   readonly is: 'limited'
   readonly waitMs: number
 }
 
 /** What became of a question for the own sessions: the newest first. */
-export type OwnListing = { readonly is: 'listed'; readonly sessions: readonly OwnSession[] } | Limited
+type OwnListing = { readonly is: 'listed'; readonly sessions: readonly OwnSession[] } | TooOften
 
 /** What became of the attempt to end another session. */
-export type OwnEnding =
+type OwnEnding =
   | { readonly is: 'ended' }
   /** The tag is that of the session that asks. */
   | { readonly is: 'current' }
   /** The subject has no such session. */
   | { readonly is: 'unknown' }
-  | Limited
+  | TooOften
 
 /** A session whose subject is known. */
 export type SubjectsOwn = Pick<Session, 'id' | 'key'> & { readonly subject: string }
@@ -62,9 +62,6 @@ interface Reading {
   readonly mark: string
   readonly sessions: readonly LiveSession[]
 }
-
-/** Ends sessions of a subject. Returns how many there were. */
-type End = (subject: string, sessions: readonly ListedSession[]) => Promise<number>
 
 /** The sessions of a subject, for the pages of one of them. Neither listing nor ending is use of a session. */
 export class OwnSessions {
@@ -117,7 +114,7 @@ export class OwnSessions {
    * @param tag as {@link list} shows it
    * @throws StoreUnavailable
    */
-  async end({ subject, id, key }: SubjectsOwn, tag: string, end: End): Promise<OwnEnding> {
+  async end({ subject, id, key }: SubjectsOwn, tag: string, by: Cause): Promise<OwnEnding> {
     if (tag === pageTag(id)) return { is: 'current' }
     const [own = ''] = this.#index.keysOf(subject)
     const waitMs = await this.#ends.waitMs(endsKey(own))
@@ -125,7 +122,7 @@ export class OwnSessions {
     const meant = (await this.#index.list(subject)).filter((each) => shownTag(each) === tag)
     if (meant.some((each) => each.key === key)) return { is: 'current' }
     if (meant.length === 0) return { is: 'unknown' }
-    const ended = await end(subject, meant)
+    const ended = await this.#index.end(meant, { ...by, subject })
     // After the end: a reading that has begun before does not count from here on, whichever instance has it.
     await Promise.all(
       this.#index.keysOf(subject).map((index) => this.#store.count(endedElsewhereKey(index), 1, REMEMBERED_MS, true)),

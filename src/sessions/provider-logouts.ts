@@ -1,25 +1,15 @@
 import { nameOf, type LoginIdentity } from '../oauth/login-identity.ts'
 import type { LogoutToken } from '../oauth/logout-tokens.ts'
-import type { EntryState, IssueMark } from '../store/session-index.ts'
-import { endNoted, type Cause } from './end-listed.ts'
-import type { SessionRepository } from './repository.ts'
-import type { IndexedSession, Place, SubjectIndex } from './subject-index.ts'
+import type { EntryState } from '../store/session-index.ts'
+import type { Cause, IndexedSession, Place, SubjectIndex } from './subject-index.ts'
 
 /** What {@link ProviderLogouts} works with. */
 interface Parts {
-  readonly sessions: SessionRepository
   readonly bySubject: SubjectIndex
   /** The same sessions by their sessions at the provider. */
   readonly bySid: SubjectIndex
   /** Whether a logout of one session at the provider ends those of the subject that know no sid. */
   readonly endsWithoutSid: boolean
-}
-
-/** A session that has begun with OpenID Connect, in the index. */
-export interface EnlistedIdentity {
-  readonly issuedAt: number
-  /** Where the index by sid has it; undefined for a session that knows no sid. */
-  readonly sid: Place | undefined
 }
 
 /**
@@ -41,21 +31,21 @@ export class ProviderLogouts {
 
   /** Enters a session before it is created. @throws StoreUnavailable */
   async enlist(
-    { iss, sid, issuedAt }: LoginIdentity,
+    { iss, sid }: LoginIdentity,
     place: Place | undefined,
     session: IndexedSession,
     endsAt: number,
-  ): Promise<EnlistedIdentity> {
+  ): Promise<void> {
     if (sid !== undefined && place !== undefined) await this.#parts.bySid.add(nameOf(iss, sid), place, session, endsAt)
-    return { issuedAt, sid: place }
   }
 
   /**
    * Whether the provider has not logged a new session out.
-   * @param ofSubject what the index by subject says of it
+   * @param sid where the index by sid has it; undefined for a session that knows no sid
+   * @param endedUntil what the index by subject says of it
    * @throws StoreUnavailable
    */
-  async mayLive({ issuedAt, sid }: EnlistedIdentity, { endedUntil }: EntryState): Promise<boolean> {
+  async mayLive(issuedAt: number, sid: Place | undefined, { endedUntil }: EntryState): Promise<boolean> {
     if (issuedAt <= endedUntil.issued) return false
     if (sid === undefined) return issuedAt > endedUntil.sidless
     const { isListed, endedAgoMs } = await this.#parts.bySid.look(sid)
@@ -65,28 +55,14 @@ export class ProviderLogouts {
 
   /** @returns how many sessions have ended @throws StoreUnavailable when some may be left; the same logout then ends them */
   async end({ subject, sid, issuedAt }: LogoutToken, requester: Cause['requester']): Promise<number> {
-    const { endsWithoutSid } = this.#parts
+    const { bySubject, bySid, endsWithoutSid } = this.#parts
     const by = { reason: 'revoked', requester } as const
     const ends: Promise<number>[] = []
-    if (sid !== undefined) ends.push(this.#endSid(sid, by))
-    if (subject !== undefined && sid === undefined) ends.push(this.#endIssued(subject, 'issued', issuedAt, by))
-    if (subject !== undefined && sid !== undefined && endsWithoutSid) {
-      ends.push(this.#endIssued(subject, 'sidless', issuedAt, by))
+    if (sid !== undefined) ends.push(bySid.endAll(sid, by))
+    if (subject !== undefined && (sid === undefined || endsWithoutSid)) {
+      const mark = sid === undefined ? 'issued' : 'sidless'
+      ends.push(bySubject.endIssued(subject, mark, issuedAt, { ...by, subject }))
     }
     return (await Promise.all(ends)).reduce((sum, ended) => sum + ended, 0)
-  }
-
-  async #endSid(sid: string, by: Cause): Promise<number> {
-    const { sessions, bySid } = this.#parts
-    return endNoted(sessions, bySid, sid, await bySid.endAll(sid), by)
-  }
-
-  async #endIssued(subject: string, mark: IssueMark, until: number, by: Cause): Promise<number> {
-    const { sessions, bySubject } = this.#parts
-    const listed = await bySubject.endIssued(subject, mark, until)
-    const meant = listed.filter(({ issuedAt = 0, hasSid = false }) => {
-      return issuedAt <= until && (mark === 'issued' || !hasSid)
-    })
-    return endNoted(sessions, bySubject, subject, meant, { ...by, subject })
   }
 }

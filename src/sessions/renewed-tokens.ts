@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { renewalKey } from '../store/keys.ts'
 import type { Session } from './session.ts'
-import type { RefusalStore } from './shared-refusals.ts'
+import type { Store } from '../store/store.ts'
 
 /** A token is renewed because of a 401 of upstream at most once in this time. */
 const RENEWED_MS = 30_000
@@ -12,7 +12,7 @@ const RENEWED = 'renewed'
 const ACCEPTED = 'accepted'
 
 /** A renewal that a 401 of upstream has caused. */
-export interface RecentRenewal {
+interface RecentRenewal {
   /** When another one may follow. */
   readonly retryAfterMs: number
   /** Whether another instance may have seen upstream accept the new token. */
@@ -21,11 +21,11 @@ export interface RecentRenewal {
 
 /** The renewals that 401s of upstream have caused, on any instance. Where there was none, nothing is read or written. */
 export class RenewedTokens {
-  readonly #store: RefusalStore
+  readonly #store: Store
   /** The sealed texts of the sessions whose new tokens this process has seen accepted, by session. */
   readonly #accepted = new LRUCache<string, string>({ max: MAX_SESSIONS })
 
-  constructor(store: RefusalStore) {
+  constructor(store: Store) {
     this.#store = store
   }
 

@@ -1,18 +1,23 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Changing } from '../config/changing.ts'
 import type { Requester } from '../http/requester.ts'
-import { logTag } from '../telemetry/log-tag.ts'
+import { logTag } from '../telemetry/log.ts'
 import type { Envelope } from './envelope.ts'
 import { sessionKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
-import type { StoreData, StoredValue, StoreHealth } from '../store/store.ts'
+import { StoreUnavailable, type StoreData, type StoredValue, type StoreHealth } from '../store/store.ts'
 import { Endings, type CausedEnd, type EndedBy, type Ending, type EndReason } from './endings.ts'
 import { parseRecord, type Session, type SessionRecord } from './session.ts'
 import { storeNow } from '../time/store-time.ts'
 
 /** The idle limit of a session is moved at most this often. */
 const MAX_STEP_MS = 60_000
+/** How long saving a refreshed token is retried: if it were lost, the session would be lost with it. */
+export const SAVE_MS = 5000
+const SAVE_AGAIN_MS = 50
+
 /** How long a session lives (ms). */
-export interface SessionLimits {
+interface SessionLimits {
   readonly idleMs: number
   readonly maxMs: number
 }
@@ -116,6 +121,22 @@ export class SessionRepository {
     return (await this.#store.replace(key, session.sealed, sealed, idleEndsAt))
       ? { ...session, record, idleEndsAt, sealed }
       : undefined
+  }
+
+  /**
+   * The same, but retries during a short outage: the old refresh token is used up, and `record` is the only copy of the new one.
+   * @throws StoreUnavailable
+   */
+  async replaceInTime(session: Session, record: SessionRecord): Promise<Session | undefined> {
+    const giveUpAt = performance.now() + SAVE_MS
+    for (;;) {
+      try {
+        return await this.replace(session, record)
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable) || performance.now() >= giveUpAt) throw error
+        await delay(SAVE_AGAIN_MS)
+      }
+    }
   }
 
   /**

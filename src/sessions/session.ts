@@ -4,8 +4,6 @@ import type { TokenGrant } from '../oauth/grant-outcome.ts'
 import type { Claim, LoginIdentity } from '../oauth/login-identity.ts'
 import { storeNow } from '../time/store-time.ts'
 
-/** A token is renewed this long before it expires at most. */
-const MAX_MARGIN_MS = 60_000
 const CLOCK_SKEW_MS = 200
 /** 96 bits. */
 const PAGE_TAG_LENGTH = 16
@@ -86,11 +84,6 @@ export function parseRecord(text: string): SessionRecord | undefined {
   } catch {
     return undefined
   }
-}
-
-/** When to renew a token: a little before it expires (epoch ms). */
-export function renewAt(record: SessionRecord): number {
-  return record.tokenExpiresAt - Math.min(MAX_MARGIN_MS, record.tokenLifetimeMs / 10)
 }
 
 /** Whether upstream has accepted the bearer token of a call, by the status of its response. A 429 comes before that. */

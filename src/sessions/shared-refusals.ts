@@ -1,5 +1,6 @@
 import { refusalKey, REFRESHES_KEY } from '../store/keys.ts'
-import type { SharedState, StoreData, StoreHealth } from '../store/store.ts'
+import { SharedState } from '../store/shared-state.ts'
+import type { Store } from '../store/store.ts'
 import { untraced } from '../telemetry/traces/span.ts'
 import { standstill } from '../time/standstill.ts'
 import {
@@ -20,9 +21,6 @@ import {
 } from './refusals.ts'
 import { storeNow } from '../time/store-time.ts'
 
-/** What the refusals of refreshes need of the store. */
-export type RefusalStore = StoreData & StoreHealth & Pick<SharedState, 'readMarked'>
-
 /** A session whose refresh was refused. The names reveal no user, and are the same on every instance. */
 export interface RefusedUser {
   readonly key: string
@@ -36,7 +34,7 @@ export interface RefusedUser {
 }
 
 /** What follows from a refusal. */
-export interface Verdict {
+interface Consequence {
   readonly ends: boolean
   /** The provider may be refusing everybody. */
   readonly isTrouble: boolean
@@ -46,20 +44,35 @@ export interface Verdict {
 const TELL_MS = 500
 /** No session pauses for longer at a time. */
 const MAX_PAUSE_MS = 60_000
-/** How often a change is tried if other instances are faster. */
-const MAX_TRIES = 5
 
 /**
  * The refusals of refreshes, which all instances share: beside each session what concerns it, and in one place what the provider
  * has said to others. Nothing is read or written for a session that was not refused, except that grants are told about twice a second.
  */
 export class SharedRefusals {
-  readonly #store: RefusalStore
+  readonly #store: Store
+  readonly #news: SharedState<ProviderNews>
   /** The latest grants that are still to be told, the newest last. */
   readonly #grants = new Map<string, number>()
 
-  constructor(store: RefusalStore) {
+  constructor(store: Store) {
     this.#store = store
+    const form = {
+      nothing: NO_NEWS,
+      parse: (text: string, now: number) => pruned({ ...NO_NEWS, ...parsed(text) }, now),
+      format: (news: ProviderNews) => JSON.stringify(news),
+      ttlMs: FORGET_MS,
+    }
+    this.#news = new SharedState(form, () => undefined, {
+      read: async () => {
+        const { value = '', now } = await store.readMarked(REFRESHES_KEY, '')
+        return { version: value, text: value, now }
+      },
+      write: async (before, text, ttlMs) => {
+        return (await this.#put(REFRESHES_KEY, before || undefined, text, storeNow() + ttlMs)) ? text : undefined
+      },
+      close: () => undefined,
+    })
   }
 
   /** The stored record of a session; undefined for one that was not refused. @throws StoreUnavailable */
@@ -84,11 +97,16 @@ export class SharedRefusals {
   }
 
   /** The provider has refused a refresh. @param text the record before @throws StoreUnavailable */
-  async refused(user: RefusedUser, code: string, text: string | undefined): Promise<Verdict> {
-    const { news, now } = await this.#change((news, now) => {
+  async refused(user: RefusedUser, code: string, text: string | undefined): Promise<Consequence> {
+    const {
+      state: news,
+      now,
+      cause,
+    } = await this.#news.change((known, at) => {
       // Those that this process has yet to tell, too.
-      return noteRefused(noteGrants(news, this.#grants, now), code, user.source, now)
+      return noteRefused(noteGrants(known, this.#grants, at), code, user.source, at)
     })
+    if (cause !== undefined) throw cause
     const after = refusedOnce(recordOf(text, user), code, now)
     await this.#write(user, text, after, now)
     const isProven = hasGrantedOthers(news, user.name, after.first)
@@ -127,19 +145,7 @@ export class SharedRefusals {
   async #tell(): Promise<void> {
     const grants = new Map(this.#grants)
     this.#grants.clear()
-    await this.#change((news, now) => noteGrants(news, grants, now)).catch(() => undefined)
-  }
-
-  async #change(
-    change: (news: ProviderNews, now: number) => ProviderNews,
-  ): Promise<{ readonly news: ProviderNews; readonly now: number }> {
-    for (let tries = 1; ; tries++) {
-      const { value, now } = await this.#store.readMarked(REFRESHES_KEY, '')
-      const before = pruned({ ...NO_NEWS, ...parsed(value) }, now)
-      const news = change(before, now)
-      if (news === before || tries === MAX_TRIES) return { news, now }
-      if (await this.#put(REFRESHES_KEY, value, JSON.stringify(news), now + FORGET_MS)) return { news, now }
-    }
+    await this.#news.change((news, now) => noteGrants(news, grants, now))
   }
 
   async #write(user: RefusedUser, before: string | undefined, after: Refusals, now: number): Promise<void> {

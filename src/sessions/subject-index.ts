@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Changing } from '../config/changing.ts'
+import type { Requester } from '../http/requester.ts'
 import { subjectKey } from '../store/keys.ts'
 import type { EntryState, IndexEntry, IssueMark, SessionIndex } from '../store/session-index.ts'
+import { eachOf } from './each-of.ts'
+import type { CausedEnd } from './endings.ts'
 import type { Envelope } from './envelope.ts'
+import type { SessionRepository } from './repository.ts'
 
 /** The entry of a session. */
 export interface IndexedSession {
@@ -42,6 +46,13 @@ export interface ListedSession extends IndexedSession {
   readonly endsAt: number
 }
 
+/** The reason why sessions end, the request that ends them, and whose they are, unless their entries say it. */
+export interface Cause {
+  readonly reason: CausedEnd
+  readonly requester: Requester
+  readonly subject?: string
+}
+
 /** Made into a key together with a server secret. An entry has no holder with a secret of its own. */
 const PURPOSE = 'index of sessions by subject'
 
@@ -53,6 +64,7 @@ export class SubjectIndex {
   readonly #index: SessionIndex
   readonly #envelope: Envelope
   readonly #secrets: Changing<readonly string[]>
+  readonly #sessions: SessionRepository
   readonly #keyOf: (subject: string, secret: string) => string
 
   /** @param keyOf makes the store key of a subject with a secret */
@@ -60,12 +72,14 @@ export class SubjectIndex {
     index: SessionIndex,
     envelope: Envelope,
     secrets: Changing<readonly string[]>,
+    sessions: SessionRepository,
     keyOf: (subject: string, secret: string) => string = subjectKey,
   ) {
     this.#keyOf = keyOf
     this.#index = index
     this.#envelope = envelope
     this.#secrets = secrets
+    this.#sessions = sessions
   }
 
   /** Store keys of a subject: the one to which this instance adds, then those to which others may add. */
@@ -97,22 +111,35 @@ export class SubjectIndex {
     return this.#read(subject, (key) => this.#index.list(key))
   }
 
-  /** Notes that all sessions of a subject end, including sessions whose login is under way, and returns them. @throws StoreUnavailable */
-  endAll(subject: string): Promise<ListedSession[]> {
-    return this.#read(subject, (key) => this.#index.endAll(key))
-  }
-
   /**
-   * Notes that the sessions of a subject end whose ID token was issued until a time (epoch s), and returns all.
-   * @throws StoreUnavailable
+   * Ends all sessions of a subject, including sessions whose login is under way.
+   * @param exceptKey store key of a session that the caller ends itself
+   * @returns how many were live
+   * @throws StoreUnavailable when some may be left; the same call then ends them
    */
-  endIssued(subject: string, mark: IssueMark, until: number): Promise<ListedSession[]> {
-    return this.#read(subject, (key) => this.#index.endIssued(key, mark, until))
+  async endAll(subject: string, by: Cause, exceptKey?: string): Promise<number> {
+    const listed = await this.#read(subject, (key) => this.#index.endAll(key))
+    return this.#endNoted(
+      subject,
+      listed.filter(({ key }) => key !== exceptKey),
+      by,
+    )
   }
 
-  /** Notes that these sessions end. @throws StoreUnavailable */
-  async end(sessions: readonly ListedSession[]): Promise<void> {
+  /** The same for the sessions whose ID token was issued until a time (epoch s): all of them, or those that know no sid. */
+  async endIssued(subject: string, mark: IssueMark, until: number, by: Cause): Promise<number> {
+    const listed = await this.#read(subject, (key) => this.#index.endIssued(key, mark, until))
+    const meant = listed.filter(({ issuedAt = 0, hasSid = false }) => {
+      return issuedAt <= until && (mark === 'issued' || !hasSid)
+    })
+    return this.#endNoted(subject, meant, by)
+  }
+
+  /** Ends some sessions of the index. @returns how many were live @throws StoreUnavailable when some may be left */
+  async end(sessions: readonly ListedSession[], by: Cause): Promise<number> {
+    // Noted first: a login among them that has yet to create its session then sees that it must not live.
     await this.#change(sessions, (key, ids) => this.#index.end(key, ids))
+    return this.#endListed(sessions, by)
   }
 
   /** Removes sessions, from the other index as well. @throws StoreUnavailable */
@@ -126,6 +153,26 @@ export class SubjectIndex {
   /** @throws StoreUnavailable */
   look({ index, id }: Place): Promise<EntryState> {
     return this.#index.look(index, id)
+  }
+
+  /**
+   * The note waits for a replica, as the ends of the sessions do: there may be none of them, or none on this server of a Cluster.
+   */
+  async #endNoted(subject: string, sessions: readonly ListedSession[], by: Cause): Promise<number> {
+    const noted = this.keysOf(subject).map((key) => this.#sessions.replicate(key))
+    const [ended] = await Promise.all([this.#endListed(sessions, by), ...noted])
+    return ended
+  }
+
+  async #endListed(sessions: readonly ListedSession[], { reason, requester, subject }: Cause): Promise<number> {
+    let ended = 0
+    await eachOf(sessions, async ({ key, subject: own = subject }) => {
+      const subjectTag = own === undefined ? undefined : this.#sessions.subjectTag(own)
+      if (await this.#sessions.end(key, reason, { requester, subjectTag })) ended++
+    })
+    // Removed last: if this process dies before, the next attempt finds the sessions that are left.
+    await this.remove(sessions)
+    return ended
   }
 
   async #entriesOf(keys: readonly string[]): Promise<IndexEntry[]> {

@@ -4,21 +4,20 @@ import type { Requester } from '../http/requester.ts'
 import type { LoginIdentity } from '../oauth/login-identity.ts'
 import { providerSessionKey, sessionKey } from '../store/keys.ts'
 import { ENDED_MS } from '../store/session-index.ts'
-import type { SharedState, StoreData } from '../store/store.ts'
+import type { Store, StoreData } from '../store/store.ts'
 import { createIdentityMetrics } from '../telemetry/identity-metrics.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
 import { createIdentityClient } from '../upstream/rest-clients.ts'
 import type { Envelope } from './envelope.ts'
 import { deviceOf } from './device.ts'
 import { eachOf } from './each-of.ts'
-import { endListed, endNoted, type Cause } from './end-listed.ts'
 import { Identity } from './identity.ts'
 import { LiveSessions } from './live-sessions.ts'
-import { OwnSessions, type LiveSession, type OwnEnding, type OwnListing, type SubjectsOwn } from './own-sessions.ts'
-import { ProviderLogouts, type EnlistedIdentity } from './provider-logouts.ts'
+import { OwnSessions, type LiveSession } from './own-sessions.ts'
+import { ProviderLogouts } from './provider-logouts.ts'
 import type { SessionRepository } from './repository.ts'
 import { pageTag } from './session.ts'
-import { SubjectIndex, type ListedSession, type Place } from './subject-index.ts'
+import { SubjectIndex, type Cause, type ListedSession, type Place } from './subject-index.ts'
 import { storeNow } from '../time/store-time.ts'
 
 /** More sessions of one subject than this are never kept: the index of a subject has a bounded size. */
@@ -29,7 +28,7 @@ const TIDY_EVERY = 100
 const DRIFT = { factor: 1.001, ms: 5 }
 
 /** A login that is about to create the session of a subject. */
-export interface NewSession {
+interface NewSession {
   readonly subject: string
   readonly id: string
   /** Absolute limit of the session (epoch ms). */
@@ -42,14 +41,15 @@ export interface NewSession {
 }
 
 /** A session in the index. */
-export interface Enlisted {
+interface Enlisted {
   readonly subject: string
   readonly place: Place
   /** Where the index by sid has it. */
   readonly twin?: Place | undefined
   /** The number of entries at that moment, this one included. */
   readonly count: number
-  readonly ofProvider?: EnlistedIdentity | undefined
+  /** When its ID token was issued (epoch s), where the provider can log it out. */
+  readonly issuedAt: number | undefined
 }
 
 /** The part of a session that an operator may know. Times are epoch ms. */
@@ -57,7 +57,7 @@ export type SubjectSession = Pick<LiveSession, 'tag' | 'startedAt' | 'lastUsedAt
 
 /** What subjects need besides the configuration. */
 export interface SubjectDependencies {
-  readonly store: SharedState & StoreData
+  readonly store: StoreData & Pick<Store, 'openIndex'>
   readonly envelope: Envelope
   readonly sessions: SessionRepository
   readonly budget: Budget | undefined
@@ -70,12 +70,13 @@ export class Subjects {
   readonly identity: Identity | undefined
   /** Undefined without OpenID Connect. */
   readonly logouts: ProviderLogouts | undefined
+  /** For the pages of a subject. */
+  readonly own: OwnSessions
   readonly #index: SubjectIndex
   readonly #sessions: SessionRepository
   readonly #store: StoreData
   readonly #maxSessions: number
   readonly #live: LiveSessions
-  readonly #own: OwnSessions
 
   /** @param maxSessions of one subject; Infinity for no limit */
   constructor(
@@ -93,7 +94,25 @@ export class Subjects {
     this.#store = store
     this.#maxSessions = Math.min(maxSessions, MAX_SESSIONS)
     this.#live = new LiveSessions(index, store, sessions.limits.idleMs)
-    this.#own = new OwnSessions(index, store, (subject) => this.#read(subject))
+    this.own = new OwnSessions(index, store, (subject) => this.#read(subject))
+  }
+
+  /** Creates what only sessions with a subject need. */
+  static async open(
+    { identity, oauth: { oidc }, secrets, upstream }: Pick<Config, 'identity' | 'oauth' | 'secrets' | 'upstream'>,
+    { store, envelope, sessions, budget, registry }: SubjectDependencies,
+  ): Promise<Subjects> {
+    const stored = await store.openIndex()
+    const index = new SubjectIndex(stored, envelope, secrets, sessions)
+    if (identity !== undefined) {
+      const client = createIdentityClient(upstream, budget)
+      const asks = new Identity(client, { upstream, identity }, createIdentityMetrics(registry))
+      return new Subjects(asks, index, sessions, store, identity.maxSessions)
+    }
+    const { maxSessions = Infinity, endsWithoutSid = false } = oidc ?? {}
+    const bySid = new SubjectIndex(stored, envelope, secrets, sessions, providerSessionKey)
+    const logouts = new ProviderLogouts({ bySubject: index, bySid, endsWithoutSid })
+    return new Subjects(undefined, index, sessions, store, maxSessions, logouts)
   }
 
   /** Enters a session before it is created, so that a logout of all sessions finds it. @throws StoreUnavailable */
@@ -112,11 +131,11 @@ export class Subjects {
     const place = this.#index.newPlace(subject)
     const twin = identity && this.logouts?.newPlace(identity)
     try {
-      const [count, ofProvider] = await Promise.all([
+      const [count] = await Promise.all([
         this.#index.add(subject, place, { ...session, ...(twin && { twin }) }, endsAt),
         identity && this.logouts?.enlist(identity, twin, { ...session, subject, twin: place }, endsAt),
       ])
-      return { subject, place, twin, count, ofProvider }
+      return { subject, place, twin, count, issuedAt: this.logouts && issuedAt }
     } catch (error) {
       // One of the two entries may have been written.
       void this.withdraw({ place, twin }).catch(() => undefined)
@@ -135,10 +154,10 @@ export class Subjects {
    * @param loginAgeMs tells how long ago its login began, by the clock of this process that says more
    * @throws StoreUnavailable
    */
-  async mayLive({ place, ofProvider }: Enlisted, loginAgeMs: () => number): Promise<boolean> {
+  async mayLive({ place, twin, issuedAt }: Enlisted, loginAgeMs: () => number): Promise<boolean> {
     const state = await this.#index.look(place)
     const { isListed, endedAgoMs = Infinity } = state
-    if (ofProvider !== undefined && (await this.logouts?.mayLive(ofProvider, state)) !== true) return false
+    if (issuedAt !== undefined && (await this.logouts?.mayLive(issuedAt, twin, state)) !== true) return false
     // The ages of two events are compared, and not their times, which different clocks would have measured.
     const ageMs = loginAgeMs() * DRIFT.factor + DRIFT.ms
     return isListed && ageMs < endedAgoMs && ageMs < ENDED_MS
@@ -160,23 +179,13 @@ export class Subjects {
     const live = listed.filter((each, at) => at === own || isLive(each))
     // Among logins at the same moment, this one may be the oldest.
     const surplus = live.slice(0, Math.max(0, live.length - this.#maxSessions))
-    await this.#endSome(subject, surplus, { reason: 'replaced', requester })
+    await this.#index.end(surplus, { reason: 'replaced', requester, subject })
   }
 
   /** The live sessions of a subject, the oldest first. @throws StoreUnavailable */
   async list(subject: string): Promise<SubjectSession[]> {
     const live = await this.#read(subject)
     return live.map(({ tag, startedAt, lastUsedAt, client }) => ({ tag, startedAt, lastUsedAt, client }))
-  }
-
-  /** The newest sessions of a subject, for a page of one of them. @throws StoreUnavailable */
-  listOwn(own: SubjectsOwn): Promise<OwnListing> {
-    return this.#own.list(own)
-  }
-
-  /** Ends another session of a subject, by the tag that {@link listOwn} shows. @throws StoreUnavailable */
-  endOwn(own: SubjectsOwn, tag: string, by: Cause): Promise<OwnEnding> {
-    return this.#own.end(own, tag, (subject, sessions) => this.#endSome(subject, sessions, by))
   }
 
   /** The number of live sessions of a subject besides one, a few seconds ago. @throws StoreUnavailable */
@@ -190,10 +199,8 @@ export class Subjects {
    * @returns how many sessions there were
    * @throws StoreUnavailable when some may be left
    */
-  async endAll(subject: string, by: Cause, exceptKey?: string): Promise<number> {
-    const listed = await this.#index.endAll(subject)
-    const others = listed.filter(({ key }) => key !== exceptKey)
-    return endNoted(this.#sessions, this.#index, subject, others, { ...by, subject })
+  endAll(subject: string, by: Cause, exceptKey?: string): Promise<number> {
+    return this.#index.endAll(subject, { ...by, subject }, exceptKey)
   }
 
   /** Ends the session of a subject that has this tag. Returns whether there was one. @throws StoreUnavailable */
@@ -201,7 +208,7 @@ export class Subjects {
     const listed = await this.#index.list(subject)
     // Since a roll of secrets the log may name it by another tag than the index does.
     const meant = listed.filter((each) => each.tag === tag || this.#sessions.tag(each.key) === tag)
-    return (await this.#endSome(subject, meant, by)) > 0
+    return (await this.#index.end(meant, { ...by, subject })) > 0
   }
 
   /** The live sessions of a subject, the oldest first. */
@@ -228,29 +235,4 @@ export class Subjects {
     const { limits, stepMs } = this.#sessions
     return idleEndsAt >= endsAt ? undefined : Math.max(startedAt, idleEndsAt - limits.idleMs - stepMs)
   }
-
-  /** Ends some sessions of a subject. */
-  async #endSome(subject: string, sessions: readonly ListedSession[], by: Cause): Promise<number> {
-    // Noted first: a login among them that has yet to create its session then sees that it must not live.
-    await this.#index.end(sessions)
-    return endListed(this.#sessions, this.#index, sessions, { ...by, subject })
-  }
-}
-
-/** Creates the parts that only sessions with a subject need. */
-export async function createSubjects(
-  { identity, oauth: { oidc }, secrets, upstream }: Pick<Config, 'identity' | 'oauth' | 'secrets' | 'upstream'>,
-  { store, envelope, sessions, budget, registry }: SubjectDependencies,
-): Promise<Subjects> {
-  const stored = await store.openIndex()
-  const index = new SubjectIndex(stored, envelope, secrets)
-  if (identity !== undefined) {
-    const client = createIdentityClient(upstream, budget)
-    const asks = new Identity(client, { upstream, identity }, createIdentityMetrics(registry))
-    return new Subjects(asks, index, sessions, store, identity.maxSessions)
-  }
-  const { maxSessions = Infinity, endsWithoutSid = false } = oidc ?? {}
-  const bySid = new SubjectIndex(stored, envelope, secrets, providerSessionKey)
-  const logouts = new ProviderLogouts({ sessions, bySubject: index, bySid, endsWithoutSid })
-  return new Subjects(undefined, index, sessions, store, maxSessions, logouts)
 }

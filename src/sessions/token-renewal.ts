@@ -10,16 +10,15 @@ import { activeSpan } from '../telemetry/traces/span.ts'
 import { refreshLockKey } from '../store/keys.ts'
 import { refusalOf, type FailedOutcome, type TokenGrant } from '../oauth/grant-outcome.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
+import type { Store } from '../store/store.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import { codeLabel, RETRY_REFUSED_MS } from './refusals.ts'
 import { RenewalPauses } from './renewal-pauses.ts'
 import { RenewedTokens } from './renewed-tokens.ts'
-import { replaceInTime, SAVE_MS } from './replace-in-time.ts'
-import type { SessionRepository } from './repository.ts'
+import { SAVE_MS, type SessionRepository } from './repository.ts'
 import { recordOf, refusalSource, sharerOf, type Session, type SessionRecord } from './session.ts'
-import { RETRY_MS, type RenewalCause, type TokenLookup } from './token-lookup.ts'
-import { SharedRefusals, type RefusalStore, type RefusedUser } from './shared-refusals.ts'
+import { SharedRefusals, type RefusedUser } from './shared-refusals.ts'
 import { storeNow } from '../time/store-time.ts'
 
 /** The lock outlives the slowest refresh and its saving, and expires if its owner dies. */
@@ -28,12 +27,37 @@ const POLL_MS = 50
 /** The poll interval grows up to this, so that waiting for a slow provider does not load the store. */
 const MAX_POLL_MS = 1000
 
+/** When a caller that has waited in vain should try again. */
+export const RETRY_MS = 1000
+
+/** A session whose access token can be used, or why there is none. */
+export type TokenLookup =
+  | { readonly is: 'good'; readonly session: Session }
+  | { readonly is: 'ended' }
+  /** The caller may try again after `retryAfterMs`. */
+  | { readonly is: 'providerDown'; readonly cause: unknown; readonly retryAfterMs: number }
+  /** Upstream has refused the token, and an earlier one so recently that the token is not renewed before `retryAfterMs`. */
+  | { readonly is: 'justRenewed'; readonly retryAfterMs: number }
+
+/** The client of a request. A request is one: its address, which may take a while to find, is only read where it is needed. */
+export interface Client {
+  readonly ip: string
+}
+
+/** What a renewal is for. */
+export interface RenewalCause {
+  /** Whose request needs the token; absent where that is not known. */
+  readonly client?: Client | undefined
+  /** Upstream has refused the token. */
+  readonly isAfterRefusal?: boolean
+}
+
 /** The tokens of a session, and its subject. */
 export type OwnedTokens = Pick<SessionRecord, 'accessToken' | 'refreshToken' | 'subject'>
 
-/** Dependencies of the renewal. */
-export interface RenewalDependencies {
-  readonly store: RefusalStore
+/** What a renewal needs. */
+interface RenewalDependencies {
+  readonly store: Store
   readonly sessions: SessionRepository
   readonly provider: Provider
   readonly metrics: Metrics
@@ -239,7 +263,7 @@ export class TokenRenewal {
 
   /** Saves new tokens before their first use. If the session has ended meanwhile, it stays ended and they are revoked. */
   async #save(session: Session, record: SessionRecord): Promise<TokenLookup> {
-    const saved = await replaceInTime(this.#deps.sessions, session, record)
+    const saved = await this.#deps.sessions.replaceInTime(session, record)
     if (saved !== undefined) return { is: 'good', session: saved }
     const current = await this.#deps.sessions.load(session.id)
     // A session that continues must not lose its tokens: revoking these could revoke the whole grant.

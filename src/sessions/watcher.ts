@@ -5,13 +5,13 @@ import type { SessionLookup, SessionReader } from './session-reader.ts'
 import type { EndReason } from './endings.ts'
 import type { SessionRepository } from './repository.ts'
 import type { Session } from './session.ts'
-import type { Client, TokenLookup } from './token-lookup.ts'
+import type { Client, TokenLookup } from './token-renewal.ts'
 import { untraced } from '../telemetry/traces/span.ts'
 import { standstill } from '../time/standstill.ts'
 import { storeNow } from '../time/store-time.ts'
 
 /** Why a watch fired. `storeLost`: for too long, the store could not be asked whether the session is still live. */
-export type WatchEnd = EndReason | 'storeLost'
+type WatchEnd = EndReason | 'storeLost'
 
 /** A socket, or another part of this process, that watches a session. */
 export interface Watch {

@@ -62,28 +62,82 @@ export function closeOf(found: Exclude<Authorization, { is: 'authorized' }>): Cl
   }
 }
 
+/** A close frame without a code. */
+export const WITHOUT_CODE: CloseStatus = { code: 1005, reason: '' }
+
 /** For upstream, when this server ended the relay or the browser left without a close frame. */
-export const GOING_AWAY: CloseStatus = { code: 1001, reason: '' }
+const GOING_AWAY: CloseStatus = { code: 1001, reason: '' }
 
 /** For a peer that sends more than it may: too many messages, or an unfinished one that takes too much memory. */
 export const POLICY_VIOLATION: CloseStatus = { code: 1008, reason: '' }
 
 const MAX_REASON_BYTES = 123
-const NO_STATUS = 1005
 const ABNORMAL = 1006
 
-/** Upstream's close as the browser gets it. Undefined stands for a close frame without a code. */
-export function fromUpstream(code: number, reason: Buffer): CloseStatus | undefined {
-  if (code === NO_STATUS) return undefined
+/** How the peer of an open socket has ended it. */
+export interface Ending {
+  /** The close frame of the peer: it gets this one, or has got or sent it. */
+  readonly own: CloseStatus
+  /** The close frame for the other end of a relay. */
+  readonly other: CloseStatus
+  /** For the log. */
+  readonly why: string
+  /** Whether upstream has broken the protocol, or its connection has failed. */
+  readonly isFault?: true
+}
+
+/** The one or the other kind of peers: how they may end a socket, each way with its close codes. */
+export interface Side {
+  /** Whether this server is the client, which masks its frames (RFC 6455 §5.3). */
+  readonly isMasked: boolean
+  /** Its close frame has arrived or, without one, its connection has ended. */
+  readonly closed: (code: number, reason: Buffer) => Ending
+  /** It has broken the protocol, and ws has already sent it the close frame for that; or the connection failed. */
+  readonly failed: (error: Error & { readonly code?: string }) => Ending
+  /** Control frames pile up in the middle of a message. The connection is hung up afterwards. */
+  readonly tooManyControls: Ending
+  /** It does not answer. Where this is absent, the connection is cut, which ends it as well. */
+  readonly lost?: (why: string) => Ending
+}
+
+const CONTROLS = 'control frames in the middle of a message'
+
+/** A browser. One that is lost reads no close frame. */
+export const BROWSER: Side = {
+  isMasked: false,
+  closed: (code, reason) => ({
+    own: { code, reason: reason.toString() },
+    other: fromBrowser(code, reason),
+    why: 'closed',
+  }),
+  failed: ({ code = '' }) => ({ own: fromViolation(code), other: GOING_AWAY, why: code }),
+  tooManyControls: { own: POLICY_VIOLATION, other: GOING_AWAY, why: CONTROLS },
+}
+
+/** Upstream, whose browser is not to blame. */
+export const UPSTREAM: Side = {
+  isMasked: true,
+  closed: (code, reason) => ({ own: GOING_AWAY, other: fromUpstream(code, reason), why: `closed ${code}` }),
+  failed({ code, name }) {
+    const isTooBig = fromViolation(code) === CLOSE.tooBig
+    return { own: GOING_AWAY, other: isTooBig ? CLOSE.tooBig : CLOSE.upstreamLost, why: code ?? name, isFault: true }
+  },
+  tooManyControls: { own: POLICY_VIOLATION, other: CLOSE.upstreamLost, why: CONTROLS, isFault: true },
+  lost: (why) => ({ own: GOING_AWAY, other: CLOSE.upstreamLost, why }),
+}
+
+/** Upstream's close as the browser gets it. */
+function fromUpstream(code: number, reason: Buffer): CloseStatus {
+  if (code === WITHOUT_CODE.code) return WITHOUT_CODE
   if (code === ABNORMAL) return CLOSE.upstreamLost
   // Pages act on this server's own codes, so upstream cannot use them.
   if (isReserved(code)) return { code: 4000, reason: fitting(`${code} ${reason.toString()}`.trimEnd()) }
   return { code, reason: reason.toString() }
 }
 
-/** The browser's close as upstream gets it. Undefined stands for a close frame without a code. */
-export function fromBrowser(code: number, reason: Buffer): CloseStatus | undefined {
-  if (code === NO_STATUS) return undefined
+/** The browser's close as upstream gets it. */
+function fromBrowser(code: number, reason: Buffer): CloseStatus {
+  if (code === WITHOUT_CODE.code) return WITHOUT_CODE
   return code === ABNORMAL ? GOING_AWAY : { code, reason: reason.toString() }
 }
 
@@ -105,7 +159,7 @@ export function fromStatus(status: number, retryAfter?: string): CloseStatus {
 }
 
 /** The close that ws has sent to a peer that broke the protocol (RFC 6455 §7.4.1), by the code of its error. */
-export function fromViolation(errorCode: string | undefined): CloseStatus {
+function fromViolation(errorCode: string | undefined): CloseStatus {
   switch (errorCode) {
     case 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH':
     case 'WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH':
@@ -121,12 +175,12 @@ export function fromViolation(errorCode: string | undefined): CloseStatus {
 
 /**
  * Closes a socket after everything that was sent to it. If the peer does not read that, or does not answer the close, ws cuts it
- * off (closeTimeout in SOCKET_OPTIONS).
+ * off (closeTimeout in socketOptions).
  */
-export function closeSocket(socket: WebSocket, close: CloseStatus | undefined): void {
+export function closeSocket(socket: WebSocket, close = GOING_AWAY): void {
   // A paused socket would never read the peer's close frame.
   socket.resume()
-  if (close === undefined) socket.close()
+  if (close === WITHOUT_CODE) socket.close()
   else if (socket.readyState === WebSocket.OPEN) socket.close(close.code, wireReason(close))
 }
 
@@ -138,8 +192,7 @@ const OWN_CODES: ReadonlySet<number> = new Set(Object.values(CLOSE).map(({ code 
 const OWN_REASONS: ReadonlySet<string> = new Set(Object.values(CLOSE).map(({ reason }) => reason))
 
 /** A close code as a metric label. Peers may choose among thousands, so only codes with a meaning here have their own label. */
-export function codeLabel(close: CloseStatus | undefined): string {
-  const code = close?.code ?? NO_STATUS
+export function codeLabel({ code }: CloseStatus): string {
   if (code < 3000 || OWN_CODES.has(code)) return String(code)
   return code < 4000 ? '3xxx' : '4xxx'
 }
@@ -148,8 +201,7 @@ export function codeLabel(close: CloseStatus | undefined): string {
  * A close as an event of a trace says it. The reasons of this server are words; those of peers are their own texts, so they are
  * left out.
  */
-export function attributesOf(close: CloseStatus | undefined): Attributes {
-  const { code = NO_STATUS, reason = '' } = close ?? {}
+export function attributesOf({ code, reason }: CloseStatus): Attributes {
   return { 'websocket.close_code': code, ...(OWN_REASONS.has(reason) && { 'websocket.close_reason': reason }) }
 }
 

@@ -1,31 +1,78 @@
+import type { Socket } from 'node:net'
+import type { WebSocket } from 'ws'
 import { judgeAfter } from '../time/judge-after.ts'
-import type { Peer } from './peer.ts'
 
 const HEARTBEAT_MS = 25_000
 /** A peer that was silent for this many heartbeats is gone. */
 const MAX_SILENT_BEATS = 2
 
+interface Living {
+  readonly socket: Pick<WebSocket, 'ping'>
+  readonly wire: Pick<Socket, 'bytesRead'>
+}
+
 /**
- * Pings the peers of a socket, and reports the first that stays silent. The pings are WebSocket pings: the response to upstream's
- * operation `ping` would reach the page, which has not sent one.
+ * Pings a peer, and notices that it stays silent. The pings are WebSocket pings: the response to upstream's operation `ping` would
+ * reach the page, which has not sent one. Times are ms of the monotonic clock.
  */
 export class Heartbeat {
-  readonly #peers: readonly Peer[]
-  readonly #onSilent: (peer: Peer) => void
+  readonly #peer: Living
+  readonly #onSilent: () => void
   readonly #everyMs: number
+  #heardAt = performance.now()
+  #bytesSeen = 0
+  #pausedAt: number | undefined
   #beatAt = performance.now()
   #endWait: () => void
 
   /** @param onSilent called at most once; no ping follows */
-  constructor(peers: readonly Peer[], onSilent: (peer: Peer) => void, everyMs = HEARTBEAT_MS) {
-    this.#peers = peers
+  constructor(peer: Living, onSilent: () => void, everyMs = HEARTBEAT_MS) {
+    this.#peer = peer
     this.#onSilent = onSilent
     this.#everyMs = everyMs
     this.#endWait = this.#beatIn(everyMs)
   }
 
+  /** The peer has shown that it lives. */
+  heard(): void {
+    this.#heardAt = performance.now()
+  }
+
+  /** True while nothing is read from the peer, which does not count as silence. */
+  get isPaused(): boolean {
+    return this.#pausedAt !== undefined
+  }
+
+  pause(): void {
+    this.#pausedAt ??= performance.now()
+  }
+
+  resume(): void {
+    if (this.#pausedAt === undefined) return
+    this.excuse(performance.now() - this.#pausedAt)
+    this.#pausedAt = undefined
+  }
+
   stop(): void {
     this.#endWait()
+  }
+
+  /** Counts any bytes since the last check as a sign of life, even if they are only the middle of a long message. */
+  checkBytes(lastCheckAt: number): void {
+    const { bytesRead } = this.#peer.wire
+    if (bytesRead === this.#bytesSeen) return
+    this.#bytesSeen = bytesRead
+    this.#heardAt = Math.max(this.#heardAt, lastCheckAt)
+  }
+
+  /** Does not count this many ms as silence. */
+  excuse(ms: number): void {
+    this.#heardAt += ms
+  }
+
+  /** How long the peer has been silent. Only valid while it is not paused. */
+  silentMs(now: number): number {
+    return now - this.#heardAt
   }
 
   #beatIn(ms: number): () => void {
@@ -33,18 +80,17 @@ export class Heartbeat {
     return judgeAfter(ms, () => this.#beat(performance.now() - dueAt))
   }
 
-  /** @param lateMs how long the event loop was blocked, which is no silence of the peers */
+  /** @param lateMs how long the event loop was blocked, which is no silence of the peer */
   #beat(lateMs: number): void {
     const now = performance.now()
+    this.checkBytes(this.#beatAt)
+    this.excuse(lateMs)
     let nextMs = this.#everyMs
-    for (const peer of this.#peers) {
-      peer.checkBytes(this.#beatAt)
-      peer.excuse(lateMs)
-      // Nothing is read from a paused peer, so it cannot show that it lives, and its pongs would only pile up.
-      if (peer.isPaused) continue
-      const leftMs = MAX_SILENT_BEATS * this.#everyMs - peer.silentMs(now)
-      if (leftMs <= 0) return this.#onSilent(peer)
-      peer.socket.ping()
+    // Nothing is read from a paused peer, so it cannot show that it lives, and its pongs would only pile up.
+    if (!this.isPaused) {
+      const leftMs = MAX_SILENT_BEATS * this.#everyMs - this.silentMs(now)
+      if (leftMs <= 0) return this.#onSilent()
+      this.#peer.socket.ping()
       nextMs = Math.min(nextMs, Math.ceil(leftMs))
     }
     this.#beatAt = now

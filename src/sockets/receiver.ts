@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events'
 import type { WebSocket } from 'ws'
-import { CLOSE, fromViolation } from './close-codes.ts'
+import { BROWSER, CLOSE } from './close-codes.ts'
 
 /**
  * Internals of ws that it does not expose. Only this file reads them; the tests of unfinished messages and of late closes fail
@@ -31,8 +31,8 @@ export function onPeerClose(socket: WebSocket, closed: (code: number, reason: Bu
  * close it with another code.
  */
 export function onTooLong(socket: WebSocket, tooLong: () => void): void {
-  receiverOf(socket).prependOnceListener('error', ({ code }: Error & { readonly code?: string }) => {
-    if (fromViolation(code) === CLOSE.tooBig) tooLong()
+  receiverOf(socket).prependOnceListener('error', (error: Error) => {
+    if (BROWSER.failed(error).own === CLOSE.tooBig) tooLong()
   })
 }
 

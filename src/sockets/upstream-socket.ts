@@ -1,24 +1,29 @@
+import type { ClientRequestArgs } from 'node:http'
+import { isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { WebSocket } from 'ws'
-import { dialing, type Peer } from '../peers/dialing.ts'
+import { dial } from '../peers/dialing.ts'
+import type { Peer } from '../peers/names.ts'
 import { activeSpan, destinationOf, untraced, type Span } from '../telemetry/traces/span.ts'
 import { judgeAfter } from '../time/judge-after.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { CLOSE, fromStatus, type CloseStatus } from './close-codes.ts'
-import type { PeerConnection } from './peer.ts'
-import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
+import type { OpenSocket } from './socket-end.ts'
+import { socketOptions } from './socket-options.ts'
 
 /** The outcome of opening an upstream socket. */
-export type OpenOutcome =
-  | { readonly is: 'open'; readonly connection: PeerConnection }
+type OpenOutcome =
+  | { readonly is: 'open'; readonly connection: OpenSocket }
   /** `cause` shows whether the fault is this server's. Its text may contain the URL, so the log gets `why` instead. */
   | { readonly is: 'refused'; readonly close: CloseStatus; readonly why: string; readonly cause?: Error }
 
 /** The path of the market data socket below WS_URL. */
 export const PUBLIC_SOCKET_PATH = '/trading/v1/options/ws/public'
-/** What traces have instead of the path of a one-time URL. */
+/** The path of every one-time URL in traces. */
 const ONE_TIME = '/:one_time_url'
 /** For everything: DNS, connection, TLS and the handshake. */
 const OPEN_MS = 10_000
+const HTTPS_PORT = 443
 /** Defined here, so that an open socket does not keep the closure of its opening alive. */
 const ignore = (): void => undefined
 
@@ -39,13 +44,18 @@ export function openUpstreamSocket(
   return new Promise((resolve) => {
     const headers = asObject(span.carry(['user-agent', USER_AGENT]))
     // The socket outlives the request that opens it, and would keep its span.
-    const limits = messageLimits(maxMessageBytes)
-    const options = { ...SOCKET_OPTIONS, ...limits, ...dialing(peer, OPEN_MS), followRedirects: false, headers }
+    let endDialing = ignore
+    const createConnection: ClientRequestArgs['createConnection'] = (to, connected) => {
+      endDialing = connect(peer, to, connected)
+      return undefined
+    }
+    const options = { ...socketOptions(maxMessageBytes), createConnection, followRedirects: false, headers }
     const socket = untraced(() => new WebSocket(url, options))
     const abort = (): void => refuse(CLOSE.ourFault, 'aborted')
     const endWait = judgeAfter(OPEN_MS, () => refuse(CLOSE.upstreamTimeout, 'timeout'))
     const settle = (outcome: OpenOutcome): void => {
       endWait()
+      endDialing()
       signal.removeEventListener('abort', abort)
       socket.removeAllListeners()
       // An error before the relay listens must not crash the process.
@@ -75,6 +85,20 @@ export function openUpstreamSocket(
       refuse(fromStatus(statusCode, headers['retry-after']), `status ${statusCode}`)
     })
     if (signal.aborted) abort()
+  })
+}
+
+/** Opens the connection that ws asks for, with TLS if it is for `wss:`. @returns ends the attempt */
+function connect(
+  peer: Peer,
+  { host, port, defaultPort }: ClientRequestArgs,
+  connected: (error: Error | null, connection: Socket) => void,
+): () => void {
+  const name = host ?? ''
+  return dial(peer, { host: name, port: Number(port), timeoutMs: OPEN_MS }, (error, wire) => {
+    // Without a connection, only the error is looked at.
+    if (wire === null || defaultPort !== HTTPS_PORT) return connected(error, wire as Socket)
+    connected(null, connectTls({ socket: wire, host: name, servername: isIP(name) === 0 ? name : '' }))
   })
 }
 

@@ -1,88 +1,46 @@
-import { ConfirmingServer } from './confirming-server.ts'
-import { createKey, REPLACE, runScript } from './scripts.ts'
-import type { Connection } from './connection.ts'
-import { replyCode, type MasterServer, type RedisLink } from './redis-link.ts'
-import { StoreUnavailable, type ConfirmableWrites } from './store.ts'
+import { runnerOf, type Command, type SkewMs } from './command.ts'
+import { CONFIRMABLE } from './data-commands.ts'
+import { replyCode } from './links/redis-link.ts'
+import type { Replicas } from './links/replicas.ts'
+import { StoreUnavailable } from './store.ts'
 
 /** What the store is told. */
 interface Events {
   /** A server has replied with this error code. */
   errorCode(code: string): void
-  /** How far the clock of the master that holds a key is ahead of the store's (ms). */
-  skewMs(key: string): number
+  readonly skewMs: SkewMs
   /** A write was not confirmed. */
   unconfirmed(): void
-  readonly log: { warn(details: object, message: string): void; info(details: object, message: string): void }
 }
 
 /** The writes of a Redis that count once a number of replicas have confirmed them. */
-export class ConfirmedWrites implements ConfirmableWrites {
-  readonly #link: RedisLink
-  readonly #replicas: number
+export class ConfirmedWrites extends runnerOf(CONFIRMABLE) {
+  readonly #replicas: Replicas
+  readonly #needed: number
   readonly #events: Events
-  /** By the name of the master. */
-  readonly #servers = new Map<string, ConfirmingServer>()
 
-  constructor(link: RedisLink, replicas: number, events: Events) {
-    this.#link = link
+  /** @param needed how many replicas have to confirm */
+  constructor(replicas: Replicas, needed: number, events: Events) {
+    super()
     this.#replicas = replicas
+    this.#needed = needed
     this.#events = events
   }
 
-  async create(key: string, value: string, expiresAt: number): Promise<boolean> {
-    const at = (): number => expiresAt + this.#events.skewMs(key)
-    return (await this.#write(key, (connection) => createKey(connection, key, value, at()))) !== null
-  }
-
-  async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
-    const args = (): (string | number)[] => [expected, value, expiresAt + this.#events.skewMs(key)]
-    return (await this.#write(key, (connection) => runScript(connection, REPLACE, [key], args()))) === 1
-  }
-
-  /** Warnings for an operator. */
-  warnings(): string[] {
-    const masters = this.#link.masterNames()
-    const failures = [...this.#servers].flatMap(([name, { failure }]) => (masters.has(name) ? (failure ?? []) : []))
-    return [...new Set(failures)].map(
-      (reason) => `calls with an Idempotency-Key are refused, since no replicas confirm their records (${reason})`,
-    )
-  }
-
-  close(): void {
-    for (const server of this.#servers.values()) server.close()
-  }
-
-  async #write<Reply>(key: string, run: (connection: Connection) => Promise<Reply>): Promise<Reply> {
+  override async run<Args extends readonly unknown[], Reply>(
+    command: Command<never, Args, Reply>,
+    args: Args,
+  ): Promise<Reply> {
+    const { skewMs } = this.#events
+    const key = args[0] as string
     try {
-      return await this.#serverOf(key).write(key, run)
+      const reply = await this.#replicas.write(key, this.#needed, (redis) => command.send(redis, skewMs, ...args))
+      return command.reply(reply, skewMs, ...args)
     } catch (cause) {
       const code = replyCode(cause)
       if (code !== undefined) this.#events.errorCode(code)
       this.#events.unconfirmed()
       throw new StoreUnavailable(cause)
     }
-  }
-
-  /** @throws Error while there is no master */
-  #serverOf(key: string): ConfirmingServer {
-    const master = this.#link.masterOf(key)
-    return this.#servers.get(master.name) ?? this.#added(master)
-  }
-
-  #added({ name, options }: MasterServer): ConfirmingServer {
-    const masters = this.#link.masterNames()
-    for (const [other, server] of this.#servers) {
-      if (masters.has(other)) continue
-      server.close()
-      this.#servers.delete(other)
-    }
-    const { log } = this.#events
-    const server = new ConfirmingServer(options, this.#replicas, {
-      failed: (reason) =>
-        log.warn({ reason, needed: this.#replicas }, 'calls with an Idempotency-Key are refused: no replicas confirm'),
-      recovered: () => log.info({}, 'calls with an Idempotency-Key are accepted again: replicas confirm'),
-    })
-    this.#servers.set(name, server)
-    return server
   }
 }

@@ -1,12 +1,12 @@
 import { parseRedisUrl, redisAccess, type RedisNode } from '../config/redis-address.ts'
 import type { CheckResult } from '../config/setting-rule.ts'
-import { addressOf } from './cluster-slots.ts'
-import { withConnection } from './connection.ts'
-import { serversOf } from './link-to.ts'
-import { PERMISSION_ADVICE, WAIT_ADVICE } from './permissions.ts'
+import { addressOf } from './links/cluster-slots.ts'
+import { withConnection } from './links/connection.ts'
+import { replicasOf } from './links/link-to.ts'
+import { CONFIRMING, SHARING } from './servers/rights.ts'
 import { probeMasters } from './probe.ts'
-import { nodeOptions, replyCode } from './redis-link.ts'
-import { serves } from './server-check.ts'
+import { nodeOptions, replyCode } from './links/redis-link.ts'
+import { serves } from './servers/server-check.ts'
 
 /** The timeout of each server. */
 const TRY_MS = 3000
@@ -58,8 +58,7 @@ async function refusingReplicas(url: string): Promise<string[]> {
         : [`the replica ${addressOf(node)} refuses the new credentials of REDIS_URL (${code})`]
     }
   }
-  const { replicas } = await serversOf(address, access)
-  return (await Promise.all(replicas.map(tryOut))).flat()
+  return (await Promise.all((await replicasOf(address, access)).map(tryOut))).flat()
 }
 
 function trialOf({ masters, others }: Awaited<ReturnType<typeof probeMasters>>): Trial {
@@ -74,5 +73,5 @@ function trialOf({ masters, others }: Awaited<ReturnType<typeof probeMasters>>):
 }
 
 function isFault({ is, advice }: CheckResult): boolean {
-  return is === 'failed' || advice === PERMISSION_ADVICE || advice === WAIT_ADVICE
+  return is === 'failed' || advice === SHARING.advice || advice === CONFIRMING.advice
 }

@@ -1,4 +1,4 @@
-import type { RedisCommands } from './redis-link.ts'
+import type { RedisCommands } from './links/redis-link.ts'
 import { NOW, runScript, type Ask } from './scripts.ts'
 
 /** What {@link readMarked} finds. */
@@ -25,9 +25,14 @@ return {0, value, now}`
 
 type Reply = [isKnown: number, value: string | null, now: number]
 
-/** `SharedState.readMarked` in Redis. @param ask runs commands whose keys the server does not track */
+/** `Store.readMarked` in Redis. @param ask runs commands whose keys the server does not track */
 export async function readMarked(ask: Ask<RedisCommands>, key: string, mark: string): Promise<MarkedReading> {
   const reply = await ask((redis) => runScript(redis, READ_MARKED, [key], [mark]))
   const [isKnown, value, now] = reply as Reply
   return { isKnown: isKnown === 1, value: value ?? undefined, now }
+}
+
+/** The mark of a text: its first word. */
+export function markOf(text: string): string {
+  return text.split(' ', 1)[0] ?? ''
 }

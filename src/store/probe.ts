@@ -1,25 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { CheckResult } from '../config/setting-rule.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
-import { ADVICE } from './causes.ts'
-import { addressOf, mastersOf, readSlots, slotOf, SLOTS, type SlotRange } from './cluster-slots.ts'
-import { withConnection } from './connection.ts'
+import { ADVICE } from './servers/causes.ts'
+import { addressOf, readSlots, slotOf, type Slots } from './links/cluster-slots.ts'
+import { withConnection } from './links/connection.ts'
 import { probeKey } from './keys.ts'
-import { askSentinel } from './link-to.ts'
-import { nodeOptions, replyCode } from './redis-link.ts'
-import {
-  checkServer,
-  compareAll,
-  failed,
-  serves,
-  unreachable,
-  warning,
-  type Findings,
-  type ServerUses,
-} from './server-check.ts'
+import { askSentinel } from './links/link-to.ts'
+import { keyOf } from './servers/master-probe.ts'
+import { nodeOptions, replyCode } from './links/redis-link.ts'
+import type { Uses } from './servers/rights.ts'
+import { checkServer, compareAll, failed, serves, unreachable, warning, type Findings } from './servers/server-check.ts'
 
 /** What the servers are used for, and how long it may take to find out whether they can be. */
-type ProbeOptions = Omit<ServerUses, 'tracks'>
+type ProbeOptions = Omit<Uses, 'tracks'>
 
 /** What was found at the servers that a URL leads to. */
 interface Probe {
@@ -61,7 +54,7 @@ export async function probeMasters(redisUrl: string, options: ProbeOptions): Pro
 
 async function probeSentinels(
   { nodes, access, master: name }: Extract<RedisAddress, { is: 'sentinel' }>,
-  uses: ServerUses,
+  uses: Uses,
 ): Promise<Probe> {
   const replies = await Promise.all(nodes.map((node) => askSentinel(node, access, name)))
   const master = replies.find((reply) => reply !== undefined)
@@ -74,12 +67,9 @@ async function probeSentinels(
   return { masters: [await checkServer(nodeOptions(master, access), addressOf(master), key, uses)], others: [] }
 }
 
-async function probeCluster(
-  { nodes, access }: Extract<RedisAddress, { is: 'cluster' }>,
-  uses: ServerUses,
-): Promise<Probe> {
+async function probeCluster({ nodes, access }: Extract<RedisAddress, { is: 'cluster' }>, uses: Uses): Promise<Probe> {
   const asked = await Promise.all(
-    nodes.map(async (node): Promise<readonly SlotRange[] | CheckResult> => {
+    nodes.map(async (node): Promise<Slots | CheckResult> => {
       try {
         return await withConnection(nodeOptions(node, access), uses.timeoutMs, (connection) =>
           readSlots(connection, node),
@@ -91,28 +81,28 @@ async function probeCluster(
       }
     }),
   )
-  const silent = asked.filter((answer): answer is CheckResult => !Array.isArray(answer))
-  const told = asked.filter((answer): answer is readonly SlotRange[] => Array.isArray(answer))
+  const silent = asked.filter((answer) => 'is' in answer)
+  const told = asked.filter((answer) => 'masters' in answer)
   // One that was taken out of the Cluster may go on running, and knows of no slots.
-  const ranges = told.find((each) => each.length > 0) ?? told[0]
-  if (ranges === undefined) return { masters: [], others: silent }
-  const masters = mastersOf(ranges)
+  const slots = told.find(({ masters }) => masters.length > 0) ?? told[0]
+  if (slots === undefined) return { masters: [], others: silent }
+  const { masters, owners } = slots
   if (masters.length === 0)
     return { masters: [], others: [failed('no master has a slot', ADVICE['CLUSTERDOWN']), ...silent] }
-  const missing = SLOTS - ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0)
-  const holes = missing === 0 ? [] : [warning(`${missing} of ${SLOTS} slots have no master`, ADVICE['CLUSTERDOWN'])]
+  const missing = owners.filter((owner) => owner === undefined).length
+  const holes =
+    missing === 0 ? [] : [warning(`${missing} of ${owners.length} slots have no master`, ADVICE['CLUSTERDOWN'])]
   const check = (master: RedisNode): Promise<Findings> =>
-    checkServer(nodeOptions(master, access), addressOf(master), keyOf(master, ranges), uses)
+    checkServer(nodeOptions(master, access), addressOf(master), keyAt(master, slots), uses)
   return { masters: await Promise.all(masters.map(check)), others: [...holes, ...silent] }
 }
 
 /** A key of a slot that a master owns. */
-function keyOf(owner: RedisNode, ranges: readonly SlotRange[]): string {
-  const own = ranges.filter(({ master }) => addressOf(master) === addressOf(owner))
-  const id = randomUUID()
-  for (let count = 0; ; count++) {
-    const key = probeKey(`${id}.${count}`)
-    const slot = slotOf(key)
-    if (own.some(({ first, last }) => slot >= first && slot <= last)) return key
+function keyAt(master: RedisNode, { owners }: Slots): string {
+  const owns = (key: string): boolean => {
+    const owner = owners[slotOf(key)]
+    return owner !== undefined && addressOf(owner) === addressOf(master)
   }
+  // Only masters that own slots are asked.
+  return keyOf({ owns }) ?? ''
 }

@@ -1,45 +1,25 @@
 import type { Changing } from '../config/changing.ts'
-import { beforeDeadline, CommandTimeout, failureOf } from './deadline.ts'
+import { methodsOf, runnerOf, type Command, type SkewMs } from './command.ts'
+import { DATA } from './data-commands.ts'
+import { beforeDeadline, CommandTimeout } from '../time/deadline.ts'
 import { within } from '../time/within.ts'
-import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
+import { errorCode, replyCode, type RedisCommands, type RedisLink } from './links/redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
-import { LinkHealth, type StoreLog } from './link-health.ts'
-import { Masters } from './masters.ts'
-import type { ConfirmedWrites } from './confirmed-writes.ts'
+import { LinkHealth, type StoreLog } from './servers/link-health.ts'
+import { Masters } from './servers/masters.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
-import { linkTo } from './link-to.ts'
+import { linkTo } from './links/link-to.ts'
 import { readMarked, type MarkedReading } from './marked-reading.ts'
-import { watchReplication } from './replication.ts'
-import { warnOfForbiddenCommands } from './permissions.ts'
-import { ServerFacts } from './server-facts.ts'
-import {
-  BURY,
-  createKey,
-  countScript,
-  EXTEND,
-  LOCK,
-  READ,
-  REMOVE_IF,
-  REPLACE,
-  runScript,
-  type Ask,
-  type ExtendReply,
-  type ReadReply,
-} from './scripts.ts'
+import { Replicas } from './links/replicas.ts'
+import { ServerFacts } from './servers/server-facts.ts'
+import type { Ask } from './scripts.ts'
 import type { SessionIndex } from './session-index.ts'
-import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.ts'
+import { subscribe, type SubscriberEvents } from './links/channel-subscriber.ts'
+import type { LastingConnection } from './links/lasting-connection.ts'
 import type { SharedDocument } from './shared-document.ts'
-import { redisLimits } from './shared-limits.ts'
-import {
-  StoreUnavailable,
-  type ConfirmableWrites,
-  type Store,
-  type StoreCondition,
-  type StoredValue,
-  type Tombstone,
-} from './store.ts'
+import { LIMITS } from './limit-commands.ts'
+import { StoreUnavailable, type ConfirmableWrites, type Store, type StoreCondition } from './store.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
-import { WriteRefusals } from './write-refusals.ts'
 
 /** Timeout of a command. */
 const COMMAND_DEADLINE_MS = 1500
@@ -53,31 +33,28 @@ const UNTRACKED_STALE_MS = 1000
  * so the listeners are notified that any key may have changed, and commands fail at once. As nothing more is written
  * then, the socket times out and the link reconnects, unless a reply arrives first.
  */
-export class RedisStore implements Store {
+export class RedisStore extends runnerOf(DATA) implements Store {
   readonly staleMs: number
-  readonly limits = redisLimits((command) => this.#ask(command))
+  readonly limits = methodsOf(LIMITS, this)
   readonly #link: RedisLink
   readonly #listeners: ((key: string | undefined) => void)[] = []
   readonly #connecting: Promise<void>
   readonly #facts: ServerFacts
-  readonly #refusals: WriteRefusals
   readonly #masters: Masters
+  readonly #skewMs: SkewMs = (key) => this.#masters.skewMs(key)
   #observer: StoreObserver | undefined
   readonly #health: LinkHealth
-  readonly #log: StoreLog
   readonly #askUntracked: Ask<RedisCommands> = (command) => this.#ask(() => command(this.#link.untracked()))
-  readonly #listen = (channel: string, events: SubscriberEvents) => new ChannelSubscriber(channel, this.#link, events)
-  #burials: ChannelSubscriber | undefined
-  #confirmed: ConfirmedWrites | undefined
-  #replication: readonly string[] = []
-  #endWatch: () => void = () => undefined
+  readonly #listen = (channel: string, events: SubscriberEvents) => subscribe(channel, this.#link, events)
+  #burials: LastingConnection | undefined
+  readonly #replicas: Replicas
 
   private constructor(link: RedisLink, log: StoreLog) {
+    super()
     this.#link = link
-    this.#log = log
     this.#health = new LinkHealth(link, log, () => this.#notify(undefined))
     this.#facts = new ServerFacts(link)
-    this.#refusals = new WriteRefusals(log)
+    this.#replicas = new Replicas(link, log)
     this.#masters = new Masters(link, this.#health, log)
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
     this.#connecting = link.open({
@@ -86,15 +63,13 @@ export class RedisStore implements Store {
         // Changes made while the link was down were not reported.
         this.#notify(undefined)
       },
-      alive: () => this.#health.noteAlive(),
-      probed: (master, report) => {
-        this.#masters.note(master, report)
-        if (report.refusal !== undefined) this.#refusals.noteRefusal(report.refusal)
-      },
+      opened: (master, connection) => this.#masters.opened(master, connection),
+      ask: (master, connection) => this.#masters.ask(master, connection),
+      unreached: (master, reason) => this.#masters.unreached(master, reason),
       lost: (reason) => this.#health.noteLoss(reason),
       changed: (key) => this.#notify(key),
     })
-    void this.#connecting.then(() => warnOfForbiddenCommands(link, log))
+    void this.#connecting.then(() => this.#masters.warnOfRights())
   }
 
   /**
@@ -110,59 +85,24 @@ export class RedisStore implements Store {
     await within(waitMs, this.#connecting)
   }
 
-  async create(key: string, value: string, expiresAt: number): Promise<boolean> {
-    return (await this.#ask((redis) => createKey(redis, key, value, this.#masters.at(key, expiresAt)))) !== null
-  }
-
-  async lock(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return (await this.#ask((redis) => runScript(redis, LOCK, [key], [owner, ttlMs]))) === 1
-  }
-
-  async read(key: string): Promise<StoredValue | undefined> {
-    const [value, expiresAt] = await this.#ask((redis) => Promise.all([redis.get(key), redis.pExpireTime(key)]))
-    return this.#storedValue(key, value, expiresAt)
-  }
-
-  async readUntracked(key: string): Promise<StoredValue | undefined> {
-    const reply = await this.#askUntracked((redis) => runScript(redis, READ, [key]))
-    return this.#storedValue(key, ...(reply as ReadReply))
-  }
-
-  async readMany(keys: readonly string[]): Promise<(string | undefined)[]> {
-    const values = keys.length === 0 ? [] : await this.#ask(() => this.#link.readMany(keys))
-    return values.map((value) => value ?? undefined)
-  }
-
-  async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
-    const args = [expected, value, this.#masters.at(key, expiresAt)]
-    return (await this.#change(key, (redis) => runScript(redis, REPLACE, [key], args))) === 1
-  }
-
-  async extend(key: string, expiresAt: number): Promise<StoredValue | undefined> {
-    const reply = await this.#ask((redis) => runScript(redis, EXTEND, [key], [this.#masters.at(key, expiresAt)]))
-    const [value, until, refusal] = reply as ExtendReply
-    if (refusal !== null) this.#noteError(errorCode(refusal))
-    return this.#storedValue(key, value, until)
-  }
-
-  async remove(key: string): Promise<boolean> {
-    return (await this.#change(key, (redis) => redis.del(key))) === 1
-  }
-
-  async removeIf(key: string, expected: string): Promise<boolean> {
-    return (await this.#change(key, (redis) => runScript(redis, REMOVE_IF, [key], [expected]))) === 1
-  }
-
-  async bury(key: string, { key: tombstoneKey, leftKey, value, expiresAt }: Tombstone): Promise<string | undefined> {
-    const keys = [key, tombstoneKey, leftKey]
-    const args = [value, this.#masters.at(key, expiresAt), ENDED_CHANNEL]
-    // The script reads the key. Without tracking: a stranger may have named it.
-    const left = await this.#change(key, () => runScript(this.#link.untracked(), BURY, keys, args))
-    return (left as string | null) ?? undefined
-  }
-
-  async count(key: string, by: number, ttlMs: number, evenWhenFull = false): Promise<number> {
-    return (await this.#ask((redis) => runScript(redis, countScript(evenWhenFull), [key], [by, ttlMs]))) as number
+  override async run<Args extends readonly unknown[], Reply>(
+    command: Command<never, Args, Reply>,
+    args: Args,
+  ): Promise<Reply> {
+    const known = command.known?.(...args)
+    if (known !== undefined) return known
+    try {
+      const sent = await this.#ask((redis) =>
+        command.send(command.isUntracked ? this.#link.untracked() : redis, this.#skewMs, ...args),
+      )
+      const refusal = command.refusal?.(sent)
+      if (refusal) this.#noteError(errorCode(refusal) ?? '')
+      const reply = command.reply(sent, this.#skewMs, ...args)
+      if (reply === undefined && command.tells === 'ifGone') this.#notify(args[0] as string)
+      return reply
+    } finally {
+      if (command.tells === 'always') this.#notify(args[0] as string)
+    }
   }
 
   onChange(listener: (key: string | undefined) => void): void {
@@ -183,14 +123,14 @@ export class RedisStore implements Store {
   }
 
   async openIndex(): Promise<SessionIndex> {
-    const { redisIndex } = await import('./session-index.ts')
+    const { INDEX } = await import('./index-commands.ts')
     this.#masters.needIndexes()
-    return redisIndex(this.#askUntracked, (key) => this.#masters.skewMs(key))
+    return methodsOf(INDEX, this)
   }
 
   async openLedger(name: string, terms: LedgerTerms): Promise<Ledger> {
-    const { redisLedger } = await import('./ledger/redis-ledger.ts')
-    return redisLedger(name, terms, (command) => this.#ask(command))
+    const { ledgerCommands } = await import('./ledger/ledger-commands.ts')
+    return methodsOf(ledgerCommands(name, terms), this)
   }
 
   async openRefusals(name: string, onChange: () => void): Promise<SharedDocument> {
@@ -205,12 +145,11 @@ export class RedisStore implements Store {
 
   async openConfirmed(replicas: number): Promise<ConfirmableWrites> {
     const { ConfirmedWrites } = await import('./confirmed-writes.ts')
-    return (this.#confirmed = new ConfirmedWrites(this.#link, replicas, {
-      log: this.#log,
+    return new ConfirmedWrites(this.#replicas, replicas, {
       errorCode: (code) => this.#noteError(code),
-      skewMs: (key) => this.#masters.skewMs(key),
+      skewMs: this.#skewMs,
       unconfirmed: () => this.#observer?.failed('unconfirmed'),
-    }))
+    })
   }
 
   observe(observer: StoreObserver): void {
@@ -222,11 +161,14 @@ export class RedisStore implements Store {
   }
 
   warnings(): string[] {
-    return [...this.#masters.warnings(), ...(this.#confirmed?.warnings() ?? []), ...this.#replication]
+    const unconfirmed = this.#replicas.failures.map(
+      (reason) => `calls with an Idempotency-Key are refused, since no replicas confirm their records (${reason})`,
+    )
+    return [...this.#masters.warnings(), ...unconfirmed, ...this.#facts.warnings]
   }
 
   watchReplication(replicas: number): void {
-    this.#endWatch = watchReplication(this.#link, replicas, (warnings) => (this.#replication = warnings))
+    this.#facts.watchReplication(replicas)
   }
 
   unavailableSince(): number | undefined {
@@ -242,33 +184,17 @@ export class RedisStore implements Store {
   }
 
   async isReplicated(key: string): Promise<boolean | undefined> {
-    return this.#link.isReplicated(key).catch(() => false)
+    return this.#replicas.have(key)
   }
 
   async close(): Promise<void> {
     // Before the link closes, so that its end is not mistaken for a loss.
     this.#health.close()
     this.#masters.clock.close()
-    this.#endWatch()
-    this.#confirmed?.close()
-    this.#burials?.close()
+    this.#facts.close()
+    this.#replicas.close()
+    void this.#burials?.close()
     await this.#link.close()
-  }
-
-  #storedValue(key: string, value: string | null, expiresAt: number): StoredValue | undefined {
-    if (value !== null && expiresAt >= 0) return { value, expiresAt: expiresAt - this.#masters.skewMs(key) }
-    // This read itself may have made the key expire, and the server does not report that here (NOLOOP).
-    this.#notify(key)
-    return undefined
-  }
-
-  /** Runs a command that may change a key. Notifies the listeners, because the server does not (NOLOOP). */
-  async #change<Reply>(key: string, command: (redis: RedisCommands) => Promise<Reply>): Promise<Reply> {
-    try {
-      return await this.#ask(command)
-    } finally {
-      this.#notify(key)
-    }
   }
 
   /** Runs commands against a deadline. node-redis has none for a reply. */
@@ -285,24 +211,23 @@ export class RedisStore implements Store {
       return reply
     } catch (cause) {
       const code = replyCode(cause)
-      this.#noteError(code)
       if (code === undefined) this.#health.noteFailure()
+      else this.#noteError(code)
       // In a Cluster, which does not track, one server may hang while the others serve.
       if (cause instanceof CommandTimeout && this.#link.tracks) this.#health.noteLoss('deadline')
-      this.#observer?.failed(failureOf(cause, code))
+      const failure = cause instanceof CommandTimeout ? 'timeout' : 'lost'
+      this.#observer?.failed(code === undefined ? failure : 'refused')
       throw new StoreUnavailable(cause)
     } finally {
       this.#observer?.asked((performance.now() - askedAt) / 1000)
     }
   }
 
-  /** Handles the code of an error reply, if it has one. MOVED: another master of a Cluster has the key. */
-  #noteError(code: string | undefined): void {
-    if (code === undefined) return
-    const refusal = this.#refusals.noteRefusal(code)
+  /** Handles the code of an error reply. MOVED: another master of a Cluster has the key. */
+  #noteError(code: string): void {
+    const refusal = this.#masters.noteErrorCode(code)
     if (refusal !== undefined) this.#observer?.refusedWrite(refusal)
     if (code === 'MOVED') this.#link.abandon(code)
-    this.#health.noteErrorCode(code)
   }
 
   #notify(key: string | undefined): void {

@@ -1,30 +1,30 @@
 import { randomUUID } from 'node:crypto'
-import type { SubscriberEvents } from './channel-subscriber.ts'
-import { readMarked } from './marked-reading.ts'
-import type { RedisCommands } from './redis-link.ts'
+import type { SubscriberEvents } from './links/channel-subscriber.ts'
+import type { RedisCommands } from './links/redis-link.ts'
+import { markOf, readMarked } from './marked-reading.ts'
 import { evenWhenFull, runScript, type Ask } from './scripts.ts'
 
-/** What a reading of a {@link SharedDocument} finds. */
+/** A document that was read, and the store's clock. */
 export interface DocumentReading {
   /** Names what was read, for {@link SharedDocument.write}; empty where there is no document. */
   readonly version: string
-  /** Empty where there is no document. */
-  readonly text: string
+  /** Empty where there is no document; undefined where the caller has said that it knows this version. */
+  readonly text: string | undefined
   /** The store's clock (epoch ms). */
   readonly now: number
 }
 
-/** A short text that the instances of a store write together. Each change is made to what was read before, or not at all. */
+/** A text that the instances of a store write together. Each change is made to what was read before, or not at all. */
 export interface SharedDocument {
-  /** @throws StoreUnavailable */
-  read(): Promise<DocumentReading>
+  /** @param known the version whose text the caller has, so that it need not be sent @throws StoreUnavailable */
+  read(known?: string): Promise<DocumentReading>
   /**
-   * Replaces what was read. Returns false, and writes nothing, if another instance has replaced it since. Succeeds even when the
-   * store is full. All other instances are told.
+   * Replaces what was read.
    * @param ttlMs after this time the document is forgotten
+   * @returns the version of what was written; undefined if another instance has replaced what was read, so that nothing was written
    * @throws StoreUnavailable
    */
-  write(version: string, text: string, ttlMs: number): Promise<boolean>
+  write(version: string, text: string, ttlMs: number): Promise<string | undefined>
   close(): void
 }
 
@@ -39,14 +39,15 @@ redis.pcall('PUBLISH', ARGV[5], '${CHANGED} ' .. ARGV[2])
 return 1`)
 
 /**
- * Opens a document in Redis: one key, whose value is a version, a space and the text, and a channel that names each new version.
+ * Opens a document in Redis: one key, whose value is a version, a space and the text, and a channel that tells all other instances
+ * of each new version. Writes succeed even when the store is full.
  * @param onChange another instance has changed the document, or may have
  * @param ask runs commands whose keys the server does not track
  */
 export function openDocument(
   { key, channel }: { readonly key: string; readonly channel: string },
   onChange: () => void,
-  listen: (channel: string, events: SubscriberEvents) => { close(): void },
+  listen: (channel: string, events: SubscriberEvents) => { close(): unknown },
   ask: Ask<RedisCommands>,
 ): SharedDocument {
   /** The version that this instance has written last, of which it needs no news. */
@@ -61,15 +62,16 @@ export function openDocument(
   return {
     async read() {
       const { value = '', now } = await readMarked(ask, key, '')
-      const [version = ''] = value.split(' ', 1)
+      const version = markOf(value)
       return { version, text: value.slice(version.length + 1), now }
     },
     async write(version, text, ttlMs) {
       const next = randomUUID()
       // Before the reply, since the news of it may come first.
       written = next
-      return (await ask((redis) => runScript(redis, WRITE, [key], [version, next, text, ttlMs, channel]))) === 1
+      const reply = await ask((redis) => runScript(redis, WRITE, [key], [version, next, text, ttlMs, channel]))
+      return reply === 1 ? next : undefined
     },
-    close: () => subscription.close(),
+    close: () => void subscription.close(),
   }
 }

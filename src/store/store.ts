@@ -19,11 +19,11 @@ export interface Tombstone extends StoredValue {
 }
 
 /**
- * Values by key, such as sessions and login transactions: operations on single keys, each atomic, and news of changes. Only
- * {@link StoreData.create}, {@link StoreData.lock} and {@link StoreData.count} can bring a removed key back. Unless stated
- * otherwise, every method rejects with {@link StoreUnavailable} while the store is unavailable.
+ * The commands on values by key, each atomic for a key. Only {@link DataCommands.create}, {@link DataCommands.lock} and
+ * {@link DataCommands.count} can bring a removed key back. Every method rejects with {@link StoreUnavailable} while the store is
+ * unavailable.
  */
-export interface StoreData {
+export interface DataCommands {
   /** Writes a key. Returns false, and writes nothing, if the key exists. */
   create(key: string, value: string, expiresAt: number): Promise<boolean>
   /**
@@ -33,7 +33,7 @@ export interface StoreData {
    */
   lock(key: string, owner: string, ttlMs: number): Promise<boolean>
   read(key: string): Promise<StoredValue | undefined>
-  /** Like {@link read}, but {@link onChange} need not report the key. For keys that a stranger may name. */
+  /** Like {@link read}, but {@link StoreData.onChange} need not report the key. For keys that a stranger may name. */
   readUntracked(key: string): Promise<StoredValue | undefined>
   /** Untracked reads: values in the order of the keys, undefined for a key that does not exist. */
   readMany(keys: readonly string[]): Promise<(string | undefined)[]>
@@ -62,6 +62,10 @@ export interface StoreData {
    * @param evenWhenFull for counters that no stranger can create; false by default
    */
   count(key: string, by: number, ttlMs: number, evenWhenFull?: boolean): Promise<number>
+}
+
+/** Values by key, such as sessions and login transactions, and news of their changes. */
+export interface StoreData extends DataCommands {
   /**
    * Waits briefly for every write to the key so far to reach a replica, and returns whether it did. Undefined where
    * there are no replicas. Never rejects.
@@ -88,7 +92,7 @@ export interface StoreData {
 }
 
 /** The state that instances share beside single values. A part is loaded only when it is opened. */
-export interface SharedState {
+interface StoreParts {
   /** Limits that hold over all instances. */
   readonly limits: SharedLimits
   /** Opens the index of sessions by subject. */
@@ -153,12 +157,12 @@ interface StoreMeasures {
 }
 
 /** A store with all that it offers, for the code that passes it on. */
-export interface Store extends StoreData, SharedState, StoreHealth, StoreMeasures {
+export interface Store extends StoreData, StoreParts, StoreHealth, StoreMeasures {
   close(): Promise<void>
 }
 
-/** The writes of {@link StoreData} that replicas can confirm. */
-export type ConfirmableWrites = Pick<StoreData, 'create' | 'replace'>
+/** The writes that replicas can confirm. */
+export type ConfirmableWrites = Pick<DataCommands, 'create' | 'replace'>
 
 /** The store did not reply, or not in time. A write may or may not have happened. */
 export class StoreUnavailable extends Error {

@@ -6,7 +6,7 @@ import { untraced } from './traces/span.ts'
 const MAX_KINDS = 100
 
 /** A line of the log that may stand for several events of its kind. */
-export interface BoundedLine {
+interface BoundedLine {
   /** Tells its kind from others. */
   readonly id: string
   readonly write: (count: number) => void

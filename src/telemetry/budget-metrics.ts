@@ -2,7 +2,6 @@ import type { Registry } from 'prom-client'
 import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../config/upstream-budget.ts'
 import { Instruments } from './instruments.ts'
 
-/** What a scrape reads of a budget. */
 interface BudgetSource {
   readonly counts: {
     readonly granted: ByClass

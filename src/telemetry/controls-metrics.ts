@@ -1,7 +1,6 @@
 import type { Registry } from 'prom-client'
 import { Instruments } from './instruments.ts'
 
-/** What a scrape reads of the controls. */
 interface ControlsSource {
   version(): number
   /** How many pauses are in force. */

@@ -1,9 +1,13 @@
 import type { FastifyBaseLogger } from 'fastify'
+import { names } from '../peers/names.ts'
 import { BoundedLines } from './bounded-lines.ts'
 import { isOutOfDescriptors, NO_DESCRIPTOR } from './descriptors.ts'
+import { untraced } from './traces/span.ts'
 
 /** A failure is logged at once, and then once a second for as long as it recurs. */
 const failures = new BoundedLines({ atOnce: 1, everyMs: 1000 })
+/** A name server that is silent is silent about every connection. */
+const lateNames = new BoundedLines({ atOnce: 1, everyMs: 60_000 })
 const OTHERS = 'failures of too many kinds to tell them apart'
 const MAX_MESSAGE = 200
 /** The log does not go deeper either. */
@@ -33,6 +37,16 @@ export function logFailure(
   }
   const shown = cause instanceof Error && details['why'] === undefined ? { ...details, cause } : details
   add(log, [message, ...Object.values(details), identity(cause)].join('|'), level, message, shown)
+}
+
+/** Logs, at most once a minute for each name, that connections have waited for a second for a name to be looked up. */
+export function logLateNames(log: FastifyBaseLogger): void {
+  names.onLate = (host, ageMs) => {
+    const serves = ageMs === undefined ? 'none' : `addresses of ${Math.round(ageMs / 1000)} s ago`
+    const write = (count: number): void =>
+      untraced(() => log.warn({ host, serves, count }, 'a name is not resolved in time'))
+    lateNames.add(log, { id: host, write })
+  }
 }
 
 function add(log: FastifyBaseLogger, id: string, level: 'warn' | 'error', message: string, details: object): void {

@@ -35,7 +35,7 @@ export function createFeedMetrics(registry: Registry) {
     () => conflated.messages,
   )
   return {
-    /** What the feed holds at a moment. Replaced by the owner of the feed. */
+    /** Replaced by the owner of the feed. */
     counts,
     conflated,
     /** Counts a request that needed none upstream. */

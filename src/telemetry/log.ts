@@ -1,5 +1,5 @@
+import { createHmac } from 'node:crypto'
 import { pino, type Logger, type LoggerOptions } from 'pino'
-import { logTime } from './log-time.ts'
 import { LogWriter } from './log-writer.ts'
 import { activeSpan } from './traces/span.ts'
 
@@ -10,6 +10,7 @@ const MAX_FOREIGN_TEXT = 500
 const PIPE_BUF = 4096
 /** Well below the capacity of a pipe, and at full load no more than ten milliseconds of lines. */
 const CHUNK_BYTES = 16_384
+const TAG_LENGTH = 10
 
 /** The log of a process. */
 export interface ServerLog {
@@ -18,7 +19,6 @@ export interface ServerLog {
   readonly droppedLines: () => number
 }
 
-/** What a log needs to know of its process. */
 interface LogProcess {
   /** The id of a worker process. */
   readonly worker: number | undefined
@@ -71,4 +71,29 @@ function loggedError(error: unknown, hasStack: boolean, depth = MAX_CAUSES): obj
     ...(hasStack && error.stack !== undefined && { stack: error.stack }),
     ...(cause && { cause }),
   }
+}
+
+/**
+ * Returns a short pseudonym for the log. Without the secret it cannot be traced back, even if names can be guessed.
+ * @param name must be unique across kinds: the store key of a session, or `kind:` and a name for anything else
+ */
+export function logTag(secret: string, name: string): string {
+  return createHmac('sha256', secret).update(name).digest('base64url').slice(0, TAG_LENGTH)
+}
+
+let second = NaN
+/** The field up to the milliseconds. */
+let start = ''
+
+/**
+ * The field of the present time in a log line, as pino's `timestamp` wants it: ISO 8601 in UTC, with milliseconds. The text
+ * of a second is made once, since a whole one takes as long as the rest of the line.
+ */
+export function logTime(now = Date.now()): string {
+  const ms = now % 1000
+  if (now - ms !== second) {
+    second = now - ms
+    start = `,"time":"${new Date(now).toISOString().slice(0, -'123Z'.length)}`
+  }
+  return `${start}${String(ms).padStart(3, '0')}Z"`
 }

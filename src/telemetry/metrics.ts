@@ -2,7 +2,7 @@ import program from '../../package.json' with { type: 'json' }
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { OpenDescriptors } from './descriptors.ts'
 import { Instruments } from './instruments.ts'
-import { createLogins, createProviderMetrics, createRefreshes } from './provider-metrics.ts'
+import { createProviderMetrics } from './provider-metrics.ts'
 import { createSessionStoreMetrics } from './store-metrics.ts'
 import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
 
@@ -43,7 +43,7 @@ export function createMetrics() {
       'Every request, until its response was sent; status 499: the client left before',
       ['method', 'route', 'status'],
     ),
-    logins: createLogins(make),
+    ...createProviderMetrics(make, BUCKETS),
     attributionLinks: make.counter(
       'bff_attribution_links_total',
       'Visits of partner links, by how complete their attribution is; those by navigation are browsers',
@@ -63,9 +63,7 @@ export function createMetrics() {
       'Ends of sessions, or of all sessions of a subject, that no replica confirmed in time: a failover could undo them',
     ),
     sessionStore: createSessionStoreMetrics(make),
-    provider: createProviderMetrics(make, BUCKETS),
     logLines: createLogMetrics(make),
-    refreshes: createRefreshes(make),
     upstreamRequests: createUpstreamRequests(make),
     upstreamLatency: durations(
       'bff_upstream_request_duration_seconds',
@@ -165,7 +163,7 @@ export function createSupervisorMetrics() {
   }
 }
 
-/** What a request upstream is counted as: an entry of the catalog, always the same object. */
+/** An entry of the catalog, always the same object, under which a request upstream is counted. */
 interface CountedEndpoint {
   readonly method: string
   readonly path: string

@@ -1,4 +1,3 @@
-import type { Counter } from 'prom-client'
 import type { Instruments } from './instruments.ts'
 
 const FLOWS = ['login', 'signup', 'unknown']
@@ -6,25 +5,25 @@ const REFUSALS = ['access_denied', 'invalid_grant', 'invalid_client', 'login_fai
 const LOGIN_OUTCOMES = [...REFUSALS, 'finished', 'state_mismatch', 'provider_unavailable', 'try_later', 'rate_limited']
 const REFRESH_OUTCOMES = [...REFUSALS, 'granted', 'unavailable']
 
-/** Counts logins by outcome. */
-export function createLogins(make: Instruments): Counter<'flow' | 'outcome'> {
-  const series = FLOWS.flatMap((flow) => LOGIN_OUTCOMES.map((outcome) => ({ flow, outcome })))
-  return make.counterFrom0(
-    'bff_logins_total',
-    'Logins and sign-ups, by outcome: finished, or the auth_error that the page got; rate_limited instead of try_later if ' +
-      'the limit of the address was the reason',
-    series,
-  )
-}
-
-/** Counts token refreshes by outcome. */
-export function createRefreshes(make: Instruments): Counter<'outcome'> {
-  const series = REFRESH_OUTCOMES.map((outcome) => ({ outcome }))
-  return make.counterFrom0('bff_token_refreshes_total', 'Token refreshes, by outcome', series)
-}
-
-/** Creates the metrics of requests to the provider. */
+/** Creates the metrics of logins, of refreshes, and of all requests to the provider. */
 export function createProviderMetrics(make: Instruments, buckets: number[]) {
+  return {
+    logins: make.counterFrom0(
+      'bff_logins_total',
+      'Logins and sign-ups, by outcome: finished, or the auth_error that the page got; rate_limited instead of try_later if ' +
+        'the limit of the address was the reason',
+      FLOWS.flatMap((flow) => LOGIN_OUTCOMES.map((outcome) => ({ flow, outcome }))),
+    ),
+    refreshes: make.counterFrom0(
+      'bff_token_refreshes_total',
+      'Token refreshes, by outcome',
+      REFRESH_OUTCOMES.map((outcome) => ({ outcome })),
+    ),
+    provider: createRequests(make, buckets),
+  }
+}
+
+function createRequests(make: Instruments, buckets: number[]) {
   const durations = make.histogram(
     'bff_provider_request_duration_seconds',
     'From sending a request to the provider to the end of its response, or to its failure. The request is a push (of an ' +

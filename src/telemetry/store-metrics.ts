@@ -4,7 +4,7 @@ import { STORE_FAILURES, WRITE_REFUSALS, type StoreFacts, type StoreObserver } f
 /** In seconds, from a round trip in the same building to longer than any request waits. */
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5]
 
-/** What a scrape calls. The owners of the store and of the near cache replace these functions. */
+/** A scrape calls these functions, which the owners of the store and of the near cache replace. */
 interface Source {
   condition: () => {
     readonly share: number

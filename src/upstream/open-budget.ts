@@ -1,13 +1,13 @@
 import type { Config } from '../config/config.ts'
 import { refusedName } from '../store/keys.ts'
-import type { SharedState } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { UpstreamBudget } from './budget/upstream-budget.ts'
 
 /** Opens the budget of the settings. Without one, nothing of it is loaded. */
 export async function openBudget(
   { upstream: { budget: config }, secrets }: Pick<Config, 'upstream' | 'secrets'>,
-  store: SharedState,
+  store: Pick<Store, 'openLedger' | 'openRefusals'>,
   { registry }: Metrics,
 ): Promise<UpstreamBudget | undefined> {
   if (config === undefined) return undefined

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { Problem } from '../problem.ts'
+import { judgeAfter } from '../time/judge-after.ts'
 
 /** A body up to this size is sent once it is complete, so that an unfinished one blocks no connection to upstream. */
 const WHOLE_BYTES = 65_536
@@ -94,7 +95,7 @@ class StreamedBody extends Readable {
   #bytes: number
   /** Received in this window; undefined, so that the window does not count, if upstream was slower than the browser. */
   #windowBytes: number | undefined = 0
-  readonly #windowTimer: NodeJS.Timeout
+  #endWait: () => void
   readonly #onData = (chunk: Buffer): void => {
     this.#bytes += chunk.length
     if (this.#windowBytes !== undefined) this.#windowBytes += chunk.length
@@ -106,7 +107,7 @@ class StreamedBody extends Readable {
   }
   readonly #onEnd = (): void => {
     this.#source.off('close', this.#onClose)
-    clearInterval(this.#windowTimer)
+    this.#endWait()
     this.push(null)
   }
   readonly #onClose = (): void => void this.destroy(new Error('the browser left'))
@@ -116,7 +117,7 @@ class StreamedBody extends Readable {
     this.#source = source
     this.#maxBytes = maxBytes
     this.#bytes = start.reduce((sum, { length }) => sum + length, 0)
-    this.#windowTimer = setInterval(() => this.#endWindow(), WINDOW_MS)
+    this.#endWait = judgeAfter(WINDOW_MS, () => this.#endWindow())
     // Without a listener, an error before undici starts to read the body would end the process.
     this.on('error', () => undefined)
     source.on('data', this.#onData).once('end', this.#onEnd).once('close', this.#onClose)
@@ -126,7 +127,8 @@ class StreamedBody extends Readable {
   #endWindow(): void {
     const bytes = this.#windowBytes
     this.#windowBytes = this.#source.isPaused() ? undefined : 0
-    if (bytes !== undefined && bytes < MIN_BYTES_PER_WINDOW) this.destroy(new BodyRefused(tooSlow()))
+    if (bytes !== undefined && bytes < MIN_BYTES_PER_WINDOW) return void this.destroy(new BodyRefused(tooSlow()))
+    this.#endWait = judgeAfter(WINDOW_MS, () => this.#endWindow())
   }
 
   override _read(): void {
@@ -134,7 +136,7 @@ class StreamedBody extends Readable {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    clearInterval(this.#windowTimer)
+    this.#endWait()
     this.#source.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose)
     // Reads and drops the rest, as in receiveBody().
     this.#source.resume()

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { parseBudget, type BudgetWindow } from '../../src/config/upstream-budget.ts'
+import { formats } from '../../src/config/setting-formats.ts'
+import type { BudgetWindow } from '../../src/config/upstream-budget.ts'
 import { mostWithin } from '../support/budget/most-within.ts'
 import { PageCrowd, type PageChange } from '../support/budget/page-crowd.ts'
 import { StallingProxy } from '../support/client/stalling-proxy.ts'
@@ -10,7 +11,7 @@ import { newSession, sessionInstance } from '../support/sessions/session-instanc
 import { ALONE } from '../support/server/settings.ts'
 import { TradingService } from '../support/client/trading-service.ts'
 import { until } from '../support/time/until.ts'
-import { SECRETS, testRedis } from '../support/server/world.ts'
+import { SECRETS, testRedis } from '../support/server/test-server.ts'
 
 const RELAYS = Number(process.env['DRAIN_RELAYS'] ?? 1000)
 const BUDGET = process.env['DRAIN_BUDGET'] ?? '3000/60'
@@ -21,7 +22,7 @@ const ORDERS_PER_SECOND = Math.min(...budgetWindows().map(({ calls, windowMs }) 
 const MAX_MS = Number(process.env['DRAIN_MAX_SECONDS'] ?? 240) * 1000
 
 function budgetWindows(): readonly BudgetWindow[] {
-  return parseBudget(BUDGET) ?? []
+  return formats.budget.parse(BUDGET) ?? []
 }
 
 /** An upstream that notes when each call arrives. */

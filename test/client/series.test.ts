@@ -3,7 +3,7 @@ import { mock } from 'node:test'
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import { series, type CandlePoint, type Point, type Series } from '../../client/dist/client/series.js'
-import { bridge, joinPrices } from '../../client/src/series/series-join.ts'
+import { bridge, joinPrices } from '../../client/src/series/kinds.ts'
 import { candlesOf, LosingSocket, settled, type Step } from '../support/client/losing-socket.ts'
 
 const step: fc.Arbitrary<Step> = fc.oneof(

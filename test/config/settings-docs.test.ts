@@ -3,7 +3,7 @@ import { test } from 'tap'
 import type { SettingRule } from '../../src/config/setting-rule.ts'
 import { settingRules } from '../../src/config/settings.ts'
 
-const settings = Object.entries<SettingRule>(settingRules)
+const settings = Object.entries(settingRules)
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
 
 /** The columns that the documentation must have for a setting. */
@@ -14,12 +14,13 @@ const facts = (name: string, rule: SettingRule) => ({
 })
 
 /** The values of a setting as a range with a unit or as a list of choices; empty for other settings. */
-function valuesOf(name: string, { kind, format, choices = [], minimum, maximum }: SettingRule): string {
-  if (kind === 'whole') {
+function valuesOf(name: string, { format: { words = [], range } }: SettingRule): string {
+  if (range !== undefined) {
+    const [minimum, maximum] = range
     const units: Record<string, string> = { SECONDS: ' seconds', BYTES: ' bytes', MINUTE: ' a minute' }
     return `${minimum}–${maximum}${units[name.split('_').at(-1) ?? ''] ?? ''}`
   }
-  return (format === 'flag' ? ['true', 'false'] : choices).map((each) => `\`${each}\``).join(', ')
+  return words.map((each) => `\`${each}\``).join(', ')
 }
 
 await test('docs/settings.md lists every setting once with its default, values, description and when to change it', (t) => {
@@ -37,9 +38,8 @@ await test('docs/settings.md lists every setting once with its default, values, 
 
 await test('README.md lists at most a dozen settings, including the required ones, as the server reads them', (t) => {
   const rows = [...read('README.md').matchAll(/^\| `([A-Z_]+)` \| (.*?) \| (.*?) \|$/gm)]
-  const rules: Readonly<Record<string, SettingRule>> = settingRules
   for (const [, name = '', fallback, description] of rows) {
-    const rule = rules[name]
+    const rule = settingRules[name]
     if (rule === undefined) t.fail(`${name} is not a setting`)
     else t.same({ values: valuesOf(name, rule), fallback, description }, facts(name, rule), name)
   }

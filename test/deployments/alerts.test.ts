@@ -38,13 +38,14 @@ import type { Scenario } from '../support/alerts/scrapes.ts'
 import { orderScenarios } from '../support/alerts/order-scenarios.ts'
 import { failingSocketScenarios } from '../support/alerts/socket-scenarios.ts'
 import { trafficScenarios } from '../support/alerts/traffic-scenarios.ts'
-import { OPS_TOKEN } from '../support/login/identity-world.ts'
+import { OPS_TOKEN } from '../support/login/identity.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
-import { freePort } from '../../sandbox/listening.ts'
 import { SecretVolume } from '../support/config/secret-volume.ts'
-import { CLIENT_ID, logIn, SECRETS, testRedis, testSandbox } from '../support/server/world.ts'
+import { SECRETS } from '../support/server/test-server.ts'
+import { logIn } from '../support/parts.ts'
+import { startParts } from '../support/world.ts'
 
 interface Alert {
   readonly alert: string
@@ -70,14 +71,10 @@ function promtool(command: readonly string[], input = ''): void {
 
 /** The metrics of a server after a login, API calls and a WebSocket message. */
 async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
-  const port = await freePort()
-  const publicUrl = `http://localhost:${port}`
-  const { settings } = await testSandbox(t, publicUrl)
+  const volume = new SecretVolume(t.testdir({}), { SESSION_SECRETS: SECRETS })
+  const { settings, port, publicUrl } = await startParts(t, { redis: true, settings: volume.settings })
   const server = await serverProcess(t, {
     ...settings,
-    REDIS_URL: (await testRedis(t)).url,
-    ...new SecretVolume(t.testdir({}), { SESSION_SECRETS: SECRETS }).settings,
-    CLIENT_ID,
     PORT: String(port),
     PUBLIC_FEED: 'shared',
     IDENTITY_PATH: '/account/v1/me',

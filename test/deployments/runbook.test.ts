@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { freePort } from '../../sandbox/listening.ts'
-import { OPS_TOKEN } from '../support/login/identity-world.ts'
+import { OPS_TOKEN } from '../support/login/identity.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { makeSecrets, projectFile } from '../support/deployment/files.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
-import { CLIENT_ID, logIn, SECRETS, testRedis, testSandbox } from '../support/server/world.ts'
+import { startParts } from '../support/world.ts'
 import { until } from '../support/time/until.ts'
+import { logIn } from '../support/parts.ts'
 
 const RUNBOOK = projectFile('docs/operating/runbook.md')
 const TOOLBOX = projectFile('deploy/toolbox.sh')
@@ -26,15 +26,9 @@ const COMMANDS = new Set(
 
 /** A server with all that it can count, and a shell with the functions of the runbook. */
 async function runbookWorld(t: Test) {
-  const port = await freePort()
-  const publicUrl = `http://localhost:${port}`
-  const { provider, upstream, settings } = await testSandbox(t, publicUrl)
-  const redis = await testRedis(t)
+  const { provider, upstream, redis, settings, port, publicUrl } = await startParts(t, { redis: true })
   const server = await serverProcess(t, {
     ...settings,
-    REDIS_URL: redis.url,
-    SESSION_SECRETS: SECRETS,
-    CLIENT_ID,
     PORT: String(port),
     PUBLIC_FEED: 'shared',
     IDENTITY_PATH: '/account/v1/me',
@@ -50,7 +44,7 @@ async function runbookWorld(t: Test) {
       .replace(/^logs\(\) .*/m, 'logs() { cat log; }')
       .replace('sleep 10', 'sleep 1')
     const link = `${publicUrl}/auth/signup?utm_medium=affiliate`
-    const env = { PATH: process.env['PATH'], REDIS_URL: redis.url, OPS_TOKEN, link }
+    const env = { PATH: process.env['PATH'], REDIS_URL: settings['REDIS_URL'], OPS_TOKEN, link }
     const shell = spawn('bash', ['-c', `${functions}\n${command}`], {
       cwd: dir,
       env,
@@ -91,7 +85,7 @@ await test('What the runbook says to look at first shows why logins fail, and th
   }
   t.match((await counting).stdout, /^\d+ bff_logins_total\{flow="unknown",outcome="state_mismatch"\}/m)
 
-  execFileSync('redis-cli', ['-u', redis.url, 'CONFIG', 'SET', 'maxmemory', '1'])
+  execFileSync('redis-cli', ['-u', redis?.url ?? '', 'CONFIG', 'SET', 'maxmemory', '1'])
   const refused = await new JarBrowser().navigate(`${publicUrl}/auth/login`)
   t.match(refused.url.search, 'auth_error=try_later')
   // The next probe finds it, within a second.

@@ -8,9 +8,9 @@ import { untilSlow as until } from '../support/time/until.ts'
 import { scanLog } from '../support/telemetry/log-scan.ts'
 import { execute, NAME, ROOT } from './docker.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 const PUBLIC_URL = 'https://localhost:8443'
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const CALLERS = 6
 const PAUSE_MS = 20
 const LETTERS = 26

@@ -3,26 +3,32 @@ import type { LookupAddress } from 'node:dns'
 import type { Socket } from 'node:net'
 import { test, type Test } from 'tap'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
-import { TrackedConnection } from '../../src/store/tracked-connection.ts'
+import { MasterLink } from '../../src/store/links/master-link.ts'
 import { stalledWay } from '../support/peers/stalled-way.ts'
-import { testServer } from '../support/server/world.ts'
-import { joined, PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { testServer } from '../support/server/test-server.ts'
+import { joined } from '../support/upstream/scripted-upstream.ts'
+import { PUBLIC, sendTo } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 const HERE: LookupAddress = { address: '127.0.0.1', family: 4 }
 /** A link-local address without its link: no machine has a route there. */
 const NOWHERE: LookupAddress = { address: 'fe80::1', family: 6 }
 /** Of this machine too, where nothing listens unless a test has it so. */
 const THERE: LookupAddress = { address: '127.0.0.2', family: 4 }
+const ELSEWHERE: LookupAddress = { address: '127.0.0.3', family: 4 }
 
 const PEERS = ['api', 'sockets', 'provider', 'redis'] as const
 
 let worlds = 0
 
 /** A server to whose peers the ways can lose packets, and each kind of its connections. */
-async function stallingWorld(t: Test, addresses: readonly LookupAddress[]) {
+async function stallingWorld(
+  t: Test,
+  addresses: readonly LookupAddress[],
+  { at, ...more }: { readonly at?: string } & Record<string, string> = {},
+) {
   const names = lookupThreads(t, 8)
-  const world = await relayWorld(t, { redis: true })
+  const world = await startWorld(t, { ...RELAY, redis: true })
   const { upstream, provider, settings, browser, redis } = world
   const ending = `-${++worlds}.addresses.test`
   const targets = {
@@ -34,7 +40,7 @@ async function stallingWorld(t: Test, addresses: readonly LookupAddress[]) {
   const found = await Promise.all(
     PEERS.map(async (peer) => {
       const url = new URL(targets[peer])
-      const way = await stalledWay(t, Number(url.port))
+      const way = await stalledWay(t, Number(url.port), at)
       names.addresses.set(peer + ending, addresses)
       const address = `${url.protocol}//${peer}${ending}:${way.port}${url.pathname.replace(/\/$/, '')}`
       return { peer, way, target: Number(url.port), address }
@@ -43,6 +49,7 @@ async function stallingWorld(t: Test, addresses: readonly LookupAddress[]) {
   const to = (peer: (typeof PEERS)[number]) => found.find((each) => each.peer === peer) ?? unknown(peer)
   const server = await testServer(t, {
     ...settings,
+    ...more,
     API_URL: to('api').address,
     WS_URL: to('sockets').address,
     TOKEN_URL: to('provider').address,
@@ -57,7 +64,7 @@ async function stallingWorld(t: Test, addresses: readonly LookupAddress[]) {
       if (status !== 200) throw new Error(`a call got ${status}`)
     },
     sockets: async () => {
-      await joined(world, PUBLIC, { port })
+      await joined(world, PUBLIC, { at: { port } })
     },
     provider: async () => {
       const { headers } = await sendTo(port, 'GET', '/auth/login')
@@ -69,12 +76,20 @@ async function stallingWorld(t: Test, addresses: readonly LookupAddress[]) {
       if (error !== 'invalid_grant') throw new Error(`a login ended with ${error}`)
     },
     redis: async () => {
-      const connection = new TrackedConnection({ url: to('redis').address })
-      t.teardown(() => connection.drop())
-      await connection.open({ changed: () => undefined, lost: () => undefined })
+      const options = { url: to('redis').address }
+      const link = new MasterLink(async () => ({ name: 'master', options, owns: () => true }))
+      t.teardown(() => link.close())
+      const rest = { opened: nothing, ask: nothing, unreached: () => undefined, changed: () => undefined }
+      await new Promise<void>((up, reject) => {
+        void link.open({ ...rest, up, lost: (reason) => reject(new Error(reason)) })
+      })
     },
   }
   return { to, connections }
+}
+
+async function nothing(): Promise<void> {
+  // The connection alone counts.
 }
 
 function unknown(peer: string): never {
@@ -90,6 +105,26 @@ for (const [title, addresses] of [
     await Promise.all(
       PEERS.map(async (peer) => {
         await to(peer).way.loseOne()
+        await t.resolves(connections[peer](), peer)
+      }),
+    )
+  })
+}
+
+for (const [second, first] of [
+  ['refuses', HERE],
+  ['is silent', ELSEWHERE],
+] as const) {
+  await test(`A connection succeeds with a first address that takes longer than an attempt, and a second one that ${second}`, async (t) => {
+    const { to, connections } = await stallingWorld(t, [first, THERE], {
+      UPSTREAM_CONNECT_SECONDS: '10',
+      at: first.address,
+    })
+    await Promise.all(
+      (['api', 'sockets'] as const).map(async (peer) => {
+        const { way, target } = to(peer)
+        if (second === 'is silent') await (await stalledWay(t, target, THERE.address, way.port)).stall()
+        await way.loseOne(1500)
         await t.resolves(connections[peer](), peer)
       }),
     )

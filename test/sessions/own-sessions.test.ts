@@ -5,7 +5,7 @@ import { pageTag } from '../../src/sessions/session.ts'
 import { SubjectIndex } from '../../src/sessions/subject-index.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { SECRETS } from '../support/server/world.ts'
+import { SECRETS } from '../support/server/test-server.ts'
 import { sessionRecord } from '../support/sessions/session-instance.ts'
 import { REQUESTER, subjectInstance, type SubjectInstance } from '../support/sessions/subject-instance.ts'
 
@@ -23,7 +23,7 @@ async function begin({ subjects, sessions }: SubjectInstance, id: string): Promi
 }
 
 async function tags({ subjects }: SubjectInstance, id: string): Promise<string[]> {
-  const listing = await subjects.listOwn(own(id))
+  const listing = await subjects.own.list(own(id))
   if (listing.is === 'limited') throw new Error('limited')
   return listing.sessions.map(({ tag }) => tag)
 }
@@ -45,6 +45,7 @@ await test('a session from before version 0.3 is listed and can be ended by its 
     await store.openIndex(),
     new Envelope(new Changeable([SECRETS])),
     new Changeable([SECRETS]),
+    sessions,
   )
   for (const id of ['old', 'current']) {
     const tag = sessions.tag(sessionKey(id))
@@ -52,7 +53,7 @@ await test('a session from before version 0.3 is listed and can be ended by its 
     await index.add('CR1', index.newPlace('CR1'), entry, endsAt)
     await sessions.create(id, sessionRecord({ subject: 'CR1', endsAt }))
   }
-  const listing = await subjects.listOwn(own('current'))
+  const listing = await subjects.own.list(own('current'))
   const old = sessions.tag(sessionKey('old'))
   t.match(listing, {
     sessions: [
@@ -61,9 +62,9 @@ await test('a session from before version 0.3 is listed and can be ended by its 
     ],
   })
   for (const tag of [pageTag('current'), sessions.tag(sessionKey('current'))]) {
-    t.same(await subjects.endOwn(own('current'), tag, BY), { is: 'current' })
+    t.same(await subjects.own.end(own('current'), tag, BY), { is: 'current' })
   }
-  t.same(await subjects.endOwn(own('current'), old, BY), { is: 'ended' })
+  t.same(await subjects.own.end(own('current'), old, BY), { is: 'ended' })
   t.same(await tags(instance, 'current'), [pageTag('current')])
 })
 
@@ -75,9 +76,9 @@ await test('during a roll of secrets every instance lists and ends the sessions 
   await begin(after, 'second')
   await begin(before, 'third')
   for (const each of [before, after]) t.equal((await tags(each, 'first')).length, 3)
-  t.same(await before.subjects.endOwn(own('first'), pageTag('second'), BY), { is: 'ended' })
+  t.same(await before.subjects.own.end(own('first'), pageTag('second'), BY), { is: 'ended' })
   t.equal((await tags(after, 'first')).length, 2)
-  t.same(await after.subjects.endOwn(own('first'), pageTag('third'), BY), { is: 'ended' })
+  t.same(await after.subjects.own.end(own('first'), pageTag('third'), BY), { is: 'ended' })
   for (const each of [before, after]) t.same(await tags(each, 'first'), [pageTag('first')])
 })
 
@@ -97,7 +98,7 @@ await test('a list that was being read when a session was ended is not kept', as
   }
   const reading = tags(instance, 'first')
   await asked.promise
-  t.same(await instance.subjects.endOwn(own('first'), pageTag('second'), BY), { is: 'ended' })
+  t.same(await instance.subjects.own.end(own('first'), pageTag('second'), BY), { is: 'ended' })
   gate.resolve()
   await reading
   t.same(await tags(instance, 'first'), [pageTag('first')])
@@ -111,17 +112,17 @@ await test('a session that could not be ended is still listed', async (t) => {
   store.bury = async () => {
     throw new Error('planted')
   }
-  await t.rejects(instance.subjects.endOwn(own('first'), pageTag('second'), BY))
+  await t.rejects(instance.subjects.own.end(own('first'), pageTag('second'), BY))
   t.equal((await tags(instance, 'first')).length, 2)
   store.bury = bury
-  t.same(await instance.subjects.endOwn(own('first'), pageTag('second'), BY), { is: 'ended' })
+  t.same(await instance.subjects.own.end(own('first'), pageTag('second'), BY), { is: 'ended' })
 })
 
 await test('a subject may try to end 120 sessions in a minute', async (t) => {
   const instance = await subjectInstance(new MemoryStore())
   for (const id of ['first', 'second']) await begin(instance, id)
   const { subjects } = instance
-  for (let times = 0; times < 120; times++) t.same(await subjects.endOwn(own('first'), 'x', BY), { is: 'unknown' })
-  t.match(await subjects.endOwn(own('first'), pageTag('second'), BY), { is: 'limited', waitMs: Number })
-  t.same(await subjects.endOwn({ ...own('first'), subject: 'CR2' }, 'x', BY), { is: 'unknown' }, 'another subject')
+  for (let times = 0; times < 120; times++) t.same(await subjects.own.end(own('first'), 'x', BY), { is: 'unknown' })
+  t.match(await subjects.own.end(own('first'), pageTag('second'), BY), { is: 'limited', waitMs: Number })
+  t.same(await subjects.own.end({ ...own('first'), subject: 'CR2' }, 'x', BY), { is: 'unknown' }, 'another subject')
 })

@@ -3,7 +3,7 @@ import { sessionKey, subjectKey } from '../../src/store/keys.ts'
 import { newSession, sessionInstance } from '../support/sessions/session-instance.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { REQUESTER, subjectInstance } from '../support/sessions/subject-instance.ts'
-import { SECRETS, testRedis } from '../support/server/world.ts'
+import { SECRETS, testRedis } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 
 /** An instance on a Redis whose replica confirms writes until it hangs. */

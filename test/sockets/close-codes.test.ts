@@ -2,16 +2,20 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { test } from 'tap'
-import { codeLabel, fromBrowser, fromUpstream } from '../../src/sockets/close-codes.ts'
+import { BROWSER, codeLabel, UPSTREAM, WITHOUT_CODE } from '../../src/sockets/close-codes.ts'
 import { frame, switchProtocols } from '../support/sockets/raw-frames.ts'
-import { joined, PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
+import { joined } from '../support/upstream/scripted-upstream.ts'
+import { PUBLIC } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 const CLOSE = 8
 const reason = (text: string): Buffer => Buffer.from(text)
+const fromUpstream = (...close: [number, Buffer]) => UPSTREAM.closed(...close).other
+const fromBrowser = (...close: [number, Buffer]) => BROWSER.closed(...close).other
 
 await test('fromUpstream maps 1006 and 4400 to 4499, and passes every other code on', async (t) => {
   t.same(fromUpstream(1000, reason('bye')), { code: 1000, reason: 'bye' })
-  t.equal(fromUpstream(1005, reason('')), undefined)
+  t.equal(fromUpstream(1005, reason('')), WITHOUT_CODE)
   t.same(fromUpstream(1006, reason('')), { code: 1013, reason: 'upstream_lost' })
   t.same(fromUpstream(4399, reason('x')), { code: 4399, reason: 'x' })
   t.same(fromUpstream(4400, reason('')), { code: 4000, reason: '4400' })
@@ -19,7 +23,7 @@ await test('fromUpstream maps 1006 and 4400 to 4499, and passes every other code
   t.same(fromUpstream(4500, reason('x')), { code: 4500, reason: 'x' })
   for (const letter of ['a', 'é', '€', '😀']) {
     const text = letter.repeat(123 / Buffer.byteLength(letter))
-    const { reason: cut = '' } = fromUpstream(4401, reason(text)) ?? {}
+    const { reason: cut } = fromUpstream(4401, reason(text))
     const bytes = Buffer.byteLength(cut)
     t.ok(bytes <= 123 && bytes > 123 - 4, `${bytes} bytes`)
     t.ok(`4401 ${text}`.startsWith(cut) && cut.isWellFormed(), 'no character is cut in two')
@@ -29,7 +33,7 @@ await test('fromUpstream maps 1006 and 4400 to 4499, and passes every other code
 await test('fromBrowser maps 1006 to 1001, and passes every other code on', async (t) => {
   t.same(fromBrowser(1000, reason('bye')), { code: 1000, reason: 'bye' })
   t.same(fromBrowser(4401, reason('')), { code: 4401, reason: '' })
-  t.equal(fromBrowser(1005, reason('')), undefined)
+  t.equal(fromBrowser(1005, reason('')), WITHOUT_CODE)
   t.same(fromBrowser(1006, reason('')), { code: 1001, reason: '' })
 })
 
@@ -38,13 +42,13 @@ await test('the close codes of 3000 and above have five labels', async (t) => {
   for (let code = 1000; code < 5000; code++) labels.add(codeLabel({ code, reason: '' }))
   t.ok(labels.has('4401') && labels.has('3xxx') && labels.has('4xxx'))
   t.equal([...labels].filter((label) => Number(label) >= 3000).length, 5)
-  t.equal(codeLabel(undefined), '1005')
+  t.equal(codeLabel(WITHOUT_CODE), '1005')
 })
 
 const CODES = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999]
 
 await test('close codes and reasons pass both ways', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const long = 'é'.repeat(61)
   for (const [index, code] of CODES.entries()) {
     const reason = ['', 'why', long][index % 3] ?? ''
@@ -63,7 +67,7 @@ await test('close codes and reasons pass both ways', async (t) => {
 })
 
 await test('close codes of upstream that have a meaning of ours, or none, are mapped', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   for (const code of [4400, 4401, 4408, 4429, 4499]) {
     const { client, peer } = await joined(world, PUBLIC)
     peer.close(code, 'session_expired')
@@ -96,7 +100,7 @@ await test('close codes of upstream that have a meaning of ours, or none, are ma
 })
 
 await test('a close frame ends the relay at once, although its sender keeps the connection open', async (t) => {
-  const world = await relayWorld(t, { anonymous: true })
+  const world = await startWorld(t, { upstream: 'scripted' })
   const { upstream, server } = world
   const ours: Duplex[] = []
   const bye = frame({
@@ -108,7 +112,7 @@ await test('a close frame ends the relay at once, although its sender keeps the 
     switchProtocols(request, socket)
   }
   for (const message of ['', '{"buy":1}']) {
-    const client = await world.connect(PUBLIC).opened()
+    const client = await world.socket(PUBLIC).opened()
     ours.at(-1)?.write(bye)
     // A message that the browser sends meanwhile is not delivered.
     if (message !== '') client.socket.send(message)

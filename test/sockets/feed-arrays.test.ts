@@ -93,6 +93,18 @@ await test('a symbol without a price holds up the others for a second, and may b
   t.same(quotes(await browser.rest()), [3])
 })
 
+await test('each symbol of an array that has its first price later is sent it at once', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  browser.send({ ticks: ['A', 'B', 'C'], subscribe: 1 })
+  tick(await market.next('ticks', 'A'), 1, 1, 'id-A', 'A')
+  t.match(await browser.next(), { tick: { symbol: 'A' } })
+  for (const symbol of ['B', 'C']) {
+    tick(await market.next('ticks', symbol), 2, 2, `id-${symbol}`, symbol)
+    t.match(await browser.next(), { tick: { symbol, quote: 2 } })
+  }
+})
+
 await test('arrays of one address push nobody onto own sockets', async (t) => {
   const { market, join, upstream } = await feedWorld(t, { FEED_MAX_SOCKETS: '4' })
   market.auto = serve

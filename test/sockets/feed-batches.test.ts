@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import { test } from 'tap'
-import { FrameSequence } from '../../src/sockets/feed/wire/write-batch.ts'
+import { FrameSequence, WriteBatch } from '../../src/sockets/feed/wire/write-batch.ts'
 import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
-import { WriteBatch } from '../../src/sockets/feed/wire/write-batch.ts'
 import { memberHost, startMember, waitingOn } from '../support/feed/started-member.ts'
 import { until } from '../support/time/until.ts'
 
@@ -10,13 +9,13 @@ const MEMBERS = 3
 
 /** What happens to a feed. A message goes to some of the browsers, an answer to one. */
 type Event =
-  | { readonly is: 'hold' | 'flush' }
+  | { readonly is: 'open' | 'flush' }
   | { readonly is: 'message'; readonly to: readonly number[] }
   | { readonly is: 'answer'; readonly to: number }
 
 const member = fc.nat(MEMBERS - 1)
 const event: fc.Arbitrary<Event> = fc.oneof(
-  fc.record({ is: fc.constantFrom('hold', 'flush') }),
+  fc.record({ is: fc.constantFrom('open', 'flush') }),
   { weight: 4, arbitrary: fc.record({ is: fc.constant('message'), to: fc.uniqueArray(member) }) },
   { weight: 2, arbitrary: fc.record({ is: fc.constant('answer'), to: member }) },
 )
@@ -58,7 +57,7 @@ await test('each browser gets its messages and answers in order and once, howeve
 await test('messages that are read together leave in one write', async (t) => {
   const { member, host, wire } = await startMember(t)
   const writes = t.capture(wire, 'write', wire.write.bind(wire))
-  host.batch.hold()
+  host.batch.open()
   for (const text of ['one', 'two', 'three']) member.outbox.deliver(frameOf(Buffer.from(text)), text)
   host.batch.flush()
   t.equal(writes().length, 1)
@@ -86,7 +85,7 @@ await test('a batch forgets the browsers that have got what waited for them', (t
   let flushed = 0
   const waiting = { flush: () => void flushed++ }
   for (let count = 1; count <= 3; count++) {
-    batch.hold()
+    batch.open()
     batch.begin(waiting, Buffer.alloc(1))
     batch.flush()
     t.equal(flushed, count)
@@ -114,12 +113,12 @@ await test('room for the messages of one batch says nothing about the next one',
   const { member, host, wire } = await startMember(t)
   const { batch, traffic, limits } = host
   const frame = frameOf(Buffer.from('x'))
-  batch.hold()
+  batch.open()
   member.outbox.deliver(frame, 'a stream')
   batch.flush()
   waitingOn(wire, limits.conflateBytes + 1)
-  batch.hold()
-  member.answer(frame)
+  batch.open()
+  member.outbox.answer(frame)
   member.outbox.deliver(frame, 'a stream')
   batch.flush()
   t.equal(traffic.messages, 2, 'the last one waits until there is room')

@@ -1,5 +1,6 @@
 import { test } from 'tap'
-import { CacheQuota, Reads } from '../../src/sockets/feed/streams/reads.ts'
+import { Reads } from '../../src/sockets/feed/streams/reads.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/shared-answer.ts'
 import type { OneShots } from '../../src/sockets/feed/upstream/index.ts'
 import { RequestReader, dissect } from '../../src/sockets/feed/wire/index.ts'
 import { feedWorld } from '../support/feed/world.ts'
@@ -44,9 +45,9 @@ await test('16 MiB are full of long requests whose answers are short', async (t)
       if (answer !== undefined) queueMicrotask(() => sender.received(answer))
     },
   }
-  const browser = { awaits: nothing, awaitsNoMore: nothing, expectAnswer: () => nothing, answer: nothing } as never
-  const share = { admits: () => true } as never
-  const reads = new Reads(oneShots as never, share, new CacheQuota(), { hit: nothing } as never)
+  const browser = { awaits: () => nothing, expectAnswer: () => nothing, outbox: { answer: nothing } } as never
+  const answers = { oneShots, fairShare: { admits: () => true }, kept: new CacheQuota() } as never
+  const reads = new Reads(answers, { hit: nothing } as never)
   const requests = new RequestReader()
   const ask = async (contracts_for: string): Promise<number> => {
     const passthrough = { text: 'x'.repeat(4000) }

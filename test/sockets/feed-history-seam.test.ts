@@ -1,8 +1,9 @@
 import { assert, integer, pre, property } from 'fast-check'
 import { test } from 'tap'
 import { pointOf, tailOf } from '../../src/sockets/feed/history/points.ts'
+import { Position } from '../../src/sockets/feed/history/position.ts'
 import { RecentMessages } from '../../src/sockets/feed/history/recent-messages.ts'
-import { asCandles, continued, courseOf, ended, message, picks, seriesOf, type Tick } from '../support/feed/seams.ts'
+import { asCandles, continued, courseOf, message, picks, seriesOf, type Tick } from '../support/feed/seams.ts'
 
 const RUNS = Number(process.env['RUNS'] ?? 2000)
 /** So many prices that a candle becomes wider for long. */
@@ -68,10 +69,12 @@ await test('a history of candles that is ahead is followed by what is no candle'
   const recent = new RecentMessages()
   const candle = { epoch: 60, open: 1, high: 9, low: 1, close: 6 }
   recent.begin(tailOf(message({ candles: [{ ...candle, close: 1 }] })))
-  const ahead = ended(recent, message({ candles: [candle] }), { isCandles: true })
+  const ahead = new Position(recent, { fields: new Map([['style', 'candles']]) }, 0)
+  ahead.came(tailOf(message({ candles: [candle] })))
   const sent = message({ other: 1 })
   recent.add(pointOf(sent), sent, 0)
-  t.same(recent.after(ahead), { next: 1 })
+  t.ok(ahead.seek())
+  t.equal(ahead.at, 1)
 })
 
 await test('a message of upstream’s that is no point or history does no harm', async (t) => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { CacheQuota } from '../../src/sockets/feed/streams/reads.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/shared-answer.ts'
 import { feedWorld, type Message, quotes, reply, type UpstreamRequest } from '../support/feed/world.ts'
 
 /** Longer than a history is kept. */

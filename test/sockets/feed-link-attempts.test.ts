@@ -32,7 +32,7 @@ await test('a connection of the feed that failed is tried again after its pause,
   await until(() => second.size === 1)
   t.equal(upstream.upgrades.length, 2)
   t.equal(logged[0], FAILED)
-  link.close()
+  link.end()
   t.equal(second.size, 0)
 })
 
@@ -79,7 +79,7 @@ await test('a connection of the feed that is closed while it opens lets go at on
   link.open()
   const socket = await within(upgraded, 'a handshake')
   socket.resume()
-  link.close()
+  link.end()
   // A handshake that nobody gives up takes 10 seconds.
   await nextEvent(socket, 'end', 5000)
   socket.end()
@@ -94,7 +94,7 @@ await test('a connection of the feed that is closed stays closed', async (t) => 
   link.open()
   const socket = await upstream.socket()
   await until(() => link.isOpen)
-  link.close()
+  link.end()
   await nextEvent(socket, 'close')
   link.open()
   await settled(upstream)

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
+import { WITHOUT_CODE } from '../../src/sockets/close-codes.ts'
 import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
 import type { OwnSocket } from '../../src/sockets/feed/browser/own-socket.ts'
 import { memberHost, startMember, waitingOn } from '../support/feed/started-member.ts'
@@ -65,7 +66,7 @@ await test('prices stay in order when a browser that reads late gets an answer i
     for (let count = 0; count < 50; count++) next()
     return host.conflated.messages > 3
   }, 'prices give way to newer ones')
-  host.batch.hold()
+  host.batch.open()
   member.outbox.answer(frameOf(Buffer.from('an answer')))
   next()
   host.batch.flush()
@@ -81,19 +82,20 @@ await test('prices stay in order when a browser that reads late gets an answer i
 await test('nothing is read from a browser while too many of its requests wait for answers', async (t) => {
   const host = memberHost()
   const { member, socket } = await startMember(t, { ...host, limits: { ...host.limits, maxBufferedBytes: 1000 } })
-  member.awaits(1000)
+  member.awaits(499)
+  const answered = member.awaits(501)
   t.equal(socket.isPaused, false)
-  member.awaits(1)
+  const last = member.awaits(1)
   t.equal(socket.isPaused, true)
-  member.awaitsNoMore(501)
+  answered()
   t.equal(socket.isPaused, true, 'half of it may wait')
-  member.awaitsNoMore(1)
+  last()
   t.equal(socket.isPaused, true, 'the answer itself comes first')
   await until(() => !socket.isPaused)
 })
 
 await test('of a browser that one of its messages ends no later message is taken', async (t) => {
-  const { member, socket, browser, taken } = await startMember(t, memberHost(), (member) => member.end(undefined))
+  const { member, socket, browser, taken } = await startMember(t, memberHost(), (member) => member.end(WITHOUT_CODE))
   const release = member.hold()
   // All are read at once.
   const { _socket: wire } = browser as WebSocket & { readonly _socket: Socket }
@@ -125,7 +127,7 @@ await test('a browser that has sent 200 messages in a second is read no more unt
 
   for (const message of all) browser.send(message)
   await until(() => seconds.size === 1, 'it must wait again')
-  member.end(undefined)
+  member.end(WITHOUT_CODE)
   t.equal(seconds.size, 0, 'nothing of it is left')
 })
 
@@ -163,9 +165,9 @@ await test('a browser from which nothing is read has that time, too, while less 
   const { member, browser, socket, wire } = await startMember(t, { ...host, limits })
   const wait = waitingOn(wire, 0)
   const answered = (bytes: number): void => {
-    member.awaits(1001)
+    const done = member.awaits(1001)
     wait(bytes)
-    member.awaitsNoMore(1001)
+    done()
   }
   answered(500)
   await until(() => timers.size === 1, 'it has read too little')
@@ -187,10 +189,9 @@ await test('a browser whose requests upstream does not answer, and from which no
   const limits = { ...host.limits, maxBufferedBytes: 1000 }
   const { member, browser, socket } = await startMember(t, { ...host, limits })
   for (let times = 0; times < 2; times++) {
-    member.awaits(1001)
-    member.awaits(1)
+    const done = [member.awaits(1001), member.awaits(1)]
     t.equal(timers.size, 1)
-    member.awaitsNoMore(1002)
+    for (const each of done) each()
     await until(() => !socket.isPaused)
     t.equal(timers.size, 0, 'it is read again')
   }
@@ -213,7 +214,7 @@ await test('a slow browser that leaves while its messages wait leaves no timer b
   member.press()
   for (let count = 0; count < 2; count++) member.endLater({ code: 1013, reason: '' }, 9000)
   t.same([waits.size, slow.size, stalled.size, departures.size], [1, 1, 1, 1])
-  member.end(undefined)
+  member.end(WITHOUT_CODE)
   member.endLater({ code: 1013, reason: '' }, 9000)
   t.same([waits.size, slow.size, stalled.size, departures.size], [0, 0, 0, 0])
 })
@@ -224,7 +225,7 @@ await test('a browser is read again once it has read an answer that the kernel c
     ...host,
     limits: { ...host.limits, maxBufferedBytes: 200_000 },
   })
-  member.answer(frameOf(Buffer.alloc(32_000_000)))
+  member.outbox.answer(frameOf(Buffer.alloc(32_000_000)))
   t.ok(socket.isPaused, 'too much waits for it')
   browser.send('next')
   await until(() => taken.length === 1, 'its next message is taken')

@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { CacheQuota } from '../../src/sockets/feed/streams/reads.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/shared-answer.ts'
 import {
   type FeedWorld,
   feedWorld,

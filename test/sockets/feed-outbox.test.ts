@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { WITHOUT_CODE } from '../../src/sockets/close-codes.ts'
 import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
 import { startMember, waitingOn, type MemberWorld } from '../support/feed/started-member.ts'
 import { until } from '../support/time/until.ts'
@@ -57,8 +58,8 @@ await test('what waits behind a message larger than FEED_CONFLATE_BYTES leaves a
 await test('a browser that is gone is sent nothing, and nothing is counted for it', async (t) => {
   const world = await startMember(t)
   const { member, host } = world
-  member.end(undefined)
-  member.answer(frameOf(Buffer.from('late')))
+  member.end(WITHOUT_CODE)
+  member.outbox.answer(frameOf(Buffer.from('late')))
   deliver(world, 'late', 'A')
   t.same(host.traffic, { messages: 0, bytes: 0 })
 })

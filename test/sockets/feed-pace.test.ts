@@ -59,7 +59,7 @@ await test('Backoff waits twice as long after each failure, and no longer than 4
   }
   let over = 0
   backoff.wait(() => void over++)
-  backoff.stop()
+  backoff.end()
   pass(4000)
   t.same([over, backoff.isWaiting], [0, false])
   t.end()

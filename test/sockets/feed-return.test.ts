@@ -10,6 +10,7 @@ import {
   subscribed,
   tick,
 } from '../support/feed/world.ts'
+import { clockAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
@@ -97,6 +98,22 @@ await test('what nobody waits for any more is not asked when upstream is back', 
   t.match(await late.next(), { tick: { quote: 1 } })
   await subscribed(world, 'R_4')
   t.same(symbolsAfter(world, 0), ['R_3', 'R_4'])
+})
+
+await test('a stream that nobody comes back to in time is over, also if browsers have waited for it in vain since its loss', async (t) => {
+  const patience = new HeldTimers(t, 'setTimeout', 5000)
+  const pass = clockAhead(t)
+  const world = await feedWorld(t, SETTINGS)
+  const { browser, request } = await subscribed(world, 'R_1')
+  setAway(world, true)
+  request.socket.terminate()
+  await until(() => patience.size === 1)
+  pass(60_000)
+  patience.run()
+  t.same(await browser.client.closed, LOST)
+  setAway(world, false)
+  reply(await world.market.next('ticks', 'R_1'), { msg_type: 'tick', error: { code: 'RateLimit', message: '' } })
+  await gauge(world, 'bff_feed_streams', 0)
 })
 
 await test('a stream is over once its browsers have left before its first price, which comes all the same', async (t) => {

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { Beats } from '../support/feed/beats.ts'
-import { CacheQuota } from '../../src/sockets/feed/streams/reads.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/shared-answer.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
 import { feedWorld, history, quotes, reply, tick } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
@@ -34,6 +34,30 @@ await test('a history that arrives so late that messages since then are gone is 
   ] as const) {
     t.match(await browser.next(), { req_id, ...history(290) })
     t.same(quotes(await browser.rest()), all.slice(190))
+  }
+})
+
+await test('browsers whose late history a limit forbids to ask for again get an error each, with their own req_id', async (t) => {
+  const pass = clockAhead(t)
+  const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '1' })
+  const [first, second, third] = [await join(), await join(), await join()]
+  const wanted = { ticks_history: 'R_1', subscribe: 1, end: 'latest' }
+  const request = await market.serve(first, wanted, { ...history(100), subscription: { id: 'h' } })
+  await market.serve(third, { time: 1 }, { time: 1 })
+  const late = await market.askedBy(second, { ...wanted, count: 2, req_id: 2 })
+  third.send({ ...wanted, count: 2, req_id: 3 })
+  await third.rest()
+  pass(HISTORY_MS)
+  for (let epoch = 101; epoch <= 300; epoch++) {
+    tick(request, epoch, epoch, 'h')
+    await first.next()
+  }
+  reply(late, history(100))
+  for (const [browser, req_id] of [
+    [second, 2],
+    [third, 3],
+  ] as const) {
+    t.match(await browser.next(), { req_id, echo_req: { req_id }, error: { code: 'RateLimit' } })
   }
 })
 

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { CLOSE, after, fromUpstream, type CloseStatus } from '../../src/sockets/close-codes.ts'
+import { after, CLOSE, UPSTREAM, type CloseStatus } from '../../src/sockets/close-codes.ts'
 import { Returns } from '../../src/sockets/returns.ts'
 import { until } from '../support/time/until.ts'
 
@@ -31,8 +31,8 @@ await test('only closes of this server after which a page comes back get a time'
     CLOSE.sessionExpired,
     CLOSE.tooBig,
     CLOSE.ourFault,
-    fromUpstream(1012, Buffer.from('bye')) ?? CLOSE.ourFault,
-    fromUpstream(1013, Buffer.from('upstream_lost')) ?? CLOSE.ourFault,
+    UPSTREAM.closed(1012, Buffer.from('bye')).other,
+    UPSTREAM.closed(1013, Buffer.from('upstream_lost')).other,
   ]) {
     t.equal(returns.closed(close), close, 'an open relay')
   }

@@ -1,9 +1,9 @@
 import { test } from 'tap'
-import { LedgerModel } from '../support/budget/ledger-model.ts'
-import { settleScript } from '../../src/store/ledger/redis-ledger.ts'
+import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
+import { scriptTerms, SETTLE } from '../../src/store/ledger/ledger-commands.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import { seededRandom } from '../support/time/seeded-random.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 
 const TERMS: LedgerTerms = {
@@ -25,13 +25,12 @@ const ENOUGH = 5
 await test('the script of Redis replies as its model does to random reports of four holders', async (t) => {
   const redis = await testRedis(t)
   const client = await storeClient(t, { redis })
-  const script = settleScript('{tonumber(ARGV[3]), tonumber(ARGV[4])}', 'ARGV[5]')
-  const terms = JSON.stringify({ ...TERMS, quietMs: QUIET_MS })
+  const terms = scriptTerms(TERMS)
 
   const { random, seed } = seededRandom()
   t.comment(`seed ${seed}`)
   const upTo = (limit: number): number => Math.floor(random() * limit)
-  const book = new LedgerModel()
+  const book = new MemoryLedger()
   let clock = 1_700_000_000_000
   let real = 0
   let run = 'a'
@@ -75,10 +74,9 @@ await test('the script of Redis replies as its model does to random reports of f
       wanted: { orders: upTo(8), otps: upTo(8), reads: upTo(12) },
     }
     const expected = book.settle(TERMS, report, { timeOfDay: clock, run, quietMs: QUIET_MS })
-    const time = [String(Math.floor(clock / 1000)), String((clock % 1000) * 1000)]
-    const text = await client.eval(script, {
+    const text = await client.eval(SETTLE, {
       keys: ['ledger'],
-      arguments: [terms, JSON.stringify(report), ...time, run],
+      arguments: [terms, JSON.stringify(report), String(clock), run],
     })
     const actual = JSON.parse(text as string) as LedgerReply
     if (!t.same(actual, expected, `reply ${count} of seed ${seed}`)) return

@@ -3,11 +3,11 @@ import { createServer, type AddressInfo } from 'node:net'
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
-import { newConnection } from '../../src/store/connection.ts'
+import { newConnection } from '../../src/store/links/connection.ts'
 import { budgetChannel } from '../../src/store/keys.ts'
 import { tryCredentials } from '../../src/store/credentials-trial.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 
 const RIGHTS = ['on', '~*', '&*', '+@all']

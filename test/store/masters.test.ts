@@ -1,16 +1,22 @@
 import { test } from 'tap'
-import { Masters } from '../../src/store/masters.ts'
-import type { MasterReport } from '../../src/store/master-report.ts'
+import { Masters } from '../../src/store/servers/masters.ts'
+import type { MasterReport } from '../../src/store/servers/master-probe.ts'
 import { QUIET } from '../support/redis/connected-store.ts'
 
 const SERVES: MasterReport = { refusal: undefined, refused: [], clock: undefined }
 
-const masterOf = () => ({ name: 'one', options: {} })
+const masterOf = () => ({ name: 'one', options: {}, owns: () => true })
 
 await test('what is found at a master that was taken away meanwhile does not count', (t) => {
   const present = new Set(['one', 'other'])
   const link = { masterNames: () => present, masterOf, probe: () => undefined }
-  const health = { downSince: undefined, downReason: undefined, healthyForMs: 1, noteErrorCode: () => undefined }
+  const health = {
+    downSince: undefined,
+    downReason: undefined,
+    healthyForMs: 1,
+    noteAlive: () => undefined,
+    noteErrorCode: () => undefined,
+  }
   const warned: string[] = []
   const masters = new Masters(link, health, { ...QUIET, warn: (_details, message) => warned.push(message) })
   t.teardown(() => masters.clock.close())

@@ -1,9 +1,8 @@
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import { BUDGET_CLASSES, type ByClass } from '../../src/config/upstream-budget.ts'
-import type { LedgerReport, LedgerTerms, Spends } from '../../src/store/ledger/ledger.ts'
+import type { Ledger, LedgerReport, LedgerTerms, Spends } from '../../src/store/ledger/ledger.ts'
 import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
-import { LedgerModel } from '../support/budget/ledger-model.ts'
 
 const TERMS: LedgerTerms = {
   windows: [
@@ -16,6 +15,14 @@ const TERMS: LedgerTerms = {
 }
 const KEEPER = { run: '', quietMs: 0 }
 const NONE: ByClass = { orders: 0, otps: 0, reads: 0 }
+
+/** The ledger of a process that keeps it for itself, with the clock of the test. */
+function ownLedger(now: () => number): Ledger {
+  const ledger = new MemoryLedger()
+  return {
+    settle: async (report) => ledger.settle(TERMS, report, { timeOfDay: now(), run: '', quietMs: 0, isHolder: true }),
+  }
+}
 
 const counts = (max: number) => fc.record({ orders: fc.nat({ max }), otps: fc.nat({ max }), reads: fc.nat({ max }) })
 /** What happens between two reports: tokens spent early and late, the time that passes after each, and what is wanted then. */
@@ -57,8 +64,8 @@ const reportOf = (
 await test('the ledger in memory grants its only holder what the script of Redis would, and says truly when to ask again', async (t) => {
   const settles = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 80 }), async (steps) => {
     let now = 1000
-    const ledger = new MemoryLedger(TERMS, () => now)
-    const model = new LedgerModel()
+    const ledger = ownLedger(() => now)
+    const model = new MemoryLedger()
     let held = NONE
     let spent = 0
     let heard = { id: '', at: 0, agoMs: 0 }
@@ -104,7 +111,7 @@ await test('the ledger in memory grants its only holder what the script of Redis
 
 await test('the ledger in memory says when a token becomes free, not a millisecond later', async (t) => {
   let now = 0
-  const ledger = new MemoryLedger(TERMS, () => now)
+  const ledger = ownLedger(() => now)
   const wanted = { ...NONE, orders: 50 }
   const first = reportOf(1, { id: '', at: 0, agoMs: 0 }, { wanted })
   t.match(await ledger.settle(first), { granted: { orders: 40 }, used: [40, 40] })
@@ -125,7 +132,7 @@ await test('the ledger in memory says when a token becomes free, not a milliseco
 
 await test('tokens that lapse while the process hangs count once, until a window after their lease ended', async (t) => {
   let now = 0
-  const ledger = new MemoryLedger(TERMS, () => now)
+  const ledger = ownLedger(() => now)
   const first = reportOf(1, { id: '', at: 0, agoMs: 0 }, { wanted: { ...NONE, orders: 10 } })
   t.match(await ledger.settle(first), { granted: { orders: 10 } })
   now = 12_000

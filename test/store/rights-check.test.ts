@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import type { CheckResult } from '../../src/config/setting-rule.ts'
-import { ADVICE } from '../../src/store/causes.ts'
+import { ADVICE } from '../../src/store/servers/causes.ts'
 import { probeRedis } from '../../src/store/probe.ts'
 import { DOCUMENTED_COMMANDS, withDocumentedRights } from '../support/redis/rights.ts'
 import { askRedis } from '../support/redis/topologies.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 const USES = { timeoutMs: 5000, replicas: 1, hasSubjects: true }
 

@@ -1,13 +1,13 @@
 import { test } from 'tap'
 import { probeRedis } from '../../src/store/probe.ts'
-import { StoreClock } from '../../src/store/store-clock.ts'
+import { StoreClock } from '../../src/store/servers/store-clock.ts'
 import { storeNow } from '../../src/time/store-time.ts'
 import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { clockAhead, wrongClock } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 const ONE = new Set(['one'])
 const HOUR = 3_600_000

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import * as fc from 'fast-check'
-import { logTime } from '../../src/telemetry/log-time.ts'
+import { logTime } from '../../src/telemetry/log.ts'
 
 const START = Date.parse('2026-02-28T23:59:58.995Z')
 

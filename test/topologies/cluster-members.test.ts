@@ -1,8 +1,9 @@
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
-import { ClusterNodes } from '../../src/store/cluster-nodes.ts'
-import { LiveCredentials } from '../../src/store/live-credentials.ts'
-import { slotOf } from '../../src/store/cluster-slots.ts'
+import { ClusterNodes } from '../../src/store/links/cluster-nodes.ts'
+import type { Connection } from '../../src/store/links/connection.ts'
+import { LiveCredentials } from '../../src/store/links/live-credentials.ts'
+import { slotOf } from '../../src/store/links/cluster-slots.ts'
 import { tryCredentials } from '../../src/store/credentials-trial.ts'
 import { probeRedis } from '../../src/store/probe.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
@@ -89,7 +90,9 @@ await test('A master that was taken out of the Cluster, and goes on running, is 
   const url = `redis://127.0.0.1:${removed.port},redis://127.0.0.1:${kept.port}`
   const store = await filled(t, url)
   const seeds = [{ host: '127.0.0.1', port: kept.port }]
-  const nodes = new ClusterNodes(seeds, new LiveCredentials(new Changeable(url), () => undefined))
+  const credentials = new LiveCredentials(new Changeable(url), () => undefined)
+  const events = { ask: (_node: unknown, connection: Connection) => connection.ping(), lost: () => undefined }
+  const nodes = new ClusterNodes(seeds, credentials, events)
   t.teardown(() => nodes.close())
   t.ok(await nodes.read())
   for (const key of KEYS.filter((each) => slotOf(each) >= 8192)) await move(slotOf(key), removed, kept)

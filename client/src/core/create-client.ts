@@ -1,7 +1,11 @@
 import { apiOf, type Api } from './api/api.ts'
-import type { LoginOptions } from './session/login.ts'
+import { call } from './api/call.ts'
+import { keyUses } from './api/key-use.ts'
+import { ApiError } from './base/errors.ts'
 import { serverClock, type ServerTime } from './base/server-clock.ts'
-import { serverAt, type ServerOptions } from './base/server.ts'
+import type { Core } from './core.ts'
+import { serverAt, type ServerOptions } from './server.ts'
+import type { LoginOptions } from './session/login.ts'
 import { sessionOf, type LogoutOptions, type Session } from './session/session.ts'
 import { SessionFollower } from './session/session-follower.ts'
 import { sessionKey } from './session/session-key.ts'
@@ -39,9 +43,6 @@ export interface Client {
   close(): void
 }
 
-/** The trading service allows few connections of a user, so only public sockets may have more than one. */
-const MORE_PUBLIC = 2
-
 /**
  * Creates the client of a page; one is enough. It sends nothing until you use it, so you can also create it while a
  * server renders the page.
@@ -51,29 +52,31 @@ const MORE_PUBLIC = 2
  */
 export function createClient(options: ServerOptions = {}): Client {
   const clock = serverClock()
-  const server = { ...serverAt(options), onTime: clock.note }
+  const server = serverAt(options, clock)
   const store = new SessionFollower(server)
-  const session = sessionOf(server, store)
-  const sockets = new Sockets()
-  const open = (path: string, more?: number, session?: () => string | undefined): TradingSocket =>
-    sockets.open(
-      path,
-      { connect: () => server.socket(path), confirm: store.confirm, onTime: clock.note, serverNow: clock.get },
-      more,
-      session,
-    )
+  const core: Core = {
+    server,
+    store,
+    clock,
+    ask: (path, init) => call(server, path, { method: 'POST', ...init }),
+    useKey: keyUses(server, store),
+    ApiError,
+  }
+  const session = sessionOf(core)
+  const sockets = new Sockets(core)
   return {
     session,
-    api: apiOf(server, store),
+    api: apiOf(core),
     serverNow: clock.get,
     login: (init) => location.assign(session.loginUrl('login', init)),
     signup: (init) => location.assign(session.loginUrl('signup', init)),
     logout: session.logout,
-    publicSocket: () => open('/ws/public', MORE_PUBLIC),
+    // The trading service allows few connections of a user, so only public sockets may have more than one.
+    publicSocket: () => sockets.open('/ws/public', 2),
     tradingSocket(accountId) {
       // The server answers 404 to any other id, which a page cannot tell from a lost connection.
       if (!/^[\w-]{1,64}$/.test(accountId)) throw new TypeError(`not an account id: ${accountId}`)
-      return open(`/ws/trading/${accountId}`, 0, () => sessionKey(store.get()))
+      return sockets.open(`/ws/trading/${accountId}`, 0, () => sessionKey(store.get()))
     },
     close() {
       session.close()

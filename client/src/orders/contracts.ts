@@ -1,7 +1,5 @@
+import type { Message } from '../core/sockets/socket-status.ts'
 import { decimal } from './decimal.ts'
-
-/** The members of a message, or of an object in one. */
-export type Members = Readonly<Record<string, unknown>>
 
 /** A contract on the account, as far as the trading service has described it. The names are those of its messages. */
 export interface FoundContract {
@@ -22,12 +20,12 @@ export interface FoundContract {
 }
 
 /** The contracts that a message describes. */
-export function contractsOf(message: Members): FoundContract[] {
+export function contractsOf(message: Message): FoundContract[] {
   const { buy, transaction, proposal_open_contract, portfolio, profit_table, statement } = message as {
-    readonly [name: string]: { contracts?: Members[]; transactions?: Members[] } | undefined
+    readonly [name: string]: { contracts?: Message[]; transactions?: Message[] } | undefined
   }
   const items = [
-    ...([buy, transaction, proposal_open_contract] as (Members | undefined)[]),
+    ...([buy, transaction, proposal_open_contract] as (Message | undefined)[]),
     ...(portfolio?.contracts ?? []),
     ...(profit_table?.transactions ?? []),
     ...(statement?.transactions ?? []),
@@ -35,8 +33,18 @@ export function contractsOf(message: Members): FoundContract[] {
   return items.flatMap((item) => (item ? (contractOf(item) ?? []) : []))
 }
 
+/** The ids of all contracts that a message names, as texts: no number is that of a neighbour, and words are ids, too. */
+export function contractIdsIn(message: Message): string[] {
+  const ids: string[] = []
+  JSON.stringify(message, (name, value: unknown) => {
+    if (name === 'contract_id') ids.push(String(value))
+    return value
+  })
+  return ids
+}
+
 /** The contract that an object is about; undefined if that is a sale or a movement of money. */
-function contractOf(item: Members): FoundContract | undefined {
+function contractOf(item: Message): FoundContract | undefined {
   const action = item['action'] ?? item['action_type']
   const id = item['contract_id']
   const isId = (typeof id === 'number' || typeof id === 'string') && !/^0?$/.test(String(id))

@@ -15,10 +15,10 @@ export function decimal(value: unknown): string {
   return significant === '' ? '0' : `${sign === '-' ? '-' : ''}${significant}e${shift}`
 }
 
-/** Whether two amounts are the same: `maybe` where they differ by no more than a sum of numbers of JavaScript may be off. */
+/** Whether two things are the same: `maybe` where that cannot be told. */
 export type Sameness = 'yes' | 'maybe' | 'no'
 
-/** Compares two amounts, each a number or a text. */
+/** Compares two amounts, each a number or a text: `maybe` if they differ by no more than a sum of numbers of JavaScript may be off. */
 export function isSameAmount(one: unknown, other: unknown): Sameness {
   if (decimal(one) === decimal(other)) return 'yes'
   // A text is what somebody has written.

@@ -1,7 +1,6 @@
 import type { SentOrder } from '../core/base/order-shape.ts'
-import type { SocketError } from '../core/client.ts'
-import type { Fate } from './fate-shape.ts'
-import { Search } from './search.ts'
+import type { SocketError } from '../core/base/errors.ts'
+import { Search, type Fate } from './search.ts'
 
 /** Options of {@link fate}. */
 export interface FateOptions {

@@ -1,25 +1,24 @@
-import type { KeyChoices } from '../core/api/key-choice.ts'
-import type { ApiError, once as coreOnce, OnceOptions, SocketError } from '../core/client.ts'
+import type { makeOnce, OnceOptions } from '../core/api/order.ts'
+import type { ApiError, SocketError } from '../core/base/errors.ts'
 import { fate } from './fate.ts'
 import { RememberedKey } from './remembered-key.ts'
-
-type Once = typeof coreOnce
 
 /** The problems after which the server never sends the call of a key. */
 const FINAL = /^(outcome_unknown|answer_not_kept)$/
 
+type IsMade = NonNullable<OnceOptions['isMade']>
+
 /**
  * `once` where the package has to find out what became of the order, or to remember it.
- * @param once that of the page's core, and its keys: this module may have a copy of its own of anything that it imports
+ * @param make that of the page's core: this module may have a copy of its own of anything that it imports
  */
 export async function orderOnce<Answer>(
-  once: Once,
-  keyChoices: KeyChoices,
+  make: typeof makeOnce,
   order: (idempotencyKey: string) => Promise<Answer>,
   { isMade = isFound, remember }: OnceOptions,
 ): Promise<Answer | undefined> {
   try {
-    return await (remember ? onceRemembered(once, keyChoices, order, isMade, remember) : once(order, { isMade }))
+    return await (remember ? onceRemembered(make, order, isMade, remember) : make(order, isMade))
   } catch (error) {
     // The refusal of the trading service has arrived after all.
     const { cause } = error as Error
@@ -33,29 +32,19 @@ async function isFound(error: ApiError | SocketError): Promise<boolean> {
 }
 
 async function onceRemembered<Answer>(
-  once: Once,
-  keyChoices: KeyChoices,
+  make: typeof makeOnce,
   order: (idempotencyKey: string) => Promise<Answer>,
-  isMade: NonNullable<OnceOptions['isMade']>,
+  isMade: IsMade,
   name: string,
 ): Promise<Answer | undefined> {
   const remembered = new RememberedKey(name)
-  const orderRemembered = async (fresh: string): Promise<Answer> => {
-    keyChoices.set(fresh, (call) => remembered.choose(call, fresh))
-    try {
-      return await order(fresh)
-    } finally {
-      keyChoices.delete(fresh)
-    }
+  // Only the page can find out what another session has done.
+  const find: IsMade = (error) => {
+    if (remembered.isOfOtherSession(error) && isMade === isFound) throw error
+    return isMade(error)
   }
   try {
-    const answer = await once(orderRemembered, {
-      isMade(error) {
-        // Only the page can find out what another session has done.
-        if (remembered.isOfOtherSession(error) && isMade === isFound) throw error
-        return isMade(error)
-      },
-    })
+    const answer = await make(order, find, (...call) => remembered.choose(...call))
     await remembered.forget()
     return answer
   } catch (error) {

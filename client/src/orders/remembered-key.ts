@@ -1,7 +1,8 @@
+import type { ApiCall } from '../core/api/order.ts'
 import { elapsedMs } from '../core/base/clock.ts'
-import type { KeyedCall } from '../core/api/key-choice.ts'
-import { SESSION_PATH } from '../core/base/server.ts'
-import type { ApiError } from '../core/client.ts'
+import type { ApiError } from '../core/base/errors.ts'
+import type { Core } from '../core/core.ts'
+import { SESSION_PATH } from '../core/server.ts'
 import type { SessionBody } from '../core/session/session-state.ts'
 
 /** After this time a key is not sent again, because the server may have forgotten it. */
@@ -45,24 +46,28 @@ export class RememberedKey {
    * @param fresh the key of an order that is not kept
    * @throws ApiError if it must not be sent, or it cannot be told whether it may
    */
-  async choose(keyed: KeyedCall, fresh: string): Promise<string> {
-    const { server, fetchSession, path, init } = keyed
-    const { method = 'GET', json, body } = init
+  async choose(core: Core, call: ApiCall, fresh: string): Promise<string> {
+    const { method, path, json, body } = call
     // Bodies other than text cannot be compared, so the order is not remembered.
     if (json === undefined && body && typeof body !== 'string') return fresh
     const content = JSON.stringify([method, path, json ?? body])
     const place = `trading-bff:order:${this.#name}:${digest(content)}`
-    const session = await fetchSession(server).catch(() => undefined)
-    const key = await underLock(place, () => this.#choose(keyed, place, session, fresh))
-    if (key === undefined) throw await withoutSession(keyed)
+    const session = await core.server.session()
+    const key = await underLock(place, () => this.#choose(core, call, place, session, fresh))
+    if (key === undefined) throw await withoutSession(core, call)
     return key
   }
 
   /** @returns undefined for an order that is kept while nobody is logged in */
-  #choose(keyed: KeyedCall, place: string, session: SessionBody | undefined, fresh: string): string | undefined {
-    const { path, init, useKey, ApiError } = keyed
+  #choose(
+    core: Core,
+    { method, path }: ApiCall,
+    place: string,
+    session: SessionBody | undefined,
+    fresh: string,
+  ): string | undefined {
     const refusal = (cause?: unknown, code?: 'not_sent'): ApiError =>
-      new ApiError(init.method ?? 'GET', path, undefined, undefined, cause, code)
+      new core.ApiError(method, path, undefined, undefined, cause, code)
     // Read now, because an equal order may have begun meanwhile: it is the same one, and gets the same key.
     const sent = this.#sent
     const kept = sent ?? read(place)
@@ -80,7 +85,8 @@ export class RememberedKey {
       // Unless the next order has taken the place since an equal one has forgotten this.
       if (sent && !read(place)) write(place, sent)
       this.#sent = kept
-      useKey(kept.key)
+      // A page that was reloaded may have sent it before.
+      core.useKey(kept.key)
       return kept.key
     }
     if (sent) throw refusal(new Error('the key belongs to another session'))
@@ -127,14 +133,14 @@ export class RememberedKey {
  * The error of a kept order while nobody is logged in. The order is not sent, because after a login in another tab the server
  * would make it: another call, which orders nothing, gets the refusal of the server.
  */
-async function withoutSession({ server, store, call, path, init, ApiError }: KeyedCall): Promise<ApiError> {
-  const { method = 'GET', signal = null } = init
+async function withoutSession(core: Core, { method, path, signal = null }: ApiCall): Promise<ApiError> {
+  const { ApiError } = core
   try {
-    await call(server, SESSION_PATH, { method: 'POST', signal })
+    await core.ask(SESSION_PATH, { signal })
   } catch (error) {
     signal?.throwIfAborted()
     const { response, problem } = error as ApiError
-    void store.confirm()
+    void core.store.confirm()
     return new ApiError(method, path, response, problem && { ...problem, outcome: 'unknown' }, error)
   }
   return new ApiError(method, path)

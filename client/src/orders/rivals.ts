@@ -1,7 +1,19 @@
 import type { SentOrder } from '../core/base/order-shape.ts'
-import { contractsOf, type Members } from './contracts.ts'
-import { movedMs } from './moved.ts'
+import type { Message } from '../core/sockets/socket-status.ts'
+import { contractsOf } from './contracts.ts'
 import { areAlike, termsOf } from './terms.ts'
+
+/**
+ * By how many milliseconds the clock of the user has moved against the one that no user can set: by how much it was set, and how
+ * long the machine slept, if the other one stops then.
+ * @param to now by default
+ */
+export function movedMs(
+  from: Pick<SentOrder, 'sentAt' | 'tick'>,
+  to: typeof from = { sentAt: Date.now(), tick: performance.now() },
+): number {
+  return to.sentAt - to.tick - (from.sentAt - from.tick)
+}
 
 /** The contracts that `fate` has found, by their order. */
 const found = new WeakMap<SentOrder, string>()
@@ -13,7 +25,7 @@ export function noteContract(order: SentOrder, contractId: string): void {
 
 /** What is known of an order: the first message in reply to it, if there is one, and the contract that it has bought. */
 export function outcomeOf(order: SentOrder): {
-  readonly reply?: Members | undefined
+  readonly reply?: Message | undefined
   readonly contractId?: string | undefined
 } {
   const id = order.message['req_id']
@@ -53,14 +65,4 @@ export class Rivals {
   #others(): SentOrder[] {
     return [...this.#order.account.orders.values()].filter((other) => other !== this.#order)
   }
-}
-
-/** The ids of all contracts that a message names, as texts: no number is that of a neighbour, and words are ids, too. */
-export function contractIdsIn(message: Members): string[] {
-  const ids: string[] = []
-  JSON.stringify(message, (name, value: unknown) => {
-    if (name === 'contract_id') ids.push(String(value))
-    return value
-  })
-  return ids
 }

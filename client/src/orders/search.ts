@@ -1,12 +1,22 @@
 import type { OrderSocket, SentOrder } from '../core/base/order-shape.ts'
-import type { SocketError } from '../core/client.ts'
-import { contractsOf, type FoundContract } from './contracts.ts'
-import type { Fate } from './fate-shape.ts'
-import { movedMs } from './moved.ts'
-import { contractIdsIn, noteContract, outcomeOf, Rivals } from './rivals.ts'
-import { fits, termsOf, type Fit, type Interval, type Period } from './terms.ts'
+import type { SocketError } from '../core/base/errors.ts'
+import type { Message } from '../core/sockets/socket-status.ts'
+import { contractIdsIn, contractsOf, type FoundContract } from './contracts.ts'
+import type { Sameness } from './decimal.ts'
+import { movedMs, noteContract, outcomeOf, Rivals } from './rivals.ts'
+import { fits, termsOf, type Period } from './terms.ts'
 
-type Message = Readonly<Record<string, unknown>>
+/** What became of an order whose answer was lost. */
+export type Fate =
+  /** It was executed: exactly one contract on the account fits it, which was not known before. */
+  | { readonly is: 'made'; readonly contract: FoundContract }
+  /**
+   * Nothing on the account fits it since it was sent (`since`, comparable with `Date.now()`), up to now. This does not prove that it
+   * was not executed, or will not be.
+   */
+  | { readonly is: 'not_seen'; readonly since: number }
+  /** It cannot be told which of these contracts it has bought, if any. */
+  | { readonly is: 'ambiguous'; readonly candidates: readonly FoundContract[] }
 
 /** How long the connection must have been open before an order counts as not seen. */
 const WATCH_MS = 15_000
@@ -25,7 +35,7 @@ const PURCHASES = { statement: 1, action_type: 'buy', description: 1, limit: 100
 
 interface Candidate {
   readonly contract: FoundContract
-  readonly fit: Fit
+  readonly fit: Sameness
 }
 
 /** Looks for the contract of an order on its account. */
@@ -145,7 +155,7 @@ export class Search {
     const moved = movedMs(this.#order)
     const now = Date.now()
     /** The period if the clock was set by this much since the order was sent. */
-    const ifSetBy = (ms: number): Interval => ({
+    const ifSetBy = (ms: number): Pick<Period, 'from' | 'to'> => ({
       // Both this time and that of a purchase are in whole seconds.
       from: (sentAt + ms + time * SECOND - now - SECOND - SLACK_MS) / SECOND,
       to: (sentAt + ms + EXECUTED_MS + time * SECOND - askedAt + SECOND + SLACK_MS) / SECOND,

@@ -1,24 +1,18 @@
 import type { SentOrder } from '../core/base/order-shape.ts'
-import { text, type FoundContract, type Members } from './contracts.ts'
+import type { Message } from '../core/sockets/socket-status.ts'
+import { text, type FoundContract } from './contracts.ts'
 import { isSameAmount, type Sameness } from './decimal.ts'
 
-/** In seconds of the clock of the trading service. */
-export interface Interval {
+/** When an order can have been executed, in seconds of the clock of the trading service: infinite while that is not known. */
+export interface Period {
   readonly from: number
   readonly to: number
-}
-
-/** When an order can have been executed: infinite while that is not known. */
-export interface Period extends Interval {
   /** When it was executed, if it was and if the clock of the user has been disturbed once at most since. */
-  readonly likely: readonly Interval[]
+  readonly likely: readonly { readonly from: number; readonly to: number }[]
 }
-
-/** Whether a contract can be the one that an order has bought: `maybe` where the messages do not say enough. */
-export type Fit = 'yes' | 'maybe' | 'no'
 
 /** What an order would buy. */
-export interface Terms {
+interface Terms {
   readonly type: string | undefined
   readonly symbol: string | undefined
   /** What it may cost at most. The amounts are as they were given: numbers or texts. */
@@ -29,10 +23,11 @@ export interface Terms {
   readonly longcode: string | undefined
 }
 
+/** What an order would buy, as far as the page has heard of it. */
 export function termsOf({ message, before }: SentOrder): Terms {
-  const answer = before.findLast(({ proposal }) => (proposal as Members | undefined)?.['id'] === message['buy'])
-  const asked = (message['parameters'] ?? answer?.['echo_req'] ?? {}) as Members
-  const offer = (answer?.['proposal'] ?? {}) as Members
+  const answer = before.findLast(({ proposal }) => (proposal as Message | undefined)?.['id'] === message['buy'])
+  const asked = (message['parameters'] ?? answer?.['echo_req'] ?? {}) as Message
+  const offer = (answer?.['proposal'] ?? {}) as Message
   const { contract_type, underlying_symbol, amount, basis } = asked
   return {
     type: text(contract_type),
@@ -44,8 +39,8 @@ export function termsOf({ message, before }: SentOrder): Terms {
   }
 }
 
-/** Whether a contract has these terms, and was bought in this period. */
-export function fits(terms: Terms, contract: FoundContract, period: Period): Fit {
+/** Whether a contract has these terms, and was bought in this period: `maybe` where the messages do not say enough. */
+export function fits(terms: Terms, contract: FoundContract, period: Period): Sameness {
   const { buy_price: price, purchase_time: time, sell_time: ended, payout } = contract
   const type = contract.contract_type ?? codedType(contract)
   const symbol = contract.underlying_symbol ?? codedSymbol(contract, terms)

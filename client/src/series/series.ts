@@ -10,8 +10,7 @@ import type {
   SeriesState,
 } from '../core/sockets/series-shape.ts'
 import { Ahead } from './ahead.ts'
-import { candles, prices, type Kind } from './kinds.ts'
-import { bridge } from './series-join.ts'
+import { bridge, candles, prices, type Kind } from './kinds.ts'
 
 export type * from '../core/sockets/series-shape.ts'
 

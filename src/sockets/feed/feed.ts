@@ -1,56 +1,30 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { Config } from '../../config/config.ts'
 import { createFeedMetrics } from '../../telemetry/feed-metrics.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { CLOSE, type CloseStatus } from '../close-codes.ts'
-import type { PeerConnection } from '../peer.ts'
+import type { OpenSocket } from '../socket-end.ts'
 import { operationOf } from '../operations.ts'
 import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
-import {
-  FairShare,
-  type LinkDependencies,
-  OneShots,
-  PATIENCE_MS,
-  type PoolLimits,
-  StreamPool,
-} from './upstream/index.ts'
-import {
-  type FeedRequest,
-  RequestReader,
-  WriteBatch,
-  localAnswer,
-  memoryOf,
-  prefixOf,
-  rateLimitError,
-} from './wire/index.ts'
-import { CacheQuota, Reads, Streams, Subscriber, forgetAll, forgetStream, isKnownForgetAll } from './streams/index.ts'
-import { Member, type MemberHost, type MemberLimits, OwnSocket } from './browser/index.ts'
+import { FairShare, type LinkDependencies, OneShots, StreamPool } from './upstream/index.ts'
+import { type FeedRequest, RequestReader, WriteBatch, localAnswer, prefixOf, rateLimitError } from './wire/index.ts'
+import { CacheQuota, Reads, Streams, Subscriber, forgetAll, isKnownForgetAll } from './streams/index.ts'
+import { Member, type MemberHost, OwnSocket } from './browser/index.ts'
 import { serviceOf } from './services.ts'
 
-/** Limits of the feed (docs/settings.md, The shared feed). Times are ms. */
-export interface FeedLimits extends PoolLimits, MemberLimits {
-  readonly cacheMs: number
-  readonly maxOwnSockets: number
-  readonly maxSubscriptions: number
-  readonly lingerMs: number
-  readonly maxUpstreamMessageBytes: number
-}
-
 /** What the feed works with. */
-export interface FeedDependencies {
-  readonly wsUrl: string
-  readonly limits: FeedLimits
+interface FeedDependencies {
+  readonly config: Pick<Config, 'relay' | 'feed'>
   readonly metrics: Metrics
   readonly log: FastifyBaseLogger
 }
 
 /** Longest time for which an answer that changes with every tick is kept. */
 const BRIEF_MS = 250
-/** Longest time for which a history is kept, together with the messages that follow it. */
-const HISTORY_MS = 1000
 
 /** The shared market data of a process. It passes each message of a browser to what serves it. */
 export class Feed implements MemberHost {
-  readonly limits: FeedLimits
+  readonly limits: Config['relay'] & Config['feed']
   readonly batch = new WriteBatch()
   readonly traffic: MemberHost['traffic']
   readonly conflated: MemberHost['conflated']
@@ -65,26 +39,23 @@ export class Feed implements MemberHost {
   #ownSockets = 0
 
   constructor(deps: FeedDependencies) {
-    const { limits, metrics, log, wsUrl } = deps
+    const { config, metrics, log } = deps
     this.#deps = deps
+    const limits = { ...config.relay, ...config.feed }
     this.limits = limits
     this.traffic = metrics.relayTraffic.to_browser
     const feedMetrics = createFeedMetrics(metrics.registry)
     this.conflated = feedMetrics.conflated
-    this.#url = wsUrl + PUBLIC_SOCKET_PATH
+    this.#url = limits.wsUrl + PUBLIC_SOCKET_PATH
     const { batch } = this
-    const { maxUpstreamMessageBytes: maxMessageBytes, heartbeatMs, reconnectSpreadMs, cacheMs, lingerMs } = limits
-    const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics, heartbeatMs }
-    const share = new FairShare(limits.requestsPerMinute, limits.maxSubscriptions)
+    const { maxUpstreamMessageBytes: maxMessageBytes, reconnectSpreadMs } = limits
+    const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics }
+    const fairShare = new FairShare(limits.requestsPerMinute, limits.maxSubscriptions)
     this.#oneShots = new OneShots(link, reconnectSpreadMs, () => this.#members > 0)
-    const kept = new CacheQuota()
-    this.#reads = new Reads(this.#oneShots, share, kept, feedMetrics)
+    const answers = { oneShots: this.#oneShots, fairShare, kept: new CacheQuota() }
+    this.#reads = new Reads(answers, feedMetrics)
     this.#pool = new StreamPool(link, limits)
-    const historyMs = Math.min(cacheMs, HISTORY_MS)
-    const returnMs = reconnectSpreadMs + PATIENCE_MS
-    const [pool, oneShots] = [this.#pool, this.#oneShots]
-    const context = { feedMetrics, log, kept, pool, oneShots, share, lingerMs, returnMs, historyMs }
-    this.#streams = new Streams(context, limits.maxSubscriptions)
+    this.#streams = new Streams({ ...answers, feedMetrics, log, pool: this.#pool, limits })
     Object.assign(feedMetrics.counts, {
       upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.connection.isOpen),
       retryingSockets: () => this.#pool.retryingSockets + Number(this.#oneShots.connection.isRetrying),
@@ -97,12 +68,12 @@ export class Feed implements MemberHost {
     })
   }
 
-  /** Takes a browser in. @param onEnd called once; undefined stands for a close frame without a code */
-  join(browser: PeerConnection, address: string, onEnd: (close: CloseStatus | undefined) => void): Member {
+  /** Takes a browser in. @param onEnd called once */
+  join(browser: OpenSocket, address: string, onEnd: (close: CloseStatus) => void): Member {
     const member: Member = new Member(browser, address, this, {
       message: (message, isBinary) => this.#received(member, subscriber, message, isBinary),
       end: (close) => {
-        subscriber.leaveAll()
+        subscriber.leave()
         this.#members--
         onEnd(close)
       },
@@ -113,9 +84,9 @@ export class Feed implements MemberHost {
   }
 
   /** Ends all upstream connections. The browsers must be gone. */
-  close(): void {
-    this.#oneShots.close()
-    this.#pool.close()
+  end(): void {
+    this.#oneShots.end()
+    this.#pool.end()
   }
 
   #received(member: Member, subscriber: Subscriber, message: Buffer, isBinary: boolean): void {
@@ -162,28 +133,27 @@ export class Feed implements MemberHost {
     if (member.isOver || member.hasMissed) return
     const silent = subscriber.silentLink(this.#oneShots.connection)
     if (silent !== undefined) {
-      const bytes = memoryOf(request)
-      member.awaits(bytes)
+      const heard = member.awaits(request.memoryBytes)
       return silent.afterSilence(() => {
-        member.awaitsNoMore(bytes)
+        heard()
         this.#ping(member, subscriber, request, message)
       })
     }
     // Upstream ends an own socket that sends nothing for long. The pings of the page prevent that.
     if (member.own !== undefined && member.spend()) member.own.send(message, false)
-    else member.answer(localAnswer(request, 'pong'))
+    else member.outbox.answer(localAnswer(request, 'pong'))
   }
 
   #forget(member: Member, subscriber: Subscriber, request: FeedRequest, message: Buffer): void {
-    if (forgetStream(subscriber, request.fields.get('forget'))) member.answer(localAnswer(request, 1))
+    if (subscriber.forget(request.fields.get('forget'))) member.outbox.answer(localAnswer(request, 1))
     else if (member.own !== undefined) this.#pass(member, message, false)
-    else member.answer(localAnswer(request, 0))
+    else member.outbox.answer(localAnswer(request, 0))
   }
 
   #forgetAll(member: Member, subscriber: Subscriber, request: FeedRequest): void {
     if (member.own === undefined && isKnownForgetAll(request)) return forgetAll(subscriber, request, undefined)
     const own = member.spend() ? this.#ownOf(member) : undefined
-    if (own === undefined) return member.answer(rateLimitError(request))
+    if (own === undefined) return member.outbox.answer(rateLimitError(request))
     forgetAll(subscriber, request, (answered) => own.ask((reqId) => request.toUpstream(reqId), answered))
   }
 
@@ -192,7 +162,7 @@ export class Feed implements MemberHost {
     const own = member.spend() ? this.#ownOf(member) : undefined
     if (own !== undefined) return own.send(message, isBinary)
     const operation = isBinary ? 'other' : operationOf(message)
-    member.answer(rateLimitError({ operation, prefix: prefixOf(message) }))
+    member.outbox.answer(rateLimitError({ operation, prefix: prefixOf(message) }))
   }
 
   /** The browser's own upstream socket, which is opened if it has none. Undefined when there are too many. */
@@ -202,14 +172,13 @@ export class Feed implements MemberHost {
   }
 
   #openOwn(member: Member): OwnSocket {
-    const { maxBufferedBytes, heartbeatMs, maxUpstreamMessageBytes: maxMessageBytes } = this.limits
+    const { maxBufferedBytes, maxUpstreamMessageBytes: maxMessageBytes } = this.limits
     const { metrics, log } = this.#deps
     this.#ownSockets++
     return new OwnSocket(member, {
       url: this.#url,
       maxMessageBytes,
       maxBufferedBytes,
-      heartbeatMs,
       log,
       traffic: metrics.relayTraffic.to_upstream,
       onEnd: () => this.#ownSockets--,

@@ -10,7 +10,7 @@ import type { FeedRequest } from './wire/index.ts'
  * - `ping`, `forget`, `forget_all`: here, together with the browser's own socket if it has one.
  * - `own`: by an upstream socket of this browser's own.
  */
-export type Service = 'ticks' | 'history' | 'kept' | 'brief' | 'single' | 'ping' | 'forget' | 'forget_all' | 'own'
+type Service = 'ticks' | 'history' | 'kept' | 'brief' | 'single' | 'ping' | 'forget' | 'forget_all' | 'own'
 
 /** A request with any other member never goes upstream on a shared socket: the member might change that socket for others. */
 const MEMBERS = membersOf(READS)

@@ -1,37 +1,19 @@
 import { WebSocket } from 'ws'
+import type { Config } from '../../config/config.ts'
 import { MAX_DEAF_MS } from '../../sessions/index.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { judgeAfter } from '../../time/judge-after.ts'
 import { standstill } from '../../time/standstill.ts'
 import { FirstByte } from '../../upstream/first-byte.ts'
-import {
-  CLOSE,
-  closeSocket,
-  fromBrowser,
-  fromUpstream,
-  fromViolation,
-  GOING_AWAY,
-  POLICY_VIOLATION,
-  type CloseStatus,
-} from '../close-codes.ts'
-import { Heartbeat } from '../heartbeat.ts'
-import { Peer, type PeerConnection } from '../peer.ts'
-import type { Registered } from '../registry.ts'
+import { BROWSER, CLOSE, UPSTREAM, type CloseStatus, type Ending } from '../close-codes.ts'
 import { operationOf } from '../operations.ts'
+import { SocketEnd, type OpenSocket } from '../socket-end.ts'
 import type { OrderGate } from './order-gate.ts'
 import type { RelayUser } from './relay-user.ts'
 
-/** Sizes and times of a relay (docs/reference.md, Sockets). */
-export interface RelayLimits {
-  readonly maxBufferedBytes: number
-  readonly slowConsumerMs: number
-  /** Time between two pings. */
-  readonly heartbeatMs?: number
-}
-
-/** What a relay works with. */
-export interface RelayOptions {
-  readonly limits: RelayLimits
+interface RelayOptions {
+  /** See docs/reference.md, Sockets. */
+  readonly limits: Pick<Config['relay'], 'maxBufferedBytes' | 'slowConsumerMs'> & { readonly heartbeatMs?: number }
   readonly metrics: Pick<Metrics, 'relayTraffic' | 'countRelayOperation'>
   /** Absent without a session. */
   readonly user?: RelayUser | undefined
@@ -41,28 +23,21 @@ export interface RelayOptions {
   readonly withReturn?: ((close: CloseStatus) => CloseStatus) | undefined
   /**
    * Called once, when the relay ends.
-   * @param close what the browser gets; undefined stands for a close frame without a code
-   * @param violation how upstream broke the protocol, if that ended the relay
+   * @param close what the browser gets
+   * @param fault how upstream broke the protocol, if that ended the relay
    */
-  readonly onEnd: (close: CloseStatus | undefined, violation?: string) => void
-}
-
-/** The two open connections of a relay. Upstream's is paused. */
-export interface RelayPeers {
-  readonly browser: PeerConnection
-  readonly upstream: PeerConnection
+  readonly onEnd: (close: CloseStatus, fault?: string) => void
 }
 
 /**
  * Joins a browser's socket to an upstream one. Messages pass both ways, in order and unchanged, until either peer or the server
  * ends the relay. While one peer is slow the other is paused, so memory stays bounded.
  */
-export class Relay implements Registered {
-  readonly #browser: Peer
-  readonly #upstream: Peer
-  readonly #limits: RelayLimits
+export class Relay {
+  readonly #browser: SocketEnd
+  readonly #upstream: SocketEnd
+  readonly #limits: RelayOptions['limits']
   readonly #options: RelayOptions
-  readonly #heartbeat: Heartbeat
   /** Ends the time that a slow browser has. */
   #endSlowness: (() => void) | undefined
   /** Messages of the browser that wait to be judged; undefined while each is judged at once. */
@@ -78,7 +53,8 @@ export class Relay implements Registered {
   #ended = false
   readonly #leaveGate: (() => void) | undefined
 
-  constructor(peers: RelayPeers, options: RelayOptions) {
+  /** @param upstream is paused */
+  constructor(browser: OpenSocket, upstream: OpenSocket, options: RelayOptions) {
     this.#options = options
     this.#limits = options.limits
     const { user, gate } = options
@@ -86,22 +62,10 @@ export class Relay implements Registered {
       session: user && (() => this.#isExcused || user.isCurrent()),
       orders: gate && (() => !gate.isClosed),
     })
-    this.#browser = new Peer(peers.browser, false)
-    this.#upstream = new Peer(peers.upstream, true)
-    const peersToPing = [this.#browser, this.#upstream]
-    this.#heartbeat = new Heartbeat(peersToPing, (peer) => this.#gone(peer), options.limits.heartbeatMs)
-    this.#browser.onSent = () => {
-      this.#relieve()
-      this.#readOn()
-    }
-    this.#upstream.onSent = () => this.#readOn()
-    this.#listenToBrowser()
-    this.#listenToUpstream()
-    this.#leaveGate = options.gate?.onClosed(() => this.#withdraw())
-    const { socket } = peers.upstream
-    if (socket.readyState === WebSocket.OPEN) socket.resume()
-    // Upstream closed during the browser's handshake, before the relay listened.
-    else this.end(CLOSE.upstreamLost)
+    this.#browser = this.#listenToBrowser(browser)
+    this.#upstream = this.#listenToUpstream(upstream)
+    this.#leaveGate = gate?.onClosed(() => this.#withdraw())
+    this.#upstream.begin()
   }
 
   /** Bytes that wait in this process for the two peers. */
@@ -111,40 +75,43 @@ export class Relay implements Registered {
 
   end(close: CloseStatus): void {
     if (close === CLOSE.sessionExpired || close === CLOSE.storeDown) this.#drop()
-    this.#finish(close, GOING_AWAY)
+    this.#finish(close)
   }
 
-  #listenToBrowser(): void {
-    const { metrics } = this.#options
-    this.#browser.listen({
-      message: (message, isBinary) => {
-        if (!isBinary) metrics.countRelayOperation(operationOf(message))
-        this.#judge(message, isBinary)
-      },
-      error: ({ code }) => this.#finish(fromViolation(code), GOING_AWAY),
-      closed: (code, reason) => this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)),
-      tooManyControls: () => this.#finish(POLICY_VIOLATION, GOING_AWAY),
-    })
+  #listenToBrowser(connection: OpenSocket): SocketEnd {
+    const { metrics, limits } = this.#options
+    const message = (data: Buffer, isBinary: boolean): void => {
+      if (!isBinary) metrics.countRelayOperation(operationOf(data))
+      this.#judge(data, isBinary)
+    }
+    const ended = ({ own, other }: Ending): void => this.#finish(own, other)
+    const end = new SocketEnd(connection, BROWSER, { message, ended }, limits.heartbeatMs)
+    end.onSent = () => {
+      this.#relieve()
+      this.#readOn()
+    }
+    return end
   }
 
-  #listenToUpstream(): void {
-    const { relayTraffic } = this.#options.metrics
-    this.#upstream.listen({
-      message: (message, isBinary) => {
-        this.#pass(this.#upstream, this.#browser, message, isBinary, relayTraffic.to_browser)
-      },
-      // The browser is not to blame.
-      error: ({ code, name }) => {
-        const isTooBig = fromViolation(code) === CLOSE.tooBig
-        this.#finish(isTooBig ? CLOSE.tooBig : CLOSE.upstreamLost, GOING_AWAY, code ?? name)
-      },
-      closed: (code, reason) => this.#finish(fromUpstream(code, reason), GOING_AWAY),
-      tooManyControls: () =>
-        this.#finish(CLOSE.upstreamLost, POLICY_VIOLATION, 'control frames in the middle of a message'),
-    })
+  #listenToUpstream(connection: OpenSocket): SocketEnd {
+    const { metrics, limits } = this.#options
+    const { to_browser: traffic } = metrics.relayTraffic
+    const message = (data: Buffer, isBinary: boolean): void => {
+      this.#pass(this.#upstream, this.#browser, data, isBinary, traffic)
+    }
+    const ended = ({ own, other, isFault, why }: Ending): void => this.#finish(other, own, isFault && why)
+    const end = new SocketEnd(connection, UPSTREAM, { message, ended }, limits.heartbeatMs)
+    end.onSent = () => this.#readOn()
+    return end
   }
 
-  #pass(from: Peer, to: Peer, message: Buffer, isBinary: boolean, traffic: { messages: number; bytes: number }): void {
+  #pass(
+    from: SocketEnd,
+    to: SocketEnd,
+    message: Buffer,
+    isBinary: boolean,
+    traffic: { messages: number; bytes: number },
+  ): void {
     // A peer that is closing has had its close sent on to the other; messages after that are dropped.
     if (this.#ended || to.socket.readyState !== WebSocket.OPEN) return
     traffic.messages++
@@ -225,7 +192,7 @@ export class Relay implements Registered {
     if (this.#upstream.bufferedBytes > 0) this.#upstream.socket.terminate()
   }
 
-  #pause(from: Peer): void {
+  #pause(from: SocketEnd): void {
     from.pause()
     if (from !== this.#upstream) return
     this.#endSlowness = judgeAfter(this.#limits.slowConsumerMs, () => this.end(CLOSE.slowConsumer))
@@ -250,22 +217,15 @@ export class Relay implements Registered {
     if (this.#held === undefined && this.#upstream.waitingBytes < half) this.#browser.resume()
   }
 
-  #gone(peer: Peer): void {
-    if (peer === this.#upstream) this.end(CLOSE.upstreamLost)
-    // A lost browser reads no close frame; the `close` event of the socket ends the relay.
-    else peer.socket.terminate()
-  }
-
-  /** The only way a relay ends. Undefined stands for a close frame without a code. */
-  #finish(toBrowser: CloseStatus | undefined, toUpstream: CloseStatus | undefined, violation?: string): void {
+  /** The only way a relay ends. The codes of each way are those of {@link BROWSER}, {@link UPSTREAM} and {@link CLOSE}. */
+  #finish(toBrowser: CloseStatus, toUpstream?: CloseStatus, fault?: string): void {
     if (this.#ended) return
     this.#ended = true
-    this.#heartbeat.stop()
     this.#leaveGate?.()
     this.#endSlowness?.()
     const { withReturn, onEnd } = this.#options
-    closeSocket(this.#browser.socket, toBrowser && (withReturn?.(toBrowser) ?? toBrowser))
-    closeSocket(this.#upstream.socket, toUpstream)
-    onEnd(toBrowser, violation)
+    this.#browser.close(withReturn?.(toBrowser) ?? toBrowser)
+    this.#upstream.close(toUpstream)
+    onEnd(toBrowser, fault)
   }
 }

@@ -1,11 +1,9 @@
 import { Window } from '../../time/window.ts'
 import type { Controls } from '../../controls/controls.ts'
 import type { Session, Sessions, SessionState } from '../../sessions/index.ts'
-import { CLOSE, closeSocket, fromViolation, POLICY_VIOLATION, type CloseStatus } from '../close-codes.ts'
-import { Heartbeat } from '../heartbeat.ts'
-import { Peer, type PeerConnection } from '../peer.ts'
+import { BROWSER, CLOSE, POLICY_VIOLATION, type CloseStatus } from '../close-codes.ts'
 import { onTooLong } from '../receiver.ts'
-import type { Registered } from '../registry.ts'
+import { SocketEnd, type OpenSocket } from '../socket-end.ts'
 import { storeNow } from '../../time/store-time.ts'
 
 /** How long before the end of a session its page is warned. */
@@ -20,23 +18,21 @@ const MAX_BUFFERED_BYTES = 65_536
 const MAX_MESSAGES = 10
 const MAX_MESSAGE_BYTES = 1024
 
-/** What a session socket works with. */
-export interface SessionSocketOptions {
+interface SessionSocketOptions {
   readonly sessions: Sessions
   /** Absent where there are no notices. */
   readonly controls?: Pick<Controls, 'noticeState' | 'onNotice'> | undefined
-  /** Called once, when the socket ends. Undefined stands for a close frame without a code. */
-  readonly onEnd: (close: CloseStatus | undefined) => void
+  /** Called once, when the socket ends. */
+  readonly onEnd: (close: CloseStatus) => void
 }
 
 /**
  * An open session socket: it sends a page the state of its session and the notice of the operator whenever these change, a warning
  * before the session expires, and the reason of its end (docs/reference.md, The session socket). Being open is no use of the session.
  */
-export class SessionSocket implements Registered {
-  readonly #peer: Peer
+export class SessionSocket {
+  readonly #end: SocketEnd
   readonly #options: SessionSocketOptions
-  readonly #heartbeat: Heartbeat
   readonly #messages = new Window(60_000)
   #unwatch = (): void => undefined
   readonly #endNotices: (() => void) | undefined
@@ -44,12 +40,16 @@ export class SessionSocket implements Registered {
   #warning: NodeJS.Timeout | undefined
   #isOver = false
 
-  constructor(browser: PeerConnection, session: Session, options: SessionSocketOptions) {
-    this.#peer = new Peer(browser, false)
+  constructor(browser: OpenSocket, session: Session, options: SessionSocketOptions) {
     this.#session = session
     this.#options = options
-    this.#heartbeat = new Heartbeat([this.#peer], () => browser.socket.terminate())
-    this.#listen()
+    this.#end = new SocketEnd(browser, BROWSER, {
+      message: ({ length }) => {
+        if (length > MAX_MESSAGE_BYTES || !this.#messages.allows(MAX_MESSAGES)) this.end(POLICY_VIOLATION)
+      },
+      ended: ({ own }) => this.end(own),
+    })
+    onTooLong(browser.socket, () => this.end(POLICY_VIOLATION))
     this.#update(session)
     if (this.#isOver) return
     this.#endNotices = options.controls?.onNotice(() => {
@@ -67,30 +67,17 @@ export class SessionSocket implements Registered {
   }
 
   get bufferedBytes(): number {
-    return this.#peer.bufferedBytes
+    return this.#end.bufferedBytes
   }
 
-  end(close: CloseStatus | undefined): void {
+  end(close: CloseStatus): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#heartbeat.stop()
     clearTimeout(this.#warning)
     this.#unwatch()
     this.#endNotices?.()
-    closeSocket(this.#peer.socket, close)
+    this.#end.close(close)
     this.#options.onEnd(close)
-  }
-
-  #listen(): void {
-    onTooLong(this.#peer.socket, () => this.end(POLICY_VIOLATION))
-    this.#peer.listen({
-      message: ({ length }) => {
-        if (length > MAX_MESSAGE_BYTES || !this.#messages.allows(MAX_MESSAGES)) this.end(POLICY_VIOLATION)
-      },
-      error: ({ code }) => this.end(fromViolation(code)),
-      closed: (code, reason) => this.end({ code, reason: reason.toString() }),
-      tooManyControls: () => this.end(POLICY_VIOLATION),
-    })
   }
 
   #update(session: Session): void {
@@ -124,8 +111,8 @@ export class SessionSocket implements Registered {
 
   #send(message: object): void {
     if (this.#isOver) return
-    this.#peer.socket.send(JSON.stringify(message))
-    if (this.#peer.bufferedBytes > MAX_BUFFERED_BYTES) this.end(CLOSE.slowConsumer)
+    this.#end.socket.send(JSON.stringify(message))
+    if (this.#end.bufferedBytes > MAX_BUFFERED_BYTES) this.end(CLOSE.slowConsumer)
   }
 }
 

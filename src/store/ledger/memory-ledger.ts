@@ -1,80 +1,192 @@
-import { BUDGET_CLASSES, type ByClass } from '../../config/upstream-budget.ts'
-import type { Ledger, LedgerReply, LedgerReport, LedgerTerms, LedgerWindow, Spends } from './ledger.ts'
+import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
+import { SlidingCount } from '../../time/sliding-count.ts'
+import {
+  CLOCK_SKEW_MS,
+  LEASE_SKEW_MS,
+  RENEW_PART,
+  REPORTS_PER_WINDOW,
+  TOKENS_PER_REPORT,
+  type LedgerReply,
+  type LedgerReport,
+  type LedgerTerms,
+  type LedgerWindow,
+} from './ledger.ts'
+
+/** Who keeps the ledger: its clock (ms), and an id that changes when it may have forgotten something. */
+export interface Keeper {
+  readonly timeOfDay: number
+  readonly run: string
+  /** How long a ledger that may have forgotten something grants nothing. */
+  readonly quietMs: number
+  /** It is itself the only holder, so that both have the same clock, which is never set, and a report costs nothing. */
+  readonly isHolder?: true
+}
+
+interface Holder {
+  readonly sequence: number
+  readonly spent: number
+  readonly expiresAt: number
+  readonly held: ByClass
+  /** Tokens that have counted as spent since the lease ended. */
+  readonly lapsed: number
+}
+
+const NOTHING: ByClass = { orders: 0, otps: 0, reads: 0 }
 
 /**
- * The ledger of one process that has no Redis, so of one holder, whose reports all arrive in order. It begins anew with the
- * process: it does not know the calls of its predecessor.
+ * The ledger in memory: of a process without Redis, and for simulations. A test runs it on the same reports as the script that
+ * Redis runs (settle.lua), which does the same.
  */
-export class MemoryLedger implements Ledger {
-  readonly #terms: LedgerTerms
-  readonly #now: () => number
-  readonly #keepMs: number
-  /** Spent tokens by the time at which the last of them may have been spent, the oldest first. */
-  readonly #spent = new Map<number, number>()
-  /** How many tokens the holder has reported as spent. */
-  #reported = 0
+export class MemoryLedger {
+  #id: string | undefined
+  #run = ''
+  /** The ledger's clock, and its distance from that of its keeper. It never runs faster than its holders' clocks. */
+  #now = 0
+  #offset = 0
+  #quietUntil = 0
+  #keepMs = 0
+  readonly #holders = new Map<string, Holder>()
+  /** Spent tokens by the time at which the last of them may have been spent: whole milliseconds. */
+  readonly #spent = new SlidingCount(1)
 
-  /** @param now the time in ms, of a monotonic clock */
-  constructor(terms: LedgerTerms, now: () => number = () => performance.now()) {
-    this.#terms = terms
-    this.#now = now
-    this.#keepMs = Math.max(...terms.windows.map(({ windowMs }) => windowMs)) + terms.marginMs
+  settle(terms: LedgerTerms, report: LedgerReport, keeper: Keeper): LedgerReply {
+    const isNew = this.#id === undefined
+    this.#id ??= `${report.holder}.${report.sequence}`
+    const now = this.#advance(report, keeper, isNew)
+    if (isNew || keeper.run !== this.#run) this.#quietUntil = now + keeper.quietMs
+    this.#run = keeper.run
+    this.#keepMs = Math.max(this.#keepMs, ...terms.windows.map(({ windowMs }) => windowMs + terms.marginMs))
+    this.#endLeases(terms)
+    this.#prune()
+    const before = this.#holders.get(report.holder)
+    if (before !== undefined && report.sequence <= before.sequence) return { is: 'outdated' }
+    if (!this.#countSpends(terms, report, before)) return { is: 'unknown' }
+    const { sequence, spent, held } = report
+    const expiresAt = now + terms.leaseMs + (keeper.isHolder ? 0 : LEASE_SKEW_MS)
+    this.#holders.set(report.holder, { sequence, spent, expiresAt, held, lapsed: 0 })
+    const { granted, waitMs, used } = this.#grant(terms, report, keeper)
+    const kept = {
+      orders: held.orders + granted.orders,
+      otps: held.otps + granted.otps,
+      reads: held.reads + granted.reads,
+    }
+    this.#holders.set(report.holder, { sequence, spent, expiresAt, held: kept, lapsed: 0 })
+    const quietMs = Math.max(0, this.#quietUntil - now)
+    return { is: 'settled', ledger: this.#id, at: now, granted, waitMs, quietMs, used }
   }
 
-  async settle({ spent, spends, held, wanted }: LedgerReport): Promise<LedgerReply> {
-    const now = this.#now()
-    this.#count(now, spends, spent - this.#reported)
-    this.#reported = spent
-    for (const at of this.#spent.keys()) if (at <= now - this.#keepMs) this.#spent.delete(at)
-    return { is: 'settled', ledger: 'memory', at: now, quietMs: 0, ...this.#grant(now, held, wanted) }
+  /** A copy, as a replica has one. */
+  clone(): MemoryLedger {
+    const copy = new MemoryLedger()
+    copy.#id = this.#id
+    copy.#run = this.#run
+    copy.#now = this.#now
+    copy.#offset = this.#offset
+    copy.#quietUntil = this.#quietUntil
+    copy.#keepMs = this.#keepMs
+    for (const [key, value] of this.#holders) copy.#holders.set(key, value)
+    for (const { until, count } of this.#spent.slices) copy.#spent.add(until, count)
+    return copy
   }
 
-  /** @param fresh how many tokens were spent since the last report: those told before them count already */
-  #count(now: number, spends: readonly Spends[], fresh: number): void {
-    let known = spends.reduce((total, [, count]) => total + count, 0) - fresh
-    for (const [agoMs, tokens] of spends) {
-      const count = tokens - Math.max(0, Math.min(known, tokens))
-      known -= tokens
-      const at = Math.ceil((now - agoMs) / this.#terms.bucketMs) * this.#terms.bucketMs
-      if (count > 0) this.#spent.set(at, (this.#spent.get(at) ?? 0) + count)
+  /** Where the keeper's clock jumps, the ledger's does not: too slow a clock only delays calls, too fast a one breaks the promise. */
+  #advance(report: LedgerReport, keeper: Keeper, isNew: boolean): number {
+    if (keeper.isHolder) return (this.#now = keeper.timeOfDay)
+    const shown = keeper.timeOfDay + this.#offset
+    const last = isNew ? shown : this.#now
+    // A holder that has heard nothing yet cannot tell whether the keeper's clock has jumped.
+    const latest = report.ledger === this.#id ? report.heardAt + report.sinceMs : last
+    const skewMs = report.ledger === this.#id && keeper.run === this.#run ? CLOCK_SKEW_MS : 0
+    this.#now = Math.max(last, shown > latest + skewMs ? latest : shown)
+    this.#offset = this.#now - keeper.timeOfDay
+    return this.#now
+  }
+
+  /** A holder that has not reported in time may have spent everything, up to the end of its lease. */
+  #endLeases(terms: LedgerTerms): void {
+    for (const [id, holder] of this.#holders) {
+      const count = sum(holder.held)
+      if (holder.expiresAt > this.#now || count === 0) continue
+      this.#count(terms, holder.expiresAt, count)
+      this.#holders.set(id, { ...holder, held: NOTHING, lapsed: holder.lapsed + count })
     }
   }
 
-  #grant(now: number, held: ByClass, wanted: ByClass) {
-    const windows = this.#terms.windows.map((window) => ({ ...window, used: this.#usedIn(window, now, held) }))
+  /** Counts what the holder has spent since it was heard before. Returns false if the report does not tell all of it. */
+  #countSpends(terms: LedgerTerms, { spent, spends, isWhole }: LedgerReport, before: Holder | undefined): boolean {
+    let fresh = before === undefined ? Infinity : spent - before.spent
+    const told = spends.reduce((total, [, count]) => total + count, 0)
+    if (told < fresh && !isWhole) return false
+    // These count already, from the end of the lease: so they stand for tokens that were spent by then, but not for later ones.
+    let lapsed = before?.lapsed ?? 0
+    for (const [agoMs, count] of spends.toReversed()) {
+      const at = this.#now - agoMs
+      const known = before !== undefined && at <= before.expiresAt ? Math.min(count, fresh, lapsed) : 0
+      this.#count(terms, at, Math.min(count, fresh) - known)
+      fresh -= Math.min(count, fresh)
+      lapsed -= known
+    }
+    return true
+  }
+
+  #prune(): void {
+    const oldest = this.#now - this.#keepMs
+    this.#spent.forget(oldest)
+    for (const [id, { expiresAt }] of this.#holders) if (expiresAt <= oldest) this.#holders.delete(id)
+  }
+
+  #count({ bucketMs }: LedgerTerms, at: number, count: number): void {
+    if (count > 0) this.#spent.add(Math.ceil(at / bucketMs) * bucketMs, count)
+  }
+
+  #grant(terms: LedgerTerms, { wanted, lapsed }: LedgerReport, { isHolder }: Keeper) {
+    const holders = [...this.#holders.values()].filter(({ expiresAt }) => expiresAt > this.#now)
+    const held = holders.reduce((total, holder) => total + sum(holder.held), 0)
+    const usedIn = ({ windowMs }: LedgerWindow): number =>
+      held + this.#spent.since(this.#now - windowMs - terms.marginMs)
+    const windows = terms.windows.map((window) => ({ ...window, used: usedIn(window) }))
     // Tokens that are held ready for orders are no reason to refuse a read.
-    let ready = held.orders
-    const granted = { orders: 0, otps: 0, reads: 0 }
-    const waitMs = { orders: 0, otps: 0, reads: 0 }
+    let ready = holders.reduce((total, holder) => total + holder.held.orders, 0)
+    const pauseMs = this.#quietUntil - this.#now
+    const granted = { ...NOTHING }
+    const waitMs = { ...NOTHING }
     for (const each of BUDGET_CLASSES) {
       const free = windows.map(({ ceilings, used }) =>
         Math.min(ceilings[each] - used + (each === 'orders' ? 0 : ready), ceilings.orders - used),
       )
-      granted[each] = Math.max(0, Math.min(wanted[each], ...free))
-      for (const window of windows) window.used += granted[each]
-      if (each === 'orders') ready += granted.orders
-      if (granted[each] === wanted[each]) continue
-      const needed = free.map((count) => 1 + granted[each] - count)
-      waitMs[each] = Math.max(...windows.map((window, at) => this.#liftMs(window, now, needed[at] ?? 0)))
+      const reclaimed = each === 'orders' ? Math.min(lapsed, wanted.orders) : 0
+      const count = pauseMs > 0 ? reclaimed : Math.max(0, Math.min(wanted[each], ...free))
+      for (const window of windows) window.used += count
+      if (each === 'orders') ready += count
+      granted[each] = count
+      if (count === wanted[each]) continue
+      const lifts = windows.map((window, at) => this.#liftMs(window, terms, 1 + count - (free[at] ?? 0)))
+      waitMs[each] = pauseMs > 0 ? pauseMs : Math.max(isHolder ? 0 : spacingMs(terms, each, holders.length), ...lifts)
     }
     return { granted, waitMs, used: windows.map(({ used }) => used) }
   }
 
-  #usedIn({ windowMs }: LedgerWindow, now: number, held: ByClass): number {
-    let used = held.orders + held.otps + held.reads
-    for (const [at, count] of this.#spent) if (at > now - windowMs - this.#terms.marginMs) used += count
-    return used
-  }
-
   /** How long it takes until this many tokens are free again. */
-  #liftMs({ windowMs }: LedgerWindow, now: number, needed: number): number {
+  #liftMs({ windowMs }: LedgerWindow, { marginMs, leaseMs }: LedgerTerms, needed: number): number {
     if (needed <= 0) return 0
     let freed = 0
-    for (const [at, count] of this.#spent) {
-      const liftMs = at + windowMs + this.#terms.marginMs - now
+    for (const { until, count } of this.#spent.slices) {
+      const liftMs = until + windowMs + marginMs - this.#now
       if (liftMs > 0) freed += count
       if (freed >= needed) return liftMs
     }
-    return this.#terms.leaseMs
+    return leaseMs
   }
+}
+
+/** The pause that lets enough tokens become free for each of the holders, so that a report is worth its while. */
+function spacingMs({ windows, leaseMs }: LedgerTerms, budgetClass: BudgetClass, holders: number): number {
+  const slowest = Math.min(...windows.map(({ ceilings, windowMs }) => ceilings[budgetClass] / windowMs))
+  const shortestMs = windows[0]?.windowMs ?? 0
+  const eachMs = Math.max(TOKENS_PER_REPORT / slowest, shortestMs / REPORTS_PER_WINDOW)
+  return Math.floor(Math.min(leaseMs * RENEW_PART, eachMs * holders))
+}
+
+function sum({ orders, otps, reads }: ByClass): number {
+  return orders + otps + reads
 }

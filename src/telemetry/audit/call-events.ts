@@ -1,21 +1,32 @@
 import {
-  ACCOUNT,
   BOUNDED,
   CAUSE,
   CLIENT,
   count,
-  KIND,
-  METHOD,
   oneOf,
   REQUEST,
-  ROUTE,
   SESSION,
   SESSION_IF_ANY,
   SUBJECT,
+  tagOf,
   text,
   type AuditRule,
 } from './fields.ts'
 
+const ACCOUNT = tagOf('A keyed hash of the trading account that the path names')
+const METHOD = text('The method of the call; `other` for a rare one', '^([A-Z]{3,7}|other)$')
+const ROUTE = {
+  description: 'The pattern of the path, without the values in it',
+  type: 'string',
+} as const
+const KIND = oneOf(
+  'The kind of socket: market data, trading by the kind of account, or the session socket',
+  'public',
+  'demo',
+  'real',
+  'trading',
+  'session',
+)
 const SOCKET = { kind: KIND, session: SESSION_IF_ANY, client: CLIENT } as const
 const OF_USER = { subject: SUBJECT } as const
 const ON_ACCOUNT = { ...OF_USER, account: ACCOUNT } as const

@@ -65,27 +65,6 @@ export const REQUEST = text(
   'The request that caused the event: X-Request-Id of its response',
   '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
 )
-export const ACCOUNT = tagOf('A keyed hash of the trading account that the path names')
-export const METHOD = text('The method of the call; `other` for a rare one', '^([A-Z]{3,7}|other)$')
-export const ROUTE = {
-  description: 'The pattern of the path, without the values in it',
-  type: 'string',
-} as const
-export const FLOW = oneOf('What the user had started', 'login', 'signup')
-export const KIND = oneOf(
-  'The kind of socket: market data, trading by the kind of account, or the session socket',
-  'public',
-  'demo',
-  'real',
-  'trading',
-  'session',
-)
-/** For a command to end several sessions. Where it has failed on the way, the number of ended sessions is not known yet. */
-export const INCOMPLETE = oneOf(
-  'A failure on the way: some sessions may be left. Absent if there was none',
-  'incomplete',
-)
 /** For a kind of line that stands for several events when they come too fast. */
 export const BOUNDED = { count: count('How many events the line stands for, if more than one') } as const
-export const ERR = { description: 'A fault of this server, with its stack', $ref: '#/$defs/error' } as const
 export const CAUSE = { description: 'The failure behind it, without its stack', $ref: '#/$defs/error' } as const

@@ -3,9 +3,6 @@ import {
   CAUSE,
   CLIENT,
   count,
-  ERR,
-  FLOW,
-  INCOMPLETE,
   oneOf,
   REQUEST,
   SESSION,
@@ -16,6 +13,10 @@ import {
   type AuditRule,
 } from './fields.ts'
 
+const FLOW = oneOf('What the user had started', 'login', 'signup')
+/** For a command to end several sessions. Where it has failed on the way, the number of ended sessions is not known yet. */
+const INCOMPLETE = oneOf('A failure on the way: some sessions may be left. Absent if there was none', 'incomplete')
+const ERR = { description: 'A fault of this server, with its stack', $ref: '#/$defs/error' } as const
 const OF_USER = { subject: SUBJECT } as const
 const UNKNOWN_COUNT = 'absent if `incomplete`, where the lines session_ended with the same reqId say it'
 

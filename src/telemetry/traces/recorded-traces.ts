@@ -37,7 +37,6 @@ import { within } from '../../time/within.ts'
 import { createExporter } from './exporter.ts'
 import { RecordedSpan, UnrecordedSpan } from './recorded-span.ts'
 import type { Span } from './span.ts'
-import type { Traces } from './traces.ts'
 
 /** At shutdown, a collector gets this long to take what is waiting. */
 const CLOSE_GRACE_MS = 5000
@@ -57,7 +56,7 @@ interface RequestOptions {
 }
 
 /** Traces that are sent to a collector by the SDK of OpenTelemetry, which is told all that its variables say. */
-export class RecordedTraces implements Traces {
+export class RecordedTraces {
   readonly #provider: TracerProvider
   readonly #tracer: Tracer
   readonly #sampler: Sampler

@@ -1,7 +1,9 @@
 import type { BudgetClass } from '../../config/upstream-budget.ts'
 import type { LedgerWindow } from '../../store/ledger/ledger.ts'
+import { SlidingCount } from '../../time/sliding-count.ts'
 import type { Clock } from './clock.ts'
 import type { Token } from './lease.ts'
+import type { BudgetTerms } from './terms.ts'
 
 /**
  * The part of the budget that is set aside for a process without Redis. A new process has to wait for a whole window, since
@@ -12,14 +14,13 @@ export class AlonePart {
   readonly #windows: readonly LedgerWindow[]
   readonly #marginMs: number
   readonly #startedAt: number
-  /** When tokens were spent, the oldest first. */
-  readonly #spentAt: number[] = []
+  readonly #spent = new SlidingCount(0)
   /** Taken, but not spent yet. */
   #taken = 0
 
-  constructor(clock: Clock, windows: readonly LedgerWindow[], marginMs: number) {
+  constructor(clock: Clock, { alone, marginMs }: BudgetTerms) {
     this.#clock = clock
-    this.#windows = windows
+    this.#windows = alone
     this.#marginMs = marginMs
     this.#startedAt = clock.now()
   }
@@ -37,7 +38,7 @@ export class AlonePart {
       isAlone: true,
       spend: () => {
         this.#taken--
-        this.#spentAt.push(this.#clock.now())
+        this.#spent.add(this.#clock.now())
         return true
       },
       release: () => void this.#taken--,
@@ -49,8 +50,7 @@ export class AlonePart {
     const since = now - windowMs - this.#marginMs
     if (since < this.#startedAt) return 0
     const longest = this.#windows.at(-1)?.windowMs ?? 0
-    while ((this.#spentAt[0] ?? Infinity) <= now - longest - this.#marginMs) this.#spentAt.shift()
-    const spent = this.#spentAt.filter((at) => at > since).length
-    return ceilings[budgetClass] - spent - this.#taken
+    this.#spent.forget(now - longest - this.#marginMs)
+    return ceilings[budgetClass] - this.#spent.since(since) - this.#taken
   }
 }

@@ -2,10 +2,11 @@ import { BUDGET_CLASSES, byClass, type BudgetClass, type ByClass } from '../../c
 import type { Clock } from './clock.ts'
 import type { Wanted } from './leaseholder.ts'
 import type { Shares } from './shares.ts'
+import type { BudgetTerms } from './terms.ts'
 import type { WaitingLine } from './waiting-line.ts'
 
 /** How fast calls of each class come, as a moving average over about the time for which tokens are asked in advance. */
-export class Demand {
+class Rates {
   readonly #clock: Clock
   readonly #horizonMs: number
   readonly #count = byClass(() => 0)
@@ -49,32 +50,44 @@ export class Demand {
   }
 }
 
-/** The calls within equal parts, and the calls beyond them that are allowed. No other call is a reason to ask for tokens. */
-export type Demands = Readonly<Record<'equal' | 'more', Demand>>
+/** How fast calls come: those within equal parts, and those beyond them that are allowed. No other call is a reason to ask for tokens. */
+export class Demand {
+  readonly #rates: Readonly<Record<'equal' | 'more', Rates>>
+  readonly #readyOrders: number
 
-/**
- * The request of a report to the ledger: tokens for calls that are expected, and for calls that wait, as far as they may have
- * some. So a user with many calls takes no more from other processes than from the others of its own.
- * @param ready how many tokens are always at hand for orders besides, so that they last until the next report
- */
-export function wantedTokens(
-  lines: Readonly<Record<BudgetClass, WaitingLine>>,
-  demands: Demands,
-  shares: Shares,
-  ready: number,
-): Wanted {
-  const [equal, more] = [demands.equal.expected(), demands.more.expected()]
-  const most = byClass(() => 0)
-  const target = byClass(() => 0)
-  for (const each of BUDGET_CLASSES) {
-    const line = lines[each]
-    const waiting = line.count((subject) => shares.equalLeft(each, subject))
-    const beyond = line.length - waiting
-    const extra = beyond + more[each] === 0 ? 0 : Math.min(beyond + more[each], shares.moreLeft(each))
-    const always = equal[each] + (each === 'orders' ? ready : 0)
-    most[each] = always + more[each]
-    // At least one: a subject that may have another call in one window and none in the other would wait for ever.
-    target[each] = waiting + always + Math.max(Math.min(1, beyond), extra)
+  constructor(clock: Clock, { advanceMs, readyOrders }: BudgetTerms) {
+    this.#rates = { equal: new Rates(clock, advanceMs), more: new Rates(clock, advanceMs) }
+    this.#readyOrders = readyOrders
   }
-  return { most, target }
+
+  note(budgetClass: BudgetClass, portion: 'equal' | 'more'): void {
+    this.#rates[portion].note(budgetClass)
+  }
+
+  /** The part of all calls within equal parts that are of other classes; 1 as long as there are none. */
+  partOtherThan(budgetClass: BudgetClass): number {
+    return this.#rates.equal.partOtherThan(budgetClass)
+  }
+
+  /**
+   * The request of a report to the ledger: tokens for calls that are expected, and for calls that wait, as far as they may have
+   * some. So a user with many calls takes no more from other processes than from the others of its own. A few tokens are always
+   * at hand for orders besides, so that they last until the next report.
+   */
+  wanted(lines: Readonly<Record<BudgetClass, WaitingLine>>, shares: Shares): Wanted {
+    const [equal, more] = [this.#rates.equal.expected(), this.#rates.more.expected()]
+    const most = byClass(() => 0)
+    const target = byClass(() => 0)
+    for (const each of BUDGET_CLASSES) {
+      const line = lines[each]
+      const waiting = line.count((subject) => shares.equalLeft(each, subject))
+      const beyond = line.length - waiting
+      const extra = beyond + more[each] === 0 ? 0 : Math.min(beyond + more[each], shares.moreLeft(each))
+      const always = equal[each] + (each === 'orders' ? this.#readyOrders : 0)
+      most[each] = always + more[each]
+      // At least one: a subject that may have another call in one window and none in the other would wait for ever.
+      target[each] = waiting + always + Math.max(Math.min(1, beyond), extra)
+    }
+    return { most, target }
+  }
 }

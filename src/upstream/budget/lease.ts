@@ -1,5 +1,6 @@
 import { byClass, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
 import type { LedgerTerms, Spends } from '../../store/ledger/ledger.ts'
+import { SlidingCount } from '../../time/sliding-count.ts'
 import type { Clock } from './clock.ts'
 
 /** The classes whose tokens a call may spend, its own first: a token for a read is as good for an order. */
@@ -30,7 +31,6 @@ export class Lease {
   readonly #clock: Clock
   readonly #leaseMs: number
   readonly #historyMs: number
-  readonly #bucketMs: number
   readonly #giveBackMs: number
   readonly #free = byClass(() => 0)
   /** Taken, but not spent yet. */
@@ -44,15 +44,15 @@ export class Lease {
   /** Grows when a lease ends, and all of its tokens with it. */
   #number = 0
   #spent = 0
-  /** Spent tokens by the time of the last of them, the oldest first. */
-  readonly #spends: { readonly from: number; until: number; count: number }[] = []
+  /** Those that may still count. */
+  readonly #spends: SlidingCount
 
   constructor(clock: Clock, { windows, leaseMs, marginMs, bucketMs }: LedgerTerms) {
     const lengths = windows.map(({ windowMs }) => windowMs)
     this.#clock = clock
     this.#leaseMs = leaseMs
     this.#historyMs = Math.max(...lengths) + marginMs
-    this.#bucketMs = bucketMs
+    this.#spends = new SlidingCount(bucketMs)
     this.#giveBackMs = Math.min(leaseMs, Math.min(...lengths) * GIVE_BACK_PART)
   }
 
@@ -128,8 +128,8 @@ export class Lease {
     const now = this.#clock.now()
     const last: Spends[] = []
     let told = 0
-    for (let at = this.#spends.length - 1; at >= 0 && told < count; at--) {
-      const { until, count: tokens } = this.#spends[at] ?? { until: now, count: 0 }
+    for (const { until, count: tokens } of this.#spends.slices.toReversed()) {
+      if (told >= count) break
       last.push([Math.max(0, Math.floor(now - until)), tokens])
       told += tokens
     }
@@ -138,13 +138,8 @@ export class Lease {
 
   #noteSpent(count: number, at: number): void {
     this.#spent += count
-    const last = this.#spends.at(-1)
-    while (at - (this.#spends[0]?.until ?? at) > this.#historyMs) this.#spends.shift()
-    if (last === undefined || at - last.from > this.#bucketMs) this.#spends.push({ from: at, until: at, count })
-    else {
-      last.until = at
-      last.count += count
-    }
+    this.#spends.forget(at - this.#historyMs)
+    this.#spends.add(at, count)
   }
 
   /** A process that was stopped finds its lease over before it can spend anything. */

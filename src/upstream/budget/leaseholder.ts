@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { byClass, type BudgetClass, type BudgetConfig, type ByClass } from '../../config/upstream-budget.ts'
-import type { Ledger, LedgerReply, LedgerTerms } from '../../store/ledger/ledger.ts'
+import { byClass, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
+import type { Ledger, LedgerReply } from '../../store/ledger/ledger.ts'
 import { AlonePart } from './alone.ts'
 import type { Clock } from './clock.ts'
 import { Lease, type Token } from './lease.ts'
-import { aloneWindows, readyOrders } from './terms.ts'
+import type { BudgetTerms } from './terms.ts'
 
 /** While the ledger cannot be reached, it is tried again after this time. */
-export const RETRY_MS = 500
+const RETRY_MS = 500
 
 /** The tokens that a report to the ledger asks for. */
 export interface Wanted {
@@ -50,13 +50,13 @@ export class Leaseholder {
   /** Until when the ledger grants nothing, because it may have forgotten something. */
   #quietUntil = -Infinity
 
-  constructor(ledger: Ledger, clock: Clock, terms: LedgerTerms, config: BudgetConfig) {
+  constructor(ledger: Ledger, clock: Clock, terms: BudgetTerms) {
     this.#ledger = ledger
     this.#clock = clock
     this.#leaseMs = terms.leaseMs
-    this.#readyOfAll = readyOrders(terms) * config.instances
+    this.#readyOfAll = terms.readyOrders * terms.instances
     this.used = terms.windows.map(() => 0)
-    this.#alone = new AlonePart(clock, aloneWindows(config), terms.marginMs)
+    this.#alone = new AlonePart(clock, terms)
     this.lease = new Lease(clock, terms)
   }
 

@@ -1,7 +1,8 @@
 import { BUDGET_CLASSES, byClass, type BudgetClass } from '../../config/upstream-budget.ts'
-import type { LedgerTerms, LedgerWindow } from '../../store/ledger/ledger.ts'
+import type { LedgerWindow } from '../../store/ledger/ledger.ts'
 import type { Clock } from './clock.ts'
 import type { Leaseholder } from './leaseholder.ts'
+import type { BudgetTerms } from './terms.ts'
 import { PresentSubjects, SubjectCalls, type Portion, type Stock } from './subject-calls.ts'
 
 /** The subjects that use more than an equal part may together have this part of the tokens of the shortest window. */
@@ -22,6 +23,7 @@ const MAX_PRESENT_MS = 60_000
 export class Shares {
   readonly #clock: Clock
   readonly #windows: readonly LedgerWindow[]
+  /** Each can count on its part of the tokens left. */
   readonly #instances: number
   readonly #tokens: Leaseholder
   readonly #presentMs: number
@@ -30,8 +32,7 @@ export class Shares {
   /** For each window. */
   readonly #calls: Readonly<Record<BudgetClass, readonly SubjectCalls[]>>
 
-  /** @param instances how many processes there are at most: each can count on its part of the tokens left */
-  constructor(clock: Clock, { windows }: LedgerTerms, instances: number, tokens: Leaseholder) {
+  constructor(clock: Clock, { windows, instances }: BudgetTerms, tokens: Leaseholder) {
     this.#clock = clock
     this.#windows = windows
     this.#instances = instances

@@ -1,3 +1,4 @@
+import { SlidingCount, type Slice } from '../../time/sliding-count.ts'
 import type { Clock } from './clock.ts'
 
 /** The calls within the window are forgotten in so many steps. */
@@ -40,13 +41,15 @@ export class SubjectCalls {
   readonly #clock: Clock
   readonly #windowMs: number
   readonly #calls = new Map<string, number>()
-  /** The same calls by the time of the first of each slice, the oldest first. */
-  readonly #slices: { readonly from: number; readonly calls: Map<string, number> }[] = []
+  readonly #taken: SlidingCount
+  /** The same calls by slice. */
+  readonly #bySlice = new Map<Slice, Map<string, number>>()
   #count = 0
 
   constructor(clock: Clock, windowMs: number) {
     this.#clock = clock
     this.#windowMs = windowMs
+    this.#taken = new SlidingCount(windowMs / SLICES)
   }
 
   /** The calls of all subjects within the window. */
@@ -58,18 +61,15 @@ export class SubjectCalls {
   /** How long ago the first of these calls was made (ms); 0 without any. */
   get seenMs(): number {
     const now = this.#clock.now()
-    return now - (this.#slices[0]?.from ?? now)
+    return now - (this.#taken.slices[0]?.from ?? now)
   }
 
   noteTaken(subject: string): void {
     this.#forget()
-    const now = this.#clock.now()
-    let slice = this.#slices.at(-1)
-    if (slice === undefined || now - slice.from >= this.#windowMs / SLICES) {
-      slice = { from: now, calls: new Map() }
-      this.#slices.push(slice)
-    }
-    for (const calls of [slice.calls, this.#calls]) calls.set(subject, (calls.get(subject) ?? 0) + 1)
+    const slice = this.#taken.add(this.#clock.now())
+    const ofSlice = this.#bySlice.get(slice) ?? new Map<string, number>()
+    this.#bySlice.set(slice, ofSlice)
+    for (const calls of [ofSlice, this.#calls]) calls.set(subject, (calls.get(subject) ?? 0) + 1)
     this.#count++
   }
 
@@ -102,16 +102,14 @@ export class SubjectCalls {
   }
 
   #forget(): void {
-    // The last call of a slice may have been made when the next one began.
-    const since = this.#clock.now() - this.#windowMs * (1 + 1 / SLICES)
-    for (let [slice] = this.#slices; slice !== undefined && slice.from <= since; [slice] = this.#slices) {
-      for (const [subject, count] of slice.calls) {
+    for (const slice of this.#taken.forget(this.#clock.now() - this.#windowMs)) {
+      for (const [subject, count] of this.#bySlice.get(slice) ?? []) {
         const left = (this.#calls.get(subject) ?? 0) - count
         if (left > 0) this.#calls.set(subject, left)
         else this.#calls.delete(subject)
         this.#count -= count
       }
-      this.#slices.shift()
+      this.#bySlice.delete(slice)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { byClass, type BudgetClass } from '../../config/upstream-budget.ts'
 import { backoffMs } from '../../time/backoff.ts'
 
 /** The knowledge that all instances share of upstream's 429s to one class of calls. Times are those of the store's clock (epoch ms). */
@@ -22,6 +23,9 @@ export interface Suspicion {
 }
 
 type Refused = readonly [at: number, until: number]
+
+/** The suspicion of each class. */
+export type Suspicions = Readonly<Record<BudgetClass, Suspicion>>
 
 /** The user of a call. */
 export interface Caller {
@@ -67,6 +71,22 @@ export const UNSUSPECTED: Suspicion = {
   nextProbeAt: 0,
   refusedProbes: 0,
 }
+
+/** How all instances share the suspicion of each class. While the store is away, each of them knows only its own 429s. */
+export const SUSPICIONS = {
+  nothing: byClass(() => UNSUSPECTED),
+  // Another version may have written what this one cannot read.
+  parse: (text: string, now: number): Suspicions => {
+    const suspicions = JSON.parse(text) as Suspicions
+    return byClass((each) => pruned(suspicions[each], now))
+  },
+  format: (suspicions: Suspicions): string => JSON.stringify(suspicions),
+  // Longer than anything in it has an effect.
+  ttlMs: 600_000,
+  isAtOnce: true,
+  // No time left is taken for longer than it is.
+  isAhead: true,
+} as const
 
 /** Whether upstream may be refusing the whole class. */
 export function isSuspected({ suspectedUntil }: Suspicion, now: number): boolean {

@@ -19,41 +19,42 @@ const BUCKET_OF_LONGEST = 1 / 2400
 const READY_PART = 1 / 25
 const MAX_READY = 4
 
-/** The terms of the ledger for these settings. */
-export function ledgerTerms(config: BudgetConfig): LedgerTerms {
-  const { windows } = config
+/** All that follows from the settings: what the instances agree on, and how each of them uses its part. */
+export interface BudgetTerms extends LedgerTerms {
+  /** The calls that one process may make while it cannot reach the ledger. */
+  readonly alone: readonly LedgerWindow[]
+  /** How many processes there are at most. */
+  readonly instances: number
+  /** For how long a process asks for tokens in advance. */
+  readonly advanceMs: number
+  /**
+   * A process whose last news of the tokens left is older than this asks again for a subject that has had its share. That is as
+   * often as the ledger wants to hear from processes under overload.
+   */
+  readonly refreshMs: number
+  /** The tokens that each process keeps at hand for orders. */
+  readonly readyOrders: number
+}
+
+/** The terms for these settings. */
+export function budgetTerms(config: BudgetConfig): BudgetTerms {
+  const { instances } = config
+  const windows = ceilingsOf(config, (window) => callsShared(window, config))
   const shortest = windows[0]?.windowMs ?? 0
   const longest = windows.at(-1)?.windowMs ?? 0
+  const leaseMs = Math.round(Math.min(MAX_LEASE_MS, Math.max(MIN_LEASE_MS, shortest * LEASE_OF_SHORTEST)))
+  const leastForOrders = Math.min(...windows.map(({ ceilings }) => ceilings.orders))
   return {
-    windows: ceilingsOf(config, (window) => callsShared(window, config)),
-    leaseMs: Math.round(Math.min(MAX_LEASE_MS, Math.max(MIN_LEASE_MS, shortest * LEASE_OF_SHORTEST))),
+    windows,
+    leaseMs,
     marginMs: MARGIN_MS,
     bucketMs: Math.ceil(Math.max(shortest * BUCKET_OF_SHORTEST, longest * BUCKET_OF_LONGEST)),
+    alone: ceilingsOf(config, (window) => callsAlone(window, config)),
+    instances,
+    advanceMs: leaseMs * ADVANCE_OF_LEASE,
+    refreshMs: (shortest / REPORTS_PER_WINDOW) * instances,
+    readyOrders: Math.min(MAX_READY, Math.max(1, Math.floor(leastForOrders * READY_PART))),
   }
-}
-
-/** For how long a process asks for tokens in advance. */
-export function advanceMs({ leaseMs }: LedgerTerms): number {
-  return leaseMs * ADVANCE_OF_LEASE
-}
-
-/**
- * A process whose last news of the tokens left is older than this asks again for a subject that has had its share. That is as
- * often as the ledger wants to hear from processes under overload.
- */
-export function refreshMs({ windows }: LedgerTerms, instances: number): number {
-  return ((windows[0]?.windowMs ?? 0) / REPORTS_PER_WINDOW) * instances
-}
-
-/** The tokens that each process keeps at hand for orders. */
-export function readyOrders({ windows }: LedgerTerms): number {
-  const ceiling = Math.min(...windows.map(({ ceilings }) => ceilings.orders))
-  return Math.min(MAX_READY, Math.max(1, Math.floor(ceiling * READY_PART)))
-}
-
-/** The calls that one process may make while it cannot reach the ledger. */
-export function aloneWindows(config: BudgetConfig): LedgerWindow[] {
-  return ceilingsOf(config, (window) => callsAlone(window, config))
 }
 
 /**

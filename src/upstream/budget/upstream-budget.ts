@@ -5,17 +5,17 @@ import {
   type BudgetConfig,
   type ByClass,
 } from '../../config/upstream-budget.ts'
-import { RENEW_PART, type Ledger, type LedgerTerms } from '../../store/ledger/ledger.ts'
-import type { SharedState } from '../../store/store.ts'
+import { RENEW_PART, type Ledger } from '../../store/ledger/ledger.ts'
+import type { Store } from '../../store/store.ts'
 import type { Admission, Budget, Refused } from './admission.ts'
 import { PROCESS_CLOCK, type Clock } from './clock.ts'
 import { BudgetCall, type TokenSource } from './budget-call.ts'
-import { Demand, wantedTokens, type Demands } from './demand.ts'
+import { Demand } from './demand.ts'
 import type { Portion } from './subject-calls.ts'
-import { Leaseholder, RETRY_MS } from './leaseholder.ts'
+import { Leaseholder } from './leaseholder.ts'
 import type { Token } from './lease.ts'
 import { Shares } from './shares.ts'
-import { advanceMs, ledgerTerms, readyOrders, refreshMs, spreadMs } from './terms.ts'
+import { budgetTerms, spreadMs, type BudgetTerms } from './terms.ts'
 import { WaitingLine } from './waiting-line.ts'
 import { UpstreamRefusals, type Hold } from './upstream-refusals.ts'
 
@@ -31,15 +31,13 @@ export class UpstreamBudget implements Budget {
   /** For the metrics. `limited`: refused because upstream limits the user of the call; `alone`: granted without Redis. */
   readonly counts = { granted: byClass(() => 0), refused: byClass(() => 0), limited: byClass(() => 0), alone: 0 }
   readonly #clock: Clock
-  readonly #terms: LedgerTerms
+  readonly #terms: BudgetTerms
   readonly #holder: Leaseholder
   readonly #refusals: UpstreamRefusals
-  readonly #demand: Demands
+  readonly #demand: Demand
   readonly #shares: Shares
   readonly #lines: Readonly<Record<BudgetClass, WaitingLine>>
   readonly #sources: Readonly<Record<BudgetClass, TokenSource>>
-  readonly #ready: number
-  readonly #refreshMs: number
   #isSettling = false
   #cancelTimer: () => void = () => undefined
   #isClosed = false
@@ -49,8 +47,7 @@ export class UpstreamBudget implements Budget {
    * @param refusals what upstream's own 429s mean; the default knows only the 429s of this process
    */
   constructor(
-    config: BudgetConfig,
-    terms: LedgerTerms,
+    terms: BudgetTerms,
     ledger: Ledger,
     clock: Clock = PROCESS_CLOCK,
     refusals: UpstreamRefusals = new UpstreamRefusals(clock, (user) => user),
@@ -58,27 +55,28 @@ export class UpstreamBudget implements Budget {
     this.#clock = clock
     this.#terms = terms
     this.#refusals = refusals
-    this.#holder = new Leaseholder(ledger, clock, terms, config)
-    const demand = (): Demand => new Demand(clock, advanceMs(terms))
-    this.#demand = { equal: demand(), more: demand() }
-    this.#shares = new Shares(clock, terms, config.instances, this.#holder)
+    this.#holder = new Leaseholder(ledger, clock, terms)
+    this.#demand = new Demand(clock, terms)
+    this.#shares = new Shares(clock, terms, this.#holder)
     this.#lines = byClass(() => new WaitingLine(clock))
     this.#sources = byClass((each) => ({
       another: () => this.#holder.lease.take(each),
       refuse: (hold) => this.#refuse(each, hold),
     }))
-    this.#ready = readyOrders(terms)
-    this.#refreshMs = refreshMs(terms, config.instances)
   }
 
   /** Opens the budget of a store. @param name see {@link UpstreamRefusals} */
-  static async open(config: BudgetConfig, store: SharedState, name: (user: string) => string): Promise<UpstreamBudget> {
-    const terms = ledgerTerms(config)
+  static async open(
+    config: BudgetConfig,
+    store: Pick<Store, 'openLedger' | 'openRefusals'>,
+    name: (user: string) => string,
+  ): Promise<UpstreamBudget> {
+    const terms = budgetTerms(config)
     const ledger = await store.openLedger(config.name, terms)
     const refusals = new UpstreamRefusals(PROCESS_CLOCK, name)
     const { suspicions } = refusals
     suspicions.share(await store.openRefusals(config.name, () => suspicions.reread()))
-    return new UpstreamBudget(config, terms, ledger, PROCESS_CLOCK, refusals)
+    return new UpstreamBudget(terms, ledger, PROCESS_CLOCK, refusals)
   }
 
   /**
@@ -113,7 +111,7 @@ export class UpstreamBudget implements Budget {
 
   spread(count: number): number {
     // The ledger does not count by class, so the calls of this process have to stand for the calls of all instances.
-    const part = this.#demand.equal.partOtherThan('otps')
+    const part = this.#demand.partOtherThan('otps')
     const others = this.#holder.used.map((used) => used * part)
     return spreadMs(count, this.#terms.windows, others)
   }
@@ -159,7 +157,7 @@ export class UpstreamBudget implements Budget {
   #admit(budgetClass: BudgetClass, user: string, call: BudgetCall): Admission | Promise<Admission> {
     this.#shares.noteAsked(budgetClass, user)
     const portion = this.#shares.portion(budgetClass, user)
-    if (portion !== 'none') this.#demand[portion].note(budgetClass)
+    if (portion !== 'none') this.#demand.note(budgetClass, portion)
     const line = this.#lines[budgetClass]
     if (line.length === 0 && portion !== 'none') {
       const token = this.#take(budgetClass, user)
@@ -169,7 +167,7 @@ export class UpstreamBudget implements Budget {
       }
     }
     // Tokens that other users no longer use may be for a user who has had a share.
-    const mayHaveMore = portion !== 'none' || this.#clock.now() >= this.#holder.repliedAt + this.#refreshMs
+    const mayHaveMore = portion !== 'none' || this.#clock.now() >= this.#holder.repliedAt + this.#terms.refreshMs
     const isShort = line.emptyMs > 0 || this.#holder.isAway || !mayHaveMore
     if (isShort || !line.hasRoomFor(user) || this.#isClosed) return this.#refuse(budgetClass)
     const turn = line.wait(user)
@@ -213,7 +211,7 @@ export class UpstreamBudget implements Budget {
   }
 
   #keepReady(): void {
-    if (this.#holder.lease.free('orders') * 2 > this.#ready) return
+    if (this.#holder.lease.free('orders') * 2 > this.#terms.readyOrders) return
     if (!this.#holder.isAway && this.#lines.orders.emptyMs <= 0) void this.#settle()
   }
 
@@ -221,7 +219,7 @@ export class UpstreamBudget implements Budget {
   async #settle(): Promise<void> {
     if (this.#isSettling || this.#isClosed) return
     this.#isSettling = true
-    const waitMs = await this.#holder.settle(wantedTokens(this.#lines, this.#demand, this.#shares, this.#ready))
+    const waitMs = await this.#holder.settle(this.#demand.wanted(this.#lines, this.#shares))
     this.#isSettling = false
     if (waitMs !== undefined) for (const each of BUDGET_CLASSES) this.#lines[each].noteReply(waitMs[each])
     for (const each of BUDGET_CLASSES) this.#serve(each)
@@ -247,9 +245,10 @@ export class UpstreamBudget implements Budget {
     if (this.#isClosed) return
     const now = this.#clock.now()
     const { emptyUntil } = this.#lines.orders
-    const isShort = this.#holder.lease.free('orders') < this.#ready && emptyUntil > now
+    const isShort = this.#holder.lease.free('orders') < this.#terms.readyOrders && emptyUntil > now
     const renewMs = this.#terms.leaseMs * RENEW_PART
-    this.#sleepUntil(now + (this.#holder.isAway ? RETRY_MS : isShort ? Math.min(renewMs, emptyUntil - now) : renewMs))
+    if (this.#holder.isAway) return this.#sleepUntil(this.#holder.awayUntil)
+    this.#sleepUntil(now + (isShort ? Math.min(renewMs, emptyUntil - now) : renewMs))
   }
 
   #sleepUntil(due: number): void {

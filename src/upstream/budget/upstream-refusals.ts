@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { BUDGET_CLASSES, byClass, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
 import { retryAfterMs } from '../../http/retry-after.ts'
+import { SharedState } from '../../store/shared-state.ts'
 import type { Clock } from './clock.ts'
-import { SharedSuspicions } from './shared-suspicions.ts'
 import {
   takeProbe,
   isSuspected,
@@ -10,8 +10,12 @@ import {
   mayProbe,
   noteAnswer,
   noteRefusal,
+  pruned,
   releaseProbe,
+  SUSPICIONS,
   type Caller,
+  type Suspicion,
+  type Suspicions,
 } from './suspicion.ts'
 
 /** The users whom upstream limits: one user, or all users together. */
@@ -37,7 +41,7 @@ const MAX_USERS = 10_000
  */
 export class UpstreamRefusals {
   /** The suspicions of all instances, once they are shared. */
-  readonly suspicions: SharedSuspicions
+  readonly suspicions: SharedState<Suspicions>
   readonly #clock: Clock
   readonly #nameOf: (user: string) => string
   readonly #holds: Readonly<Record<BudgetClass, UserHolds>>
@@ -49,7 +53,7 @@ export class UpstreamRefusals {
     this.#clock = clock
     this.#nameOf = nameOf
     this.#holds = byClass(() => new UserHolds(clock))
-    this.suspicions = new SharedSuspicions(clock, () => this.#onNews())
+    this.suspicions = new SharedState(SUSPICIONS, () => this.#onNews(), undefined, clock)
   }
 
   /** Whether no user is held back and no class suspected, so that no call need be looked at. */
@@ -67,13 +71,13 @@ export class UpstreamRefusals {
   hold(budgetClass: BudgetClass, caller: Caller | undefined): Hold | undefined {
     const ofUser = caller === undefined ? 0 : this.#holds[budgetClass].leftMs(caller.user)
     if (ofUser > 0) return { limited: 'user', leftMs: ofUser }
-    const ofAll = this.suspicions.of(budgetClass).heldUntil - this.suspicions.now
+    const ofAll = this.suspicions.current[budgetClass].heldUntil - this.suspicions.now
     return ofAll > 0 ? { limited: 'all', leftMs: ofAll } : undefined
   }
 
   /** Whether a call of this caller would be a probe, as far as this process knows. */
   mayProbe(budgetClass: BudgetClass, caller: Caller): boolean {
-    return mayProbe(this.suspicions.of(budgetClass), caller, this.suspicions.now)
+    return mayProbe(this.suspicions.current[budgetClass], caller, this.suspicions.now)
   }
 
   /**
@@ -83,7 +87,7 @@ export class UpstreamRefusals {
   takeProbe(budgetClass: BudgetClass, caller: Caller): { readonly probe: string; readonly taken: Promise<boolean> } {
     const probe = randomUUID()
     let isTaken = false
-    const written = this.suspicions.change(budgetClass, (suspicion, now) => {
+    const written = this.#change(budgetClass, (suspicion, now) => {
       const after = takeProbe(suspicion, probe, caller, now)
       isTaken = after.probe?.id === probe
       return after
@@ -95,24 +99,22 @@ export class UpstreamRefusals {
   refused(budgetClass: BudgetClass, caller: Caller, retryAfter: string | undefined, probe: string | undefined): void {
     const waitMs = Math.ceil(Math.min(MAX_HOLD_MS, Math.max(LEAST_MS, retryAfterMs(retryAfter) ?? DEFAULT_MS)))
     this.#holds[budgetClass].hold(caller.user, waitMs)
-    void this.suspicions.change(budgetClass, (suspicion, now) =>
-      noteRefusal(suspicion, { ...caller, waitMs, probe }, now),
-    )
+    void this.#change(budgetClass, (suspicion, now) => noteRefusal(suspicion, { ...caller, waitMs, probe }, now))
   }
 
   /** Upstream has answered a probe otherwise. */
   answered(budgetClass: BudgetClass, probe: string): void {
-    void this.suspicions.change(budgetClass, (suspicion, now) => noteAnswer(suspicion, probe, now))
+    void this.#change(budgetClass, (suspicion, now) => noteAnswer(suspicion, probe, now))
   }
 
   /** A probe is over without an answer, or was not sent. */
   unanswered(budgetClass: BudgetClass, probe: string): void {
-    void this.suspicions.change(budgetClass, (suspicion) => releaseProbe(suspicion, probe))
+    void this.#change(budgetClass, (suspicion) => releaseProbe(suspicion, probe))
   }
 
   /** Whether all calls of a class are held back at present. */
   isHeldBack(budgetClass: BudgetClass): boolean {
-    return this.suspicions.of(budgetClass).heldUntil > this.suspicions.now
+    return this.suspicions.current[budgetClass].heldUntil > this.suspicions.now
   }
 
   /** How many users are held back at present, by class. */
@@ -122,13 +124,18 @@ export class UpstreamRefusals {
 
   close(): void {
     this.#cancelWatch()
-    this.suspicions.close()
+    void this.suspicions.close()
+  }
+
+  /** Resolves once all instances can know of it, or the store is away. Never rejects. */
+  #change(budgetClass: BudgetClass, change: (suspicion: Suspicion, now: number) => Suspicion): Promise<unknown> {
+    return this.suspicions.change((all, now) => ({ ...all, [budgetClass]: change(pruned(all[budgetClass], now), now) }))
   }
 
   #onNews(): void {
     const { now } = this.suspicions
     for (const each of BUDGET_CLASSES) {
-      for (const [name, [, until]] of Object.entries(this.suspicions.of(each).users)) {
+      for (const [name, [, until]] of Object.entries(this.suspicions.current[each].users)) {
         this.#holds[each].hold(name, until - now)
       }
     }
@@ -138,7 +145,7 @@ export class UpstreamRefusals {
   #watch(): void {
     this.#cancelWatch()
     this.#isCalm = BUDGET_CLASSES.every(
-      (each) => this.#holds[each].size === 0 && !isSuspected(this.suspicions.of(each), this.suspicions.now),
+      (each) => this.#holds[each].size === 0 && !isSuspected(this.suspicions.current[each], this.suspicions.now),
     )
     if (!this.#isCalm) this.#cancelWatch = this.#clock.after(WATCH_MS, () => this.#watch())
   }

@@ -1,9 +1,9 @@
 import type { BudgetConfig } from '../../../src/config/upstream-budget.ts'
-import { LedgerModel } from './ledger-model.ts'
+import { MemoryLedger } from '../../../src/store/ledger/memory-ledger.ts'
 import type { LedgerReport } from '../../../src/store/ledger/ledger.ts'
 import type { Admission } from '../../../src/upstream/budget/admission.ts'
 import type { Clock } from '../../../src/upstream/budget/clock.ts'
-import { ledgerTerms } from '../../../src/upstream/budget/terms.ts'
+import { budgetTerms } from '../../../src/upstream/budget/terms.ts'
 import { UpstreamBudget } from '../../../src/upstream/budget/upstream-budget.ts'
 
 type Granted = Extract<Admission, { is: 'granted' }>['reservation']
@@ -17,13 +17,13 @@ export class ManualBudget {
   quietMs = 0
   /** Replies of the ledger wait for this. */
   replies: Promise<void> = Promise.resolve()
-  #book: LedgerModel
+  #book: MemoryLedger
   #now = 1000
   #asleepMs = 0
   readonly #timers = new Set<{ readonly at: number; readonly call: () => void }>()
 
   /** @param book the ledger, if several budgets share it */
-  constructor(config: Partial<BudgetConfig>, book = new LedgerModel()) {
+  constructor(config: Partial<BudgetConfig>, book = new MemoryLedger()) {
     this.#book = book
     const whole: BudgetConfig = {
       name: 'default',
@@ -33,7 +33,7 @@ export class ManualBudget {
       instances: 1,
       ...config,
     }
-    const terms = ledgerTerms(whole)
+    const terms = budgetTerms(whole)
     const clock: Clock = {
       now: () => this.#now,
       timeOfDay: () => 1.7e12 + this.#now + this.#asleepMs,
@@ -54,7 +54,7 @@ export class ManualBudget {
         return reply
       },
     }
-    this.budget = new UpstreamBudget(whole, terms, ledger, clock)
+    this.budget = new UpstreamBudget(terms, ledger, clock)
   }
 
   /** A budget that has had its first reply of the ledger. */
@@ -93,7 +93,7 @@ export class ManualBudget {
 
   /** The ledger forgets everything. */
   loseLedger(): void {
-    this.#book = new LedgerModel()
+    this.#book = new MemoryLedger()
   }
 
   /** Lets time pass, and calls the timers that are due. */

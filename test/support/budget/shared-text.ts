@@ -23,7 +23,7 @@ export class SharedText {
       write: async (version, text) => {
         const isWritten = this.write(version, text)
         if (isWritten) for (const each of this.#listeners) if (each !== onChange) each()
-        return isWritten
+        return isWritten ? String(this.#version) : undefined
       },
       close: () => void this.#listeners.delete(onChange),
     }

@@ -1,6 +1,7 @@
-import type { Ledger, LedgerReply, LedgerReport, LedgerTerms } from '../../../src/store/ledger/ledger.ts'
+import type { Ledger, LedgerReply, LedgerReport } from '../../../src/store/ledger/ledger.ts'
 import type { SharedDocument } from '../../../src/store/shared-document.ts'
 import type { Clock } from '../../../src/upstream/budget/clock.ts'
+import type { BudgetTerms } from '../../../src/upstream/budget/terms.ts'
 import { UpstreamBudget } from '../../../src/upstream/budget/upstream-budget.ts'
 import { UpstreamRefusals } from '../../../src/upstream/budget/upstream-refusals.ts'
 import type { Schedule } from './schedule.ts'
@@ -9,7 +10,7 @@ import type { Schedule } from './schedule.ts'
 interface SimulatedWorld {
   readonly now: number
   readonly plan: Schedule
-  readonly terms: LedgerTerms
+  readonly terms: BudgetTerms
   readonly random: () => number
   schedule(at: number, instance: SimulatedInstance, run: () => void): void
   settle(report: LedgerReport, from: SimulatedInstance): Promise<LedgerReply>
@@ -45,6 +46,6 @@ export class SimulatedInstance {
     }
     const refusals = new UpstreamRefusals(this.clock, (user) => user)
     refusals.suspicions.share(world.openText(this, () => refusals.suspicions.reread()))
-    this.budget = new UpstreamBudget(world.plan.config, world.terms, ledger, this.clock, refusals)
+    this.budget = new UpstreamBudget(world.terms, ledger, this.clock, refusals)
   }
 }

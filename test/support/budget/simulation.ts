@@ -1,14 +1,9 @@
 import { BUDGET_CLASSES, type BudgetClass } from '../../../src/config/upstream-budget.ts'
-import { LedgerModel } from './ledger-model.ts'
-import {
-  LEASE_SKEW_MS,
-  type LedgerReply,
-  type LedgerReport,
-  type LedgerTerms,
-} from '../../../src/store/ledger/ledger.ts'
+import { MemoryLedger } from '../../../src/store/ledger/memory-ledger.ts'
+import { LEASE_SKEW_MS, type LedgerReply, type LedgerReport } from '../../../src/store/ledger/ledger.ts'
 import type { Refused, Reservation } from '../../../src/upstream/budget/admission.ts'
 import type { SharedDocument } from '../../../src/store/shared-document.ts'
-import { ledgerTerms } from '../../../src/upstream/budget/terms.ts'
+import { budgetTerms, type BudgetTerms } from '../../../src/upstream/budget/terms.ts'
 import type { Happening, Run, Schedule, SimulatedUser } from './schedule.ts'
 import { SharedText } from './shared-text.ts'
 import { SimulatedInstance as Instance } from './simulated-instance.ts'
@@ -28,7 +23,7 @@ class World {
   now = 0
   readonly plan: Schedule
   readonly random: () => number
-  readonly terms: LedgerTerms
+  readonly terms: BudgetTerms
   /** In the order of their times. */
   readonly #events: Event[] = []
   readonly arrivals: Happening[] = []
@@ -36,8 +31,8 @@ class World {
   readonly reports: number[] = []
   /** Whether promises go on after the present event. */
   #isResolving = false
-  #book = new LedgerModel()
-  #replica = new LedgerModel()
+  #book = new MemoryLedger()
+  #replica = new MemoryLedger()
   /** What the instances know of upstream's refusals. */
   readonly #text = new SharedText(() => this.#redisTime())
   #run = 0
@@ -50,7 +45,7 @@ class World {
   constructor(schedule: Schedule) {
     this.plan = schedule
     this.random = schedule.random
-    this.terms = ledgerTerms(schedule.config)
+    this.terms = budgetTerms(schedule.config)
     for (let count = 0; count < schedule.instances; count++) this.#start()
   }
 
@@ -244,7 +239,7 @@ class World {
     })
     this.#planFault(lostLedgers, () =>
       this.#outage(this.random() * 3000, () => {
-        this.#book = new LedgerModel()
+        this.#book = new MemoryLedger()
         this.#text.forget()
       }),
     )

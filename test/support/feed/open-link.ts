@@ -50,6 +50,6 @@ export async function openLink(
     },
     owner,
   )
-  t.teardown(() => link.close())
+  t.teardown(() => link.end())
   return { upstream, link, told, logged, metrics, batch }
 }

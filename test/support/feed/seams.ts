@@ -1,7 +1,8 @@
 import { array, constantFrom, nat, pre, record, type Arbitrary } from 'fast-check'
 import { dissect, type UpstreamMessage } from '../../../src/sockets/feed/wire/dissect.ts'
 import { pointOf, tailOf } from '../../../src/sockets/feed/history/points.ts'
-import { RecentMessages, type HistoryEnd } from '../../../src/sockets/feed/history/recent-messages.ts'
+import { Position } from '../../../src/sockets/feed/history/position.ts'
+import { RecentMessages } from '../../../src/sockets/feed/history/recent-messages.ts'
 
 /** A price, and its second. */
 export interface Tick {
@@ -115,29 +116,18 @@ export function continued(
   const { begin, asked, from = 0, end, arrival } = course
   const recent = new RecentMessages()
   recent.begin(tailOf(history(ticks.slice(0, begin))))
-  let needed = Infinity
-  const add = (place: number): void => {
+  const add = (place: number, needed = Infinity): void => {
     const message = sent(ticks.slice(0, place + 1))
     recent.add(pointOf(message), message, needed)
   }
   for (let place = begin; place < asked; place++) add(place)
-  const since = (needed = recent.nextSequence)
-  for (let place = asked; place < arrival; place++) add(place)
-  const given = ended(recent, history(ticks.slice(from, end)), { since, isCandles })
-  let where = recent.after(given)
+  const position = new Position(recent, { fields: new Map(isCandles ? [['style', 'candles']] : []) })
+  for (let place = asked; place < arrival; place++) add(place, position.at)
+  position.came(tailOf(history(ticks.slice(from, end))))
+  position.seek()
   for (let place = arrival; place < ticks.length; place++) {
-    needed = where.next ?? where.needed
-    add(place)
-    if (where.next === undefined) where = recent.after(given)
+    add(place, position.at)
+    position.seek()
   }
-  return where.next === undefined ? [] : recent.from(where.next).map(placeOf)
-}
-
-/** A history that has just arrived. */
-export function ended(
-  recent: RecentMessages,
-  history: UpstreamMessage,
-  { since = 0, isCandles = false, isLatest = true }: Partial<HistoryEnd> = {},
-): HistoryEnd {
-  return { tail: tailOf(history), isCandles, isLatest, since, arrived: recent.nextSequence }
+  return position.isKnown ? position.messages.map(placeOf) : []
 }

@@ -11,7 +11,6 @@ import { nextEvent } from '../time/until.ts'
 const BACKLOG = 1
 
 const PASS_ON = `
-import { connect, createServer } from 'node:net'
 const [host, port, target] = process.argv.slice(1)
 createServer((near) => {
   const far = connect(target, '127.0.0.1')
@@ -23,8 +22,11 @@ export interface StalledWay {
   readonly port: number
   /** From now on every packet that opens a connection is lost. */
   readonly stall: () => Promise<void>
-  /** Ends a stall once a connection was begun, whose first packet is then lost, and is repeated after a second. */
-  readonly loseOne: () => Promise<void>
+  /**
+   * Ends a stall once a connection was begun, whose first packet is then lost, and is repeated after a second.
+   * @param forMs how long after that; later packets may be lost, too
+   */
+  readonly loseOne: (forMs?: number) => Promise<void>
 }
 
 /** Passes connections at this address on to a port of this machine, until the test ends. */
@@ -49,17 +51,17 @@ export async function stalledWay(t: Test, target: number, address = '127.0.0.1',
   return {
     port: found,
     stall,
-    async loseOne() {
+    async loseOne(forMs = 0) {
       await stall()
       const noteSocket = (message: unknown): void => {
         const { socket } = message as { socket: Socket }
         socket.on('connectionAttempt', (_address, attempted) => {
           if (attempted !== found) return
           unsubscribe('net.client.socket', noteSocket)
-          setImmediate(() => {
+          setTimeout(() => {
             for (const filler of fillers.splice(0)) filler.destroy()
             child.kill('SIGCONT')
-          })
+          }, forMs)
         })
       }
       subscribe('net.client.socket', noteSocket)

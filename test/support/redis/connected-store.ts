@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { Changeable, type Changing } from '../../../src/config/changing.ts'
-import type { StoreLog } from '../../../src/store/link-health.ts'
+import type { StoreLog } from '../../../src/store/servers/link-health.ts'
 import { RedisStore } from '../../../src/store/redis-store.ts'
 
 /** A log that keeps nothing. */

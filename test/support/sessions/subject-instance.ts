@@ -10,7 +10,7 @@ import { sessionKey } from '../../../src/store/keys.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { sessionRecord } from './session-instance.ts'
 import { logNames } from '../server/settings.ts'
-import { SECRETS } from '../server/world.ts'
+import { SECRETS } from '../server/test-server.ts'
 
 /** The sessions of one instance and their index by subject, without a server. */
 export interface SubjectInstance {
@@ -32,7 +32,7 @@ export async function subjectInstance(
   const envelope = new Envelope(changing)
   const limits = { idleMs: 600_000, maxMs: 3_600_000 }
   const sessions = new SessionRepository(store, envelope, limits, logNames(secrets[0] ?? ''))
-  const index = new SubjectIndex(await store.openIndex(), envelope, changing)
+  const index = new SubjectIndex(await store.openIndex(), envelope, changing, sessions)
   const subjects = new Subjects({} as Identity, index, sessions, store, maxSessions)
   return {
     subjects,

@@ -1,7 +1,7 @@
 import { type Api } from './api/api.ts';
-import type { LoginOptions } from './session/login.ts';
 import { type ServerTime } from './base/server-clock.ts';
-import { type ServerOptions } from './base/server.ts';
+import { type ServerOptions } from './server.ts';
+import type { LoginOptions } from './session/login.ts';
 import { type LogoutOptions, type Session } from './session/session.ts';
 import { type PublicSocket, type TradingSocket } from './sockets/socket.ts';
 /** Everything that a page needs to talk to the server. */

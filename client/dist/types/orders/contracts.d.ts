@@ -1,5 +1,4 @@
-/** The members of a message, or of an object in one. */
-export type Members = Readonly<Record<string, unknown>>;
+import type { Message } from '../core/sockets/socket-status.ts';
 /** A contract on the account, as far as the trading service has described it. The names are those of its messages. */
 export interface FoundContract {
     /** As it came: a text, if it is beyond 2^53 or no number. */
@@ -18,6 +17,8 @@ export interface FoundContract {
     readonly shortcode?: string;
 }
 /** The contracts that a message describes. */
-export declare function contractsOf(message: Members): FoundContract[];
+export declare function contractsOf(message: Message): FoundContract[];
+/** The ids of all contracts that a message names, as texts: no number is that of a neighbour, and words are ids, too. */
+export declare function contractIdsIn(message: Message): string[];
 /** The value if it is a text. */
 export declare function text(value: unknown): string | undefined;

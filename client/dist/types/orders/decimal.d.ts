@@ -3,7 +3,7 @@
  * the same, and two numbers are not the same that a number of JavaScript cannot tell apart. Any other text stays as it is.
  */
 export declare function decimal(value: unknown): string;
-/** Whether two amounts are the same: `maybe` where they differ by no more than a sum of numbers of JavaScript may be off. */
+/** Whether two things are the same: `maybe` where that cannot be told. */
 export type Sameness = 'yes' | 'maybe' | 'no';
-/** Compares two amounts, each a number or a text. */
+/** Compares two amounts, each a number or a text: `maybe` if they differ by no more than a sum of numbers of JavaScript may be off. */
 export declare function isSameAmount(one: unknown, other: unknown): Sameness;

@@ -1,5 +1,5 @@
-import type { SocketError } from '../core/client.ts';
-import type { Fate } from './fate-shape.ts';
+import type { SocketError } from '../core/base/errors.ts';
+import { type Fate } from './search.ts';
 /** Options of {@link fate}. */
 export interface FateOptions {
     /** Stops looking. */

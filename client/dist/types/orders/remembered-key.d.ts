@@ -1,4 +1,5 @@
-import type { KeyedCall } from '../core/api/key-choice.ts';
+import type { ApiCall } from '../core/api/order.ts';
+import type { Core } from '../core/core.ts';
 /**
  * The key of an order, kept in the `sessionStorage` until the outcome of the order is known. A duplicated tab has a copy of it, so
  * whatever follows from a kept key is the same in all tabs: they send the same keys, and each of these the server sends only once.
@@ -11,7 +12,7 @@ export declare class RememberedKey {
      * @param fresh the key of an order that is not kept
      * @throws ApiError if it must not be sent, or it cannot be told whether it may
      */
-    choose(keyed: KeyedCall, fresh: string): Promise<string>;
+    choose(core: Core, call: ApiCall, fresh: string): Promise<string>;
     /** Whether an error says that the order may have been made in another session, or too long ago. */
     isOfOtherSession(error: unknown): boolean;
     /** The outcome is known. */

@@ -1,16 +1,12 @@
 import type { Requests, Responses } from '../base/catalog.ts'
-import { ApiError } from '../base/errors.ts'
-import { call, type CallInit } from './call.ts'
-import { MAX_LATE_MS, MAX_PAUSE_MS, MAX_POLLS, PAUSE_MS } from './call-times.ts'
 import { elapsedMs } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
 import { withIds, writeJson } from '../base/json.ts'
-import { fetchSession } from '../session/fetch-session.ts'
-import { keyChoices } from './key-choice.ts'
-import { keyUses, type KeyUse } from './key-use.ts'
-import { newKey, sendInOrder } from './once.ts'
 import { isOnline } from '../base/page.ts'
-import type { Server } from '../base/server.ts'
-import type { SessionStore } from '../session/session-store.ts'
+import type { Core } from '../core.ts'
+import { call, type CallInit } from './call.ts'
+import type { KeyUse } from './key-use.ts'
+import { newKey, sendInOrder, type ApiCall } from './order.ts'
 
 /**
  * Paths that only some deployments have, such as the partner overview. Add yours by declaration merging:
@@ -89,74 +85,66 @@ export interface Api {
 }
 
 /** Calls the API. A refusal because there is no session makes the store confirm that. */
-export function apiOf(server: Server, store: SessionStore): Api {
-  const send = sender(server, store)
+export function apiOf(core: Core): Api {
   return async (path: string, { idempotencyKey, ...init }: AnyInit = {}) => {
     const { method = 'GET' } = init
-    const key = idempotencyKey === true ? newKey() : idempotencyKey
-    const response =
-      method === 'GET'
-        ? await send(path, init, method, key)
-        : await sendInOrder(() => send(path, init, method, key), key, { ...init, method, path })
-    return withIds(response)
+    const given = idempotencyKey === true ? newKey() : idempotencyKey
+    const call = { ...init, method, path }
+    return withIds(await sendInOrder(core, call, given, (key) => sendWithKey(core, call, key)))
   }
 }
 
-type Send = (path: string, init: CallInit, method: string, key: string | undefined) => Promise<Response>
-
-/** Sends calls, and again where that is certain not to execute them twice. */
-function sender(server: Server, store: SessionStore): Send {
-  const useKey = keyUses(server, store)
-  return async (path, { headers, ...init }, method, given) => {
-    const { signal } = init
-    let key = given
-    const choose = keyChoices.get(key)
-    if (choose) key = await choose({ server, store, call, fetchSession, path, init, useKey, ApiError })
-    const { json, ...rest } = init
-    const body = json !== undefined && { body: writeJson(json) }
-    const allHeaders = {
-      ...(body && { 'Content-Type': 'application/json' }),
-      ...headers,
-      ...(key !== undefined && { 'Idempotency-Key': key }),
-    }
-    const use = method === 'GET' ? undefined : useKey(key)
-    const mustNotRepeat = async (): Promise<boolean> => {
-      const isOther = use !== undefined && !(await use.isSameSession())
-      if (!signal?.aborted) return isOther
-      // An attempt before this one may have been executed.
-      throw use?.mayBeExecuted
-        ? new ApiError(method, path, undefined, undefined, signal.reason, 'aborted')
-        : signal.reason
-    }
-    if (use?.mayBeExecuted && (await mustNotRepeat())) {
-      throw new ApiError(method, path, undefined, undefined, new Error('the key belongs to another session'))
-    }
-    let mayRepeat = true
-    for (let polls = 0; ;) {
-      try {
-        if (method !== 'GET' && !isOnline() && !signal?.aborted) {
-          throw new ApiError(method, path, undefined, undefined, undefined, 'not_sent')
-        }
-        return await call(server, `/api${path}`, { ...rest, ...body, headers: allHeaders })
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error
-        const code = error.problem?.code ?? ''
-        if (code === 'login_required' || code === 'session_expired') void store.confirm()
-        if (use && code === 'idempotency_in_progress') use.mayBeExecuted = true
-        const isRunning = code === 'idempotency_in_progress' && polls++ < MAX_POLLS
-        const pauseMs = isRunning || mayRepeat ? repeatableAfterMs(error, method, key) : undefined
-        // The first attempt has consumed a stream, so it cannot be sent again.
-        if (pauseMs !== undefined && !(init.body instanceof ReadableStream)) {
-          if (!isRunning) mayRepeat = false
-          const failedAt = Date.now()
-          await pause(pauseMs, signal)
-          const mustNot = await mustNotRepeat()
-          // After a machine has slept, the user may not want the order any more.
-          const isLate = method !== 'GET' && elapsedMs(failedAt) > MAX_LATE_MS
-          if (!mustNot && !isLate) continue
-        }
-        throw lastWord(error, method, path, use)
+/** Sends a call, and again where that is certain not to execute it twice. */
+async function sendWithKey(core: Core, given: ApiCall, key: string | undefined): Promise<Response> {
+  const { path, headers, json, ...init } = given
+  const { method, signal } = init
+  const body = json !== undefined && { body: writeJson(json) }
+  const allHeaders = {
+    ...(body && { 'Content-Type': 'application/json' }),
+    ...headers,
+    ...(key !== undefined && { 'Idempotency-Key': key }),
+  }
+  const use = method === 'GET' ? undefined : core.useKey(key)
+  const mustNotRepeat = async (): Promise<boolean> => {
+    const isOther = use !== undefined && !(await use.isSameSession())
+    if (!signal?.aborted) return isOther
+    // An attempt before this one may have been executed.
+    throw use?.mayBeExecuted
+      ? new ApiError(method, path, undefined, undefined, signal.reason, 'aborted')
+      : signal.reason
+  }
+  if (use?.mayBeExecuted && (await mustNotRepeat())) {
+    throw new ApiError(method, path, undefined, undefined, new Error('the key belongs to another session'))
+  }
+  /** How often the response of a call that is still running is asked for, which takes about a minute. */
+  const maxPolls = 45
+  /** An order is not repeated later than this after it failed. The pause and the question about the session take less. */
+  const maxLateMs = 20_000
+  let mayRepeat = true
+  for (let polls = 0; ;) {
+    try {
+      if (method !== 'GET' && !isOnline() && !signal?.aborted) {
+        throw new ApiError(method, path, undefined, undefined, undefined, 'not_sent')
       }
+      return await call(core.server, `/api${path}`, { ...init, ...body, headers: allHeaders })
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      const code = error.problem?.code ?? ''
+      if (code === 'login_required' || code === 'session_expired') void core.store.confirm()
+      if (use && code === 'idempotency_in_progress') use.mayBeExecuted = true
+      const isRunning = code === 'idempotency_in_progress' && polls++ < maxPolls
+      const pauseMs = isRunning || mayRepeat ? repeatableAfterMs(error, method, key) : undefined
+      // The first attempt has consumed a stream, so it cannot be sent again.
+      if (pauseMs !== undefined && !(init.body instanceof ReadableStream)) {
+        if (!isRunning) mayRepeat = false
+        const failedAt = Date.now()
+        await pause(pauseMs, signal)
+        const mustNot = await mustNotRepeat()
+        // After a machine has slept, the user may not want the order any more.
+        const isLate = method !== 'GET' && elapsedMs(failedAt) > maxLateMs
+        if (!mustNot && !isLate) continue
+      }
+      throw lastWord(error, method, path, use)
     }
   }
 }
@@ -184,7 +172,8 @@ function repeatableAfterMs({ problem, retryAfter = 0 }: ApiError, method: string
     // With a key, these mean that nothing was sent this time.
     (key !== undefined && (code === 'idempotency_in_progress' || code === 'session_store_unavailable'))
   const waitMs = retryAfter * 1000
-  return isRepeatable && waitMs <= MAX_PAUSE_MS ? Math.max(PAUSE_MS * (1 + Math.random()), waitMs) : undefined
+  // Not if the server asks for a longer pause.
+  return isRepeatable && waitMs <= 5000 ? Math.max(500 * (1 + Math.random()), waitMs) : undefined
 }
 
 /** Ends early when the caller aborts. */

@@ -1,5 +1,5 @@
 import { ApiError, type Problem } from '../base/errors.ts'
-import type { Server } from '../base/server.ts'
+import type { Server } from '../server.ts'
 
 /** The maximum delay of a timer. A longer one would end at once. */
 export const MAX_TIMEOUT_MS = 2_147_483_647

@@ -1,5 +1,4 @@
-import { fetchSession } from '../session/fetch-session.ts'
-import type { Server } from '../base/server.ts'
+import type { Server } from '../server.ts'
 import type { SessionStore } from '../session/session-store.ts'
 
 /** What this page knows of an `Idempotency-Key` that it has sent, or of a call without one. */
@@ -19,7 +18,7 @@ export interface KeyUse {
  * Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. A call
  * without a key is known only to its caller.
  */
-export function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (key: string | undefined) => KeyUse {
+export function keyUses(server: Server, store: Pick<SessionStore, 'get'>): (key: string | undefined) => KeyUse {
   const uses = new Map<string | undefined, KeyUse>()
   let knownFor: string | number = NaN
   let known: Promise<string | number | undefined>
@@ -28,8 +27,8 @@ export function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (ke
    * The tag of the session. On a server that sends none its end identifies a session, unless two end in the same second. Undefined
    * if there is none, or the server does not answer.
    */
-  async function ask(): Promise<string | number | undefined> {
-    const body = await fetchSession(server).catch(() => undefined)
+  async function tagOfSession(): Promise<string | number | undefined> {
+    const body = await server.session()
     return body?.authenticated ? (body.session ?? body.expires_at) : undefined
   }
 
@@ -38,13 +37,13 @@ export function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (ke
    * from itself, so that a page that does not know its session asks every time.
    */
   function current(): Promise<string | number | undefined> {
-    const state = get()
+    const state = store.get()
     const now = state.status === 'active' ? state.session : NaN
     if (now !== knownFor) {
       knownFor = now
-      known = ask().then((end) => {
-        if (end === undefined) knownFor = NaN
-        return end
+      known = tagOfSession().then((tag) => {
+        if (tag === undefined) knownFor = NaN
+        return tag
       })
     }
     return known
@@ -60,9 +59,9 @@ export function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (ke
     const use: KeyUse = {
       mayBeExecuted: false,
       isSameSession: async () => {
-        const end = await first
+        const tag = await first
         // Asked last, because a login may come at any time.
-        return end !== undefined && end === (await ask())
+        return tag !== undefined && tag === (await tagOfSession())
       },
       forget: () => uses.delete(key),
     }

@@ -146,10 +146,11 @@ export function report(error: unknown): void {
 
 /** Passes the exception of a listener to the page's error handlers instead of to the caller of the listener. It is never lost. */
 function reportException(error: unknown): void {
-  if (page.reportError) return report(error)
-  setTimeout(() => {
-    throw error
-  })
+  if (page.reportError) page.reportError(error)
+  else
+    setTimeout(() => {
+      throw error
+    })
 }
 
 /** Calls back for every listener that is still in the set when its turn comes, even after a call has thrown. */

@@ -1,24 +1,26 @@
 import { jitter } from '../base/backoff.ts'
 import { notify } from '../base/errors.ts'
-import { fetchSession } from './fetch-session.ts'
 import { onPage, type PageEvent } from '../base/page.ts'
-import { serverAt, type Server, type ServerOptions } from '../base/server.ts'
+import { serverAt, type Server, type ServerOptions } from '../server.ts'
 import { sessionKey } from './session-key.ts'
 import { sessionSocket, type SessionSocket } from './session-socket.ts'
 import type { SessionStore } from './session-store.ts'
-import {
-  bodyOf,
-  type EndReason,
-  type Notice,
-  type SessionBody,
-  type SessionEvent,
-  type SessionState,
-} from './session-state.ts'
-import { CHECK_INTERVAL_MS, CHECKS, CLOCK_MS, EXPIRING_MS, SKEW_MS, SLEEP_MS, SLOW_MS } from './session-times.ts'
+import type { EndReason, Notice, SessionBody, SessionEvent, SessionState } from './session-state.ts'
+import { CHECKS, EXPIRING_MS, SKEW_MS, SLOW_MS } from './session-times.ts'
 import { joinTabs, type Tabs } from './tabs.ts'
 
-/** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */
+type Phase = 'closed' | 'open' | 'leading' | 'away'
+
+/**
+ * Follows the session through `GET /auth/session`, the session socket and messages of other tabs. In each phase something owns the
+ * next step:
+ * - `closed`, before the first `subscribe` and after `close`: the page, which asks for every check.
+ * - `open`: a check that is under way; after it the timer, or while no user is logged in the messages of other tabs and the page.
+ * - `leading`: the same, and this tab alone keeps the session socket.
+ * - `away`, in the back/forward cache: the page that is shown again.
+ */
 export class SessionFollower implements SessionStore {
+  #phase: Phase = 'closed'
   #state: SessionState = { status: 'unknown' }
   readonly #server: Server
   readonly #socket: SessionSocket
@@ -48,9 +50,9 @@ export class SessionFollower implements SessionStore {
 
   readonly subscribe = (listener: (isOther: boolean) => void): (() => void) => {
     this.#listeners.add(listener)
-    if (!this.#leavePage) {
-      this.#leavePage = onPage((event) => this.#onPage(event))
-      this.#join()
+    if (this.#phase === 'closed') {
+      this.#leavePage = onPage(this.#onPage)
+      this.#enter('open')
     }
     return () => this.#listeners.delete(listener)
   }
@@ -66,16 +68,18 @@ export class SessionFollower implements SessionStore {
   }
 
   async #ask(checks: number, isHint?: boolean): Promise<void> {
+    // Any other reason rules out that another tab has logged in.
+    const isFinal = !/replaced|gone/.test(this.#endedBy ?? 'gone')
     // A final reason needs one check, even if a trading socket that ended too has asked for several.
-    this.#checksLeft = isFinal(this.#endedBy) ? 1 : Math.max(this.#checksLeft, checks)
+    this.#checksLeft = isFinal ? 1 : Math.max(this.#checksLeft, checks)
     const version = ++this.#version
     do {
       // Without a valid response, the session may or may not be alive.
-      const body = await fetchSession(this.#server).catch(() => undefined)
+      const body = await this.#server.session()
       if (version !== this.#version) return
       if (!body) {
         this.#failures++
-        if (isFinal(this.#endedBy)) return void this.#apply()
+        if (isFinal) return void this.#apply()
         const { last = this.#state } = this.#state as { last?: SessionState }
         return this.#set({ status: 'unavailable', last: last.status === 'active' ? last : undefined })
       }
@@ -88,7 +92,7 @@ export class SessionFollower implements SessionStore {
         if (isNews && !isHint) this.#broadcast(active)
         return
       }
-      await new Promise((resolve) => void setTimeout(resolve, CHECK_INTERVAL_MS))
+      await new Promise((resolve) => void setTimeout(resolve, 600))
     } while (version === this.#version)
   }
 
@@ -107,8 +111,7 @@ export class SessionFollower implements SessionStore {
 
   readonly close = (): void => {
     this.#leavePage?.()
-    this.#leavePage = undefined
-    this.#leave()
+    this.#enter('closed')
   }
 
   #apply(body?: SessionBody): SessionBody | undefined {
@@ -172,7 +175,7 @@ export class SessionFollower implements SessionStore {
     if (state.status === 'active') {
       const endsAt = Math.min(state.expiresAt, state.idleExpiresAt) - (state.expiring ? 0 : EXPIRING_MS)
       const dueMs = Math.max(endsAt - Date.now(), 0) + 1000
-      waitMs = Math.min(dueMs, this.#tabs.leads ? this.#socket.open() : SLOW_MS)
+      waitMs = Math.min(dueMs, this.#phase === 'leading' ? this.#socket.open() : SLOW_MS)
     } else if (state.status !== 'unavailable') return this.#socket.close()
     this.#checkAt(Date.now() + waitMs)
   }
@@ -183,12 +186,13 @@ export class SessionFollower implements SessionStore {
     if (now >= dueAt) return void this.check()
     this.#timer = setTimeout(
       () => {
-        const hasSlept = Math.abs(Date.now() - now) > SLEEP_MS
+        // Timers of a hidden page may be a minute late.
+        const hasSlept = Math.abs(Date.now() - now) > 120_000
         // The server may have dropped the connection of a machine that sleeps, which that machine never learns.
         if (hasSlept) this.#socket.close()
         this.#checkAt(hasSlept ? 0 : dueAt)
       },
-      Math.min(dueAt - now, CLOCK_MS),
+      Math.min(dueAt - now, 5000),
     )
   }
 
@@ -197,8 +201,7 @@ export class SessionFollower implements SessionStore {
     const { status } = this.#state
     // A server without tags does not say which session it is.
     const { reason, notice, session = this.#key }: SessionEvent = Object(event)
-    const body = bodyOf(event)
-    if (body) this.#server.onTime?.(body.now)
+    const body = this.#server.bodyOf(event)
     if (notice !== undefined) this.#notice = notice ?? undefined
     if (isOwn && (reason || body || notice !== undefined)) this.#broadcast(event)
     if (reason) {
@@ -209,37 +212,36 @@ export class SessionFollower implements SessionStore {
     else if (isOwn || (status === 'active' && session === this.#key && !this.#checksLeft)) this.#apply(body)
     // The other tab may have sent this before that session ended. Then it does not know, and the leader tells it.
     else
-      void this.#check(1, true).then(() => this.#tabs?.leads && this.#state.status === 'anonymous' && this.#broadcast())
+      void this.#check(1, true).then(
+        () => this.#phase === 'leading' && this.#state.status === 'anonymous' && this.#broadcast(),
+      )
   }
 
-  #onPage(event: PageEvent): void {
-    if (event === 'pagehide') this.#leave()
+  readonly #onPage = (event: PageEvent): void => {
+    if (event === 'pagehide') this.#enter('away')
+    else if (event === 'pageshow') this.#enter('open')
     else if (event === 'offline') this.#socket.close()
-    else if (event === 'pageshow') this.#join()
     else void this.check()
   }
 
-  #join(): void {
-    this.#tabs = joinTabs(
-      `trading-bff:${this.#server.base}`,
-      () => this.#schedule(),
-      (event) => this.#receive(event as SessionEvent, false),
-    )
-    void this.check()
-  }
-
-  #leave(): void {
+  /** The only place where the phase changes: what the one before has begun ends, unless an open tab takes the lead. */
+  #enter(phase: Phase): void {
+    this.#phase = phase
+    if (phase === 'leading') return this.#schedule()
     clearTimeout(this.#timer)
+    // A check that is under way counts no more.
     this.#version++
     this.#socket.close()
     this.#tabs?.close()
     this.#tabs = undefined
+    if (phase !== 'open') return
+    this.#tabs = joinTabs(
+      `trading-bff:${this.#server.base}`,
+      () => this.#enter('leading'),
+      (event) => this.#receive(event as SessionEvent, false),
+    )
+    void this.check()
   }
-}
-
-/** True if the reason rules out that another tab has logged in. */
-function isFinal(reason: EndReason | undefined): boolean {
-  return !!reason && reason !== 'replaced' && reason !== 'gone'
 }
 
 /**

@@ -1,7 +1,7 @@
 import { jitter, retryAfterMs } from '../base/backoff.ts'
-import type { Server } from '../base/server.ts'
+import type { Server } from '../server.ts'
 import type { SessionEvent } from './session-state.ts'
-import { POLL_MS, SLOW_MS } from './session-times.ts'
+import { SLOW_MS } from './session-times.ts'
 
 /** The session socket of one tab. */
 export interface SessionSocket {
@@ -22,6 +22,8 @@ export function sessionSocket(
   server: Server,
   onEvent: (event: SessionEvent | null | undefined) => void,
 ): SessionSocket {
+  /** The interval of checks without a session socket, for example because the server refuses one more with 4429. */
+  const POLL_MS = 30_000
   let current: WebSocket | undefined
   let intervalMs: number
   let retryAt = 0

@@ -75,10 +75,3 @@ export type SessionEvent = Partial<Omit<SessionBody, 'notice'>> & {
   readonly reason?: EndReason
   readonly notice?: Notice | null | undefined
 }
-
-/** The value if it is a valid body; undefined for anything else, such as a response of a proxy. */
-export function bodyOf(value: unknown): SessionBody | undefined {
-  const body = Object(value) as Extract<SessionBody, { authenticated: true }>
-  // The sum is NaN unless all three are there, and too long a number is infinite.
-  return body.authenticated === body.now + body.expires_at + body.idle_expires_at < Infinity ? body : undefined
-}

@@ -1,8 +1,7 @@
-import { call, type CallInit } from '../api/call.ts'
 import type { ApiError } from '../base/errors.ts'
+import type { Core } from '../core.ts'
+import { SESSION_PATH } from '../server.ts'
 import { loginUrl, takeAuthError, type AuthError, type Flow, type LoginOptions } from './login.ts'
-import type { Server } from '../base/server.ts'
-import { SESSION_PATH } from '../base/server.ts'
 import type { SessionStore } from './session-store.ts'
 
 /** Options of `logout()`. */
@@ -37,14 +36,10 @@ export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
 }
 
 /** What other entries of the package find in a {@link Session}. No page needs it. */
-export interface SessionOfServer extends Session, Pick<SessionStore, 'end'> {
-  /** Calls a route of the server itself; with POST by default. @throws ApiError unless the status is 2xx */
-  ask(path: string, init?: CallInit): Promise<Response>
-}
+export interface SessionOfServer extends Session, Pick<SessionStore, 'end'>, Pick<Core, 'ask'> {}
 
-/** Adds to a store what a page can do with its session. */
-export function sessionOf(server: Server, store: SessionStore): SessionOfServer {
-  const ask: SessionOfServer['ask'] = (path, init) => call(server, path, { method: 'POST', ...init })
+/** Adds to the store of a client what a page can do with its session. */
+export function sessionOf({ server, store, ask }: Core): SessionOfServer {
   return {
     ...store,
     ask,

@@ -1,14 +1,14 @@
 import { MAX_TIMEOUT_MS } from '../api/call.ts'
-import { noteCall } from '../api/once.ts'
+import { noteCall } from '../api/order.ts'
 import { elapsedMs } from '../base/clock.ts'
 import { SocketError } from '../base/errors.ts'
 import { writeJson } from '../base/json.ts'
+import { COMMANDS, READS } from '../base/operations.ts'
 import type { SentOrder } from '../base/order-shape.ts'
+import type { ServerClock } from '../base/server-clock.ts'
 import type { Link } from './link.ts'
-import { isCommand } from './operations.ts'
 import type { OrderLog } from './order-log.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
-import { REQUEST_MS, COMMAND_MS, PROBE_MS } from './socket-times.ts'
 
 /** Options of `request` and `command`. */
 export interface RequestOptions {
@@ -18,8 +18,8 @@ export interface RequestOptions {
   readonly timeoutMs?: number | undefined
 }
 
-/** Called with every time that the trading service tells, in seconds, and when it was asked (`ServerClock.note`). */
-export type OnTime = (seconds: number, askedAt: number) => void
+/** How long a connection that has been silent may take to reply to a ping before a command. */
+const PROBE_MS = 1000
 
 /** A message whose reply is awaited. */
 interface Entry {
@@ -42,12 +42,12 @@ export class Exchange {
   readonly #link: Link
   readonly #pending = new Map<number, Entry>()
   readonly #orders: OrderLog
-  readonly #onTime: OnTime
+  readonly #clock: ServerClock
 
-  constructor(link: Link, orders: OrderLog, onTime: OnTime) {
+  constructor(link: Link, orders: OrderLog, clock: ServerClock) {
     this.#link = link
     this.#orders = orders
-    this.#onTime = onTime
+    this.#clock = clock
   }
 
   /** Waits for a connection, then sends the message once. A message that may change something becomes a {@link command}. */
@@ -56,7 +56,7 @@ export class Exchange {
     const askedAt = performance.now()
     const reply = await this.#exchange(this.#prepare(message), false, options)
     const { time } = reply
-    if ('time' in message && typeof time === 'number') this.#onTime(time, askedAt)
+    if ('time' in message && typeof time === 'number') this.#clock.note(time, askedAt)
     return reply
   }
 
@@ -125,7 +125,7 @@ export class Exchange {
   }
 
   #exchange({ id, text }: Prepared, isCommand: boolean, options: RequestOptions): Promise<Message> {
-    const { signal, timeoutMs = isCommand ? COMMAND_MS : REQUEST_MS } = options
+    const { signal, timeoutMs = isCommand ? 30_000 : 15_000 } = options
     let timer: ReturnType<typeof setTimeout> | undefined
     let onAbort: (() => void) | undefined
     const replied = new Promise<Message>((resolve, reject) => {
@@ -157,6 +157,12 @@ export class Exchange {
     if (entry.isCommand) entry.order = this.#orders.sent(entry.text)
     this.#link.send(entry.text)
   }
+}
+
+/** False if the message certainly changes nothing. */
+export function isCommand(message: Message): boolean {
+  const keys = Object.keys(message)
+  return keys.some((key) => COMMANDS.test(key)) || !keys.some((key) => READS.test(key))
 }
 
 /** What the error of a message says that is not answered: that a command which was sent may have been executed. */

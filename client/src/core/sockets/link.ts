@@ -1,29 +1,15 @@
 import { jitter, recovered, retryAfterMs, sharedDelayMs } from '../base/backoff.ts'
 import { elapsedMs, onTick } from '../base/clock.ts'
 import { report } from '../base/errors.ts'
+import { parseJson } from '../base/json.ts'
 import { isOnline, onPage, type PageEvent } from '../base/page.ts'
-import { parsed, type Message, type SocketStatus } from './socket-status.ts'
-import {
-  CONNECT_MS,
-  SILENCE_MS,
-  KEEP_ALIVE_MS,
-  PATIENCE_MS,
-  OFFLINE_SILENCE_MS,
-  OFFLINE_PATIENCE_MS,
-  QUEUED_MS,
-  FRESH_MS,
-  LATENCIES,
-  STABLE_MS,
-} from './socket-times.ts'
+import type { Core } from '../core.ts'
+import type { Message, SocketStatus } from './socket-status.ts'
 
-/** What a link needs, and whom it notifies. */
-export interface LinkOwner {
-  /** Opens a WebSocket. */
-  readonly connect: () => WebSocket
+/** Whom a link notifies. */
+interface LinkOwner {
   /** Returns a new `req_id`, for a ping. */
   readonly nextId: () => number
-  /** Called after the close code 4401. Resolves with true if the user is logged in nevertheless. */
-  readonly confirm: () => Promise<boolean>
   /** Called when a new connection has opened. */
   readonly up: () => void
   readonly message: (message: Message) => void
@@ -36,9 +22,23 @@ export interface LinkOwner {
 /** The minimum delay after close codes that an immediate reconnect would only provoke again, where the server asks for none. */
 const FLOORS_MS: Readonly<Record<number, number>> = { 1009: 5000, 1011: 5000, 4408: 2000, 4429: 10_000 }
 
-/** A connection that reconnects by itself until it is closed or the server forbids it. */
+/** A ping that has had no reply for this long makes the connection stale; after the same time again, it is dropped. */
+const PATIENCE_MS = 4000
+
+/**
+ * A connection that reconnects by itself until it is closed or the server forbids it. Its phases are the states of its status, and
+ * in each of them something owns the next step:
+ * - `waiting`: the timer until `retryAt`, and the clock where that is late; without a `retryAt` the question whether the session
+ *   has ended, or the return of a page that was left.
+ * - `connecting`: the events of the connection, and the clock, which gives up.
+ * - `open`: the clock, which pings a silent connection.
+ * - `stale`: a message, which shows that it works, and the clock, which drops it.
+ * - `ended`: nothing.
+ */
 export class Link {
   status: SocketStatus = { state: 'waiting' }
+  readonly #core: Core
+  readonly #path: string
   readonly #owner: LinkOwner
   readonly #leavePage: () => void
   readonly #stopClock: () => void
@@ -60,7 +60,9 @@ export class Link {
   #latencyMs: number | undefined
 
   /** @param before the status of a closed link to the same path, whose delay this one keeps */
-  constructor(owner: LinkOwner, before: SocketStatus = this.status) {
+  constructor(core: Core, path: string, owner: LinkOwner, before: SocketStatus = this.status) {
+    this.#core = core
+    this.#path = path
     this.#owner = owner
     this.status = before
     this.#leavePage = onPage((event) => this.#onPage(event))
@@ -83,10 +85,10 @@ export class Link {
     return this.#provenAt > 0
   }
 
-  /** True if the connection has just shown that it works. */
+  /** True if the connection has just shown that it works: any other is sent a ping before a command. */
   get isFresh(): boolean {
     const silentMs = Date.now() - this.#receivedAt
-    return silentMs >= 0 && silentMs <= FRESH_MS && this.#socket?.bufferedAmount === 0 && isOnline()
+    return silentMs >= 0 && silentMs <= 3000 && this.#socket?.bufferedAmount === 0 && isOnline()
   }
 
   /** Sends the text of a message now. Call it only while {@link isUp}. */
@@ -96,41 +98,54 @@ export class Link {
   }
 
   close(): void {
-    if (this.status.state === 'ended') return
-    this.#drop()
-    this.#end({ state: 'ended', code: 1000, reason: '' })
+    if (this.status.state !== 'ended') this.#enter({ state: 'ended', code: 1000, reason: '' })
   }
 
-  #set(next: SocketStatus): SocketStatus {
+  /**
+   * The only place where the phase changes, and with it the connection and the timer.
+   * @param waitMs after how long to connect
+   * @returns the status, which the owner may have changed again meanwhile
+   */
+  #enter({ retryAt: _before, ...next }: SocketStatus, waitMs?: number): SocketStatus {
+    clearTimeout(this.#timer)
+    const hasEnded = next.state === 'ended'
+    const lost = hasEnded || next.state === 'waiting' ? this.#socket : undefined
+    if (lost) {
+      // Its close event is not waited for, which a browser may fire minutes later.
+      this.#socket = undefined
+      lost.close()
+    }
+    if (hasEnded) {
+      this.#leavePage()
+      this.#stopClock()
+    }
+    if (waitMs !== undefined) this.#timer = setTimeout(() => this.#connect(), waitMs)
     const latencyMs = this.#latencyMs
-    const status = { ...next, ...(latencyMs !== undefined && { latencyMs }) }
+    const status = {
+      ...next,
+      ...(waitMs !== undefined && { retryAt: Date.now() + waitMs }),
+      ...(latencyMs !== undefined && { latencyMs }),
+    }
     this.status = status
     this.#owner.status()
+    if (lost || hasEnded) this.#owner.down(status)
     return status
   }
 
-  #end(status: SocketStatus): void {
-    clearTimeout(this.#timer)
-    this.#leavePage()
-    this.#stopClock()
-    this.#owner.down(this.#set(status))
-  }
-
   #connect(): void {
-    clearTimeout(this.#timer)
     if (this.#socket || this.status.state === 'ended') return
-    if (!isOnline()) return this.#wait({ state: 'waiting' }, 30_000)
+    if (!isOnline()) return void this.#enter({ state: 'waiting' }, 30_000)
     this.#pingedAt = this.#provenAt = 0
     let socket: WebSocket
     try {
-      socket = this.#socket = this.#owner.connect()
+      socket = this.#socket = this.#core.server.socket(this.#path)
     } catch (error) {
       // A browser may refuse the address.
       report(error)
-      return void this.#closed(1006, '')
+      return void this.#lost(1006, '')
     }
     this.#startedAt = Date.now()
-    this.#set({ state: 'connecting' })
+    this.#enter({ state: 'connecting' })
     // Events of an earlier connection are ignored.
     socket.onopen = () => {
       if (socket !== this.#socket) return
@@ -147,20 +162,21 @@ export class Link {
       this.#receive(data)
     }
     socket.onclose = ({ code, reason }) => {
-      if (socket === this.#socket) void this.#closed(code, reason)
+      if (socket === this.#socket) void this.#lost(code, reason)
     }
   }
 
   #receive(data: unknown): void {
     const message = parsed(data)
     if (message?.['req_id'] === this.#pingId) this.#measure()
+    // Any other message that arrives soon after the ping may have waited in the browser while the machine slept.
     const isLive =
-      this.status.state !== 'stale' || message?.['req_id'] === this.#pingId || elapsedMs(this.#pingedAt) > QUEUED_MS
+      this.status.state !== 'stale' || message?.['req_id'] === this.#pingId || elapsedMs(this.#pingedAt) > 1000
     if (isLive) {
       this.#receivedAt = Date.now()
       this.#pingedAt = 0
       const { state, latencyMs } = this.status
-      if (state !== 'open' || latencyMs !== this.#latencyMs) this.#set({ state: 'open' })
+      if (state !== 'open' || latencyMs !== this.#latencyMs) this.#enter({ state: 'open' })
     }
     if (message) this.#owner.message(message)
   }
@@ -169,39 +185,26 @@ export class Link {
   #measure(): void {
     const ms = Date.now() - this.#pingSentAt
     if (ms < 0 || ms > PATIENCE_MS) return
-    this.#latencies = [...this.#latencies, ms].slice(-LATENCIES)
+    this.#latencies = [...this.#latencies, ms].slice(-5)
     this.#latencyMs = this.#latencies.toSorted((a, b) => a - b)[this.#latencies.length >> 1]
   }
 
-  async #closed(code: number, full: string): Promise<void> {
-    this.#drop()
+  /** Takes a connection as lost, and connects again unless the server forbids it. */
+  async #lost(code: number, full: string): Promise<void> {
     const [reason = ''] = full.split(';')
     const ended: SocketStatus = { state: 'ended', code, reason }
-    if (code === 4403 || code === 4404) return this.#end(ended)
-    const waiting = this.#set({ state: 'waiting', code, reason })
-    this.#owner.down(waiting)
-    const isOver = code === 4401 && !(await this.#owner.confirm())
+    if (code === 4403 || code === 4404) return void this.#enter(ended)
+    const waiting = this.#enter({ state: 'waiting', code, reason })
+    const isOver = code === 4401 && !(await this.#core.store.confirm())
     // Meanwhile a listener may have closed the link, or the user may have returned to the page.
     if (this.status !== waiting) return
-    if (isOver) return this.#end(ended)
-    if (this.#provenAt > 0 && elapsedMs(this.#provenAt) > STABLE_MS) this.#failures = 0
+    if (isOver) return void this.#enter(ended)
+    // The delays after losses grow until a connection has worked for this long.
+    if (this.#provenAt > 0 && elapsedMs(this.#provenAt) > 10_000) this.#failures = 0
     const floorMs = retryAfterMs(full) || (FLOORS_MS[code] ?? 0)
     // The reason for a minimum delay concerns this connection alone, so it does not move the shared delay.
-    this.#wait(waiting, floorMs > 0 ? floorMs + jitter(this.#failures) : sharedDelayMs(this.#failures))
+    this.#enter(waiting, floorMs > 0 ? floorMs + jitter(this.#failures) : sharedDelayMs(this.#failures))
     this.#failures++
-  }
-
-  #wait(status: SocketStatus, ms: number): void {
-    clearTimeout(this.#timer)
-    this.#set({ ...status, retryAt: Date.now() + ms })
-    this.#timer = setTimeout(() => this.#connect(), ms)
-  }
-
-  /** Drops the connection without waiting for its close event, which a browser may fire minutes later. */
-  #drop(): void {
-    const socket = this.#socket
-    this.#socket = undefined
-    socket?.close()
   }
 
   #ping(): void {
@@ -213,19 +216,22 @@ export class Link {
   /** Marks the connection as possibly dead and sends a ping. */
   #suspect(): void {
     if (!this.isUp) return
-    this.#set({ state: 'stale' })
+    this.#enter({ state: 'stale' })
     this.#ping()
   }
 
   #onPage(event: PageEvent): void {
-    if (event === 'pagehide') this.#interrupt()
-    else if (event === 'pageshow' || event === 'online') {
+    if (event === 'pagehide') {
+      clearTimeout(this.#timer)
+      // An open connection would keep the page out of the back/forward cache.
+      if (this.#socket) this.#enter({ state: 'waiting' })
+    } else if (event === 'pageshow' || event === 'online') {
       this.#suspect()
       const { state, code = 1006, retryAt } = this.status
       if (state !== 'waiting') return
       // Reconnects soon if the network was the reason. A delay that the server asked for is kept.
-      if (code === 1006) this.#wait({ state: 'waiting' }, jitter(0))
-      else if (retryAt !== undefined) this.#wait(this.status, Math.max(retryAt - Date.now(), 0))
+      if (code === 1006) this.#enter({ state }, jitter(0))
+      else if (retryAt !== undefined) this.#enter(this.status, Math.max(retryAt - Date.now(), 0))
     } else if (event === 'offline') this.#suspect()
   }
 
@@ -236,26 +242,27 @@ export class Link {
       return
     }
     if (!this.isUp) {
-      if (elapsedMs(this.#startedAt) > CONNECT_MS) void this.#closed(1006, '')
+      // The server itself gives up sooner.
+      if (elapsedMs(this.#startedAt) > 20_000) void this.#lost(1006, '')
       return
     }
     const online = isOnline()
-    const patienceMs = online ? PATIENCE_MS : OFFLINE_PATIENCE_MS
     if (this.#pingedAt === 0) {
-      const isSilent = elapsedMs(this.#receivedAt) >= (online ? SILENCE_MS : OFFLINE_SILENCE_MS)
-      if (isSilent || elapsedMs(this.#sentAt) >= KEEP_ALIVE_MS) this.#ping()
-    } else if (elapsedMs(this.#pingedAt) >= patienceMs) {
-      if (this.status.state === 'stale') void this.#closed(1006, '')
+      const isSilent = elapsedMs(this.#receivedAt) >= (online ? 10_000 : 1000)
+      // The trading service ends a connection on which nothing is sent.
+      if (isSilent || elapsedMs(this.#sentAt) >= 30_000) this.#ping()
+    } else if (elapsedMs(this.#pingedAt) >= (online ? PATIENCE_MS : 2000)) {
+      if (this.status.state === 'stale') void this.#lost(1006, '')
       else this.#suspect()
     }
   }
+}
 
-  /** Drops the connection of a page that the user leaves, since an open one would keep it out of the back/forward cache. */
-  #interrupt(): void {
-    clearTimeout(this.#timer)
-    if (!this.#socket) return
-    this.#drop()
-    this.#set({ state: 'waiting' })
-    this.#owner.down(this.status)
+/** The message with this text. One that is not JSON only shows that the connection works. */
+function parsed(data: unknown): Message | undefined {
+  try {
+    return parseJson(String(data)) as Message
+  } catch {
+    return undefined
   }
 }

@@ -2,38 +2,37 @@ import { parseJson } from '../base/json.ts'
 import type { OrderSocket, SentOrder } from '../base/order-shape.ts'
 import type { Message } from './socket-status.ts'
 
-const LOGGED = /^(buy|transaction|portfolio|proposal)$/
-/** How many orders are remembered, and how many messages. */
-const MAX_KEPT = 200
-
 /** Remembers what `fate` must know to find out what became of an order. */
-export interface OrderLog {
-  /** Returns a new `req_id`, which no earlier connection has had. */
-  readonly nextId: () => number
-  /** Notes that a command with this text is sent. Undefined if it is no `buy`. */
-  readonly sent: (text: string) => SentOrder | undefined
-  readonly take: (message: Message) => void
-}
+export class OrderLog {
+  readonly #orders = new Map<unknown, SentOrder>()
+  readonly #log = new Map<unknown, Message>()
+  readonly #account: SentOrder['account']
+  #id = 0
 
-/** @param socket opens a socket on the account */
-export function orderLog(socket: () => OrderSocket): OrderLog {
-  const orders = new Map<unknown, SentOrder>()
-  const log = new Map<unknown, Message>()
-  const account = { orders, log, socket }
-  let id = 0
-  return {
-    nextId: () => ++id,
-    sent(text) {
-      const message = parseJson(text) as Message
-      if (!message['buy']) return undefined
-      const order = { message, sentAt: Date.now(), tick: performance.now(), before: [...log.values()], account }
-      keep(orders, order, order)
-      return order
-    },
-    take(message) {
-      const { msg_type, proposal } = message as { msg_type: string; proposal?: { id?: unknown } }
-      if (LOGGED.test(msg_type)) keep(log, proposal?.id ?? message, message)
-    },
+  /** @param socket opens a socket on the account */
+  constructor(socket: () => OrderSocket) {
+    this.#account = { orders: this.#orders, log: this.#log, socket }
+  }
+
+  /** Returns a new `req_id`, which no earlier connection has had. */
+  nextId(): number {
+    return ++this.#id
+  }
+
+  /** Notes that a command with this text is sent. Undefined if it is no `buy`. */
+  sent(text: string): SentOrder | undefined {
+    const message = parseJson(text) as Message
+    if (!message['buy']) return undefined
+    const before = [...this.#log.values()]
+    const order = { message, sentAt: Date.now(), tick: performance.now(), before, account: this.#account }
+    keep(this.#orders, order, order)
+    return order
+  }
+
+  /** Notes a message of the trading service. */
+  take(message: Message): void {
+    const { msg_type, proposal } = message as { msg_type: string; proposal?: { id?: unknown } }
+    if (/^(buy|transaction|portfolio|proposal)$/.test(msg_type)) keep(this.#log, proposal?.id ?? message, message)
   }
 }
 
@@ -41,5 +40,5 @@ export function orderLog(socket: () => OrderSocket): OrderLog {
 function keep<V>(map: Map<unknown, V>, key: unknown, value: V): void {
   map.delete(key)
   map.set(key, value)
-  if (map.size > MAX_KEPT) map.delete(map.keys().next().value)
+  if (map.size > 200) map.delete(map.keys().next().value)
 }

@@ -1,5 +1,4 @@
 import type { CloseCode, CloseReason } from '../base/catalog.ts'
-import { parseJson } from '../base/json.ts'
 
 /** A JSON message to or from the trading service. */
 export type Message = Readonly<Record<string, unknown>>
@@ -22,13 +21,4 @@ export interface SocketStatus {
   readonly code?: CloseCode | (number & {})
   /** The close reason of the last connection. */
   readonly reason?: CloseReason | (string & {})
-}
-
-/** The message with this text. One that is not JSON only shows that the connection works. */
-export function parsed(data: unknown): Message | undefined {
-  try {
-    return parseJson(String(data)) as Message
-  } catch {
-    return undefined
-  }
 }

@@ -1,10 +1,11 @@
 import { notify, SocketError } from '../base/errors.ts'
-import { Exchange, type OnTime, type RequestOptions } from './exchange.ts'
-import { Link, type LinkOwner } from './link.ts'
-import type { Message, SocketStatus } from './socket-status.ts'
+import type { Core } from '../core.ts'
+import { Exchange, type RequestOptions } from './exchange.ts'
 import { lazySeries } from './lazy-series.ts'
-import { orderLog, type OrderLog } from './order-log.ts'
+import { Link } from './link.ts'
+import { OrderLog } from './order-log.ts'
 import type { Series, SeriesOptions, SeriesPoints, SeriesSocket } from './series-shape.ts'
+import type { Message, SocketStatus } from './socket-status.ts'
 import { Streams } from './streams.ts'
 import type { AnswerTo, Described, StreamOperation, Undescribed } from './typed-messages.ts'
 
@@ -86,12 +87,6 @@ export interface TradingSocket extends PublicSocket {
   command<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>
 }
 
-/** What a connection needs of its client. */
-type ConnectionOwner = Pick<LinkOwner, 'connect' | 'confirm'> & {
-  readonly onTime: OnTime
-  readonly serverNow: NonNullable<SeriesSocket['serverNow']>
-}
-
 /** What a page sends and receives on one path, and the sockets that share it. */
 class Connection {
   users = 0
@@ -104,41 +99,38 @@ class Connection {
    * @param waiting the status of every link that waits, by its number, also while it is closed
    * @param more how many links there may be besides the first
    */
-  constructor(owner: ConnectionOwner, waiting: Map<number, SocketStatus>, orders: OrderLog, more: number) {
-    const { nextId } = orders
+  constructor(core: Core, path: string, waiting: Map<number, SocketStatus>, orders: OrderLog, more: number) {
+    const nextId = (): number => orders.nextId()
     const open = (number: number): Link => {
-      const link: Link = new Link(
-        {
-          ...owner,
-          nextId,
-          up: () => {
-            this.streams.up(link)
-            if (number === 0) this.exchange.up()
-          },
-          message: (message) => {
-            orders.take(message)
-            if (!this.exchange.take(message)) this.streams.take(link, message)
-            notify(this.listeners, (listener) => listener(message))
-          },
-          down: (status) => {
-            if (number === 0) this.exchange.down(status)
-            this.streams.down(link, status)
-          },
-          status: () => {
-            const { status } = link
-            if (status.retryAt !== undefined) waiting.set(number, status)
-            else if (status.state !== 'ended') waiting.delete(number)
-            // Requests wait while the connection is stale.
-            if (number === 0 && status.state === 'open') this.exchange.up()
-            notify(this.statusListeners, (listener) => listener())
-          },
+      const owner = {
+        nextId,
+        up: () => {
+          this.streams.up(link)
+          if (number === 0) this.exchange.up()
         },
-        waiting.get(number),
-      )
+        message: (message: Message) => {
+          orders.take(message)
+          if (!this.exchange.take(message)) this.streams.take(link, message)
+          notify(this.listeners, (listener) => listener(message))
+        },
+        down: (status: SocketStatus) => {
+          if (number === 0) this.exchange.down(status)
+          this.streams.down(link, status)
+        },
+        status: () => {
+          const { status } = link
+          if (status.retryAt !== undefined) waiting.set(number, status)
+          else if (status.state !== 'ended') waiting.delete(number)
+          // Requests wait while the connection is stale.
+          if (number === 0 && status.state === 'open') this.exchange.up()
+          notify(this.statusListeners, (listener) => listener())
+        },
+      }
+      const link = new Link(core, path, owner, waiting.get(number))
       return link
     }
     this.streams = new Streams(open, nextId, more)
-    this.exchange = new Exchange(this.streams.link, orders, owner.onTime)
+    this.exchange = new Exchange(this.streams.link, orders, core.clock)
   }
 
   get link(): Link {
@@ -151,6 +143,7 @@ const GRACE_MS = 200
 
 /** The sockets of a client. */
 export class Sockets {
+  readonly #core: Core
   /** By path and session. */
   readonly #connections = new Map<string, Connection>()
   /** The status of the links that wait or were closed while they waited, by path and number. */
@@ -158,23 +151,29 @@ export class Sockets {
   /** By path: an order is that of its account, in whatever session. */
   readonly #orders = new Map<string, OrderLog>()
 
+  constructor(core: Core) {
+    this.#core = core
+  }
+
   /**
    * Opens a socket on the connection to a path, and the connection if there is none.
    * @param more how many links the connection may open besides the first
    * @param session returns the key of the session, if the connection belongs to one: no other session shares it
    */
-  open(path: string, owner: ConnectionOwner, more = 0, session?: () => string | undefined): TradingSocket {
+  open(path: string, more = 0, session?: () => string | undefined): TradingSocket {
     const id = path + session?.()
     const existing = this.#connections.get(id)
     const waiting = this.#waiting.get(path) ?? new Map<number, SocketStatus>()
     this.#waiting.set(path, waiting)
-    const orders = this.#orders.get(path) ?? orderLog(() => this.open(path, owner, more, session))
+    const orders = this.#orders.get(path) ?? new OrderLog(() => this.open(path, more, session))
     this.#orders.set(path, orders)
     const connection =
-      existing && existing.link.status.state !== 'ended' ? existing : new Connection(owner, waiting, orders, more)
+      existing && existing.link.status.state !== 'ended'
+        ? existing
+        : new Connection(this.#core, path, waiting, orders, more)
     this.#connections.set(id, connection)
     connection.users++
-    return socketOn(connection, owner.serverNow, () => {
+    return socketOn(connection, this.#core.clock.get, () => {
       if (--connection.users > 0) return
       setTimeout(() => {
         if (connection.users > 0) return
@@ -193,7 +192,7 @@ export class Sockets {
 /** A socket on a shared connection. Closing it ends only what it has started itself. */
 function socketOn(
   { exchange, streams, listeners, statusListeners }: Connection,
-  serverNow: ConnectionOwner['serverNow'],
+  serverNow: Core['clock']['get'],
   release: () => void,
 ): TradingSocket {
   const own = new AbortController()

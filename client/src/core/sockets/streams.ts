@@ -1,12 +1,10 @@
 import { jitter } from '../base/backoff.ts'
-import { Carrier, type Stream, type Subscriber } from './carrier.ts'
+import { Carrier, type Stream } from './carrier.ts'
 import { notify, report, SocketError } from '../base/errors.ts'
-import { errorOf } from './exchange.ts'
+import { errorOf, isCommand } from './exchange.ts'
 import { parseJson, writeJson } from '../base/json.ts'
 import type { Link } from './link.ts'
-import { isCommand } from './operations.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
-import { AGAIN_MS, GRACE_MS, LINGER_MS } from './socket-times.ts'
 
 /** Refusals that pass: too many requests, and a subscription that the trading service has not forgotten yet. */
 const PASSING = /^(RateLimit|AlreadySubscribed)$/
@@ -50,7 +48,11 @@ export class Streams {
    * @returns a function that stops the stream
    * @throws TypeError if the message may change something
    */
-  subscribe(message: Message, listener: Subscriber['listener'], onError: Subscriber['onError'] = report): () => void {
+  subscribe(
+    message: Message,
+    listener: (message: Message) => void,
+    onError: (error: SocketError) => void = report,
+  ): () => void {
     // A stream is requested again after every reconnect, so a command could be executed twice.
     if (isCommand(message)) throw new TypeError('only operations that read can be subscribed to')
     // As it will be sent: without the properties that are undefined. A copy, because the page may change its object.
@@ -75,12 +77,13 @@ export class Streams {
     else if (stream.id === 0 || stream.hasReply) stream.carrier.request(stream)
     return () => {
       if (!stream.subscribers.delete(subscriber) || stream.subscribers.size > 0) return
+      // A component may be mounted again at once.
       setTimeout(() => {
         if (stream.subscribers.size > 0 || this.#streams.get(key) !== stream) return
         this.#streams.delete(key)
         stream.carrier.retire(stream)
         this.#left(stream.carrier)
-      }, GRACE_MS)
+      }, 100)
     }
   }
 
@@ -106,7 +109,7 @@ export class Streams {
     const { id } = stream
     const error = errorOf(message)
     const again = (): void => void (carrier.streamOf(id) === stream && carrier.request(stream))
-    const soon = (): unknown => setTimeout(again, AGAIN_MS + jitter(stream.refusals++))
+    const soon = (): unknown => setTimeout(again, 1000 + jitter(stream.refusals++))
     if (error?.code === 'AlreadySubscribed' && this.#more > 0) {
       if (this.#mayPass(stream)) return void soon()
       if (this.#move(stream)) return
@@ -146,9 +149,10 @@ export class Streams {
   /** Closes a link after its last stream, unless it is the first. */
   #left(carrier: Carrier): void {
     if (carrier === this.#carriers[0]) return
+    // A chart may have changed its symbol.
     setTimeout(() => {
       if (![...this.#streams.values()].some((stream) => stream.carrier === carrier)) this.#close(carrier)
-    }, LINGER_MS)
+    }, 1000)
   }
 
   #close(carrier: Carrier): void {

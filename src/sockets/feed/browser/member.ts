@@ -1,51 +1,48 @@
-import {
-  CLOSE,
-  closeSocket,
-  fromBrowser,
-  fromViolation,
-  GOING_AWAY,
-  POLICY_VIOLATION,
-  type CloseStatus,
-} from '../../close-codes.ts'
-import { Heartbeat } from '../../heartbeat.ts'
-import { Peer, type PeerConnection } from '../../peer.ts'
-import type { Registered } from '../../registry.ts'
+import { BROWSER, CLOSE, type CloseStatus } from '../../close-codes.ts'
+import { SocketEnd, type OpenSocket } from '../../socket-end.ts'
 import type { OwnSocket } from './own-socket.ts'
 import { Awaited } from './awaited.ts'
-import { Outbox, unwatchedBytes, type MemberHost } from './outbox.ts'
+import { Outbox, type MemberHost } from './outbox.ts'
 import { judgeAfter } from '../../../time/judge-after.ts'
 import { Window } from '../../../time/window.ts'
 
 /** What a member reports to the feed. */
 interface MemberEvents {
-  /** The browser has sent a message. */
   readonly message: (message: Buffer, isBinary: boolean) => void
-  /** The browser is gone, or about to go. Called once; undefined stands for a close frame without a code. */
-  readonly end: (close: CloseStatus | undefined) => void
+  /** The browser is gone, or about to go. Called once. */
+  readonly end: (close: CloseStatus) => void
 }
 
 /** More messages in a second than any page sends. A browser that sends more is read no faster, so that others have their turn. */
 const MESSAGES_PER_SECOND = 200
 /** A request that upstream has not answered after this time will hardly be answered at all. */
 const HOLD_MS = 10_000
+/** More than any limit: while this is awaited, nothing is read. */
+const EVERYTHING = 2 ** 48
+/**
+ * What an answer counts whose size is not known yet: a long history has as much. The shared connection cannot be paused for one
+ * browser, so everything that the browser has asked for arrives, whether it reads or not.
+ */
+const ANSWER_BYTES = 131_072
+/** An upstream that is slower sends no flood. Other messages of the browser, its pings above all, must not wait for it. */
+const ANSWER_MS = 3000
 /** As long as a heartbeat waits for a pong. A paused browser gets no heartbeat, so nothing else would notice that it is gone. */
 const STALLED_MS = 50_000
 
 /**
- * A browser's socket. Nothing is read from it while too much waits to be sent to it, or while too many of its requests wait for
- * their answers.
+ * A browser's socket, which its streams see as a `Browser`. Nothing is read from it while too much waits to be sent to it, or while
+ * too many of its requests wait for their answers.
  */
-export class Member implements Registered {
+export class Member {
   /** The upstream socket for requests that cannot be shared. */
   own: OwnSocket | undefined
   /** The messages for the browser. */
   readonly outbox: Outbox
-  /** The address of the browser. */
   readonly address: string
-  readonly #peer: Peer
+  hasMissed = false
+  readonly #end: SocketEnd
   readonly #host: MemberHost
   readonly #events: MemberEvents
-  readonly #heartbeat: Heartbeat
   /** Messages of the browser. */
   readonly #second = new Window(1000)
   /** Requests of the browser that go upstream. */
@@ -62,84 +59,59 @@ export class Member implements Registered {
   /** True while these are taken, so that nothing that they cause takes the next one. */
   #isTaking = false
   #isOver = false
-  #hasMissed = false
 
-  constructor(browser: PeerConnection, address: string, host: MemberHost, events: MemberEvents) {
+  constructor(browser: OpenSocket, address: string, host: MemberHost, events: MemberEvents) {
     this.address = address
-    this.#peer = new Peer(browser, false)
     this.#host = host
     this.#events = events
-    this.outbox = new Outbox(this.#peer, host, () => this.press())
+    this.#end = new SocketEnd(browser, BROWSER, {
+      message: (message, isBinary) => {
+        // These were read together with the one after which reading has stopped.
+        if (this.#end.isPaused) this.#unread.push([message, isBinary])
+        else this.#take(message, isBinary)
+      },
+      ended: ({ own, other }) => this.#finish(own, other),
+    })
+    this.#end.onSent = () => this.#sent()
+    this.outbox = new Outbox(this.#end, host, () => this.press())
     this.#awaited = new Awaited(
       () => this.press(),
       // Not at once: the next request may have the same answer, which the browsers that have waited for it get first.
       () => {
-        if (this.#peer.isPaused) queueMicrotask(() => this.relieve())
+        if (this.#end.isPaused) queueMicrotask(() => this.relieve())
       },
     )
-    this.#heartbeat = new Heartbeat([this.#peer], ({ socket }) => socket.terminate(), host.limits.heartbeatMs)
-    this.#peer.onSent = () => this.#sent()
-    this.#listen()
   }
 
   get isOver(): boolean {
     return this.#isOver
   }
 
-  /** Whether it may have missed something. It is closed before long. */
-  get hasMissed(): boolean {
-    return this.#hasMissed
-  }
-
-  /** Whether a request of it waits for its answer. */
   get isWaiting(): boolean {
     return this.#awaited.bytes > 0
   }
 
   /** Bytes that wait in this process for the browser and on its own upstream socket. */
   get bufferedBytes(): number {
-    return this.#peer.bufferedBytes + (this.own?.bufferedBytes ?? 0)
+    return this.#end.bufferedBytes + (this.own?.bufferedBytes ?? 0)
   }
 
-  /** Counts a request that goes upstream for this browser. False when it exceeds the limit of this minute. */
   spend(): boolean {
     return this.#minute.allows(this.#host.limits.requestsPerMinute)
   }
 
-  deliver(frame: Buffer, stream: string): void {
-    this.outbox.deliver(frame, stream)
-  }
-
-  sendConflated(stream: string): void {
-    this.outbox.sendConflated(stream)
-  }
-
-  answer(frame: Buffer, rest?: Buffer): void {
-    this.outbox.answer(frame, rest)
-  }
-
   /** Sends a message of the own upstream socket as it is. */
   pass(message: Buffer, isBinary: boolean): void {
-    const { traffic } = this.#host
-    traffic.messages++
-    traffic.bytes += message.length
-    this.#peer.send(message, isBinary, unwatchedBytes(this.#host.limits))
+    this.outbox.pass(message, isBinary)
     this.press()
   }
 
-  /** Notes that a request waits for its answer, and how many bytes of memory that takes. */
-  awaits(bytes: number): void {
-    this.#awaited.add(bytes)
+  awaits(bytes: number): () => void {
+    return this.#awaited.add(bytes)
   }
 
-  /** Notes that such a request waits no more. */
-  awaitsNoMore(bytes: number): void {
-    this.#awaited.remove(bytes)
-  }
-
-  /** Counts an answer that will come, so that the browser is read no further while many are on their way. @returns a function that ends this */
   expectAnswer(): () => void {
-    return this.#awaited.answer()
+    return this.#awaited.add(ANSWER_BYTES, ANSWER_MS)
   }
 
   /**
@@ -148,20 +120,20 @@ export class Member implements Registered {
    * @returns a function that ends the wait
    */
   hold(longestMs = HOLD_MS): () => void {
-    return this.#awaited.everything(longestMs)
+    return this.#awaited.add(EVERYTHING, longestMs)
   }
 
   /** Notes that more may wait now, and stops reading if it is too much. */
   press(): void {
     if (this.#isOver) return
     const { maxBufferedBytes, slowConsumerMs } = this.#host.limits
-    const { waitingBytes } = this.#peer
+    const { waitingBytes } = this.#end
     if (waitingBytes > maxBufferedBytes) {
       this.#watchSlowness()
       this.own?.pause()
     }
     if (waitingBytes + this.#awaited.bytes > maxBufferedBytes || this.own?.isFull === true) {
-      this.#peer.pause()
+      this.#end.pause()
       this.#stalled ??= this.#endAfter(slowConsumerMs + STALLED_MS, CLOSE.upstreamLost)
     }
   }
@@ -170,40 +142,22 @@ export class Member implements Registered {
   relieve(): void {
     if (this.#isOver) return
     const half = this.#host.limits.maxBufferedBytes / 2
-    const { waitingBytes } = this.#peer
+    const { waitingBytes } = this.#end
     if (waitingBytes < half) {
       this.#slow?.()
       this.#slow = undefined
       this.own?.resume()
-    } else if (this.#peer.isPaused) this.#watchSlowness()
-    if (this.#peer.isPaused && !this.#isTaking) this.#readOn()
+    } else if (this.#end.isPaused) this.#watchSlowness()
+    if (this.#end.isPaused && !this.#isTaking) this.#readOn()
   }
 
-  end(close: CloseStatus | undefined): void {
-    this.#finish(close, GOING_AWAY)
-  }
-
-  missed(): void {
-    this.#hasMissed = true
+  end(close: CloseStatus): void {
+    this.#finish(close)
   }
 
   /** Ends it after this time. Once is enough: a second call changes nothing. */
   endLater(close: CloseStatus, ms: number): void {
     if (!this.#isOver) this.#departure ??= this.#endAfter(ms, close)
-  }
-
-  #listen(): void {
-    this.#peer.listen({
-      message: (message, isBinary) => {
-        if (this.#isOver) return
-        // These were read together with the one after which reading has stopped.
-        if (this.#peer.isPaused) this.#unread.push([message, isBinary])
-        else this.#take(message, isBinary)
-      },
-      error: ({ code }) => this.end(fromViolation(code)),
-      closed: (code, reason) => this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)),
-      tooManyControls: () => this.end(POLICY_VIOLATION),
-    })
   }
 
   #take(message: Buffer, isBinary: boolean): void {
@@ -219,7 +173,7 @@ export class Member implements Registered {
       if (next === undefined) {
         clearTimeout(this.#stalled)
         this.#stalled = undefined
-        this.#peer.resume()
+        this.#end.resume()
         break
       }
       this.#take(...next)
@@ -229,7 +183,7 @@ export class Member implements Registered {
 
   /** Whether nothing more may be read from the browser for now. */
   get #isBusy(): boolean {
-    const waitingBytes = this.#peer.waitingBytes + this.#awaited.bytes
+    const waitingBytes = this.#end.waitingBytes + this.#awaited.bytes
     return waitingBytes >= this.#host.limits.maxBufferedBytes / 2 || this.own?.isFull === true
   }
 
@@ -249,18 +203,17 @@ export class Member implements Registered {
   }
 
   /** The only way it ends. */
-  #finish(toBrowser: CloseStatus | undefined, toUpstream: CloseStatus | undefined): void {
+  #finish(toBrowser: CloseStatus, toUpstream?: CloseStatus): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#heartbeat.stop()
-    this.#awaited.stop()
+    this.#awaited.end()
     this.#slow?.()
     clearTimeout(this.#stalled)
     clearTimeout(this.#departure)
     this.own?.end(toUpstream)
-    this.outbox.close()
+    this.outbox.end()
     this.#unread = []
-    closeSocket(this.#peer.socket, toBrowser)
+    this.#end.close(toBrowser)
     this.#events.end(toBrowser)
   }
 }

@@ -1,16 +1,10 @@
+import type { Config } from '../../../config/config.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
-import type { Peer } from '../../peer.ts'
-import { type FrameSequence, type WriteBatch, messageBytes, standaloneConcat } from '../wire/index.ts'
+import type { SocketEnd } from '../../socket-end.ts'
+import { type FrameSequence, type Recipient, type WriteBatch, messageBytes, standaloneConcat } from '../wire/index.ts'
 
-/** Sizes, times and numbers of a browser's socket (docs/reference.md, Shared market data). */
-export interface MemberLimits {
-  readonly maxBufferedBytes: number
-  readonly slowConsumerMs: number
-  readonly conflateBytes: number
-  readonly requestsPerMinute: number
-  /** Time between two pings. */
-  readonly heartbeatMs?: number | undefined
-}
+type MemberLimits = Pick<Config['relay'], 'maxBufferedBytes' | 'slowConsumerMs'> &
+  Pick<Config['feed'], 'conflateBytes' | 'requestsPerMinute'>
 
 /** What the browsers of a feed have in common. */
 export interface MemberHost {
@@ -20,11 +14,6 @@ export interface MemberHost {
   readonly conflated: { messages: number }
 }
 
-/** While nothing waits, frames of up to this many bytes need no callback: with them alone, and a pong, no limit is near. */
-export function unwatchedBytes({ conflateBytes }: MemberLimits): number {
-  return conflateBytes / 4
-}
-
 /** A frame of this size or more bypasses the batch, which would copy it: it is in memory once, however often it waits. */
 const MIN_ALONE_BYTES = 1024
 
@@ -32,42 +21,45 @@ const MIN_ALONE_BYTES = 1024
  * The messages for a browser. Stream messages that it does not read in time give way to newer ones of the same stream; everything
  * else waits until it is read.
  */
-export class Outbox {
-  readonly #peer: Peer
+export class Outbox implements Recipient {
+  readonly #end: SocketEnd
   readonly #host: MemberHost
   readonly #onFull: () => void
   /** Frames that leave at the end of the batch. */
   #batched: FrameSequence | undefined
   /** The newest message of each stream since the browser began to be slow. */
   #conflated: Map<string, Buffer> | undefined
-  #isClosed = false
+  #isOver = false
 
   /** @param onFull called when more waits than MAX_BUFFERED_BYTES */
-  constructor(peer: Peer, host: MemberHost, onFull: () => void) {
-    this.#peer = peer
+  constructor(end: SocketEnd, host: MemberHost, onFull: () => void) {
+    this.#end = end
     this.#host = host
     this.#onFull = onFull
   }
 
-  /** Sends a stream message, or keeps it until there is room. @param stream its conflation key */
   deliver(frame: Buffer, stream: string): void {
-    if (this.#isClosed) return
-    const isRoomy = this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
+    if (this.#isOver) return
+    const isRoomy = this.#conflated === undefined && this.#end.waitingBytes <= this.#host.limits.conflateBytes
     if (isRoomy) this.#send(frame)
     else this.#conflate(frame, stream)
   }
 
-  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too: it is not copied */
   answer(frame: Buffer, rest?: Buffer): void {
-    if (this.#isClosed) return
+    if (this.#isOver) return
     if (rest === undefined) return this.#send(frame)
     this.#count(messageBytes(frame) + rest.length)
     this.flush()
-    this.#peer.writeParts(frame, rest)
+    this.#end.writeParts(frame, rest)
     this.#press()
   }
 
-  /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
+  /** Sends a message of the own upstream socket as it is. */
+  pass(message: Buffer, isBinary: boolean): void {
+    this.#count(message.length)
+    this.#end.send(message, isBinary, this.#unwatchedBytes)
+  }
+
   sendConflated(stream: string): void {
     const frame = this.#conflated?.get(stream)
     if (frame === undefined) return
@@ -86,25 +78,29 @@ export class Outbox {
   /** Notes that the browser has read something, so that there may be room for what waits. */
   relieve(): void {
     const conflated = this.#conflated
-    if (conflated === undefined || this.#peer.waitingBytes > this.#host.limits.conflateBytes / 2) return
+    if (conflated === undefined || this.#end.waitingBytes > this.#host.limits.conflateBytes / 2) return
     this.#conflated = undefined
     for (const frame of conflated.values()) this.#count(messageBytes(frame))
     this.#write(standaloneConcat([...conflated.values()]))
   }
 
-  /** Sends nothing more. */
-  close(): void {
-    this.#isClosed = true
+  end(): void {
+    this.#isOver = true
     this.#conflated = undefined
   }
 
+  /** While nothing waits, frames of up to this many bytes need no callback: with them alone, and a pong, no limit is near. */
+  get #unwatchedBytes(): number {
+    return this.#host.limits.conflateBytes / 4
+  }
+
   #write(frames: Buffer): void {
-    this.#peer.write(frames, unwatchedBytes(this.#host.limits))
+    this.#end.write(frames, this.#unwatchedBytes)
     this.#press()
   }
 
   #press(): void {
-    if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#onFull()
+    if (this.#end.waitingBytes > this.#host.limits.maxBufferedBytes) this.#onFull()
   }
 
   /** Counts a message that leaves. The metrics must never fall, so one that may be replaced is not counted yet. */

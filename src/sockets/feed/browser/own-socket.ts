@@ -1,25 +1,16 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { logFailure } from '../../../telemetry/failure-log.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
-import {
-  CLOSE,
-  closeSocket,
-  fromUpstream,
-  fromViolation,
-  POLICY_VIOLATION,
-  type CloseStatus,
-} from '../../close-codes.ts'
-import { Heartbeat } from '../../heartbeat.ts'
-import { Peer, type PeerConnection } from '../../peer.ts'
+import { UPSTREAM, type CloseStatus } from '../../close-codes.ts'
+import { SocketEnd, type OpenSocket } from '../../socket-end.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
 import { type UpstreamMessage, dissect } from '../wire/index.ts'
 
 /** What the upstream sockets of single browsers work with. */
-export interface OwnSocketDependencies {
+interface OwnSocketDependencies {
   readonly url: string
   readonly maxMessageBytes: number
   readonly maxBufferedBytes: number
-  readonly heartbeatMs?: number | undefined
   readonly log: FastifyBaseLogger
   readonly traffic: Metrics['relayTraffic']['to_upstream']
   /** Called once. */
@@ -27,14 +18,14 @@ export interface OwnSocketDependencies {
 }
 
 /** The browser that an own socket belongs to. */
-interface Owner {
+interface OwnSocketOwner {
   /** Sends a message to the browser as it is. */
   pass(message: Buffer, isBinary: boolean): void
   /** More may wait now. */
   press(): void
   /** Less may wait now. */
   relieve(): void
-  end(close: CloseStatus | undefined): void
+  end(close: CloseStatus): void
 }
 
 /** The first `req_id` of this server's own requests on such a socket. Pages count from 1 upwards. */
@@ -45,7 +36,7 @@ const FIRST_REQ_ID = -9_007_199_254_000_000
  * upstream ends it the browser's socket ends in the same way.
  */
 export class OwnSocket {
-  readonly #member: Owner
+  readonly #member: OwnSocketOwner
   readonly #deps: OwnSocketDependencies
   readonly #opening = new AbortController()
   readonly #asked = new Map<number, (message: UpstreamMessage) => void>()
@@ -53,11 +44,10 @@ export class OwnSocket {
   #early: (readonly [Buffer, boolean])[] = []
   #earlyBytes = 0
   #nextReqId = FIRST_REQ_ID
-  #peer: Peer | undefined
-  #heartbeat: Heartbeat | undefined
+  #end: SocketEnd | undefined
   #isOver = false
 
-  constructor(member: Owner, deps: OwnSocketDependencies) {
+  constructor(member: OwnSocketOwner, deps: OwnSocketDependencies) {
     this.#member = member
     this.#deps = deps
     void this.#open()
@@ -65,22 +55,21 @@ export class OwnSocket {
 
   /** Bytes that wait in this process for upstream. */
   get bufferedBytes(): number {
-    return this.#earlyBytes + (this.#peer?.bufferedBytes ?? 0)
+    return this.#earlyBytes + (this.#end?.bufferedBytes ?? 0)
   }
 
   /** Whether the browser must wait before it sends more. */
   get isFull(): boolean {
     const { maxBufferedBytes } = this.#deps
-    if (this.#peer === undefined) return this.#earlyBytes > maxBufferedBytes
-    return this.#peer.waitingBytes > maxBufferedBytes / 2
+    if (this.#end === undefined) return this.#earlyBytes > maxBufferedBytes
+    return this.#end.waitingBytes > maxBufferedBytes / 2
   }
 
-  /** Sends a message of the browser. */
   send(message: Buffer, isBinary: boolean): void {
     const { traffic, maxBufferedBytes } = this.#deps
     traffic.messages++
     traffic.bytes += message.length
-    if (this.#peer !== undefined) this.#peer.send(message, isBinary, maxBufferedBytes / 2)
+    if (this.#end !== undefined) this.#end.send(message, isBinary, maxBufferedBytes / 2)
     else {
       this.#early.push([message, isBinary])
       this.#earlyBytes += message.length
@@ -89,29 +78,27 @@ export class OwnSocket {
   }
 
   /** Sends a request of this server's, whose answer the browser does not get. */
-  ask(write: (reqId: number) => Buffer, onAnswer: (message: UpstreamMessage) => void): true {
+  ask(write: (reqId: number) => Buffer, onAnswer: (message: UpstreamMessage) => void): void {
     const reqId = this.#nextReqId++
     this.#asked.set(reqId, onAnswer)
     this.send(write(reqId), false)
-    return true
   }
 
   /** Reads nothing from upstream while the browser is slow. */
   pause(): void {
-    this.#peer?.pause()
+    this.#end?.pause()
   }
 
   resume(): void {
-    this.#peer?.resume()
+    this.#end?.resume()
   }
 
   /** Ends this socket, but not the browser's. */
-  end(close: CloseStatus | undefined): void {
+  end(close?: CloseStatus): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#opening.abort()
-    this.#heartbeat?.stop()
-    if (this.#peer !== undefined) closeSocket(this.#peer.socket, close)
+    this.#end?.close(close)
     this.#deps.onEnd()
   }
 
@@ -129,43 +116,28 @@ export class OwnSocket {
     this.#member.end(close)
   }
 
-  #opened(connection: PeerConnection): void {
-    const peer = new Peer(connection, true)
-    this.#peer = peer
-    this.#heartbeat = new Heartbeat([peer], () => this.#member.end(CLOSE.upstreamLost), this.#deps.heartbeatMs)
-    peer.onSent = () => this.#member.relieve()
-    this.#listen(peer)
-    if (peer.socket.readyState !== peer.socket.OPEN) return this.#member.end(CLOSE.upstreamLost)
-    for (const [message, isBinary] of this.#early) peer.send(message, isBinary, this.#deps.maxBufferedBytes / 2)
+  #opened(connection: OpenSocket): void {
+    const { maxBufferedBytes, log } = this.#deps
+    const end = new SocketEnd(connection, UPSTREAM, {
+      message: (message, isBinary) => {
+        if (!this.#tookAnswer(message, isBinary)) this.#member.pass(message, isBinary)
+      },
+      ended: ({ own, other, why, isFault }) => {
+        if (isFault) logFailure(log, 'upstream broke the WebSocket protocol', { kind: 'public', why })
+        this.end(own)
+        this.#member.end(other)
+      },
+    })
+    this.#end = end
+    end.onSent = () => this.#member.relieve()
+    end.begin()
+    if (this.#isOver) return
+    for (const [message, isBinary] of this.#early) end.send(message, isBinary, maxBufferedBytes / 2)
     this.#early = []
     this.#earlyBytes = 0
     // The socket is read as soon as the browser is not slow.
-    peer.pause()
+    end.pause()
     this.#member.relieve()
-  }
-
-  #listen(peer: Peer): void {
-    peer.listen({
-      message: (message, isBinary) => {
-        if (!this.#isOver && !this.#tookAnswer(message, isBinary)) this.#member.pass(message, isBinary)
-      },
-      // The browser is not to blame.
-      error: ({ code, name }) => {
-        this.#violated(code ?? name)
-        this.#member.end(fromViolation(code) === CLOSE.tooBig ? CLOSE.tooBig : CLOSE.upstreamLost)
-      },
-      closed: (code, reason) => this.#member.end(fromUpstream(code, reason)),
-      tooManyControls: () => {
-        this.#violated('control frames in the middle of a message')
-        this.end(POLICY_VIOLATION)
-        this.#member.end(CLOSE.upstreamLost)
-      },
-    })
-  }
-
-  #violated(why: string): void {
-    if (this.#isOver) return
-    logFailure(this.#deps.log, 'upstream broke the WebSocket protocol', { kind: 'public', why })
   }
 
   /** Hands over the answer to a request of this server's. @returns false for any other message */

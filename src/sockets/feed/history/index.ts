@@ -1,3 +1,4 @@
-// Where a history ends among the messages of its stream.
+// Where a history is in its stream: which of the stream's messages follow it.
 export { pointOf, tailOf } from './points.ts'
-export { type HistoryEnd, RecentMessages } from './recent-messages.ts'
+export { Position } from './position.ts'
+export { RecentMessages } from './recent-messages.ts'

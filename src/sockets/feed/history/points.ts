@@ -62,16 +62,6 @@ function pointsOf({ history, candles }: Body): Point[] {
   return times.map((time, index) => ({ epoch: numberOf(time), value: String(numberOf(prices[index])) }))
 }
 
-/**
- * Whether a candle shows more trading than an earlier state of it. While a candle is open, its high only rises and its low only
- * falls, so of two states with different ranges the wider one is later.
- */
-export function isWider(value: string, than: string): boolean {
-  const [, high = 0, low = 0] = value.split(' ').map(Number)
-  const [, otherHigh = 0, otherLow = 0] = than.split(' ').map(Number)
-  return high > otherHigh || low < otherLow
-}
-
 /** Only for comparing: what browsers get is never parsed. */
 function parsed({ body }: UpstreamMessage): Body {
   return JSON.parse(`{${body.toString()}`) as Body

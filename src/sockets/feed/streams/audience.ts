@@ -10,21 +10,21 @@ interface Group {
 
 /** The subscriptions that get every message of a stream. */
 export class Audience {
-  readonly #conflationKey: string
+  readonly #identity: string
   readonly #groups = new Map<string, Group>()
   readonly #groupOf = new Map<Subscription, Group>()
 
-  /** @param conflationKey for a slow browser, a newer message replaces the older one with the same key */
-  constructor(conflationKey: string) {
-    this.#conflationKey = conflationKey
+  /** @param identity that of the stream: a slow browser gets the newest message of each */
+  constructor(identity: string) {
+    this.#identity = identity
   }
 
-  /** Adds a subscription. @param prefix what its messages begin with */
-  add(subscription: Subscription, prefix: Buffer): void {
+  add(subscription: Subscription): void {
+    const { prefix } = subscription
     const key = prefix.toString('latin1')
     const group = this.#groups.get(key) ?? { key, prefix, browsers: new Set() }
     this.#groups.set(key, group)
-    group.browsers.add(subscription.browser)
+    group.browsers.add(subscription.browser.outbox)
     this.#groupOf.set(subscription, group)
   }
 
@@ -32,22 +32,22 @@ export class Audience {
     const group = this.#groupOf.get(subscription)
     if (group === undefined) return
     this.#groupOf.delete(subscription)
-    group.browsers.delete(subscription.browser)
+    group.browsers.delete(subscription.browser.outbox)
     if (group.browsers.size === 0) this.#groups.delete(group.key)
   }
 
-  /** Removes all subscriptions. @returns each with the prefix of its messages */
-  clear(): (readonly [Subscription, Buffer])[] {
-    const all = Array.from(this.#groupOf, ([subscription, { prefix }]) => [subscription, prefix] as const)
-    for (const [subscription] of all) this.remove(subscription)
+  /** Removes all subscriptions. @returns these */
+  clear(): Subscription[] {
+    const all = [...this.#groupOf.keys()]
+    this.#groupOf.clear()
+    this.#groups.clear()
     return all
   }
 
-  /** Sends a message of the stream to all. */
   deliver({ subscription, body }: UpstreamMessage): void {
     for (const { prefix, browsers } of this.#groups.values()) {
       const frame = frameOf(prefix, subscription, body)
-      for (const browser of browsers) browser.deliver(frame, this.#conflationKey)
+      for (const browser of browsers) browser.deliver(frame, this.#identity)
     }
   }
 }

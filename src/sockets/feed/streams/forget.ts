@@ -7,37 +7,25 @@ const KNOWN_TYPES: ReadonlySet<unknown> = new Set(['ticks', 'candles', 'proposal
 /** How long `forget_all` waits for first answers that have not come: a symbol may have no price for days. */
 const UNANSWERED_MS = 5000
 
-/** Asks upstream for the browser alone. */
-type Ask = (onAnswer: (message: UpstreamMessage) => void) => void
-
-/** Ends the browser's stream with this id. @returns false if the browser has none */
-export function forgetStream({ browser, subscriptions }: Subscriber, id: unknown): boolean {
-  for (const subscription of subscriptions.values()) {
-    const { isServed, stream } = subscription
-    if (!isServed || stream.id === undefined || stream.id !== id) continue
-    browser.sendConflated(stream.identity)
-    subscription.leave()
-    return true
-  }
-  return false
-}
+/** Asks upstream the same for the browser alone. */
+type AskUpstream = (onAnswer: (message: UpstreamMessage) => void) => void
 
 /**
  * `forget_all`: ends the browser's streams of some types, whether shared or not, and answers with the ids of all of them. The
  * browser's later messages wait for that: a stream that it subscribes to anew may have the id that it had before.
  * @param ask asks upstream, whose answer may have more ids. Undefined where it has nothing to say
  */
-export function forgetAll(subscriber: Subscriber, request: FeedRequest, ask: Ask | undefined): void {
+export function forgetAll(subscriber: Subscriber, request: FeedRequest, ask: AskUpstream | undefined): void {
   const { browser, subscriptions } = subscriber
   const types = typesOf(request)
   const release = browser.hold()
   const answer = (frame: Buffer): void => {
-    browser.answer(frame)
+    browser.outbox.answer(frame)
     release()
   }
   // Once this has waited for ten seconds, the browser may subscribe to others, which go on.
-  const concerned = [...subscriptions.values()].filter(({ stream }) => types.includes(stream.type))
-  const identities = concerned.map(({ stream }) => stream.identity)
+  const concerned = [...subscriptions.values()].filter(({ stream }) => types.includes(stream.spec.type))
+  const identities = concerned.map(({ identity }) => identity)
   const endAll = (more: readonly unknown[]): void => {
     endWhenAnswered(subscriber, identities, (ids) => answer(localAnswer(request, [...ids, ...more])))
   }
@@ -85,16 +73,16 @@ function endWhenAnswered(
     if (more.length === 0 && waiting.size === 0) return finish()
     for (const each of more) waiting.add(each)
     for (const each of more) {
-      const { stream } = each
+      const { stream, identity } = each
       const settled = (next: readonly string[]): void => {
         waiting.delete(each)
         if (!isOver) proceed(next)
       }
       each.afterAnswer((isServed) => {
         // A request that waits for the same has its turn first.
-        if (!isServed || !each.isAttached) return queueMicrotask(() => settled([stream.identity]))
+        if (!isServed || !each.isAttached) return queueMicrotask(() => settled([identity]))
         if (stream.id !== undefined) ids.push(stream.id)
-        browser.sendConflated(stream.identity)
+        browser.outbox.sendConflated(identity)
         each.leave()
         settled([])
       })

@@ -1,26 +1,12 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { Config } from '../../../config/config.ts'
 import { logFailure } from '../../../telemetry/failure-log.ts'
 import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
 import { CLOSE } from '../../close-codes.ts'
 import { type FeedRequest, type UpstreamMessage, frameOf } from '../wire/index.ts'
-import type { Carried, FairShare, OneShots, StreamLink, StreamPool } from '../upstream/index.ts'
-import { Audience } from './audience.ts'
-import type { CacheQuota } from './reads.ts'
-import type { SubscribedStream, Subscription } from './subscription.ts'
-
-/** What makes a stream the stream that it is. */
-export interface StreamSpec {
-  /** Equal for equal streams. */
-  readonly identity: string
-  /** What `forget_all` calls it. */
-  readonly type: 'ticks' | 'candles'
-  readonly symbol: string
-  /** The network of the browser that was the first to ask for it. */
-  readonly startedBy: string
-}
-
-/** Tells a browser what becomes of its subscription. @param prefix what its messages begin with */
-export type Tell = (subscription: Subscription, prefix: Buffer) => void
+import { PATIENCE_MS, type Carried, type StreamLink, type StreamPool } from '../upstream/index.ts'
+import type { AnswerContext } from './shared-answer.ts'
+import type { StreamSpec, SubscribedStream, Subscription } from './subscription.ts'
 
 /** How often a stream moves to another connection because upstream has it on this one already. After that the browsers are told. */
 const MAX_MOVES = 2
@@ -28,41 +14,50 @@ const MAX_MOVES = 2
 const UNANSWERED_MS = 60_000
 
 /** What streams work with. */
-export interface StreamContext {
+export interface StreamContext extends AnswerContext {
   readonly feedMetrics: FeedMetrics
   readonly log: FastifyBaseLogger
   readonly pool: StreamPool
-  readonly oneShots: OneShots
-  readonly share: FairShare
-  /** How long a stream without subscribers is kept. */
-  readonly lingerMs: number
-  /** How long browsers take to come back after a connection was lost. */
-  readonly returnMs: number
-  readonly kept: CacheQuota
-  /** How long a history may be given to others. */
-  readonly historyMs: number
+  readonly limits: Pick<Config['feed'], 'cacheMs' | 'lingerMs' | 'maxSubscriptions' | 'reconnectSpreadMs'>
   /** The stream is over, and no browser has it. */
   ended(stream: Stream): void
 }
 
-/** One upstream subscription and the browsers that share it. */
-export abstract class Stream implements Carried, SubscribedStream {
-  readonly identity: string
-  readonly type: StreamSpec['type']
+/** The subscriptions of a stream, and what each gets of the stream's messages. */
+export interface Delivery {
+  /** The request that upstream gets. */
+  write(reqId: number): Buffer | string
+  join(subscription: Subscription, request: FeedRequest): void
+  leave(subscription: Subscription): void
+  /** Takes a message that is no error. @param isFirst whether it is the first since upstream was asked */
+  take(message: UpstreamMessage, isFirst: boolean): void
+  /** Lets go of the subscriptions that will get no more. @param isOfRequest only of those whose request upstream has got */
+  detach(isOfRequest: boolean): readonly Subscription[]
+  /** Whether the stream goes on, with the request of another subscription. Absent where all have the same request. */
+  replace?(): boolean
+}
+
+/**
+ * One upstream subscription and the browsers that share it. It begins with the first of them and ends some time after the last:
+ *
+ * | Phase | The stream | Without browsers | Next phase |
+ * | --- | --- | --- | --- |
+ * | `unasked` | waits for its connection | ends, unless it was live: browsers may come back after a loss | `asked` |
+ * | `asked` | waits for its first message | ends after a minute | `live`; `over` if refused |
+ * | `live` | is sent by upstream | lingers, and gives way to other streams | `over` if upstream ends it |
+ * | `over` | takes no browser | | |
+ *
+ * It becomes `unasked` again when its connection is lost, when it moves to another one, when upstream limits renewals, and when
+ * another request takes the place of a refused one.
+ */
+export class Stream implements Carried, SubscribedStream {
   readonly spec: StreamSpec
-  /**
-   * `unasked`: waits for a connection. `asked`: waits for its first message. `live`: upstream sends messages. `over`: no
-   * browser may join any more. It becomes `unasked` again when its connection is lost ({@link lost}), when it moves to another
-   * one, when upstream limits renewals, and when another request takes the place of a refused one. `end` makes it `over`.
-   */
-  state: 'unasked' | 'asked' | 'live' | 'over' = 'unasked'
-  /** The id that upstream has given its subscription. */
+  phase: Carried['phase'] = 'unasked'
   id: string | undefined
   link: StreamLink | undefined
   unusedSince: number | undefined
-  protected readonly context: StreamContext
-  /** The subscriptions that get every message. */
-  protected readonly audience: Audience
+  readonly #context: StreamContext
+  readonly #delivery: Delivery
   #reqId: number | undefined
   #size = 0
   #wasLive = false
@@ -71,12 +66,10 @@ export abstract class Stream implements Carried, SubscribedStream {
   #moves = 0
   #linger: NodeJS.Timeout | undefined
 
-  constructor(spec: StreamSpec, context: StreamContext) {
-    this.identity = spec.identity
-    this.type = spec.type
+  constructor(spec: StreamSpec, context: StreamContext, delivery: Delivery) {
     this.spec = spec
-    this.context = context
-    this.audience = new Audience(spec.identity)
+    this.#context = context
+    this.#delivery = delivery
   }
 
   /** How many subscriptions browsers have. */
@@ -84,131 +77,124 @@ export abstract class Stream implements Carried, SubscribedStream {
     return this.#size
   }
 
-  /** The request that upstream gets. */
-  abstract write(reqId: number): Buffer | string
-  /** Takes a new subscription. */
-  protected abstract joined(subscription: Subscription, request: FeedRequest): void
-  /** Lets go of a subscription that is not in the audience. */
-  protected abstract left(subscription: Subscription): void
-  /** Takes a message that is no error. @param isFirst whether it is the first since upstream was asked */
-  protected abstract took(message: UpstreamMessage, isFirst: boolean): void
-  /**
-   * Tells the subscriptions that will get no more of the stream, and lets go of them.
-   * @param isOfRequest whether only those are concerned whose request upstream has got
-   * @returns whether the stream goes on for others, with a request of theirs
-   */
-  protected abstract refused(isOfRequest: boolean, tell: Tell): boolean
-  /** Takes all subscriptions out of the stream. @returns these */
-  protected abstract detachAll(): Iterable<Subscription>
+  write(reqId: number): Buffer | string {
+    return this.#delivery.write(reqId)
+  }
 
   join(subscription: Subscription, request: FeedRequest): void {
     this.#size++
     this.#stay()
-    this.joined(subscription, request)
-    if (this.state === 'unasked') this.link?.awaited()
+    this.#delivery.join(subscription, request)
+    if (this.phase === 'unasked') this.link?.awaited()
   }
 
   leave(subscription: Subscription): void {
     if (!subscription.isAttached) return
     subscription.isAttached = false
-    this.audience.remove(subscription)
-    this.left(subscription)
-    if (--this.#size > 0) return
-    if (this.state === 'live') this.#lingers()
-    else if (this.state === 'asked') this.#endAfter(UNANSWERED_MS)
-    else if (this.state === 'unasked' && !this.#wasLive) this.end()
+    this.#delivery.leave(subscription)
+    if (--this.#size === 0) this.#unused()
   }
 
-  /** Notes that upstream has been asked. */
   asked(reqId: number): void {
     this.#reqId = reqId
-    this.state = 'asked'
-    if (this.#size === 0) this.#endAfter(UNANSWERED_MS)
+    this.#become('asked')
   }
 
   received(message: UpstreamMessage): void {
     if (message.errorCode !== undefined) return this.#refused(message)
-    const isFirst = this.state === 'asked'
-    this.state = 'live'
+    this.id = message.subscriptionId ?? this.id
+    if (this.phase !== 'asked') return this.#delivery.take(message, false)
     this.#wasLive = true
     this.#moves = 0
-    this.id = message.subscriptionId ?? this.id
-    this.took(message, isFirst)
-    if (!isFirst) return
+    this.#become('live')
+    this.#delivery.take(message, true)
     this.link?.answered(this)
-    if (this.#size === 0) this.#lingers()
   }
 
   /** Closes the browsers that would get the message. Upstream may have begun the stream, so it is forgotten there. */
   tooBig({ subscriptionId }: UpstreamMessage): void {
     this.id = subscriptionId ?? this.id
-    this.#endFor(this.state === 'asked', ({ browser }) => browser.end(CLOSE.tooBig))
+    this.#refuse(({ browser }) => browser.end(CLOSE.tooBig))
   }
 
+  /** The browsers that have it may have missed something, or have waited in vain. */
   lost(): void {
-    // Upstream has forgotten it.
-    this.#reqId = undefined
-    this.#unask()
-    this.#returnsUntil = performance.now() + this.context.returnMs
-    this.#stay()
-    this.giveUp()
-  }
-
-  /** Closes the browsers that wait for this stream or have missed something. */
-  giveUp(): void {
-    for (const subscription of this.detachAll()) {
+    if (this.phase !== 'unasked') {
+      // Upstream has forgotten it.
+      this.#reqId = undefined
+      this.#returnsUntil = performance.now() + this.#context.limits.reconnectSpreadMs + PATIENCE_MS
+      this.#stay()
+      this.#become('unasked')
+    }
+    for (const subscription of this.#delivery.detach(false)) {
       subscription.isAttached = false
-      this.link?.depart(subscription.browser)
+      this.link?.outage.depart(subscription.browser)
     }
     this.#size = 0
-    if (!this.#wasLive) this.end()
+    this.#unused()
   }
 
   /** Ends the stream here and, where it has been taken, upstream. */
   end(): void {
-    if (this.state === 'over') return
-    this.#unask()
-    this.state = 'over'
+    if (this.phase === 'over') return
+    this.#become('over')
     this.#stay()
-    this.context.ended(this)
-    this.link?.remove(this)
+    this.#context.ended(this)
+    this.link?.leave(this)
   }
 
-  /** Answers a subscription with an error, and ends it. */
-  protected fail(subscription: Subscription, error: Buffer): void {
-    const { browser, list } = subscription
-    if (!subscription.isAttached) return
-    if (list?.isOver === false) return list.refused(error)
-    browser.sendConflated(this.identity)
-    browser.answer(error)
-    subscription.failed()
+  /** The only way from one phase to another. */
+  #become(phase: Carried['phase']): void {
+    this.phase = phase
+    if (phase === 'unasked' || phase === 'over') {
+      if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.id)
+      this.#reqId = undefined
+      this.id = undefined
+    }
+    if (this.#size === 0) this.#unused()
   }
 
-  /** Subscribes again, with another request. */
-  protected restart(): void {
-    this.#unask()
-    this.link?.remove(this)
-    this.link?.add(this)
+  /** No browser has it: how long it waits for one depends on the phase. */
+  #unused(): void {
+    switch (this.phase) {
+      case 'unasked':
+        if (!this.#wasLive) this.end()
+        break
+      case 'asked':
+        this.#endAfter(UNANSWERED_MS)
+        break
+      case 'live':
+        this.unusedSince = performance.now()
+        this.#endAfter(this.#context.limits.lingerMs + Math.max(this.#returnsUntil - performance.now(), 0))
+        break
+      case 'over':
+    }
   }
 
   #refused(message: UpstreamMessage): void {
-    if (message.errorCode === 'RateLimit') this.context.share.refused()
-    if (this.state === 'asked' && message.errorCode === 'RateLimit' && this.#wasLive) return this.#retryLater()
-    if (this.state === 'asked' && message.errorCode === 'AlreadySubscribed' && this.#moved()) return
-    const { subscription: part, body } = message
-    this.#endFor(this.state === 'asked', (each, prefix) => this.fail(each, frameOf(prefix, part, body)))
+    const { errorCode, subscription: part, body } = message
+    const isRateLimit = errorCode === 'RateLimit'
+    if (isRateLimit) this.#context.fairShare.refused()
+    if (this.phase === 'asked' && isRateLimit && this.#wasLive) return this.#retryLater()
+    if (this.phase === 'asked' && errorCode === 'AlreadySubscribed' && this.#moved()) return
+    this.#refuse((each) => each.fail(frameOf(each.prefix, part, body)))
   }
 
-  #endFor(isOfRequest: boolean, tell: Tell): void {
-    if (!this.refused(isOfRequest, tell)) this.end()
+  /** Upstream sends no more. While it was asked, that concerns those with this request, and others may have another one. */
+  #refuse(tell: (subscription: Subscription) => void): void {
+    for (const each of this.#delivery.detach(this.phase === 'asked')) tell(each)
+    if (this.#delivery.replace?.() !== true) return this.end()
+    this.#become('unasked')
+    this.link?.leave(this)
+    this.link?.add(this)
   }
 
   #retryLater(): void {
-    const { log, feedMetrics } = this.context
+    const { log, feedMetrics } = this.#context
     logFailure(log, 'upstream refused to renew a subscription of the feed')
     feedMetrics.refused.inc()
     if (this.#size === 0 && performance.now() > this.#returnsUntil) return this.end()
-    this.#unask()
+    this.#become('unasked')
     this.link?.refused(this)
   }
 
@@ -216,22 +202,9 @@ export abstract class Stream implements Carried, SubscribedStream {
   #moved(): boolean {
     if (this.#size === 0 || this.#moves++ >= MAX_MOVES) return false
     const from = this.link
-    this.#unask()
-    from?.remove(this)
-    return this.context.pool.place(this, from)
-  }
-
-  /** Lets go of what upstream was asked for, if it was, so that it can be asked again. */
-  #unask(): void {
-    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.id)
-    this.#reqId = undefined
-    this.id = undefined
-    this.state = 'unasked'
-  }
-
-  #lingers(): void {
-    this.unusedSince = performance.now()
-    this.#endAfter(this.context.lingerMs + Math.max(this.#returnsUntil - performance.now(), 0))
+    this.#become('unasked')
+    from?.leave(this)
+    return this.#context.pool.place(this, from)
   }
 
   /** Ends the stream unless a browser joins before. */

@@ -1,10 +1,9 @@
 import { network } from '../../../limits/networks.ts'
-import { type FeedRequest, alreadySubscribed, memoryOf, rateLimitError } from '../wire/index.ts'
-import { HistoryStream } from './history-stream.ts'
-import { BROWSERS_PER_ADDRESS } from '../upstream/index.ts'
-import type { Stream, StreamContext, StreamSpec } from './stream.ts'
-import { Subscription, SymbolArray, type Subscriber } from './subscription.ts'
-import { TickStream } from './tick-stream.ts'
+import { type FeedRequest, alreadySubscribed, rateLimitError } from '../wire/index.ts'
+import { HistoryDelivery } from './history-delivery.ts'
+import { Stream, type StreamContext } from './stream.ts'
+import { Subscription, SymbolList, type StreamSpec, type Subscriber } from './subscription.ts'
+import { TickDelivery } from './tick-delivery.ts'
 
 /** What a request says about its stream. */
 type RequestedSpec = Omit<StreamSpec, 'startedBy'>
@@ -18,14 +17,12 @@ export class Streams {
   /** The streams that browsers may join. */
   readonly #byIdentity = new Map<string, Stream>()
   readonly #context: StreamContext
-  readonly #maxSubscriptions: number
 
-  /** @param maxSubscriptions of one browser */
-  constructor(context: Omit<StreamContext, 'ended'>, maxSubscriptions: number) {
-    this.#maxSubscriptions = maxSubscriptions
+  constructor(context: Omit<StreamContext, 'ended'>) {
     const ended = (stream: Stream): void => {
       this.#all.delete(stream)
-      if (this.#byIdentity.get(stream.identity) === stream) this.#byIdentity.delete(stream.identity)
+      const { identity } = stream.spec
+      if (this.#byIdentity.get(identity) === stream) this.#byIdentity.delete(identity)
     }
     this.#context = { ...context, ended }
   }
@@ -43,18 +40,14 @@ export class Streams {
 
   /** Subscribes a browser to the ticks of one symbol or of several. Answers with an error if that cannot be. */
   subscribeToTicks(subscriber: Subscriber, request: FeedRequest): void {
-    const [first, ...others] = tickSpecs(request)
-    if (first === undefined) return
-    const specs = [first, ...others]
+    const specs = tickSpecs(request)
     const again = (): void => this.subscribeToTicks(subscriber, request)
     if (!this.#admits(subscriber, request, specs, again)) return
     if (specs.every(({ identity }) => this.#byIdentity.has(identity))) this.#context.feedMetrics.hit(request.operation)
-    if (!Array.isArray(request.fields.get('ticks'))) return void this.#join(subscriber, request, first)
-    const array = new SymbolArray(specs.length, (error) => subscriber.browser.answer(error))
+    const list = Array.isArray(request.fields.get('ticks')) ? new SymbolList(specs.length) : undefined
     for (const spec of specs) {
-      if (array.isOver) return
-      const part = this.#join(subscriber, request, spec, array)
-      if (part === undefined) return array.cancel()
+      if (list?.isOver === true) return
+      if (this.#join(subscriber, request, spec, list) === undefined) return list?.end()
     }
   }
 
@@ -77,21 +70,20 @@ export class Streams {
     if (browser.isOver) return false
     const taken = specs.find(({ identity }) => subscriptions.has(identity))
     if (taken !== undefined) {
-      const bytes = memoryOf(request)
-      browser.awaits(bytes)
+      const answered = browser.awaits(request.memoryBytes)
       const earlier = subscriptions.get(taken.identity)
       earlier?.afterAnswer((isServed) => {
-        browser.awaitsNoMore(bytes)
+        answered()
         const isStillThere = subscriptions.get(taken.identity) === earlier
-        if (isServed && isStillThere) browser.answer(alreadySubscribed(request, taken.symbol))
+        if (isServed && isStillThere) browser.outbox.answer(alreadySubscribed(request, taken.symbol))
         else again()
       })
       return false
     }
     const started = specs.filter(({ identity }) => !this.#byIdentity.has(identity)).length
-    const isTooMany = subscriptions.size + specs.length > this.#maxSubscriptions
+    const isTooMany = subscriptions.size + specs.length > this.#context.limits.maxSubscriptions
     const isAdmitted = !isTooMany && (started === 0 || this.#mayStart(subscriber, started))
-    if (!isAdmitted) browser.answer(rateLimitError(request))
+    if (!isAdmitted) browser.outbox.answer(rateLimitError(request))
     return isAdmitted
   }
 
@@ -100,11 +92,10 @@ export class Streams {
    * started no more of the streams that are used than five browsers may have: an address must not take all places.
    */
   #mayStart({ browser }: Subscriber, count: number): boolean {
-    const most = BROWSERS_PER_ADDRESS * this.#maxSubscriptions
-    const { pool, share } = this.#context
+    const { pool, fairShare } = this.#context
     const isScarce = pool.takenPlaces > pool.places / 2
-    if (isScarce && this.#startedBy(network(browser.address)) + count > most) return false
-    return share.admits(browser, count)
+    if (isScarce && this.#startedBy(network(browser.address)) + count > fairShare.streamsPerAddress) return false
+    return fairShare.admits(browser, count)
   }
 
   /** How many of the streams that are used the browsers of a network have started. */
@@ -119,15 +110,14 @@ export class Streams {
     subscriber: Subscriber,
     request: FeedRequest,
     spec: RequestedSpec,
-    array?: SymbolArray,
+    list?: SymbolList,
   ): Subscription | undefined {
     const stream = this.#byIdentity.get(spec.identity) ?? this.#start(subscriber, spec, request)
     if (stream === undefined) {
-      subscriber.browser.answer(rateLimitError(request))
+      subscriber.browser.outbox.answer(rateLimitError(request))
       return undefined
     }
-    const subscription = new Subscription(subscriber, stream, array)
-    array?.add(subscription)
+    const subscription = new Subscription(subscriber, stream, request.prefix, list)
     stream.join(subscription, request)
     return subscription
   }
@@ -135,7 +125,8 @@ export class Streams {
   #start({ browser }: Subscriber, requested: RequestedSpec, request: FeedRequest): Stream | undefined {
     const spec = { ...requested, startedBy: network(browser.address) }
     const isTicks = request.operation === 'ticks'
-    const stream = isTicks ? new TickStream(spec, this.#context) : new HistoryStream(spec, request, this.#context)
+    const delivery = isTicks ? new TickDelivery(spec) : new HistoryDelivery(spec, request, this.#context)
+    const stream = new Stream(spec, this.#context, delivery)
     if (!this.#context.pool.place(stream)) return undefined
     this.#all.add(stream)
     this.#byIdentity.set(spec.identity, stream)

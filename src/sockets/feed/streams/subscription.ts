@@ -3,23 +3,26 @@ import type { Browser, StreamLink, UpstreamLink } from '../upstream/index.ts'
 /** How long the symbols of a list that have a price wait for those that have none: some are silent for days. */
 const COMPLETE_MS = 1000
 
-/** What a subscription knows of its stream. */
-export interface SubscribedStream {
-  /** A browser may have one subscription to each stream. */
+/** What makes a stream the stream that it is. */
+export interface StreamSpec {
+  /** Equal for equal streams. A browser may have one subscription to each. */
   readonly identity: string
   /** What `forget_all` calls it. */
   readonly type: 'ticks' | 'candles'
+  readonly symbol: string
+  /** The network of the browser that was the first to ask for it. */
+  readonly startedBy: string
+}
+
+/** What a subscription knows of its stream. */
+export interface SubscribedStream {
+  readonly spec: StreamSpec
   /** The id that upstream has given the subscription. */
   readonly id: string | undefined
   /** The connection that carries it. */
   readonly link: StreamLink | undefined
   leave(subscription: Subscription): void
-  /** Sends a subscription that was held what has come meanwhile, and then every later message. Absent where none is held. */
-  serve?(subscription: Subscription): void
 }
-
-/** Called when a subscription has its first answer, or an error. */
-type OnAnswer = (isServed: boolean) => void
 
 /** A browser with its subscriptions: the one place that knows which browser has which. */
 export class Subscriber {
@@ -44,8 +47,20 @@ export class Subscriber {
     return isWaiting && requests.isSilent ? requests : undefined
   }
 
+  /** Ends the subscription to the stream with this id. @returns false if there is none */
+  forget(id: unknown): boolean {
+    for (const subscription of this.subscriptions.values()) {
+      const { isServed, stream } = subscription
+      if (!isServed || stream.id === undefined || stream.id !== id) continue
+      this.browser.outbox.sendConflated(subscription.identity)
+      subscription.leave()
+      return true
+    }
+    return false
+  }
+
   /** Ends all subscriptions: the browser is gone. */
-  leaveAll(): void {
+  leave(): void {
     for (const subscription of this.subscriptions.values()) subscription.leave()
   }
 }
@@ -54,21 +69,29 @@ export class Subscriber {
 export class Subscription {
   readonly subscriber: Subscriber
   readonly stream: SubscribedStream
+  /** What its messages begin with. */
+  readonly prefix: Buffer
   /** The list of symbols that it was asked for with: its messages wait until the list is answered. */
-  readonly list: SymbolArray | undefined
+  readonly list: SymbolList | undefined
   /** False once it has ended, in whatever way. */
   isAttached = true
   /** Whether it has its first answer. */
   isServed = false
   /** Whether it ends with its first answer, because a `forget_all` has waited for that in vain. */
   endsWhenServed = false
-  #onAnswer: OnAnswer[] | undefined
+  #onAnswer: ((isServed: boolean) => void)[] | undefined
 
-  constructor(subscriber: Subscriber, stream: SubscribedStream, list?: SymbolArray) {
+  constructor(subscriber: Subscriber, stream: SubscribedStream, prefix: Buffer, list?: SymbolList) {
     this.subscriber = subscriber
     this.stream = stream
+    this.prefix = prefix
     this.list = list
-    subscriber.subscriptions.set(stream.identity, this)
+    list?.parts.push(this)
+    subscriber.subscriptions.set(this.identity, this)
+  }
+
+  get identity(): string {
+    return this.stream.spec.identity
   }
 
   get browser(): Browser {
@@ -84,29 +107,38 @@ export class Subscription {
    * Calls back once it has its first answer or an error, at once if it has been answered. A subscription that was lost before
    * gets no answer: its browser is about to be closed.
    */
-  afterAnswer(onAnswer: OnAnswer): void {
+  afterAnswer(onAnswer: (isServed: boolean) => void): void {
     if (this.isServed) onAnswer(true)
     else (this.#onAnswer ??= []).push(onAnswer)
   }
 
-  /** Notes that the first answer has been sent. */
   served(): void {
     this.isServed = true
     this.#settle(true)
   }
 
-  /** Ends it. The error has been sent. */
-  failed(): void {
-    this.leave()
-    // A browser that asks again must find the stream as it is once all browsers have been told.
-    queueMicrotask(() => this.#settle(false))
+  /** Answers it with an error, and ends it. In a list that is not answered, that answers and ends the whole list. */
+  fail(error: Buffer): void {
+    if (!this.isAttached) return
+    const { list } = this
+    this.browser.outbox.sendConflated(this.identity)
+    this.browser.outbox.answer(error)
+    if (list?.isOver === false) list.end()
+    else this.end()
   }
 
   /** Ends it, so that the browser may subscribe to the same again. */
   leave(): void {
     const { subscriptions } = this.subscriber
-    if (subscriptions.get(this.stream.identity) === this) subscriptions.delete(this.stream.identity)
+    if (subscriptions.get(this.identity) === this) subscriptions.delete(this.identity)
     this.stream.leave(this)
+  }
+
+  /** Ends it, and what waits for its answer goes on without. The error has been sent. */
+  end(): void {
+    this.leave()
+    // A browser that asks again must find the stream as it is once all browsers have been told.
+    queueMicrotask(() => this.#settle(false))
   }
 
   #settle(isServed: boolean): void {
@@ -120,58 +152,43 @@ export class Subscription {
  * A request for the ticks of several symbols. Each symbol is a subscription of its own, and their first prices are sent together:
  * if upstream refuses one of them, the browser gets that error and nothing else, as if upstream had been asked for the array.
  */
-export class SymbolArray {
-  /** The subscriptions to the symbols. */
+export class SymbolList {
   readonly parts: Subscription[] = []
-  readonly #answer: (error: Buffer) => void
   readonly #size: number
-  #arrived = 0
+  /** How those are sent their first prices that have one. */
+  readonly #arrived = new Map<Subscription, () => void>()
   #timer: NodeJS.Timeout | undefined
-  /** Whether it has been answered. */
   isOver = false
 
-  /** @param size how many symbols there will be @param answer sends an error */
-  constructor(size: number, answer: (error: Buffer) => void) {
+  /** @param size how many symbols there will be */
+  constructor(size: number) {
     this.#size = size
-    this.#answer = answer
   }
 
-  /** Adds the subscription to a symbol. */
-  add(part: Subscription): void {
-    this.parts.push(part)
-  }
-
-  /** One of the symbols has its first price. */
-  arrived(): void {
-    if (this.isOver) return
-    if (++this.#arrived >= this.#size) return this.#start()
+  /** One of the symbols has its first price. @param send sends it */
+  arrived(part: Subscription, send: () => void): void {
+    if (this.isOver) return send()
+    this.#arrived.set(part, send)
+    if (this.#arrived.size >= this.#size) return this.#start()
     this.#timer ??= setTimeout(() => this.#start(), COMPLETE_MS).unref()
   }
 
-  /** Upstream has refused one of the symbols. */
-  refused(error: Buffer): void {
-    if (this.isOver) return
-    this.#answer(error)
-    this.cancel()
-  }
-
-  /** Ends all subscriptions. */
-  cancel(): void {
-    this.#end()
-    for (const part of this.parts) part.failed()
+  end(): void {
+    this.#over()
+    for (const part of this.parts) part.end()
   }
 
   #start(): void {
-    this.#end()
+    this.#over()
     for (const part of this.parts) {
       if (!part.isAttached) continue
-      part.stream.serve?.(part)
+      this.#arrived.get(part)?.()
       // The request has been answered, although this symbol may be silent.
       if (!part.isServed) part.served()
     }
   }
 
-  #end(): void {
+  #over(): void {
     this.isOver = true
     clearTimeout(this.#timer)
   }

@@ -5,8 +5,8 @@ import type { Browser } from './browser.ts'
 /** How long a refusal by upstream counts: its limits are by the minute. */
 const PRESSURE_MS = 60_000
 
-/** An address may start as many streams as this many browsers may have: at all while places are scarce, by lists in a minute. */
-export const BROWSERS_PER_ADDRESS = 5
+/** An address may start as many streams as this many browsers may have. */
+const BROWSERS_PER_ADDRESS = 5
 
 /**
  * Shares upstream's limit of requests between the addresses of browsers. That limit is not known: as long as upstream takes all
@@ -17,8 +17,9 @@ export const BROWSERS_PER_ADDRESS = 5
  * browsers of an address start a limited number of subscriptions with them in a minute, whether upstream accepts these or not.
  */
 export class FairShare {
+  /** How many streams the browsers of an address may start: at all while places are scarce, by lists in a minute. */
+  readonly streamsPerAddress: number
   readonly #requestsPerMinute: number
-  readonly #listedPerMinute: number
   readonly #counts = new MinuteCounts()
   /** Of the symbols of a list, all but the first, which its request counts for. */
   readonly #listed = new MinuteCounts()
@@ -28,7 +29,7 @@ export class FairShare {
   /** @param requestsPerMinute of a browser @param maxSubscriptions of a browser */
   constructor(requestsPerMinute: number, maxSubscriptions: number) {
     this.#requestsPerMinute = requestsPerMinute
-    this.#listedPerMinute = BROWSERS_PER_ADDRESS * maxSubscriptions
+    this.streamsPerAddress = BROWSERS_PER_ADDRESS * maxSubscriptions
   }
 
   /**
@@ -41,7 +42,7 @@ export class FairShare {
     const address = network(browser.address)
     if (!this.#counts.allows(address, isPressed ? this.#requestsPerMinute : Number.POSITIVE_INFINITY)) return false
     if (count === 1) return true
-    if (!this.#listed.allows(address, this.#listedPerMinute, count - 1)) return false
+    if (!this.#listed.allows(address, this.streamsPerAddress, count - 1)) return false
     return this.#counts.allows(address, Number.POSITIVE_INFINITY, count - 1)
   }
 

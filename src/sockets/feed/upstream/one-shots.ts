@@ -1,4 +1,3 @@
-import type { Browser } from './browser.ts'
 import type { LinkOwner, Listener, WriteRequest } from './link-users.ts'
 import { Outage } from './recovery.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
@@ -10,11 +9,11 @@ export class OneShots implements LinkOwner {
   /** Whether there are browsers: as long as there are, the connection stays. */
   readonly isNeeded: () => boolean
   readonly #unsent = new Map<Listener, WriteRequest>()
-  readonly #outage: Outage
+  readonly outage: Outage
 
   constructor(deps: LinkDependencies, spreadMs: number, hasMembers: () => boolean) {
     this.isNeeded = hasMembers
-    this.#outage = new Outage(spreadMs, () => this.#giveUp())
+    this.outage = new Outage(spreadMs, () => this.#lose())
     this.connection = new UpstreamLink(deps, this)
   }
 
@@ -22,27 +21,22 @@ export class OneShots implements LinkOwner {
   ask(write: WriteRequest, listener: Listener): void {
     if (this.connection.isOpen) return void this.connection.send(write, listener)
     this.#unsent.set(listener, write)
-    this.#outage.wait()
+    this.outage.wait()
     this.connection.open()
   }
 
-  /** A browser waits for an answer that will not come. */
-  depart(browser: Browser): void {
-    this.#outage.depart(browser)
-  }
-
   opened(): void {
-    this.#outage.over()
+    this.outage.over()
     for (const [listener, write] of this.#unsent) this.connection.send(write, listener)
     this.#unsent.clear()
   }
 
-  close(): void {
-    this.#outage.over()
-    this.connection.close()
+  end(): void {
+    this.outage.over()
+    this.connection.end()
   }
 
-  #giveUp(): void {
+  #lose(): void {
     const unsent = [...this.#unsent.keys()]
     this.#unsent.clear()
     for (const listener of unsent) listener.lost?.()

@@ -6,7 +6,7 @@ const SILENT_SECONDS = 5
 const LOST_SECONDS = 10
 
 /** An open connection that is pinged. */
-export interface PingedLink {
+interface PingedLink {
   /** Whether anything is expected on it. */
   readonly isAwaited: boolean
   send(write: WriteRequest, listener: Listener): void
@@ -42,7 +42,6 @@ export class Pings {
     this.#waiting.push(callback)
   }
 
-  /** Upstream has sent a message. */
   heard(): void {
     this.#ticks = 0
     if (this.#waiting.length > 0) this.#release()
@@ -60,7 +59,7 @@ export class Pings {
   }
 
   /** The connection has ended. Its listeners and its owner have been told. */
-  stop(): void {
+  end(): void {
     clearInterval(this.#timer)
     this.#release()
   }

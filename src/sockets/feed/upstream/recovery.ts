@@ -4,8 +4,6 @@ import type { Browser } from './browser.ts'
 
 /** After a connection was lost. The longest is less than the time that a browser waits for a connection (`PATIENCE_MS`). */
 export const RECONNECT: Pauses = { firstMs: 100, longestMs: 4000, jitter: 0.5 }
-/** After a refusal. Upstream counts requests by the minute, so it is asked again after a moment, and then less and less often. */
-export const REFUSED: Pauses = { firstMs: 1000, longestMs: 30_000, jitter: 0.5 }
 
 /** When to try again: later after each failure, and never all at the same time. */
 export class Backoff {
@@ -37,12 +35,11 @@ export class Backoff {
     ).unref()
   }
 
-  /** Begins with short pauses again. */
   reset(): void {
     this.#failures = 0
   }
 
-  stop(): void {
+  end(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
@@ -57,24 +54,23 @@ export const PATIENCE_MS = 5000
  */
 export class Outage {
   readonly #spreadMs: number
-  readonly #onGiveUp: () => void
+  readonly #onLost: () => void
   readonly #departing = new Set<Browser>()
   #patience: NodeJS.Timeout | undefined
 
-  /** @param onGiveUp called once something has waited for the connection for 5 seconds */
-  constructor(spreadMs: number, onGiveUp: () => void) {
+  /** @param onLost called once something has waited for the connection for 5 seconds */
+  constructor(spreadMs: number, onLost: () => void) {
     this.#spreadMs = spreadMs
-    this.#onGiveUp = onGiveUp
+    this.#onLost = onLost
   }
 
-  /** Notes that something waits for the connection. */
   wait(): void {
-    this.#patience ??= setTimeout(() => this.#giveUp(), PATIENCE_MS).unref()
+    this.#patience ??= setTimeout(() => this.#lose(), PATIENCE_MS).unref()
   }
 
-  /** Notes a browser that may have missed something. It is closed when the outage is over or given up. */
+  /** Notes a browser that may have missed something. It is closed when the outage is over. */
   depart(browser: Browser): void {
-    browser.missed()
+    browser.hasMissed = true
     this.#departing.add(browser)
     this.wait()
   }
@@ -87,8 +83,8 @@ export class Outage {
     this.#departing.clear()
   }
 
-  #giveUp(): void {
-    this.#onGiveUp()
+  #lose(): void {
+    this.#onLost()
     this.over()
   }
 }

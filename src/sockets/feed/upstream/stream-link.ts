@@ -1,17 +1,18 @@
-import type { Browser } from './browser.ts'
 import type { LinkOwner, Listener } from './link-users.ts'
-import { Backoff, Outage, REFUSED } from './recovery.ts'
+import { Backoff, Outage } from './recovery.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
 const RENEWED_AT_A_TIME = 8
+/** After a refusal. Upstream counts requests by the minute, so it is asked again after a moment, and then less and less often. */
+const REFUSED = { firstMs: 1000, longestMs: 30_000, jitter: 0.5 }
 /** How long the others wait for one that upstream does not answer, and a `forget` for its answer. */
 const ANSWER_MS = 10_000
 
 /** A stream as its connection sees it. */
 export interface Carried extends Listener {
   /** `unasked`: waits for its connection. `asked`: waits for its first message. */
-  readonly state: 'unasked' | 'asked' | 'live' | 'over'
+  readonly phase: 'unasked' | 'asked' | 'live' | 'over'
   /** How many browsers have it. */
   readonly size: number
   /** When it lost its last browser, in ms of the monotonic clock. Undefined unless upstream sends it and no browser has it. */
@@ -22,10 +23,9 @@ export interface Carried extends Listener {
   link: StreamLink | undefined
   /** The request that upstream gets. */
   write(reqId: number): Buffer | string
-  /** Upstream has been asked. */
   asked(reqId: number): void
-  /** The browsers that wait for it have waited long enough. */
-  giveUp(): void
+  /** The connection is lost, or the browsers that wait for it have waited long enough. */
+  lost(): void
   /** Another stream needs its place. */
   end(): void
 }
@@ -35,13 +35,13 @@ export class StreamLink implements LinkOwner {
   readonly kind = 'stream'
   readonly connection: UpstreamLink
   readonly streams = new Set<Carried>()
-  readonly #outage: Outage
+  readonly outage: Outage
   /** The streams that are being renewed, with the time when upstream was asked, in ms of the monotonic clock. */
   readonly #renewing = new Map<Carried, number>()
   readonly #backoff = new Backoff(REFUSED)
 
   constructor(deps: LinkDependencies, spreadMs: number) {
-    this.#outage = new Outage(spreadMs, () => this.#giveUp())
+    this.outage = new Outage(spreadMs, () => this.#lose())
     this.connection = new UpstreamLink(deps, this)
   }
 
@@ -54,8 +54,8 @@ export class StreamLink implements LinkOwner {
     if (stream.size > 0) this.awaited()
   }
 
-  /** Lets go of a stream that has ended or moves. Upstream takes requests in order, so there is room for another at once. */
-  remove(stream: Carried): void {
+  /** A stream has ended or moves. Upstream takes requests in order, so there is room for another at once. */
+  leave(stream: Carried): void {
     if (!this.streams.delete(stream)) return
     this.#settled(stream)
   }
@@ -82,12 +82,7 @@ export class StreamLink implements LinkOwner {
 
   /** A browser waits for a stream that upstream has not been asked for. */
   awaited(): void {
-    if (!this.connection.isOpen) this.#outage.wait()
-  }
-
-  /** A browser may have missed something. */
-  depart(browser: Browser): void {
-    this.#outage.depart(browser)
+    if (!this.connection.isOpen) this.outage.wait()
   }
 
   /** Upstream has started a stream so late that its request is no longer remembered, or sends it although it is forgotten. */
@@ -105,7 +100,7 @@ export class StreamLink implements LinkOwner {
   }
 
   opened(): void {
-    this.#outage.over()
+    this.outage.over()
     this.#renew()
   }
 
@@ -118,15 +113,15 @@ export class StreamLink implements LinkOwner {
   }
 
   lost(): void {
-    this.#stopRenewing()
+    this.#endRenewing()
     // Browsers that have joined a stream that was still to be renewed go on waiting.
-    if ([...this.streams].some(({ size }) => size > 0)) this.#outage.wait()
+    if ([...this.streams].some(({ size }) => size > 0)) this.outage.wait()
   }
 
-  close(): void {
-    this.#stopRenewing()
-    this.#outage.over()
-    this.connection.close()
+  end(): void {
+    this.#endRenewing()
+    this.outage.over()
+    this.connection.end()
   }
 
   /** Sends the request of a stream. The connection must be open. */
@@ -134,9 +129,9 @@ export class StreamLink implements LinkOwner {
     stream.asked(this.connection.send((reqId) => stream.write(reqId), stream))
   }
 
-  #stopRenewing(): void {
+  #endRenewing(): void {
     this.#renewing.clear()
-    this.#backoff.stop()
+    this.#backoff.end()
   }
 
   #settled(stream: Carried): void {
@@ -146,7 +141,7 @@ export class StreamLink implements LinkOwner {
   /** Subscribes to some of the streams that wait for it, first to streams that browsers wait for. */
   #renew(): void {
     if (!this.connection.isOpen || this.#backoff.isWaiting) return
-    const unmade = [...this.streams].filter((stream) => stream.state === 'unasked')
+    const unmade = [...this.streams].filter((stream) => stream.phase === 'unasked')
     if (unmade.length === 0) return
     unmade.sort((a, b) => Number(b.size > 0) - Number(a.size > 0))
     for (const stream of unmade.slice(0, RENEWED_AT_A_TIME - this.#renewing.size)) {
@@ -155,8 +150,8 @@ export class StreamLink implements LinkOwner {
     }
   }
 
-  #giveUp(): void {
-    for (const stream of this.streams) stream.giveUp()
+  #lose(): void {
+    for (const stream of this.streams) stream.lost()
   }
 }
 

@@ -1,14 +1,10 @@
+import type { Config } from '../../../config/config.ts'
 import type { LinkDependencies } from './upstream-link.ts'
 import { StreamLink, type Carried } from './stream-link.ts'
 
-/** How many upstream connections there may be for streams, and how much each carries. */
-export interface PoolLimits {
-  readonly maxSockets: number
-  readonly subscriptionsPerSocket: number
-  readonly reconnectSpreadMs: number
-}
+type PoolLimits = Pick<Config['feed'], 'maxSockets' | 'subscriptionsPerSocket' | 'reconnectSpreadMs'>
 
-/** Spreads the streams over upstream connections. */
+/** Spreads the streams over upstream connections, of which there is a limited number. Each carries a limited number of streams. */
 export class StreamPool {
   readonly #deps: LinkDependencies
   readonly #limits: PoolLimits
@@ -56,8 +52,8 @@ export class StreamPool {
     return true
   }
 
-  close(): void {
-    for (const link of this.#links) link.close()
+  end(): void {
+    for (const link of this.#links) link.end()
   }
 
   #hasRoom({ streams }: StreamLink): boolean {

@@ -1,13 +1,12 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { logFailure } from '../../../telemetry/failure-log.ts'
 import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
-import { closeSocket, GOING_AWAY, POLICY_VIOLATION } from '../../close-codes.ts'
-import { Heartbeat } from '../../heartbeat.ts'
-import { isLastOfRead, Peer, type PeerConnection } from '../../peer.ts'
+import { UPSTREAM } from '../../close-codes.ts'
+import { isLastOfRead, SocketEnd, type OpenSocket } from '../../socket-end.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
 import { type UpstreamMessage, type WriteBatch, dissect } from '../wire/index.ts'
 import type { LinkOwner, Listener, WriteRequest } from './link-users.ts'
-import { Pings, type PingedLink } from './pings.ts'
+import { Pings } from './pings.ts'
 import { Backoff, RECONNECT } from './recovery.ts'
 
 /** What all connections of a feed work with. */
@@ -35,13 +34,12 @@ const BEAT_MS = 10_000
  * One upstream socket of the feed, which comes back by itself. It gives every request a `req_id` and takes each message to
  * the listener of that request.
  */
-export class UpstreamLink implements PingedLink {
+export class UpstreamLink {
   readonly #deps: LinkDependencies
   readonly #owner: LinkOwner
   readonly #listeners = new Map<number, Listener>()
   #nextReqId = 1
-  #peer: Peer | undefined
-  #heartbeat: Heartbeat | undefined
+  #end: SocketEnd | undefined
   #pings: Pings | undefined
   #beat: NodeJS.Timeout | undefined
   #beats = 0
@@ -49,7 +47,7 @@ export class UpstreamLink implements PingedLink {
   readonly #backoff = new Backoff(RECONNECT)
   /** When it was lost, in ms of the monotonic clock. Undefined while it is open or was never lost. */
   #lostAt: number | undefined
-  #isClosed = false
+  #isEnded = false
 
   constructor(deps: LinkDependencies, owner: LinkOwner) {
     this.#deps = deps
@@ -57,7 +55,7 @@ export class UpstreamLink implements PingedLink {
   }
 
   get isOpen(): boolean {
-    return this.#peer !== undefined
+    return this.#end !== undefined
   }
 
   /** Whether something is expected on it. A ping counts, as long as it is not answered. */
@@ -77,7 +75,7 @@ export class UpstreamLink implements PingedLink {
 
   /** Opens the connection, unless it is open or about to be. */
   open(): void {
-    if (this.isOpen || this.#isClosed || this.#opening !== undefined || this.#backoff.isWaiting) return
+    if (this.isOpen || this.#isEnded || this.#opening !== undefined || this.#backoff.isWaiting) return
     void this.#attempt()
   }
 
@@ -88,7 +86,7 @@ export class UpstreamLink implements PingedLink {
   send(write: WriteRequest, listener: Listener): number {
     const reqId = this.#nextReqId++
     this.#listeners.set(reqId, listener)
-    this.#peer?.socket.send(write(reqId), { binary: false })
+    this.#end?.socket.send(write(reqId), { binary: false })
     return reqId
   }
 
@@ -97,7 +95,6 @@ export class UpstreamLink implements PingedLink {
     this.#listeners.delete(reqId)
   }
 
-  /** Hands a `req_id` over to another listener. */
   assign(reqId: number, listener: Listener): void {
     this.#listeners.set(reqId, listener)
   }
@@ -110,14 +107,19 @@ export class UpstreamLink implements PingedLink {
 
   /** Lets go of the connection, which is open, and opens it again if it is needed. */
   lose(why: string): void {
-    if (this.#peer !== undefined) this.#lose(this.#peer, why)
+    if (this.#end === undefined) return
+    logFailure(this.#deps.log, 'the feed lost its upstream socket', { why, kind: this.#owner.kind })
+    this.#lostAt = performance.now()
+    this.#drop()
+    this.#owner.lost?.()
+    this.#tryAgain()
   }
 
   /** Ends the connection for good, without telling its owner. */
-  close(): void {
-    this.#isClosed = true
+  end(): void {
+    this.#isEnded = true
     this.#opening?.abort()
-    this.#backoff.stop()
+    this.#backoff.end()
     this.#listeners.clear()
     this.#drop()
   }
@@ -128,11 +130,11 @@ export class UpstreamLink implements PingedLink {
     const outcome = await openUpstreamSocket(url, maxMessageBytes + EXCESS_BYTES, this.#opening.signal)
     this.#opening = undefined
     if (outcome.is === 'open') {
-      if (this.#isClosed) outcome.connection.socket.terminate()
+      if (this.#isEnded) outcome.connection.socket.terminate()
       else this.#opened(outcome.connection)
       return
     }
-    if (this.#isClosed) return
+    if (this.#isEnded) return
     logFailure(
       log,
       'upstream refused a socket of the feed',
@@ -142,15 +144,18 @@ export class UpstreamLink implements PingedLink {
     this.#tryAgain()
   }
 
-  #opened(connection: PeerConnection): void {
+  #opened(connection: OpenSocket): void {
     const { metrics, log, heartbeatMs } = this.#deps
-    const peer = new Peer(connection, true)
-    this.#peer = peer
+    const end = new SocketEnd(
+      connection,
+      UPSTREAM,
+      { message: (message, isBinary) => isBinary || this.#receive(message), ended: ({ why }) => this.lose(why) },
+      heartbeatMs,
+    )
+    this.#end = end
     this.#beats = 0
     this.#pings = new Pings(this)
     this.#beat = setInterval(() => this.#lookAfter(), BEAT_MS)
-    this.#heartbeat = new Heartbeat([peer], () => this.#lose(peer, 'silent'), heartbeatMs)
-    this.#listen(peer)
     if (this.#lostAt !== undefined) {
       metrics.reconnects.inc()
       const ms = Math.round(performance.now() - this.#lostAt)
@@ -158,29 +163,13 @@ export class UpstreamLink implements PingedLink {
       this.#lostAt = undefined
     }
     this.#owner.opened()
-    // Upstream may have closed it before this object listened.
-    if (peer.socket.readyState === peer.socket.OPEN) peer.socket.resume()
-    else this.#lose(peer, 'closed')
-  }
-
-  #listen(peer: Peer): void {
-    peer.listen({
-      message: (message, isBinary) => {
-        if (peer === this.#peer && !isBinary) this.#receive(message)
-      },
-      error: ({ code, name }) => this.#lose(peer, code ?? name),
-      closed: (code) => this.#lose(peer, `closed ${code}`),
-      tooManyControls: () => {
-        closeSocket(peer.socket, POLICY_VIOLATION)
-        this.#lose(peer, 'control frames in the middle of a message')
-      },
-    })
+    end.begin()
   }
 
   #receive(data: Buffer): void {
     const { batch, metrics, log, maxMessageBytes } = this.#deps
     const isLast = isLastOfRead(data)
-    if (!isLast) batch.hold()
+    if (!isLast) batch.open()
     this.#pings?.heard()
     const message = dissect(data)
     const listener = message?.reqId === undefined ? undefined : this.#listeners.get(message.reqId)
@@ -232,30 +221,20 @@ export class UpstreamLink implements PingedLink {
     else this.#drop()
   }
 
-  #lose(peer: Peer, why: string): void {
-    if (peer !== this.#peer) return
-    logFailure(this.#deps.log, 'the feed lost its upstream socket', { why, kind: this.#owner.kind })
-    this.#lostAt = performance.now()
-    this.#drop()
-    this.#owner.lost?.()
-    this.#tryAgain()
-  }
-
   #tryAgain(): void {
     if (this.#owner.isNeeded()) this.#backoff.wait(() => this.open())
   }
 
   /** Lets go of the socket, and tells the listeners. */
   #drop(): void {
-    this.#heartbeat?.stop()
     clearInterval(this.#beat)
-    const [peer, pings] = [this.#peer, this.#pings]
-    this.#peer = undefined
+    this.#end?.close()
+    this.#end = undefined
+    const pings = this.#pings
     this.#pings = undefined
-    if (peer !== undefined) closeSocket(peer.socket, GOING_AWAY)
     const listeners = [...this.#listeners.values()]
     this.#listeners.clear()
     for (const listener of listeners) listener.lost?.()
-    pings?.stop()
+    pings?.end()
   }
 }

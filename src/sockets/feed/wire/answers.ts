@@ -3,16 +3,13 @@ import type { UpstreamMessage } from './dissect.ts'
 import { frameOf, startOfFrame } from './frame-of.ts'
 import type { FeedRequest } from './parse-request.ts'
 
-/** What gets frames: a browser. */
+/** What gets the frames for a browser. */
 export interface Recipient {
-  /**
-   * Sends a stream message, which a slow browser gets late or not at all.
-   * @param stream of two waiting messages with the same, the newer one is sent
-   */
+  /** Sends a message of a stream. A slow browser gets only the newest of each stream, once there is room for it. */
   deliver(frame: Buffer, stream: string): void
   /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
   sendConflated(stream: string): void
-  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too */
+  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too: it is not copied */
   answer(frame: Buffer, rest?: Buffer): void
 }
 

@@ -2,5 +2,5 @@
 export { AnswerFrame, type Recipient, alreadySubscribed, localAnswer, rateLimitError } from './answers.ts'
 export { type UpstreamMessage, dissect } from './dissect.ts'
 export { frameOf, messageBytes, standaloneConcat } from './frame-of.ts'
-export { type FeedRequest, RequestReader, memoryOf, prefixOf } from './parse-request.ts'
+export { type FeedRequest, RequestReader, prefixOf } from './parse-request.ts'
 export { type FrameSequence, WriteBatch } from './write-batch.ts'

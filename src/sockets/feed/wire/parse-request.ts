@@ -56,6 +56,11 @@ export class FeedRequest {
     this.prefix = standaloneBuffer(echoing(text))
   }
 
+  /** How many bytes of memory it takes, and what belongs to it, besides its answer. */
+  get memoryBytes(): number {
+    return BYTES_PER_REQUEST + TEXTS_PER_REQUEST * this.prefix.length
+  }
+
   /** The request as it goes upstream: with a `req_id` of this server's, and nothing by which browsers differ. */
   toUpstream(reqId: number): Buffer {
     return withReqId(this.key, reqId)
@@ -112,11 +117,6 @@ export class RequestReader {
 export function prefixOf(message: Buffer): Buffer {
   const text = message.length > MAX_REQUEST_BYTES ? '' : message.toString()
   return Buffer.from(parsedObject(text) === undefined ? '{' : echoing(text))
-}
-
-/** How many bytes of memory a request takes, and what belongs to it, besides its answer. */
-export function memoryOf({ prefix }: FeedRequest): number {
-  return BYTES_PER_REQUEST + TEXTS_PER_REQUEST * prefix.length
 }
 
 function listed(operation: string, value: unknown): unknown {

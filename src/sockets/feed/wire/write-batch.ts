@@ -6,7 +6,6 @@ import { standaloneConcat } from './frame-of.ts'
  * Each list remembers only the latest frame that was added to it.
  */
 export class FrameSequence {
-  /** The last frame. */
   readonly frame: Buffer
   readonly #previous: FrameSequence | undefined
   /** This sequence with the latest frame that was added. */
@@ -56,7 +55,7 @@ export class WriteBatch {
   }
 
   /** Lets frames wait until {@link flush} is called, or until the end of this turn of the event loop at the latest. */
-  hold(): void {
+  open(): void {
     if (this.#isOpen) return
     this.#isOpen = true
     process.nextTick(WriteBatch.#flush, this)

@@ -1,7 +1,6 @@
 import type { Requests, Responses } from '../base/catalog.ts';
+import type { Core } from '../core.ts';
 import { type CallInit } from './call.ts';
-import type { Server } from '../base/server.ts';
-import type { SessionStore } from '../session/session-store.ts';
 /**
  * Paths that only some deployments have, such as the partner overview. Add yours by declaration merging:
  * ```ts
@@ -63,5 +62,5 @@ export interface Api {
     }): Promise<ApiResponse<ResponseBody<M, P>>>;
 }
 /** Calls the API. A refusal because there is no session makes the store confirm that. */
-export declare function apiOf(server: Server, store: SessionStore): Api;
+export declare function apiOf(core: Core): Api;
 export {};

@@ -1,4 +1,4 @@
-import type { Server } from '../base/server.ts';
+import type { Server } from '../server.ts';
 /** The maximum delay of a timer. A longer one would end at once. */
 export declare const MAX_TIMEOUT_MS = 2147483647;
 /** The options of `fetch`, and `json` and `timeoutMs`. */

@@ -1,4 +1,4 @@
-import type { Server } from '../base/server.ts';
+import type { Server } from '../server.ts';
 import type { SessionStore } from '../session/session-store.ts';
 /** What this page knows of an `Idempotency-Key` that it has sent, or of a call without one. */
 export interface KeyUse {
@@ -16,4 +16,4 @@ export interface KeyUse {
  * Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. A call
  * without a key is known only to its caller.
  */
-export declare function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (key: string | undefined) => KeyUse;
+export declare function keyUses(server: Server, store: Pick<SessionStore, 'get'>): (key: string | undefined) => KeyUse;

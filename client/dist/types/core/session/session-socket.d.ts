@@ -1,4 +1,4 @@
-import type { Server } from '../base/server.ts';
+import type { Server } from '../server.ts';
 import type { SessionEvent } from './session-state.ts';
 /** The session socket of one tab. */
 export interface SessionSocket {

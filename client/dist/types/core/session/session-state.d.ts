@@ -79,6 +79,4 @@ export type SessionEvent = Partial<Omit<SessionBody, 'notice'>> & {
     readonly reason?: EndReason;
     readonly notice?: Notice | null | undefined;
 };
-/** The value if it is a valid body; undefined for anything else, such as a response of a proxy. */
-export declare function bodyOf(value: unknown): SessionBody | undefined;
 export {};

@@ -1,6 +1,5 @@
-import { type CallInit } from '../api/call.ts';
+import type { Core } from '../core.ts';
 import { type AuthError, type Flow, type LoginOptions } from './login.ts';
-import type { Server } from '../base/server.ts';
 import type { SessionStore } from './session-store.ts';
 /** Options of `logout()`. */
 export interface LogoutOptions {
@@ -32,9 +31,7 @@ export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
     takeAuthError(): AuthError | undefined;
 }
 /** What other entries of the package find in a {@link Session}. No page needs it. */
-export interface SessionOfServer extends Session, Pick<SessionStore, 'end'> {
-    /** Calls a route of the server itself; with POST by default. @throws ApiError unless the status is 2xx */
-    ask(path: string, init?: CallInit): Promise<Response>;
+export interface SessionOfServer extends Session, Pick<SessionStore, 'end'>, Pick<Core, 'ask'> {
 }
-/** Adds to a store what a page can do with its session. */
-export declare function sessionOf(server: Server, store: SessionStore): SessionOfServer;
+/** Adds to the store of a client what a page can do with its session. */
+export declare function sessionOf({ server, store, ask }: Core): SessionOfServer;

@@ -1,16 +1,14 @@
 import type { SocketError } from '../base/errors.ts';
 import type { Link } from './link.ts';
 import type { Message } from './socket-status.ts';
-/** A listener of a stream. */
-export interface Subscriber {
-    readonly listener: (message: Message) => void;
-    readonly onError: (error: SocketError) => void;
-}
 /** A subscription at the trading service, which all its subscribers share. */
 export interface Stream {
     readonly key: string;
     readonly message: Message;
-    readonly subscribers: Set<Subscriber>;
+    readonly subscribers: Set<{
+        readonly listener: (message: Message) => void;
+        readonly onError: (error: SocketError) => void;
+    }>;
     carrier: Carrier;
     /** The `req_id` of the latest request for the stream; 0 before there is one. */
     id: number;

@@ -1,4 +1,5 @@
 import { SocketError } from '../base/errors.ts';
+import type { ServerClock } from '../base/server-clock.ts';
 import type { Link } from './link.ts';
 import type { OrderLog } from './order-log.ts';
 import type { Message, SocketStatus } from './socket-status.ts';
@@ -9,12 +10,10 @@ export interface RequestOptions {
     /** Timeout until the reply arrives, in milliseconds; by default 15,000 for a request and 30,000 for a command. */
     readonly timeoutMs?: number | undefined;
 }
-/** Called with every time that the trading service tells, in seconds, and when it was asked (`ServerClock.note`). */
-export type OnTime = (seconds: number, askedAt: number) => void;
 /** Sends messages and matches replies to them by `req_id`. */
 export declare class Exchange {
     #private;
-    constructor(link: Link, orders: OrderLog, onTime: OnTime);
+    constructor(link: Link, orders: OrderLog, clock: ServerClock);
     /** Waits for a connection, then sends the message once. A message that may change something becomes a {@link command}. */
     request(message: Message, options?: RequestOptions): Promise<Message>;
     /** Sends the message now and once, or rejects with `not_sent`. */
@@ -26,5 +25,7 @@ export declare class Exchange {
     /** Settles the message that this one replies to. @returns false if it replies to none */
     take(message: Message): boolean;
 }
+/** False if the message certainly changes nothing. */
+export declare function isCommand(message: Message): boolean;
 /** The error of the trading service that a message carries, if any. */
 export declare function errorOf(message: Message): SocketError | undefined;

@@ -20,5 +20,3 @@ export interface SocketStatus {
     /** The close reason of the last connection. */
     readonly reason?: CloseReason | (string & {});
 }
-/** The message with this text. One that is not JSON only shows that the connection works. */
-export declare function parsed(data: unknown): Message | undefined;

@@ -1,8 +1,8 @@
 import { SocketError } from '../base/errors.ts';
-import { type OnTime, type RequestOptions } from './exchange.ts';
-import { type LinkOwner } from './link.ts';
+import type { Core } from '../core.ts';
+import { type RequestOptions } from './exchange.ts';
+import type { Series, SeriesOptions, SeriesPoints } from './series-shape.ts';
 import type { Message, SocketStatus } from './socket-status.ts';
-import type { Series, SeriesOptions, SeriesPoints, SeriesSocket } from './series-shape.ts';
 import type { AnswerTo, Described, StreamOperation, Undescribed } from './typed-messages.ts';
 /** A socket for market data. All public sockets of a client share one connection, which closes after the last of them. */
 export interface PublicSocket {
@@ -72,21 +72,16 @@ export interface TradingSocket extends PublicSocket {
     /** The same for an operation that the package does not know: give the type of the reply by hand. */
     command<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>;
 }
-/** What a connection needs of its client. */
-type ConnectionOwner = Pick<LinkOwner, 'connect' | 'confirm'> & {
-    readonly onTime: OnTime;
-    readonly serverNow: NonNullable<SeriesSocket['serverNow']>;
-};
 /** The sockets of a client. */
 export declare class Sockets {
     #private;
+    constructor(core: Core);
     /**
      * Opens a socket on the connection to a path, and the connection if there is none.
      * @param more how many links the connection may open besides the first
      * @param session returns the key of the session, if the connection belongs to one: no other session shares it
      */
-    open(path: string, owner: ConnectionOwner, more?: number, session?: () => string | undefined): TradingSocket;
+    open(path: string, more?: number, session?: () => string | undefined): TradingSocket;
     /** Closes every connection at once. */
     close(): void;
 }
-export {};

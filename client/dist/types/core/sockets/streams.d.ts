@@ -1,4 +1,4 @@
-import { type Subscriber } from './carrier.ts';
+import { SocketError } from '../base/errors.ts';
 import type { Link } from './link.ts';
 import type { Message, SocketStatus } from './socket-status.ts';
 /**
@@ -21,7 +21,7 @@ export declare class Streams {
      * @returns a function that stops the stream
      * @throws TypeError if the message may change something
      */
-    subscribe(message: Message, listener: Subscriber['listener'], onError?: Subscriber['onError']): () => void;
+    subscribe(message: Message, listener: (message: Message) => void, onError?: (error: SocketError) => void): () => void;
     /** Requests every stream of a link on its new connection. */
     up(link: Link): void;
     /** Forgets the subscription ids of a lost connection. After the last connection of a link, its streams end with an error. */

@@ -1,0 +1,253 @@
+import type { Socket } from 'node:net'
+import type { WebSocket } from 'ws'
+import { closeSocket, type CloseStatus, type Ending, type Side } from './close-codes.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { isMidMessage, onPeerClose } from './receiver.ts'
+import { wholeFrame } from './whole-frame.ts'
+
+/** An open WebSocket and the TCP or TLS connection that carries it. */
+export interface OpenSocket {
+  readonly socket: WebSocket
+  readonly wire: Socket
+}
+
+/** Node's overhead for a queued message. It counts, because a peer may send a million empty messages. */
+const BYTES_PER_MESSAGE = 512
+/** Most messages that leave in one write. */
+const MAX_BATCH = 64
+
+/**
+ * Most bytes of control frames between the fragments of one message. A fragment keeps alive the whole buffer that it was read in,
+ * so pings between tiny fragments would multiply their memory.
+ */
+const MAX_CONTROL_BYTES = 65_536
+/** The longest header of a frame, with a mask (RFC 6455 §5.2). */
+const MAX_HEADER_BYTES = 14
+/** The header and the mask of a control frame (RFC 6455 §5.2). */
+const CONTROL_HEADER_BYTES = 6
+
+/** The news of a peer for the owner of an end. None comes once the end is over. */
+interface EndEvents {
+  readonly message: (message: Buffer, isBinary: boolean) => void
+  /** The peer has ended it: its side of the socket is closed. Called at most once. */
+  readonly ended: (ending: Ending) => void
+}
+
+const noop = (): void => undefined
+
+const TEXT = { binary: false }
+const BINARY = { binary: true }
+
+/** Whether a message is the last one of the buffer that was read from the connection. False for an empty one, which has no place in it. */
+export function isLastOfRead({ buffer, byteOffset, length }: Buffer): boolean {
+  return length > 0 && byteOffset + length === buffer.byteLength
+}
+
+/**
+ * This server's end of an open socket, and all that is the same for each of them: it reads and sends, answers pings, notices a
+ * peer that is silent or breaks the protocol, and is closed once. {@link Side} says how its peer may end it.
+ */
+export class SocketEnd {
+  readonly socket: WebSocket
+  readonly wire: Socket
+  readonly heartbeat: Heartbeat
+  /** Called for every watched message once it has left this process. */
+  onSent: () => void = noop
+  readonly #side: Side
+  readonly #events: EndEvents
+  #isOver = false
+  /** Watched messages that have not left this process. */
+  #waiting = 0
+
+  /** Messages that are corked until the end of this turn of the event loop; 0 without a batch. */
+  #batch = 0
+  #isWatched = false
+
+  /** Bytes of control frames since the unfinished message began. */
+  #controlBytes = 0
+
+  #isHungUp = false
+
+  #isPonging = false
+  /** The newest ping that arrived while a pong was still being sent. */
+  #latestPing: Buffer | undefined
+
+  constructor({ socket, wire }: OpenSocket, side: Side, events: EndEvents, heartbeatMs?: number) {
+    this.socket = socket
+    this.wire = wire
+    this.#side = side
+    this.#events = events
+    this.heartbeat = new Heartbeat(this, () => this.#lose('silent'), heartbeatMs)
+    this.#listen()
+  }
+
+  /** True while nothing is read from the peer. */
+  get isPaused(): boolean {
+    return this.heartbeat.isPaused
+  }
+
+  /** Bytes that wait in this process to be sent to the peer. */
+  get bufferedBytes(): number {
+    return this.wire.writableLength
+  }
+
+  /** These bytes, with the overhead of the queued messages. */
+  get waitingBytes(): number {
+    return this.wire.writableLength + this.#waiting * BYTES_PER_MESSAGE
+  }
+
+  /** Reads a socket that was paused until now. If its peer has closed it meanwhile, nobody has listened, and this end is over. */
+  begin(): void {
+    if (this.socket.readyState === this.socket.OPEN) this.socket.resume()
+    else this.#lose('closed')
+  }
+
+  /** Closes the socket, after everything that was sent to the peer. Further calls have no effect. */
+  close(status?: CloseStatus): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.heartbeat.stop()
+    closeSocket(this.socket, status)
+  }
+
+  #end(ending: Ending): void {
+    if (this.#isOver) return
+    this.close(ending.own)
+    this.#events.ended(ending)
+  }
+
+  #lose(why: string): void {
+    const { lost } = this.#side
+    if (lost === undefined) this.socket.terminate()
+    else this.#end(lost(why))
+  }
+
+  /** Messages, pings and pongs are signs of life. */
+  #listen(): void {
+    const { socket, heartbeat } = this
+    socket.on('message', (data, isBinary) => {
+      heartbeat.heard()
+      this.#controlBytes = 0
+      if (!this.#isOver) this.#events.message(data as Buffer, isBinary)
+    })
+    socket.on('error', (error) => this.#end(this.#side.failed(error)))
+    onPeerClose(socket, (code, reason) => this.#end(this.#side.closed(code, reason)))
+    const control = ({ length }: Buffer): void => {
+      heartbeat.heard()
+      if (isMidMessage(socket)) this.#controlBytes += CONTROL_HEADER_BYTES + length
+      if (this.#controlBytes <= MAX_CONTROL_BYTES) return
+      this.#end(this.#side.tooManyControls)
+      // Reading on would let the unfinished message grow.
+      this.hangUp()
+    }
+    socket.on('pong', control)
+    socket.on('ping', (data: Buffer) => {
+      control(data)
+      this.#pong(data)
+    })
+  }
+
+  /**
+   * Sends a message. Messages that were read together leave in one write; a message that was read alone leaves at once.
+   * @param unwatchedBytes while nothing else is queued, one write of up to this size needs no callback, which is the usual case
+   * @returns whether {@link onSent} will be called for this message
+   */
+  send(message: Buffer, isBinary: boolean, unwatchedBytes: number): boolean {
+    const queued = this.wire.writableLength
+    if (this.#batch === 0) {
+      this.#isWatched = queued > 0
+      if (!isLastOfRead(message)) this.#beginBatch()
+    }
+    // The messages of a batch add up. A message that follows a watched one is watched too, so that the last callback means an
+    // empty queue. The header counts, so that never more than `unwatchedBytes` wait without a callback.
+    if (queued + MAX_HEADER_BYTES + message.length > unwatchedBytes) this.#isWatched = true
+    const isWatched = this.#isWatched
+    if (isWatched) this.#waiting++
+    const onSent = isWatched ? (): void => this.#sent() : undefined
+    const frame = this.#side.isMasked ? undefined : wholeFrame(message, isBinary)
+    if (frame === undefined) this.socket.send(message, isBinary ? BINARY : TEXT, onSent)
+    else this.wire.write(frame, onSent)
+    if (this.#batch > 0 && ++this.#batch > MAX_BATCH) SocketEnd.#endBatch(this)
+    return isWatched
+  }
+
+  /**
+   * Sends whole frames that this server has made, without a mask, in one write. A peer that is closing gets nothing.
+   * @param unwatchedBytes while nothing is queued, frames up to this size need no callback, which is the usual case
+   */
+  write(frames: Buffer, unwatchedBytes: number): void {
+    if (this.socket.readyState !== this.socket.OPEN) return
+    if (frames.length <= unwatchedBytes && this.wire.writableLength === 0) {
+      this.wire.write(frames)
+      return
+    }
+    this.#waiting++
+    this.wire.write(frames, () => this.#sent())
+  }
+
+  /** Sends a frame that this server has made, in two parts that leave in one write. */
+  writeParts(start: Buffer, end: Buffer): void {
+    if (this.socket.readyState !== this.socket.OPEN) return
+    this.#waiting++
+    this.wire.cork()
+    this.wire.write(start)
+    this.wire.write(end, () => this.#sent())
+    this.wire.uncork()
+  }
+
+  /** Stops reading. The time until {@link resume} does not count as silence. */
+  pause(): void {
+    if (this.isPaused) return
+    this.heartbeat.pause()
+    this.socket.pause()
+  }
+
+  resume(): void {
+    if (!this.isPaused) return
+    this.heartbeat.resume()
+    this.socket.resume()
+  }
+
+  /** Answers a ping. If pings outpace pongs, only the latest is answered (RFC 6455 §5.5.3), so at most two wait here. */
+  #pong(data: Buffer): void {
+    if (this.#isPonging) {
+      this.#latestPing = data
+      return
+    }
+    this.#isPonging = true
+    this.socket.pong(data, undefined, (error) => {
+      this.#isPonging = false
+      const next = this.#latestPing
+      this.#latestPing = undefined
+      if (next !== undefined && !error) this.#pong(next)
+    })
+  }
+
+  #sent(): void {
+    this.#waiting--
+    // It has read something: it is slow, but alive.
+    this.heartbeat.heard()
+    this.onSent()
+  }
+
+  #beginBatch(): void {
+    this.#batch = 1
+    this.wire.cork()
+    process.nextTick(SocketEnd.#endBatch, this)
+  }
+
+  /** Stops reading, and ends the connection once everything that waits has been sent. */
+  hangUp(): void {
+    this.socket.pause()
+    if (this.#isHungUp) return
+    this.#isHungUp = true
+    // Each call would add a listener to the connection.
+    this.wire.destroySoon()
+  }
+
+  static #endBatch(this: void, end: SocketEnd): void {
+    if (end.#batch === 0) return
+    end.#batch = 0
+    end.wire.uncork()
+  }
+}

@@ -1,0 +1,168 @@
+import type { Commands, SkewMs } from './command.ts'
+import { ENDED_CHANNEL, LEFT_MS } from './keys.ts'
+import type { MemoryValues } from './memory-values.ts'
+import { evenWhenFull, runScript } from './scripts.ts'
+import type { ConfirmableWrites, DataCommands, StoredValue } from './store.ts'
+
+/** Reads a key and its expiry. */
+const READ = `return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1])}`
+
+/** Extends the expiry of a key and reads it. The script reads even if the server refuses the write (no disk, no replica). */
+const EXTEND = `
+local moved = redis.pcall('PEXPIREAT', KEYS[1], ARGV[1], 'GT')
+local refusal = type(moved) == 'table' and moved.err
+return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1]), refusal}`
+
+/** Writes a key if it still holds the expected value, or the new one already, from a try whose reply was lost. */
+const REPLACE = evenWhenFull(`
+local held = redis.call('GET', KEYS[1])
+if held ~= ARGV[1] and held ~= ARGV[2] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PXAT', ARGV[3])
+return 1`)
+
+/** Writes a key if it does not exist yet, or has the same value: its owner may not have heard of it. */
+const LOCK = evenWhenFull(`
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`)
+
+/** Counts, and sets the expiry of a new counter. */
+const COUNT = `
+local count = redis.call('INCRBY', KEYS[1], ARGV[1])
+if count == tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[2], 'NX') end
+return count`
+const COUNT_EVEN_WHEN_FULL = evenWhenFull(COUNT)
+
+/** Removes a key if it still holds the expected value. */
+const REMOVE_IF = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`
+
+/**
+ * Removes a key, writes its tombstone and what is left of it, publishes the end, and returns what is left. If the key does not
+ * exist, returns what is there from before. A Redis user without the right to publish can still remove.
+ */
+const BURY = evenWhenFull(`
+local value = redis.call('GET', KEYS[1])
+if not value then return redis.call('GET', KEYS[3]) end
+local left = ARGV[1] .. ' ' .. value
+redis.call('DEL', KEYS[1])
+redis.call('SET', KEYS[2], ARGV[1], 'PXAT', ARGV[2])
+redis.call('SET', KEYS[3], left, 'PX', ${LEFT_MS})
+redis.pcall('PUBLISH', ARGV[3], KEYS[1] .. ' ' .. ARGV[1])
+return left`)
+
+/** A value and its expiry by the clock of the master, negative without a key or without an expiry; and what {@link EXTEND} adds. */
+type ReadReply = [value: string | null, expiresAt: number, refusal?: string | null]
+
+function storedValue([value, expiresAt]: ReadReply, skewMs: SkewMs, key: string): StoredValue | undefined {
+  return value !== null && expiresAt >= 0 ? { value, expiresAt: expiresAt - skewMs(key) } : undefined
+}
+
+function isOne(reply: unknown): boolean {
+  return reply === 1
+}
+
+/** The commands on values by key. */
+export const DATA: Commands<MemoryValues, DataCommands> = {
+  create: {
+    send: (redis, skewMs, key, value, expiresAt) =>
+      redis.send(key, ['SET', key, value, 'PXAT', String(expiresAt + skewMs(key)), 'NX']),
+    reply: (reply) => reply !== null,
+    memory: (values, key, value, expiresAt) => values.get(key) === undefined && values.write(key, value, expiresAt),
+  },
+  lock: {
+    send: (redis, _skewMs, key, owner, ttlMs) => runScript(redis, LOCK, [key], [owner, ttlMs]),
+    reply: isOne,
+    memory(values, key, owner, ttlMs) {
+      const held = values.get(key)?.value
+      return (held === undefined || held === owner) && values.write(key, owner, Date.now() + ttlMs)
+    },
+  },
+  read: {
+    send: (redis, _skewMs, key) => Promise.all([redis.send(key, ['GET', key]), redis.send(key, ['PEXPIRETIME', key])]),
+    reply: storedValue,
+    memory: (values, key) => values.get(key),
+    tells: 'ifGone',
+  },
+  readUntracked: {
+    send: (redis, _skewMs, key) => runScript(redis, READ, [key]),
+    reply: storedValue,
+    memory: (values, key) => values.get(key),
+    isUntracked: true,
+    tells: 'ifGone',
+  },
+  readMany: {
+    known: (keys) => (keys.length === 0 ? [] : undefined),
+    send: (redis, _skewMs, keys) => redis.readMany(keys),
+    reply: (values: readonly (string | null)[]) => values.map((value) => value ?? undefined),
+    memory: (values, keys) => keys.map((key) => values.get(key)?.value),
+    isUntracked: true,
+  },
+  replace: {
+    send: (redis, skewMs, key, expected, value, expiresAt) =>
+      runScript(redis, REPLACE, [key], [expected, value, expiresAt + skewMs(key)]),
+    reply: isOne,
+    memory(values, key, expected, value, expiresAt) {
+      const held = values.get(key)?.value
+      if (held === undefined || (held !== expected && held !== value)) return false
+      return values.write(key, value, expiresAt)
+    },
+    tells: 'always',
+  },
+  extend: {
+    send: (redis, skewMs, key, expiresAt) => runScript(redis, EXTEND, [key], [expiresAt + skewMs(key)]),
+    reply: storedValue,
+    memory(values, key, expiresAt) {
+      const current = values.get(key)
+      if (current !== undefined && current.expiresAt < expiresAt) values.write(key, current.value, expiresAt)
+      return values.get(key)
+    },
+    tells: 'ifGone',
+    refusal: ([, , refusal = null]: ReadReply) => refusal,
+  },
+  remove: {
+    send: (redis, _skewMs, key) => redis.send(key, ['DEL', key]),
+    reply: isOne,
+    memory: (values, key) => values.remove(key),
+    tells: 'always',
+  },
+  removeIf: {
+    send: (redis, _skewMs, key, expected) => runScript(redis, REMOVE_IF, [key], [expected]),
+    reply: isOne,
+    memory: (values, key, expected) => values.get(key)?.value === expected && values.remove(key),
+    tells: 'always',
+  },
+  bury: {
+    send: (redis, skewMs, key, { key: tombstoneKey, leftKey, value, expiresAt }) =>
+      runScript(redis, BURY, [key, tombstoneKey, leftKey], [value, expiresAt + skewMs(key), ENDED_CHANNEL]),
+    reply: (left: string | null) => left ?? undefined,
+    memory(values, key, { key: tombstoneKey, leftKey, value, expiresAt }) {
+      const current = values.get(key)
+      if (current === undefined) return values.get(leftKey)?.value
+      const left = `${value} ${current.value}`
+      values.write(tombstoneKey, value, expiresAt)
+      values.write(leftKey, left, Date.now() + LEFT_MS)
+      values.remove(key)
+      return left
+    },
+    // The script reads the key, which a stranger may have named.
+    isUntracked: true,
+    tells: 'always',
+  },
+  count: {
+    send: (redis, _skewMs, key, by, ttlMs, isEvenWhenFull = false) =>
+      runScript(redis, isEvenWhenFull ? COUNT_EVEN_WHEN_FULL : COUNT, [key], [by, ttlMs]),
+    reply: (reply: number) => reply,
+    memory(values, key, by, ttlMs) {
+      const current = values.get(key)
+      const count = Number(current?.value ?? 0) + by
+      values.write(key, String(count), current?.expiresAt ?? Date.now() + ttlMs)
+      return count
+    },
+  },
+}
+
+/** Those of them that replicas can confirm. */
+export const CONFIRMABLE: Commands<MemoryValues, ConfirmableWrites> = { create: DATA.create, replace: DATA.replace }

@@ -1,0 +1,115 @@
+import type { RedisNode } from '../../config/redis-address.ts'
+import { beforeDeadline, CommandTimeout } from '../../time/deadline.ts'
+import { polls } from '../../time/polls.ts'
+import { ClusterCommands } from './cluster-commands.ts'
+import type { ClusterNode } from './cluster-node.ts'
+import { ClusterNodes } from './cluster-nodes.ts'
+import type { Connection } from './connection.ts'
+import { reconnectMs } from './lasting-connection.ts'
+import type { LiveCredentials } from './live-credentials.ts'
+import {
+  delay,
+  reasonOf,
+  type LinkEvents,
+  type MasterServer,
+  type RedisCommands,
+  type RedisLink,
+} from './redis-link.ts'
+
+/** A master that does not reply within this time does not serve. */
+const REPLY_MS = 1000
+/** How often the link asks who owns which slots. */
+const SLOTS_INTERVAL_MS = 5000
+
+/**
+ * The link to a Redis Cluster: a connection to each master. It cannot track keys, since those of a session may move to another
+ * master, which knows nothing of who read them before. The store is available while any master is: a lost master takes only its
+ * own keys with it.
+ */
+export class ClusterLink implements RedisLink {
+  readonly tracks = false
+  readonly #nodes: ClusterNodes
+  readonly #commands: ClusterCommands
+  #events: LinkEvents | undefined
+  #endReads: () => void = () => undefined
+  #isClosed = false
+
+  constructor(seeds: readonly RedisNode[], credentials: LiveCredentials) {
+    this.#nodes = new ClusterNodes(seeds, credentials, {
+      ask: (node, connection) => this.#ask(node, connection),
+      lost: (node, reason) => this.#events?.unreached(node.name, reason),
+    })
+    this.#commands = new ClusterCommands(this.#nodes)
+  }
+
+  async open(events: LinkEvents): Promise<void> {
+    this.#events = events
+    for (let tries = 0; !this.#isClosed && !(await this.#nodes.read()); tries++) {
+      events.lost('no node of the Cluster names its masters')
+      await delay(reconnectMs(tries))
+    }
+    // Whether any master serves is known before the store is up.
+    const opened = this.#nodes.masters.map(async (node) => {
+      const asked = node.connection().then((connection) => events.opened(node, connection))
+      await beforeDeadline(REPLY_MS, asked).catch((error: unknown) =>
+        events.unreached(node.name, reasonOf(error as Error)),
+      )
+    })
+    await Promise.all(opened)
+    if (this.#isClosed) return
+    events.up()
+    this.#endReads = polls(async () => void (await this.#nodes.read()), SLOTS_INTERVAL_MS)
+  }
+
+  commands(): RedisCommands {
+    return this.#commands
+  }
+
+  untracked(): RedisCommands {
+    return this.#commands
+  }
+
+  askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[]> {
+    return Promise.all(this.#nodes.masters.map(async (node) => question(await node.connection())))
+  }
+
+  masterOf(key: string): MasterServer {
+    return this.#nodes.ownerOf(key)
+  }
+
+  probe(): void {
+    for (const node of this.#nodes.masters) node.ask()
+  }
+
+  masterNames(): ReadonlySet<string> {
+    return new Set(this.#nodes.masters.map(({ name }) => name))
+  }
+
+  anyServer(): MasterServer | undefined {
+    const { masters } = this.#nodes
+    return masters[Math.floor(Math.random() * masters.length)]
+  }
+
+  abandon(): void {
+    // Each node is reconnected by itself, and there may be another one in its place.
+    void this.#nodes.reread()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#endReads()
+    this.#nodes.close()
+  }
+
+  /** The connection is given up later than the master is said to be silent. */
+  #ask(node: ClusterNode, connection: Connection): Promise<unknown> {
+    const asked = this.#events?.ask(node, connection) ?? connection.ping()
+    beforeDeadline(REPLY_MS, asked).catch((error: unknown) => {
+      if (!(error instanceof CommandTimeout)) return
+      this.#events?.unreached(node.name, reasonOf(error))
+      // A master that hangs may have a successor.
+      void this.#nodes.reread(node)
+    })
+    return asked
+  }
+}

@@ -1,0 +1,142 @@
+import type { RedisNode } from '../../config/redis-address.ts'
+import { ClusterNode, type NodeEvents } from './cluster-node.ts'
+import { addressOf, readSlots, slotOf, type Slots } from './cluster-slots.ts'
+import { withConnection } from './connection.ts'
+import { beforeDeadline } from '../../time/deadline.ts'
+import type { LiveCredentials } from './live-credentials.ts'
+import { delay, nodeOptions } from './redis-link.ts'
+
+/** Timeout of each node that is asked for the slots. */
+const ASK_MS = 1000
+/** The slots are read at most this often because a node does not know a key, or is lost. */
+const REREAD_MS = 1000
+
+/**
+ * The masters of a Cluster, and who owns which slot. Only a master that owns slots is believed: one that was taken out of the
+ * Cluster may go on running, and knows nothing. The nodes that REDIS_URL names are asked only who the masters are, and only while
+ * none is known that replies.
+ */
+export class ClusterNodes {
+  readonly #seeds: readonly RedisNode[]
+  readonly #credentials: LiveCredentials
+  readonly #events: NodeEvents
+  readonly #nodes = new Map<string, ClusterNode>()
+  #owners: (ClusterNode | undefined)[] = []
+  #masters: readonly ClusterNode[] = []
+  #reading: Promise<boolean> | undefined
+  #readAt = -Infinity
+  #isClosed = false
+
+  constructor(seeds: readonly RedisNode[], credentials: LiveCredentials, events: Pick<NodeEvents, 'ask' | 'lost'>) {
+    this.#seeds = seeds
+    this.#credentials = credentials
+    this.#events = {
+      ask: events.ask,
+      owns: (node, key) => this.#owners[slotOf(key)] === node,
+      lost: (node, reason) => {
+        events.lost(node, reason)
+        void this.reread(node)
+      },
+    }
+  }
+
+  /** The masters that own slots, as far as is known. */
+  get masters(): readonly ClusterNode[] {
+    return this.#masters
+  }
+
+  /** @throws Error while no master is known that has the key */
+  ownerOf(key: string): ClusterNode {
+    const owner = this.#owners[slotOf(key)]
+    if (owner === undefined) throw new Error('no master has the slot')
+    return owner
+  }
+
+  /** The node at an address, which is perhaps new. @throws Error after the close */
+  at(node: RedisNode): ClusterNode {
+    if (this.#isClosed) throw new Error('closed')
+    const address = addressOf(node)
+    const known = this.#nodes.get(address)
+    if (known !== undefined) return known
+    const added = new ClusterNode(node, this.#credentials, this.#events)
+    this.#nodes.set(address, added)
+    return added
+  }
+
+  /** A node says that another one owns a slot. Returns that one. */
+  noteMoved(slot: number, owner: RedisNode): ClusterNode {
+    return (this.#owners[slot] = this.at(owner))
+  }
+
+  /** Reads who owns which slot. Returns whether a master told. Never rejects. */
+  read(): Promise<boolean> {
+    return this.#start(0)
+  }
+
+  /** The same because of what a node said or did, from another one, and at most every {@link REREAD_MS}. */
+  reread(except?: ClusterNode): Promise<boolean> {
+    return this.#start(Math.max(0, this.#readAt + REREAD_MS - performance.now()), except)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const node of this.#nodes.values()) node.drop()
+    this.#nodes.clear()
+    this.#owners = this.#masters = []
+  }
+
+  #start(inMs: number, except?: ClusterNode): Promise<boolean> {
+    this.#reading ??= (inMs === 0 ? this.#read(except) : delay(inMs).then(() => this.#read(except)))
+      .catch(() => false)
+      .finally(() => {
+        this.#reading = undefined
+        this.#readAt = performance.now()
+      })
+    return this.#reading
+  }
+
+  async #read(except: ClusterNode | undefined): Promise<boolean> {
+    if (this.#isClosed) return false
+    const others = shuffled(this.#masters.filter((master) => master !== except))
+    return (await this.#readFrom(others)) || this.#readFrom(await this.#namedMasters())
+  }
+
+  async #readFrom(nodes: readonly ClusterNode[]): Promise<boolean> {
+    for (const node of nodes) {
+      const asked = node.connection().then((connection) => readSlots(connection, node))
+      const slots = await beforeDeadline(ASK_MS, asked).catch(() => undefined)
+      if (this.#isClosed || !slots?.masters.some((master) => addressOf(master) === node.name)) continue
+      this.#take(slots)
+      return true
+    }
+    return false
+  }
+
+  /** The masters that a node of REDIS_URL names. */
+  async #namedMasters(): Promise<ClusterNode[]> {
+    const asked = this.#seeds.map(async (seed) => {
+      const options = nodeOptions(seed, this.#credentials)
+      const { masters } = await withConnection(options, ASK_MS, (connection) => readSlots(connection, seed))
+      if (masters.length === 0) throw new Error('the node knows of no slots')
+      return masters
+    })
+    return (await Promise.any(asked)).map((master) => this.at(master))
+  }
+
+  #take({ masters, owners }: Slots): void {
+    this.#owners = owners.map((owner) => owner && this.at(owner))
+    this.#masters = masters.map((master) => this.at(master))
+    for (const [address, node] of this.#nodes) {
+      if (this.#masters.includes(node)) continue
+      this.#nodes.delete(address)
+      void node.close()
+    }
+  }
+}
+
+function shuffled<Item>(items: readonly Item[]): Item[] {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .toSorted((one, other) => one.at - other.at)
+    .map(({ item }) => item)
+}

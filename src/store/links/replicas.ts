@@ -1,0 +1,113 @@
+import { beforeDeadline } from '../../time/deadline.ts'
+import { ConfirmingServer } from './confirming-server.ts'
+import type { Connection } from './connection.ts'
+import type { RedisLink } from './redis-link.ts'
+import { ReplicatedWrites } from './replicated-writes.ts'
+
+/** How long a master waits for one of its replicas (WAIT). */
+const WAIT_MS = 200
+/** Timeout for the answer whether a replica has a write. */
+const ANSWER_MS = 1000
+
+/** Writes what expires by itself, even when the server is full. */
+const MARK = `#!lua flags=allow-oom
+return redis.call('SET', KEYS[1], '', 'PX', 1000)`
+
+/** The log of the {@link Replicas}. */
+interface Log {
+  warn(details: object, message: string): void
+  info(details: object, message: string): void
+}
+
+/** What is known of the replicas of one master. */
+interface OfMaster {
+  readonly marks: ReplicatedWrites
+  /** Opened with the first write that they have to confirm. */
+  confirming?: ConfirmingServer
+}
+
+/** Whether replicas have what was written, asked of the master that holds the key (WAIT). */
+export class Replicas {
+  readonly #link: Pick<RedisLink, 'masterOf' | 'masterNames'>
+  readonly #log: Log
+  readonly #masters = new Map<string, OfMaster>()
+  /** The connections over which a master has named a replica. */
+  readonly #replicated = new WeakSet<Connection>()
+
+  constructor(link: Pick<RedisLink, 'masterOf' | 'masterNames'>, log: Log) {
+    this.#link = link
+    this.#log = log
+  }
+
+  /**
+   * Waits briefly for a replica to have every write to the key so far, and returns whether one has. Undefined where there are no
+   * replicas. Never rejects.
+   */
+  async have(key: string): Promise<boolean | undefined> {
+    try {
+      return await beforeDeadline(ANSWER_MS, this.#mark(key))
+    } catch {
+      return false
+    }
+  }
+
+  /**
+   * Runs a command that writes a key, and waits until so many replicas have what it wrote. If it rejects, the write may have
+   * happened.
+   * @throws Error at once while there is no master, and after a failure until replicas confirm again
+   */
+  async write<Reply>(key: string, needed: number, run: (connection: Connection) => Promise<Reply>): Promise<Reply> {
+    const replicas = this.#of(key)
+    replicas.confirming ??= new ConfirmingServer(this.#link.masterOf(key), needed, {
+      failed: (reason) =>
+        this.#log.warn({ reason, needed }, 'calls with an Idempotency-Key are refused: no replicas confirm'),
+      recovered: () => this.#log.info({}, 'calls with an Idempotency-Key are accepted again: replicas confirm'),
+    })
+    return replicas.confirming.write(key, run)
+  }
+
+  /** Why the replicas of present masters confirm no writes, for an operator. */
+  get failures(): string[] {
+    const present = this.#link.masterNames()
+    const all = [...this.#masters].flatMap(([name, { confirming }]) =>
+      present.has(name) ? (confirming?.failure ?? []) : [],
+    )
+    return [...new Set(all)]
+  }
+
+  close(): void {
+    for (const name of this.#masters.keys()) this.#forget(name)
+  }
+
+  /** WAIT covers only the writes of its own connection, so that one writes a marker after the write in question. */
+  async #mark(key: string): Promise<boolean | undefined> {
+    const { marks } = this.#of(key)
+    const connection = await marks.connection()
+    // A master names its replicas, but no longer one whose connection has closed.
+    const [, , known] = await connection.role()
+    if (!Array.isArray(known) || known.length === 0) return this.#replicated.has(connection) ? false : undefined
+    this.#replicated.add(connection)
+    // The braces put the marker into the same slot, and it expires by itself.
+    await marks.write((wire) => wire.eval(MARK, { keys: [`{${key}}:ended`], arguments: [] }))
+    return true
+  }
+
+  /** @throws Error while there is no master */
+  #of(key: string): OfMaster {
+    const master = this.#link.masterOf(key)
+    const known = this.#masters.get(master.name)
+    if (known !== undefined) return known
+    const present = this.#link.masterNames()
+    for (const name of this.#masters.keys()) if (!present.has(name)) this.#forget(name)
+    const added = { marks: new ReplicatedWrites(master, { replicas: 1, waitMs: WAIT_MS }) }
+    this.#masters.set(master.name, added)
+    return added
+  }
+
+  #forget(name: string): void {
+    const { marks, confirming } = this.#masters.get(name) ?? {}
+    marks?.close()
+    confirming?.close()
+    this.#masters.delete(name)
+  }
+}

@@ -1,0 +1,207 @@
+import { ADVICE, explained, writeRefusalOf } from './causes.ts'
+import type { Connection } from '../links/connection.ts'
+import type { MasterServer, RedisLink } from '../links/redis-link.ts'
+import { NO_MASTER, type LinkHealth, type StoreLog } from './link-health.ts'
+import { MasterProbe, type MasterReport } from './master-probe.ts'
+import { NEEDS, SHARING, SUBJECT_NEEDS } from './rights.ts'
+import type { WriteRefusal } from '../../telemetry/store-observer.ts'
+import { standstill } from '../../time/standstill.ts'
+import { Window } from '../../time/window.ts'
+import { StoreClock } from './store-clock.ts'
+
+/** Since when a store is unavailable that has never been available. */
+const NEVER = -Infinity
+
+type Link = Pick<RedisLink, 'masterNames' | 'masterOf' | 'probe'>
+type Health = Pick<LinkHealth, 'downSince' | 'downReason' | 'healthyForMs' | 'noteAlive' | 'noteErrorCode'>
+
+/** How often at most refusals of writes are logged. */
+const REFUSAL_LOG_MS = 60_000
+
+/** Why a master does not serve. */
+interface Fault {
+  readonly code: string
+  /** Empty where the code says it all. */
+  readonly commands: readonly string[]
+}
+
+/**
+ * Whether the store serves, and which of its masters do: what the probes found, and whether the link to them is up. A full master
+ * serves. One that takes no writes does not, although reads of it are still tried.
+ */
+export class Masters {
+  readonly clock = new StoreClock()
+  readonly #link: Link
+  readonly #health: Health
+  readonly #log: StoreLog
+  readonly #probes = new Map<string, MasterProbe>()
+  readonly #reports = new Map<string, MasterReport>()
+  readonly #needs = new Set<string>(NEEDS)
+  readonly #refusalLogs = new Window(REFUSAL_LOG_MS)
+  #refusedSince: number | undefined
+  /** The standstills of this process after which the masters were asked for the time. */
+  #standstills = standstill.count
+  #hasServed = false
+  /** The faults that were logged last. */
+  #logged = ''
+
+  constructor(link: Link, health: Health, log: StoreLog) {
+    this.#link = link
+    this.#health = health
+    this.#log = log
+  }
+
+  /** From now on a master also needs what the indexes do. */
+  needIndexes(): void {
+    for (const name of SUBJECT_NEEDS) this.#needs.add(name)
+  }
+
+  /** Asks a master that is connected. @throws Error where it does not reply, or is none */
+  async opened(master: MasterServer, connection: Connection): Promise<void> {
+    const probe = new MasterProbe()
+    this.#probes.set(master.name, probe)
+    const report = await probe.ask(master, connection)
+    if (report === undefined) return
+    if (NO_MASTER.has(report.refusal ?? '')) throw new Error(report.refusal)
+    this.note(master.name, report)
+  }
+
+  /** Asks it again. @throws Error where it does not reply */
+  async ask(master: MasterServer, connection: Connection): Promise<void> {
+    const probe = this.#probes.get(master.name) ?? new MasterProbe()
+    this.#probes.set(master.name, probe)
+    const report = await probe.ask(master, connection)
+    // It was given up since it replied.
+    if (!connection.isReady) return
+    this.#health.noteAlive()
+    if (report !== undefined) this.note(master.name, report)
+  }
+
+  /** A master does not reply. */
+  unreached(name: string, reason: string): void {
+    this.note(name, { refusal: reason, refused: [], clock: undefined })
+  }
+
+  /** Notes what a probe found. */
+  note(name: string, report: MasterReport): void {
+    const present = this.#link.masterNames()
+    // It was taken away meanwhile.
+    if (!present.has(name)) return
+    for (const known of this.#reports.keys()) if (!present.has(known)) this.#reports.delete(known)
+    for (const known of this.#probes.keys()) if (!present.has(known)) this.#probes.delete(known)
+    this.#reports.set(name, report)
+    if (report.clock !== undefined) this.clock.note(name, report.clock, present)
+    if (this.#share > 0) {
+      this.#hasServed = true
+      this.#refusedSince = undefined
+    } else this.#refusedSince ??= this.#hasServed ? performance.now() : NEVER
+    this.#logFaults()
+    if (report.refusal !== undefined) this.noteErrorCode(report.refusal)
+  }
+
+  /** Notes the code of an error that a master replied with. Returns the reason if it refused a write. */
+  noteErrorCode(code: string): WriteRefusal | undefined {
+    const refusal = writeRefusalOf(code)
+    if (refusal !== undefined && this.#refusalLogs.allows(1)) {
+      this.#log.warn({ reason: code, advice: ADVICE[code] }, 'the session store refuses writes')
+    }
+    this.#health.noteErrorCode(code)
+    return refusal
+  }
+
+  /** Warns once of commands without which limits and the upstream budget are not shared. To be called once the masters were asked. */
+  warnOfRights(): void {
+    const refused = new Set([...this.#reports.values()].flatMap((report) => report.refused))
+    const commands = SHARING.names.filter((name) => refused.has(name))
+    if (commands.length > 0) this.#log.warn({ commands, advice: SHARING.advice }, 'the session store forbids commands')
+  }
+
+  /**
+   * Asks the masters for the time if this process stood still: between the probes {@link clock} runs by the monotonic clock, which
+   * may have stood still, too. To be called before each command, so that the answer to that one comes later.
+   */
+  keepTime(): void {
+    const { count } = standstill
+    if (count === this.#standstills) return
+    this.#standstills = count
+    this.#link.probe()
+  }
+
+  /** See `StoreHealth.unavailableSince`. */
+  get unavailableSince(): number | undefined {
+    const { downSince } = this.#health
+    if (downSince === undefined || this.#refusedSince === undefined) return downSince ?? this.#refusedSince
+    return Math.min(downSince, this.#refusedSince)
+  }
+
+  /** See `StoreHealth.condition`. */
+  get condition() {
+    const { downSince, downReason } = this.#health
+    const { clock } = this
+    if (downSince === undefined) {
+      return { share: this.#share, why: this.#refusedSince === undefined ? [] : this.#faults, clock }
+    }
+    return { share: 0, why: downReason === undefined ? [] : [explained(downReason)], clock }
+  }
+
+  /** See `StoreHealth.availableForMs`. */
+  get availableForMs(): number {
+    return this.#refusedSince === undefined ? this.#health.healthyForMs : 0
+  }
+
+  /** What an operator should put right, whether the store is available or not. */
+  warnings(): string[] {
+    const full = [...this.#reports.values()].some(({ refusal }) => refusal === 'OOM')
+    const what = this.#share > 0 ? 'a master of the session store does not serve' : 'the session store does not serve'
+    return [
+      ...this.#faults.map((fault) => `${what}: ${fault}`),
+      ...this.clock.warnings(),
+      ...(full ? [`the session store refuses writes (OOM): ${ADVICE['OOM']}`] : []),
+    ]
+  }
+
+  /** How far the clock of the master that holds a key is ahead of the store's (ms). */
+  skewMs(key: string): number {
+    return this.clock.skewMs(() => this.#link.masterOf(key).name)
+  }
+
+  /** A time by the clock of the master that holds a key, which ends by that. */
+  at(key: string, time: number): number {
+    return time + this.skewMs(key)
+  }
+
+  /** The part of the masters that serves: 0 to 1. */
+  get #share(): number {
+    const reports = [...this.#reports.values()]
+    if (reports.length === 0) return 1
+    return reports.filter((report) => this.#faultOf(report) === undefined).length / reports.length
+  }
+
+  /** Why masters do not serve, for an operator, one sentence for each cause. */
+  get #faults(): string[] {
+    const byFault = new Map<string, string[]>()
+    for (const [name, report] of this.#reports) {
+      const fault = this.#faultOf(report)
+      if (fault === undefined) continue
+      const text = explained(fault.code, fault.commands.length === 0 ? undefined : fault.commands.join(', '))
+      byFault.set(text, [...(byFault.get(text) ?? []), name])
+    }
+    const some = this.#share > 0
+    return [...byFault].map(([text, names]) => (some ? `${names.join(', ')}: ${text}` : text))
+  }
+
+  #faultOf({ refusal, refused }: MasterReport): Fault | undefined {
+    if (refusal !== undefined && refusal !== 'OOM') return { code: refusal, commands: refused }
+    const commands = [...this.#needs].filter((name) => refused.includes(name))
+    return commands.length === 0 ? undefined : { code: 'NOPERM', commands }
+  }
+
+  #logFaults(): void {
+    const faults = this.#faults.join(' ')
+    if (faults === this.#logged) return
+    this.#logged = faults
+    if (faults === '') this.#log.info({}, 'every master of the session store serves')
+    else if (this.#share > 0) this.#log.warn({ faults }, 'a master of the session store does not serve')
+    else this.#log.error({ faults }, 'the session store does not serve')
+  }
+}

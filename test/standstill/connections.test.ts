@@ -1,0 +1,64 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { test } from 'tap'
+import type { RedisProcess } from '../../sandbox/redis-process.ts'
+import { LastingConnection } from '../../src/store/links/lasting-connection.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { testRedis } from '../support/server/test-server.ts'
+import { standstillWorld } from '../support/sessions/standstill-world.ts'
+import { until } from '../support/time/until.ts'
+
+/** The connections of instances over which a master was asked last whether it serves. */
+async function probedOver(node: RedisProcess): Promise<string[]> {
+  const list = String(await askRedis(node, ['CLIENT', 'LIST', 'TYPE', 'normal']))
+  return list.split('\n').flatMap((line) => (line.includes(' cmd=eval ') ? (/^id=(\d+)/.exec(line)?.[1] ?? []) : []))
+}
+
+await test('a process that was stopped for six seconds keeps its connections to the masters of a Cluster', async (t) => {
+  const world = await standstillWorld(t, { hasOperators: false, isCluster: true })
+  const all = async (): Promise<string[]> => {
+    const found = await Promise.all(world.nodes.map(probedOver))
+    return found.flatMap((ids, at) => ids.map((id) => `${at}: ${id}`))
+  }
+  // Of this process and of the one that is stopped.
+  await until(async () => (await all()).length === 6, 'both instances have asked all masters')
+  const before = await all()
+  world.stop()
+  await delay(6000)
+  world.goOn()
+  // Whatever was given up is open again.
+  await delay(2000)
+  t.same(await all(), before)
+})
+
+await test('a connection whose server has replied while this process stood still is kept, although its time is over', async (t) => {
+  const redis = await testRedis(t)
+  const lost: string[] = []
+  const connection = new LastingConnection({
+    find: async () => ({ name: 'master', options: { url: redis.url }, owns: () => true }),
+    lost: (reason) => void lost.push(reason),
+  })
+  t.teardown(() => connection.close())
+  await connection.next()
+  const asked = connection.ask()
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3500)
+  await asked
+  t.same([lost, connection.isUp], [[], true])
+})
+
+await test('a connection whose server does not reply is given up, and opened again once the server goes on', async (t) => {
+  const redis = await testRedis(t)
+  const lost: string[] = []
+  const connection = new LastingConnection({
+    find: async () => ({ name: 'master', options: { url: redis.url }, owns: () => true }),
+    lost: (reason) => void lost.push(reason),
+  })
+  t.teardown(() => connection.close())
+  await connection.next()
+  redis.process.kill('SIGSTOP')
+  t.teardown(() => redis.process.kill('SIGCONT'))
+  await until(() => lost.length > 0, 'the silence is noticed', 6000)
+  t.same([lost, connection.isUp], [['silence'], false])
+  t.throws(() => connection.present, /no connection/)
+  redis.process.kill('SIGCONT')
+  await until(() => connection.isUp, 'the connection is open again')
+})

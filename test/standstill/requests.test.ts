@@ -1,0 +1,90 @@
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
+import { test } from 'tap'
+import { ok } from '../support/upstream/raw-upstream.ts'
+import { nextEvent } from '../support/time/until.ts'
+import { API, readAll, startWorld } from '../support/world.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+
+/** Blocks this thread, with the server. What has been written has arrived. After a {@link turn}, timers are what runs next. */
+function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
+const post = (cookie: string, bytes: number): string =>
+  `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\nContent-Length: ${bytes}\r\n\r\n`
+
+for (const blockedMs of [1200, 400]) {
+  await test(`a POST that arrives on an idle connection while the process stands still for ${blockedMs} ms is answered, although the connection is too old`, async (t) => {
+    const { connection, upstream, cookie, server } = await startWorld(t, API)
+    Object.assign(server.app.server.server, { keepAliveTimeout: 200, keepAliveTimeoutBuffer: 0 })
+    const socket = await connection()
+    for (const count of [1, 2]) {
+      await turn()
+      socket.write(`${post(cookie, 2)}{}`)
+      if (count === 2) block(blockedMs)
+      const [answer] = (await nextEvent(socket, 'data')) as [Buffer]
+      t.match(answer.toString(), /^HTTP\/1\.1 200 /)
+    }
+    t.equal(upstream.requests.length, 2)
+    t.equal(await readAll(socket), '', 'the connection ends once it is idle')
+  })
+}
+
+await test('a request that becomes complete while the process stands still is answered, although its time is over', async (t) => {
+  const { connection, cookie, server } = await startWorld(t, API)
+  const whole = `${post(cookie, 2)}{}`
+  for (const cut of [20, whole.length - 1]) {
+    const socket = await connection()
+    socket.write(whole.slice(0, cut))
+    await delay(100)
+    Object.assign(server.app.server.server, { headersTimeout: 300, requestTimeout: 300 })
+    await turn()
+    socket.write(whole.slice(cut))
+    // Node looks at the time of requests once a second.
+    block(1200)
+    const [answer] = (await nextEvent(socket, 'data')) as [Buffer]
+    t.match(answer.toString(), /^HTTP\/1\.1 200 /)
+    socket.destroy()
+  }
+})
+
+await test('a response that arrives while the process stands still reaches the browser, although its connection was idle for too long', async (t) => {
+  const { connection, upstream, cookie, server } = await startWorld(t, API)
+  server.app.server.server.timeout = 300
+  upstream.answer = (_request, socket) => {
+    socket.write(ok('{}'))
+    block(800)
+  }
+  const socket = await connection()
+  socket.write(`${post(cookie, 2)}{}`)
+  const [answer] = (await nextEvent(socket, 'data')) as [Buffer]
+  t.match(answer.toString(), /^HTTP\/1\.1 200 /)
+})
+
+await test('a first request that arrives while the process stands still, just after its server closed, is answered', async (t) => {
+  const { connection, server } = await startWorld(t, API)
+  const socket = await connection()
+  const closed = server.close()
+  await delay(200)
+  await turn()
+  socket.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n')
+  block(1200)
+  const [answer] = (await nextEvent(socket, 'data')) as [Buffer]
+  t.match(answer.toString(), /^HTTP\/1\.1 503 /)
+  await closed
+})
+
+await test('a large upload whose rest arrives while the process stands still does not count as too slow', async (t) => {
+  const { connection, upstream, cookie } = await startWorld(t, API)
+  const socket = await connection()
+  socket.write(`${post(cookie, 90_000)}${'x'.repeat(70_000)}`)
+  await delay(200)
+  await turn()
+  socket.write('x'.repeat(20_000))
+  // Uploads are judged every five seconds.
+  block(5200)
+  const [answer] = (await nextEvent(socket, 'data')) as [Buffer]
+  t.match(answer.toString(), /^HTTP\/1\.1 200 /)
+  t.equal(upstream.requests.at(-1)?.body.length, 90_000)
+})

@@ -1,0 +1,113 @@
+import { isDeepStrictEqual } from 'node:util'
+import * as fc from 'fast-check'
+import { test } from 'tap'
+import { DATA } from '../../src/store/data-commands.ts'
+import { INDEX } from '../../src/store/index-commands.ts'
+import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import type { SessionIndex } from '../../src/store/session-index.ts'
+import type { DataCommands } from '../../src/store/store.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
+import { testRedis } from '../support/server/test-server.ts'
+
+const MINUTE_MS = 60_000
+
+/** Random arguments for each command of a table. */
+type ArgumentsOf<Methods> = {
+  readonly [Name in keyof Methods]: Methods[Name] extends (...args: infer Args) => unknown ? fc.Arbitrary<Args> : never
+}
+
+const startedAt = Date.now()
+const key = fc.constantFrom('a', 'b')
+/** Numbers, since each of them may be counted up. */
+const value = fc.constantFrom('3', '4', '5')
+const expiresAt = fc.constantFrom(1, 2, 3).map((minutes) => startedAt + minutes * MINUTE_MS)
+const ttlMs = fc.constantFrom(MINUTE_MS, 2 * MINUTE_MS)
+
+const DATA_ARGUMENTS: ArgumentsOf<DataCommands> = {
+  create: fc.tuple(key, value, expiresAt),
+  lock: fc.tuple(key, value, ttlMs),
+  read: fc.tuple(key),
+  readUntracked: fc.tuple(key),
+  readMany: fc.tuple(fc.array(key, { maxLength: 3 })),
+  replace: fc.tuple(key, value, value, expiresAt),
+  extend: fc.tuple(key, expiresAt),
+  remove: fc.tuple(key),
+  removeIf: fc.tuple(key, value),
+  bury: fc
+    .tuple(key, value, expiresAt)
+    .map(([key, value, expiresAt]) => [key, { key: tombstoneKey(key), leftKey: leftKey(key), value, expiresAt }]),
+  count: fc.tuple(key, fc.nat({ max: 5 }), ttlMs, fc.boolean()),
+}
+
+const oneId = fc.integer({ min: 1, max: 20 }).map((number) => `id${number}`)
+const ids = fc.uniqueArray(oneId)
+const entry = fc.record({ id: oneId, value: fc.constantFrom('v', 'w'), expiresAt })
+/** In a time to come, so that both stores compute the times of the next ones from it. */
+const after = fc.constantFrom(1, 2).map((hours) => startedAt + hours * 60 * MINUTE_MS)
+
+const INDEX_ARGUMENTS: ArgumentsOf<SessionIndex> = {
+  add: fc.tuple(key, entry, after),
+  list: fc.tuple(key),
+  endAll: fc.tuple(key),
+  endIssued: fc.tuple(key, fc.constantFrom('issued', 'sidless'), fc.constantFrom(7, 8.5)),
+  end: fc.tuple(key, ids),
+  remove: fc.tuple(key, ids),
+  look: fc.tuple(key, oneId),
+}
+
+/** A reply as plain data, in which times of about the same are equal. */
+function plain(reply: unknown): unknown {
+  const text = JSON.stringify([reply], (name, value: unknown) => {
+    if (name === 'expiresAt') return Math.round((Number(value) - startedAt) / (MINUTE_MS / 2))
+    return name === 'endedAgoMs' ? Number(value) < MINUTE_MS : value
+  })
+  return JSON.parse(text)
+}
+
+type Methods = Readonly<Record<string, (...args: unknown[]) => Promise<unknown>>>
+
+/** Calls both at once, and throws when they reply differently. The text before the names of keys is new for each run. */
+async function compare(name: string, args: readonly unknown[], stores: readonly Methods[], run: number): Promise<void> {
+  const named = JSON.parse(JSON.stringify(args), (_name, text: unknown) =>
+    typeof text === 'string' ? text.replace(/^(\{?)(?=[ab]\b)/, `$1bff:1:run${run}:`) : text,
+  ) as unknown[]
+  const [one, other] = await Promise.all(stores.map(async (store) => plain(await store[name]?.(...named))))
+  if (isDeepStrictEqual(one, other)) return
+  throw new Error(
+    `${name}(${JSON.stringify(named)}): ${JSON.stringify(one)} in memory, ${JSON.stringify(other)} in Redis`,
+  )
+}
+
+await test('every command means in memory what it does in Redis', async (t) => {
+  const redis = await testRedis(t)
+  const [memory, store] = [new MemoryStore(), await connectedStore(t, redis.url)]
+  let run = 0
+  for (const [table, commands, stores] of [
+    [DATA_ARGUMENTS, DATA, [memory, store]],
+    [INDEX_ARGUMENTS, INDEX, [await memory.openIndex(), await store.openIndex()]],
+  ] as const) {
+    const names = Object.keys(commands)
+    t.same(Object.keys(table), names)
+    const step = fc.oneof(
+      ...Object.entries<fc.Arbitrary<readonly unknown[]>>(table).map(([name, args]) =>
+        args.map((args) => ({ name, args })),
+      ),
+    )
+    const called = new Set<string>()
+    const sequences = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
+      run++
+      const added = new Set<string>()
+      for (const { name, args } of steps) {
+        // An id is unique within its key.
+        const place = JSON.stringify([args[0], (args[1] as { id?: string } | undefined)?.id])
+        if (name === 'add' && added.has(place)) continue
+        added.add(place)
+        called.add(name)
+        await compare(name, args, stores as unknown as Methods[], run)
+      }
+    })
+    await fc.assert(sequences, { numRuns: 60 })
+    t.same([...called].toSorted(), names.toSorted())
+  }
+})

@@ -99,15 +99,6 @@ await test('UPSTREAM_BUDGET with a window that can never be the tighter one is r
   }
 })
 
-await test('UPSTREAM_BUDGET has its windows from the shortest to the longest, in whatever order they are set', (t) => {
-  const { budget } = readConfig({ ...ALONE, UPSTREAM_BUDGET: '1000/600,300/60' }).upstream
-  t.same(budget?.windows, [
-    { calls: 300, windowMs: 60_000 },
-    { calls: 1000, windowMs: 600_000 },
-  ])
-  t.end()
-})
-
 await test('PUBLIC_URL without http is the only setting that is named, since it does not tell whether this is production', async (t) => {
   for (const PUBLIC_URL of ['localhost:3000', 'bff.example:443', 'bff.example', 'ftp://bff.example']) {
     t.same(wrongWith({ PUBLIC_URL }), ['PUBLIC_URL'], PUBLIC_URL)

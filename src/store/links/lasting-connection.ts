@@ -4,7 +4,7 @@ import { backoffMs } from '../../time/backoff.ts'
 import { beforeDeadline, CommandTimeout } from '../../time/deadline.ts'
 import { polls } from '../../time/polls.ts'
 import { newConnection, type Connection } from './connection.ts'
-import { delay, reasonOf, type MasterServer } from './redis-link.ts'
+import { delay, reasonOf, type FindMaster, type MasterServer } from './redis-link.ts'
 
 /** Timeout until TCP and TLS are connected. */
 const CONNECT_MS = 2000
@@ -18,7 +18,7 @@ const MAX_SILENCE_MS = 3000
 /** What a {@link LastingConnection} is for. */
 interface Purpose {
   /** The server to reach, asked for before each try. Undefined while none is known. Never rejects. */
-  readonly find: () => Promise<MasterServer | undefined>
+  readonly find: FindMaster
   /** Opens a connection and makes it ready for use. By default it is only opened. Rejects where it is of no use. */
   readonly open?: (connection: Connection, server: MasterServer) => Promise<unknown>
   /** Asks for a sign of life. A PING by default. */

@@ -1,4 +1,4 @@
-import type { Commands, SkewMs } from './command.ts'
+import type { Commands } from './command.ts'
 import { ENDED_CHANNEL, LEFT_MS } from './keys.ts'
 import type { MemoryValues } from './memory-values.ts'
 import { evenWhenFull, runScript } from './scripts.ts'
@@ -56,7 +56,11 @@ return left`)
 /** A value and its expiry by the clock of the master, negative without a key or without an expiry; and what {@link EXTEND} adds. */
 type ReadReply = [value: string | null, expiresAt: number, refusal?: string | null]
 
-function storedValue([value, expiresAt]: ReadReply, skewMs: SkewMs, key: string): StoredValue | undefined {
+function storedValue(
+  [value, expiresAt]: ReadReply,
+  skewMs: (key: string) => number,
+  key: string,
+): StoredValue | undefined {
   return value !== null && expiresAt >= 0 ? { value, expiresAt: expiresAt - skewMs(key) } : undefined
 }
 
@@ -64,11 +68,11 @@ function isOne(reply: unknown): boolean {
   return reply === 1
 }
 
-/** The commands on single keys. */
+/** The commands on values by key. */
 export const DATA: Commands<MemoryValues, DataCommands> = {
   create: {
     send: (redis, skewMs, key, value, expiresAt) =>
-      redis.set(key, value, { condition: 'NX', expiration: { type: 'PXAT', value: expiresAt + skewMs(key) } }),
+      redis.send(key, ['SET', key, value, 'PXAT', String(expiresAt + skewMs(key)), 'NX']),
     reply: (reply) => reply !== null,
     memory: (values, key, value, expiresAt) => values.get(key) === undefined && values.write(key, value, expiresAt),
   },
@@ -81,7 +85,7 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
     },
   },
   read: {
-    send: (redis, _skewMs, key) => Promise.all([redis.get(key), redis.pExpireTime(key)]),
+    send: (redis, _skewMs, key) => Promise.all([redis.send(key, ['GET', key]), redis.send(key, ['PEXPIRETIME', key])]),
     reply: storedValue,
     memory: (values, key) => values.get(key),
     tells: 'ifGone',
@@ -92,6 +96,13 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
     memory: (values, key) => values.get(key),
     isUntracked: true,
     tells: 'ifGone',
+  },
+  readMany: {
+    known: (keys) => (keys.length === 0 ? [] : undefined),
+    send: (redis, _skewMs, keys) => redis.readMany(keys),
+    reply: (values: readonly (string | null)[]) => values.map((value) => value ?? undefined),
+    memory: (values, keys) => keys.map((key) => values.get(key)?.value),
+    isUntracked: true,
   },
   replace: {
     send: (redis, skewMs, key, expected, value, expiresAt) =>
@@ -116,7 +127,7 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
     refusal: ([, , refusal = null]: ReadReply) => refusal,
   },
   remove: {
-    send: (redis, _skewMs, key) => redis.del(key),
+    send: (redis, _skewMs, key) => redis.send(key, ['DEL', key]),
     reply: isOne,
     memory: (values, key) => values.remove(key),
     tells: 'always',

@@ -1,4 +1,4 @@
-import type { Connection } from './links/connection.ts'
+import type { RedisCommands } from './links/redis-link.ts'
 
 /** Runs a command against a deadline. @throws StoreUnavailable */
 export type Ask<Commands> = <Reply>(command: (redis: Commands) => Promise<Reply>) => Promise<Reply>
@@ -9,12 +9,12 @@ export type Ask<Commands> = <Reply>(command: (redis: Commands) => Promise<Reply>
  * costs the server about a microsecond.
  */
 export function runScript(
-  redis: Pick<Connection, 'eval'>,
+  redis: Pick<RedisCommands, 'send'>,
   script: string,
   keys: readonly string[],
   args: readonly (string | number)[] = [],
 ): Promise<unknown> {
-  return redis.eval(script, { keys: [...keys], arguments: args.map(String) })
+  return redis.send(keys[0] ?? '', ['EVAL', script, String(keys.length), ...keys, ...args.map(String)])
 }
 
 /**
@@ -30,7 +30,3 @@ export function evenWhenFull(script: string): string {
 export const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`
-
-/** Writes what expires by itself, for a WAIT of the same connection. */
-export const MARK = evenWhenFull(`
-return redis.call('SET', KEYS[1], '', 'PX', 1000)`)

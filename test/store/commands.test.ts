@@ -3,12 +3,12 @@ import * as fc from 'fast-check'
 import { test } from 'tap'
 import { DATA } from '../../src/store/data-commands.ts'
 import { INDEX } from '../../src/store/index-commands.ts'
-import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
+import { besideKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
 import type { DataCommands } from '../../src/store/store.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 const MINUTE_MS = 60_000
 
@@ -29,13 +29,17 @@ const DATA_ARGUMENTS: ArgumentsOf<DataCommands> = {
   lock: fc.tuple(key, value, ttlMs),
   read: fc.tuple(key),
   readUntracked: fc.tuple(key),
+  readMany: fc.tuple(fc.array(key, { maxLength: 3 })),
   replace: fc.tuple(key, value, value, expiresAt),
   extend: fc.tuple(key, expiresAt),
   remove: fc.tuple(key),
   removeIf: fc.tuple(key, value),
   bury: fc
     .tuple(key, value, expiresAt)
-    .map(([key, value, expiresAt]) => [key, { key: tombstoneKey(key), leftKey: leftKey(key), value, expiresAt }]),
+    .map(([key, value, expiresAt]) => [
+      key,
+      { key: besideKey(key, 'tombstone'), leftKey: besideKey(key, 'left'), value, expiresAt },
+    ]),
   count: fc.tuple(key, fc.nat({ max: 5 }), ttlMs, fc.boolean()),
 }
 

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
+import { besideKey } from '../../src/store/keys.ts'
 import type { Store } from '../../src/store/store.ts'
 import { sharedLimitsContract } from './shared-limits-contract.ts'
 import { indexContract } from './index-contract.ts'
@@ -132,7 +132,12 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
     'bury removes a key once, leaves what it was until somebody replaces that, and does nothing to a missing key',
     async (t) => {
       const key = fresh()
-      const tombstone = { key: tombstoneKey(key), leftKey: leftKey(key), value: 'logout', expiresAt: soon() }
+      const tombstone = {
+        key: besideKey(key, 'tombstone'),
+        leftKey: besideKey(key, 'left'),
+        value: 'logout',
+        expiresAt: soon(),
+      }
       t.equal(await store.bury(key, tombstone), undefined)
       t.same(await store.readMany([tombstone.key, tombstone.leftKey]), [undefined, undefined])
       await store.create(key, 'v', soon())
@@ -198,5 +203,19 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
       await announced
       t.pass('the change is announced')
     }
+  })
+  await t.test('onChange announces a change of a key that is read just after none was', async (t) => {
+    const other = await open()
+    const key = fresh()
+    await store.create(key, 'v', soon())
+    const announced = new Promise<void>((resolve) => {
+      store.onChange((name) => {
+        if (name === key) resolve()
+      })
+    })
+    await Promise.all([store.readMany([]), store.read(key)])
+    await other.remove(key)
+    await announced
+    t.pass('the change is announced')
   })
 }

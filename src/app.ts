@@ -37,7 +37,7 @@ import { sessionSocketRoute } from './sockets/session/session-socket-route.ts'
 import { readiness, type OpsSource } from './ops/ops-listener.ts'
 import { operatorCommands } from './ops/operator-commands.ts'
 
-/** What the caller of {@link buildApp} makes and closes. */
+/** The parts that the caller of {@link buildApp} makes and closes. */
 export interface AppDependencies {
   /**
    * Redis, or memory. While it is unavailable, logins return to the frontend with `try_later`, calls that need a session get
@@ -62,7 +62,12 @@ export interface App {
   close(waitMs?: number): Promise<void>
 }
 
-/** Builds the whole server. The routes are registered in the order in which a browser meets them. */
+/**
+ * Builds the whole server: its parts, and then its routes. That is the order of registration, and not the way of a request. Each
+ * request passes the hooks of {@link createServer} first, in their order there: it is logged, must be well-formed, and is refused
+ * while the server closes. Then {@link KnownPaths} refuses what no route takes, the hooks of its scope follow, such as the `Origin` of
+ * every socket in {@link prepareSockets}, and at last its route.
+ */
 export async function buildApp(config: Config, deps: AppDependencies): Promise<App> {
   const { store, log, droppedLines = () => 0, secretFiles } = deps
   logLateNames(log)

@@ -7,7 +7,7 @@ import { runCommand, type RunningCommand } from './support/sandbox/command.ts'
 import { takenPort } from './support/server/http-server.ts'
 import { scanLog } from './support/telemetry/log-scan.ts'
 import { COMPILED, nodeCommand } from './support/server/settings.ts'
-import { logIn } from './support/server/world.ts'
+import { logIn } from './support/parts.ts'
 import { until } from './support/time/until.ts'
 
 const DEMO = fileURLToPath(new URL('../sandbox/demo.ts', import.meta.url))

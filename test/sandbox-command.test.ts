@@ -6,7 +6,8 @@ import { JarBrowser } from './support/browser/jar-browser.ts'
 import { runCommand, type RunningCommand } from './support/sandbox/command.ts'
 import { takenPort } from './support/server/http-server.ts'
 import { until, within } from './support/time/until.ts'
-import { logIn, testServer } from './support/server/world.ts'
+import { logIn } from './support/parts.ts'
+import { testServer } from './support/server/test-server.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 

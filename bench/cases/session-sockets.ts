@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { SECRETS } from '../../test/support/server/world.ts'
+import { SECRETS } from '../../test/support/server/test-server.ts'
 import { makeCalls } from '../calls.ts'
 import { publicOrigin, thisServer } from '../contenders.ts'
 import { makeSessions } from '../made-sessions.ts'

@@ -1,4 +1,4 @@
-import { SECRETS } from '../../test/support/server/world.ts'
+import { SECRETS } from '../../test/support/server/test-server.ts'
 import { makeCalls } from '../calls.ts'
 import { SESSIONS as LOGINS, thisServer } from '../contenders.ts'
 import { makeSessions } from '../made-sessions.ts'

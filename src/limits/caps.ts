@@ -4,7 +4,7 @@ import { once, Permits, type Release } from './permits.ts'
 import { SessionPermits, type PermitStore } from './session-permits.ts'
 
 /** How many sockets this process may have, and all instances together for a session. */
-export interface CapLimits {
+interface CapLimits {
   readonly maxRelays: number
   readonly maxPerSession: number
   readonly maxSessionSockets: number

@@ -8,7 +8,7 @@ const RENEWAL_MS = 10_000
 /** Statements that are sent at once. More would delay what else this process has to do. */
 const BATCH = 500
 
-/** What permits need of the store: their count over all instances, and when it is back. */
+/** The part of the store that permits need: their count over all instances, and when it is back. */
 export type PermitStore = Pick<Store, 'limits' | 'onChange' | 'unavailableSince'>
 
 /** The permits of one session that this process holds. */
@@ -19,7 +19,7 @@ interface Held {
   claiming: number
   /** Claims and statements that are on their way to the store. */
   underWay: number
-  /** What the store has, once nothing is under way. */
+  /** The count in the store, once nothing is under way. */
   stated: number
 }
 

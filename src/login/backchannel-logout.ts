@@ -18,7 +18,6 @@ const RETRY_SECONDS = 1
 /** Why a request is no logout. */
 type Fault = LogoutFault | 'form' | 'signature'
 
-/** What {@link BackchannelLogout} works with. */
 interface Parts {
   readonly openId: OpenId
   readonly logouts: ProviderLogouts
@@ -118,7 +117,7 @@ export class BackchannelLogout {
   }
 }
 
-/** What is wrong, for the provider's operator. Says nothing that a stranger does not know. */
+/** Tells the provider's operator what is wrong, and nothing that a stranger does not know. */
 const DETAILS: Readonly<Record<Fault, string>> = {
   form: 'The body must be a form of at most 16 KiB with exactly one logout_token.',
   shape: 'The logout token is not a signed JWT.',

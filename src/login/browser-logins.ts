@@ -7,7 +7,7 @@ import { keyOf, openLogin, type LoginState } from './login-record.ts'
 const MAX_PREVIOUS = 2
 
 /** A login that this browser has started, by its cookie. */
-export interface BrowserLogin {
+interface BrowserLogin {
   readonly key: string
   readonly cookie: LoginCookie
   /** `lost`: the record is gone; `unreadable`: this instance cannot decrypt it, but another one may; `unasked`: not looked up. */

@@ -24,7 +24,7 @@ export interface Callback {
 }
 
 /** Why a login failed. */
-export interface LoginFailure {
+interface LoginFailure {
   readonly error: AuthError
   /** The metric label, where it is not the error. */
   readonly outcome?: 'rate_limited'

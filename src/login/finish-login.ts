@@ -1,11 +1,11 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyBaseLogger, FastifyReply } from 'fastify'
 import { audit } from '../telemetry/audit/audit.ts'
+import { BoundedLines } from '../telemetry/bounded-lines.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { callerOf, requesterOf } from '../http/requester.ts'
 import { newSessionId, recordOf, saveNewSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
 import { failLogin, type Callback } from './failed-login.ts'
-import { warnOfNarrowScope } from './granted-scope.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import type { LoginCookie } from './login-cookies.ts'
 import type { LoginOutcome } from './login-record.ts'
@@ -13,6 +13,10 @@ import type { LoginTicket } from './login-transactions.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
 import { nameOf } from '../oauth/login-identity.ts'
 import { storeNow } from '../time/store-time.ts'
+
+/** Every login may be granted the same. One line an hour stands for all. */
+const narrowScopes = new BoundedLines({ atOnce: 1, everyMs: 3_600_000 })
+const NARROW_SCOPE = 'the provider granted less than OAUTH_SCOPE, so some calls may be refused'
 
 /** This browser's sessions that a new one replaces: their ids by their store keys, undefined where not known. */
 export type ReplacedSessions = ReadonlyMap<string, string | undefined>
@@ -130,4 +134,15 @@ async function makeSession(
       .catch((cause: unknown) => logFailure(request.log, 'sessions beyond the limit could not be ended', {}, cause))
   }
   return finished
+}
+
+/** Warns if a login was granted less than it asked for (RFC 6749 §3.3). @param asked OAUTH_SCOPE */
+function warnOfNarrowScope(log: FastifyBaseLogger, asked: string, { scope, refreshToken }: TokenGrant): void {
+  // Without a scope, the granted one is the requested one.
+  const granted = scope?.split(' ')
+  const missing = asked.split(' ').filter((each) => granted?.includes(each) === false)
+  // Some providers do not list it, and yet grant what it stands for.
+  const lost = refreshToken === undefined ? missing : missing.filter((each) => each !== 'offline_access')
+  if (lost.length === 0) return
+  narrowScopes.add(log, { id: lost.join(' '), write: (count) => log.warn({ missing: lost, count }, NARROW_SCOPE) })
 }

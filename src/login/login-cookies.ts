@@ -8,7 +8,7 @@ import { storeNow } from '../time/store-time.ts'
 
 /** Login cookies that a start leaves in a browser at most. */
 export const MAX_PER_BROWSER = 10
-/** Of more, the oldest are ignored, which browsers send first (RFC 6265 §5.4). */
+/** Beyond so many, the oldest are ignored, which browsers send first (RFC 6265 §5.4). */
 const MAX_READ = 3 * MAX_PER_BROWSER
 const SECRET_BYTES = 24
 const SECRET = /^[\w-]{32}$/

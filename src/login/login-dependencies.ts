@@ -23,7 +23,7 @@ interface Shared {
   readonly envelope: Envelope
 }
 
-/** Dependencies of the routes below /auth. */
+/** The parts that a route below /auth may use. */
 export type LoginDependencies = ReturnType<typeof createLoginDependencies>
 
 /** Adds the parts that only logins need to the parts that the whole server shares. */

@@ -2,9 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ID } from '../http/known-paths.ts'
 import { requesterOf } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
-import type { Subjects, SubjectsOwn } from '../sessions/index.ts'
+import type { Session, SessionLookup, Subjects, SubjectsOwn } from '../sessions/index.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
-import { sessionOf } from './session-of.ts'
 import { storeNow } from '../time/store-time.ts'
 
 const SECOND = 1000
@@ -65,4 +64,13 @@ async function knownSession(
   const { id, key, record } = session
   if (subjects === undefined || record.subject === undefined) throw new Problem('subject_unknown')
   return { subjects, own: { id, key, subject: record.subject } }
+}
+
+/** The session that was found for a request, which the log then names. @throws StoreUnavailable */
+export function sessionOf(found: SessionLookup, request: FastifyRequest): Session | undefined {
+  if (found.is === 'storeDown') throw found.cause
+  if (found.is === 'none') return undefined
+  request.sessionTag = found.session.tag
+  request.subjectTag = found.session.subjectTag
+  return found.session
 }

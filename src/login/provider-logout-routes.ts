@@ -9,7 +9,6 @@ import { LogoutSenders } from './logout-senders.ts'
 const BACKCHANNEL_PATH = '/auth/backchannel-logout'
 const MAX_BODY_BYTES = 16_384
 
-/** What these routes need beside the others below /auth. */
 interface ProviderLogoutDependencies extends LoginDependencies {
   readonly openId: OpenId
   readonly logouts: ProviderLogouts

@@ -8,8 +8,7 @@ import { audit } from '../telemetry/audit/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { NamedSession } from '../sessions/index.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
-import { ownSessionRoutes } from './own-session-routes.ts'
-import { sessionOf } from './session-of.ts'
+import { ownSessionRoutes, sessionOf } from './own-session-routes.ts'
 import { START_WINDOW_SECONDS } from '../limits/start-limit.ts'
 
 /**

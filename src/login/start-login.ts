@@ -19,7 +19,7 @@ interface LoginStart {
 }
 
 /** Why a login was not started. `outcome` is the metric label, where it is not the error. */
-interface Refusal {
+interface FailedStart {
   readonly error: AuthError
   readonly outcome?: 'rate_limited'
   readonly reason: 'limit' | 'store' | 'provider'
@@ -67,8 +67,8 @@ export async function startLogin(start: LoginStart): Promise<FastifyReply> {
 }
 
 /** Logs and counts a login that was not started, and redirects the browser to the frontend. */
-function refuse({ deps, request, reply, flow }: LoginStart, returnTo: string, refusal: Refusal): FastifyReply {
-  const { error, outcome = error, reason, cause } = refusal
+function refuse({ deps, request, reply, flow }: LoginStart, returnTo: string, failed: FailedStart): FastifyReply {
+  const { error, outcome = error, reason, cause } = failed
   deps.metrics.logins.inc({ flow, outcome })
   const details = { flow, reason, error, client: loggedAddress(request.ip), cause }
   // The provider rejects this client's registration, which only the operator can correct.

@@ -1,5 +1,5 @@
 import * as client from 'openid-client'
-import type { Config } from '../config/config.ts'
+import type { ProviderConfig } from '../config/provider.ts'
 import { translate, type FailedOutcome } from './grant-outcome.ts'
 import { readProviderResponse, UnusableResponse, type RawResponse } from './provider-response.ts'
 import type { ProviderTraffic } from './provider-traffic.ts'
@@ -29,11 +29,11 @@ export type AuthorizationOutcome = { readonly is: 'ready'; readonly url: URL } |
 
 /** Makes authorization requests (RFC 6749 §4.1.1), and pushes them first if PAR_URL is set (RFC 9126). */
 export class AuthorizationRequests {
-  readonly #config: Config['oauth']
+  readonly #config: ProviderConfig
   readonly #pusher: client.Configuration
   #pushing = 0
 
-  constructor(config: Config['oauth'], traffic: ProviderTraffic) {
+  constructor(config: ProviderConfig, traffic: ProviderTraffic) {
     this.#config = config
     this.#pusher = traffic.clientFor('push', readPushResponse, PUSH_TIMEOUT_MS)
   }

@@ -9,7 +9,7 @@ const LONGEST_PAUSE_MS = 30_000
 export const PROVIDER_BACKOFF: Backoff = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS, jitter: 0.25 }
 
 /**
- * What a result says of the peer. `answers`: it has judged this request, so its failures are over, but what it said concerns
+ * The peer as a result shows it. `answers`: it has judged this request, so its failures are over, but what it said concerns
  * nobody else. `nothing`: neither that it works nor that it fails.
  */
 export type Verdict = 'works' | 'answers' | 'fails' | 'nothing'

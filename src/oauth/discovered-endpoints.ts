@@ -101,7 +101,7 @@ function endpointOf(endpoint: Endpoint, metadata: ServerMetadata, config: Provid
   )
 }
 
-/** What the metadata add to the settings of OpenID Connect (Discovery §3, RP-Initiated Logout §2.1). */
+/** Adds the metadata to the settings of OpenID Connect (Discovery §3, RP-Initiated Logout §2.1). */
 function oidcOf(metadata: ServerMetadata, config: ProviderConfig): ProviderConfig['oidc'] {
   const { oidc, issuer } = config
   if (oidc === undefined) return undefined

@@ -2,8 +2,8 @@ import * as client from 'openid-client'
 import type { ProviderConfig } from '../config/provider.ts'
 import { DocumentFault, endpointsOf, type DiscoveredProvider } from './discovered-endpoints.ts'
 import { isIssuer } from './provider.ts'
-import { ProviderConnections, type ProviderResponse } from './provider-connections.ts'
-import { boundedText, parsedObject, UnusableResponse } from './provider-response.ts'
+import { ProviderConnections } from './provider-connections.ts'
+import { boundedText, parsedObject, UnusableResponse, type RawResponse } from './provider-response.ts'
 import { isInsecure, PROVIDER_TIMEOUT_MS } from './provider-traffic.ts'
 
 /** The outcome of a discovery. */
@@ -66,7 +66,7 @@ async function attempt(
  * Reads metadata for openid-client, bounded in size.
  * @throws DocumentFault; UnusableResponse if another attempt may succeed; what undici throws if the response breaks off
  */
-async function readMetadata(config: ProviderConfig, url: string, response: ProviderResponse): Promise<Response> {
+async function readMetadata(config: ProviderConfig, url: string, response: RawResponse): Promise<Response> {
   const { status } = response
   if (status !== 200) {
     await response.body?.cancel()

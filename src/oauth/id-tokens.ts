@@ -15,7 +15,7 @@ const MAX_CLAIMS_BYTES = 4096
 const MAX_HINT_LENGTH = 8192
 
 /** The identity in an ID token, or why the login fails. */
-export type IdentityOutcome = { readonly is: 'known'; readonly identity: LoginIdentity } | FailedOutcome
+type Identification = { readonly is: 'known'; readonly identity: LoginIdentity } | FailedOutcome
 
 /** A response of the token endpoint that openid-client has accepted. */
 export type AcceptedTokens = TokenEndpointResponse & Pick<TokenEndpointResponseHelpers, 'claims'>
@@ -35,7 +35,7 @@ export class IdTokens {
   }
 
   /** Checks the signature of a login's ID token, and reads it. Never rejects. */
-  async identify(tokens: AcceptedTokens): Promise<IdentityOutcome> {
+  async identify(tokens: AcceptedTokens): Promise<Identification> {
     const { id_token: idToken } = tokens
     const claims = tokens.claims()
     if (idToken === undefined || claims === undefined) return loginFailed('there is no ID token')
@@ -63,7 +63,7 @@ export class IdTokens {
     }
   }
 
-  #read(claims: IDToken, idToken: string): IdentityOutcome {
+  #read(claims: IDToken, idToken: string): Identification {
     const { iss, sub, sid, azp, iat: issuedAt, auth_time: authTime } = claims
     // openid-client looks at it only if there are several audiences.
     if (azp !== undefined && azp !== this.#config.clientId)

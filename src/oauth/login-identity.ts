@@ -8,7 +8,7 @@ const MAX_ID_LENGTH = 255
 /** A claim that a page may see. */
 export type Claim = string | number | boolean
 
-/** What the ID token of a login says. It is kept sealed. */
+/** The contents of the ID token of a login. They are kept sealed. */
 export interface LoginIdentity {
   readonly iss: string
   readonly sub: string

@@ -1,7 +1,6 @@
 import { decodeJwt, decodeProtectedHeader, type JWTPayload, type ProtectedHeaderParameters } from 'jose'
 import { isId, nameOf } from './login-identity.ts'
-import type { ProviderKeys, SignatureCheck } from './provider-keys.ts'
-import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
+import { SIGNATURE_ALGORITHMS, type ProviderKeys, type SignatureCheck } from './provider-keys.ts'
 import { storeNow } from '../time/store-time.ts'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
@@ -14,7 +13,7 @@ const MAX_AGE_WITH_EXP = 3600
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]*$/
 const TYPES = new Set<unknown>([undefined, 'logout+jwt', 'jwt'])
 
-/** What the provider tells to end: a session of its own, all sessions of a user, or both are named. */
+/** The provider tells to end a session of its own, all sessions of a user, or names both. */
 export interface LogoutToken {
   /** The subject of sessions. */
   readonly subject?: string
@@ -37,8 +36,8 @@ export type LogoutFault =
   | 'subject'
   | 'nonce'
 
-/** What a token says, before its signature was checked. */
-export type LogoutReading =
+/** The contents of a token, before its signature was checked. */
+type LogoutReading =
   | { readonly is: 'readable'; readonly token: LogoutToken }
   /** `ageSeconds` by the clock of this server, where the age is the fault; negative for a token from the future. */
   | { readonly is: 'false'; readonly fault: LogoutFault; readonly ageSeconds?: number }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import * as client from 'openid-client'
 import type { Registry } from 'prom-client'
-import type { Config } from '../config/config.ts'
+import type { ProviderConfig } from '../config/provider.ts'
 import type { OidcConfig } from '../config/oidc.ts'
 import { createOidcMetrics, type OidcMetrics } from '../telemetry/oidc-metrics.ts'
 import { IdTokens } from './id-tokens.ts'
@@ -14,7 +14,7 @@ const KEYS_TIMEOUT_MS = 3000
 /** Where browsers come back to from a logout at the provider. */
 export const LOGGED_OUT_PATH = '/auth/logged-out'
 
-/** What OpenID Connect adds to the client of a provider. */
+/** The part of the client of a provider that only OpenID Connect needs. */
 export class OpenId {
   readonly idTokens: IdTokens
   readonly logoutTokens: LogoutTokens
@@ -22,7 +22,7 @@ export class OpenId {
   readonly #client: client.Configuration
   readonly #loggedOutUri: string
 
-  constructor(config: Config['oauth'], oidc: OidcConfig, traffic: ProviderTraffic, registry: Registry) {
+  constructor(config: ProviderConfig, oidc: OidcConfig, traffic: ProviderTraffic, registry: Registry) {
     const { jwksUrl = '' } = oidc
     const keys = new ProviderKeys(() => traffic.document('keys', jwksUrl, KEYS_TIMEOUT_MS))
     this.metrics = createOidcMetrics(registry)

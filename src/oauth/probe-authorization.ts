@@ -1,14 +1,14 @@
+import type { ProviderConfig } from '../config/provider.ts'
 import { isIssuer } from './provider.ts'
 import { fetchHead } from './provider-connections.ts'
-import { REQUEST_ADVICE, requestUrl, type OAuth, type ProbeResult } from './probe-requests.ts'
+import { REQUEST_ADVICE, requestUrl, type ProbeResult } from './probe-requests.ts'
 
-/** What the authorization endpoint did with a request: sent the browser back here, sent it elsewhere, or showed a page. */
+/** The authorization endpoint sent the browser back here, sent it elsewhere, or showed a page. */
 type Reaction =
   | { readonly is: 'callback'; readonly parameters: URLSearchParams }
   | { readonly is: 'page'; readonly status: number; readonly error: string | undefined }
 
-/** What a probe of the authorization endpoint saw. */
-export interface AuthorizationProbe {
+interface AuthorizationProbe {
   /** Undefined if the request could not be pushed, which the check of PAR_URL says. */
   readonly request: ProbeResult | undefined
   /** Undefined if it cannot be seen and the settings do not depend on it. */
@@ -28,16 +28,16 @@ const NOT_FOR_PROGRAMS: ReadonlySet<number> = new Set([403, 429])
  * refusal is about more than the prompt is seen by the same request without one.
  * @throws the failure, if the endpoint could not be reached
  */
-export async function probeAuthorization(config: OAuth): Promise<AuthorizationProbe> {
+export async function probeAuthorization(config: ProviderConfig): Promise<AuthorizationProbe> {
   const quiet = await reactionTo(config, 'none')
-  const isAccepted = quiet !== undefined && refusalOf(quiet) === undefined
+  const isAccepted = quiet !== undefined && whyRefused(quiet) === undefined
   const decisive = isAccepted ? quiet : ((await reactionTo(config)) ?? quiet)
   // Even the refusal of a request that was not pushed has an iss.
   const named = quiet ?? (await reactionTo({ ...config, parUrl: undefined }, 'none'))
   return { request: decisive && requestResult(decisive), issuer: named && issuerResult(config, named) }
 }
 
-async function reactionTo(config: OAuth, prompt?: 'none'): Promise<Reaction | undefined> {
+async function reactionTo(config: ProviderConfig, prompt?: 'none'): Promise<Reaction | undefined> {
   const request = await requestUrl(config, prompt)
   if (request.is !== 'ready') return undefined
   const response = await fetchHead(request.url, TIMEOUT_MS, { accept: 'text/html' })
@@ -49,7 +49,7 @@ async function reactionTo(config: OAuth, prompt?: 'none'): Promise<Reaction | un
 }
 
 /** Why a login would fail; undefined if the provider would let the user log in, as far as that can be seen. */
-function refusalOf(reaction: Reaction): string | undefined {
+function whyRefused(reaction: Reaction): string | undefined {
   if (reaction.is === 'page') {
     const { status, error } = reaction
     if (error !== undefined) return printable(error)
@@ -62,7 +62,7 @@ function refusalOf(reaction: Reaction): string | undefined {
 }
 
 function requestResult(reaction: Reaction): ProbeResult {
-  const refusal = refusalOf(reaction)
+  const refusal = whyRefused(reaction)
   if (refusal !== undefined) {
     const message = `refuses the authorization requests of this client, so every login fails (${refusal})`
     return { is: 'failed', message, advice: REQUEST_ADVICE }
@@ -75,7 +75,7 @@ function requestResult(reaction: Reaction): ProbeResult {
   return { is: 'warning', message, advice: 'It may not serve programs. Try a login.' }
 }
 
-function issuerResult({ issuerRequired, ...config }: OAuth, reaction: Reaction): ProbeResult | undefined {
+function issuerResult({ issuerRequired, ...config }: ProviderConfig, reaction: Reaction): ProbeResult | undefined {
   if (reaction.is === 'page') {
     const message = 'does not redirect such a request to this client, so the iss of its callbacks could not be checked'
     return config.isIssuerNamed || issuerRequired ? { is: 'warning', message } : undefined

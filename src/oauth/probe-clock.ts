@@ -7,15 +7,13 @@ const TOLERANCE_SECONDS = 30
 /** `Date` has whole seconds, and its way takes some time. Anything less is no difference. */
 const NOTICEABLE_SECONDS = 3
 
-/** How far the clock of this machine is ahead of the provider's, in seconds; negative if it is behind. */
-export type ClockDifference = number
-
 /**
- * Compares the clock of this machine with the `Date` of an endpoint's response (RFC 9110 §6.6.1). Any status will do.
+ * Returns how far the clock of this machine is ahead of the `Date` of an endpoint's response (RFC 9110 §6.6.1), in seconds;
+ * negative if it is behind. Any status will do.
  * @returns undefined if the response has no date, or that of an earlier one, from a cache
  * @throws the failure, if there is no response
  */
-export async function clockDifference(endpoint: string): Promise<ClockDifference | undefined> {
+export async function secondsAheadOf(endpoint: string): Promise<number | undefined> {
   const sentAt = Date.now()
   const response = await fetchHead(endpoint, TIMEOUT_MS)
   const date = Date.parse(response.headers.get('date') ?? '')
@@ -25,22 +23,22 @@ export async function clockDifference(endpoint: string): Promise<ClockDifference
   return Math.round((halfway - (date + 500)) / 1000)
 }
 
-/** What a difference means for logins. */
-export function clockResult(difference: ClockDifference | undefined): ProbeResult {
-  if (difference === undefined) return { is: 'ok', message: 'names no date, so its clock could not be compared' }
-  if (Math.abs(difference) <= TOLERANCE_SECONDS) {
-    const message = `has the time of this machine (${Math.abs(difference)} s apart, ${TOLERANCE_SECONDS} s are tolerated)`
+/** Says whether logins may fail because of the difference. */
+export function clockResult(aheadSeconds: number | undefined): ProbeResult {
+  if (aheadSeconds === undefined) return { is: 'ok', message: 'names no date, so its clock could not be compared' }
+  if (Math.abs(aheadSeconds) <= TOLERANCE_SECONDS) {
+    const message = `has the time of this machine (${Math.abs(aheadSeconds)} s apart, ${TOLERANCE_SECONDS} s are tolerated)`
     return { is: 'ok', message }
   }
-  const message = `has another time: ${clockText(difference)}; above ${TOLERANCE_SECONDS} s it may refuse what a key signs`
+  const message = `has another time: ${clockText(aheadSeconds)}; above ${TOLERANCE_SECONDS} s it may refuse what a key signs`
   return { is: 'warning', message, advice: 'Synchronize the clock of this machine (NTP), or tell the provider.' }
 }
 
 /** “the clock of this machine is 120 s behind”; undefined if it is not, as far as that can be seen. */
-export function clockDoubt(difference: ClockDifference | undefined): string | undefined {
-  return Math.abs(difference ?? 0) < NOTICEABLE_SECONDS ? undefined : clockText(difference ?? 0)
+export function clockDoubt(aheadSeconds: number | undefined): string | undefined {
+  return Math.abs(aheadSeconds ?? 0) < NOTICEABLE_SECONDS ? undefined : clockText(aheadSeconds ?? 0)
 }
 
-function clockText(difference: ClockDifference): string {
-  return `the clock of this machine is ${Math.abs(difference)} s ${difference > 0 ? 'ahead' : 'behind'}`
+function clockText(aheadSeconds: number): string {
+  return `the clock of this machine is ${Math.abs(aheadSeconds)} s ${aheadSeconds > 0 ? 'ahead' : 'behind'}`
 }

@@ -1,12 +1,9 @@
 import type { CheckResult } from '../config/setting-rule.ts'
-import type { Config } from '../config/config.ts'
+import type { ProviderConfig } from '../config/provider.ts'
 import type { AuthorizationOutcome } from './authorization-requests.ts'
 import { ProviderRefusal, type GrantOutcome } from './grant-outcome.ts'
 import { Provider } from './provider.ts'
 import { UnusableResponse } from './provider-response.ts'
-
-/** The settings that a probe tries. */
-export type OAuth = Config['oauth']
 
 /** The result of a probe. Its message completes a sentence that starts with the address. */
 export type ProbeResult = Omit<CheckResult, 'setting'>
@@ -16,18 +13,18 @@ const PROBE = 'a-check-of-the-settings'
 /** A PKCE verifier (RFC 7636 §4.1). */
 const PROBE_VERIFIER = PROBE.padEnd(43, '-')
 
-/** What to do about a provider that does not accept this client. */
+/** Advice about a provider that does not accept this client. */
 export const CLIENT_ADVICE =
   'Check CLIENT_ID, CLIENT_AUTH and its secret or key, and how this client is registered with the provider.'
 
-/** What to do about a response that does not say who refuses this client. */
+/** Advice about a response that does not say who refuses this client. */
 export const BARE_401_ADVICE = `${CLIENT_ADVICE} If a proxy or another page answers there, check the address and what the proxy lets through.`
 
-/** What to do about a provider that does not accept the authorization requests of this client. */
+/** Advice about a provider that does not accept the authorization requests of this client. */
 export const REQUEST_ADVICE = `${CLIENT_ADVICE} Its redirect URI must be PUBLIC_URL + /auth/callback. If it must push its requests, set PAR_URL; signed request objects are not supported.`
 
 /** Asks the token endpoint to exchange a code that was never issued. */
-export function exchangeNothing(config: OAuth): Promise<GrantOutcome> {
+export function exchangeNothing(config: ProviderConfig): Promise<GrantOutcome> {
   return withProvider({ ...config, issuerRequired: false }, (provider) =>
     provider.exchange(`code=${PROBE}&state=${PROBE}`, {
       state: PROBE,
@@ -42,7 +39,7 @@ export function exchangeNothing(config: OAuth): Promise<GrantOutcome> {
  * The address of an authorization request that no login will use, pushed first if PAR_URL is set.
  * @param prompt replaces that of AUTHORIZATION_PARAMS
  */
-export function requestUrl(config: OAuth, prompt?: 'none'): Promise<AuthorizationOutcome> {
+export function requestUrl(config: ProviderConfig, prompt?: 'none'): Promise<AuthorizationOutcome> {
   const others = config.authorizationParams.filter(([name]) => name !== 'prompt')
   const authorizationParams =
     prompt === undefined ? config.authorizationParams : [...others, ['prompt', prompt] as const]
@@ -69,14 +66,14 @@ export function isClientAccepted(outcome: GrantOutcome): boolean {
 }
 
 /** “refuses this client (invalid_client: no such client)” */
-export function refusalOf(cause: unknown): string {
+export function clientRefusal(cause: unknown): string {
   if (!(cause instanceof ProviderRefusal)) return 'refuses this client without an error, or a proxy does (401)'
   const { error, description } = cause
   return `refuses this client (${error}${description === undefined ? '' : `: ${description}`})`
 }
 
 async function withProvider<Outcome>(
-  config: OAuth,
+  config: ProviderConfig,
   request: (provider: Provider) => Promise<Outcome>,
 ): Promise<Outcome> {
   const provider = new Provider(config)

@@ -1,8 +1,9 @@
 import { generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto'
 import { Changeable } from '../config/changing.ts'
 import type { ClientKey } from '../config/client-key.ts'
+import type { ProviderConfig } from '../config/provider.ts'
 import { ProviderRefusal } from './grant-outcome.ts'
-import { clockDoubt, type ClockDifference } from './probe-clock.ts'
+import { clockDoubt } from './probe-clock.ts'
 import {
   BARE_401_ADVICE,
   CLIENT_ADVICE,
@@ -10,10 +11,9 @@ import {
   isBare401,
   isClientAccepted,
   isClientRefused,
-  refusalOf,
+  clientRefusal,
   REQUEST_ADVICE,
   requestUrl,
-  type OAuth,
   type ProbeResult,
 } from './probe-requests.ts'
 import { UnusableResponse } from './provider-response.ts'
@@ -34,12 +34,12 @@ const DPOP_ERRORS: ReadonlySet<string> = new Set(['invalid_dpop_proof', 'use_dpo
 /**
  * Asks the token endpoint to exchange a code that was never issued. How it refuses shows whether it is a token endpoint
  * and whether it accepts this client as authenticated, by each of its keys.
- * @param clock how far this machine's is off, if that is known
+ * @param aheadSeconds how far the clock of this machine is ahead of the provider's, if that is known
  * @throws the failure, if the endpoint could not be reached
  */
-export async function probeTokenEndpoint(config: OAuth, clock?: ClockDifference): Promise<ProbeResult> {
+export async function probeTokenEndpoint(config: ProviderConfig, aheadSeconds?: number): Promise<ProbeResult> {
   const outcome = await exchangeNothing(config)
-  if (outcome.is !== 'granted' && isClientRefused(outcome)) return refusedClient(config, outcome.cause, clock)
+  if (outcome.is !== 'granted' && isClientRefused(outcome)) return refusedClient(config, outcome.cause, aheadSeconds)
   switch (outcome.is) {
     case 'granted':
       return { is: 'failed', message: 'issues tokens for a code that was never issued' }
@@ -67,17 +67,17 @@ export async function probeTokenEndpoint(config: OAuth, clock?: ClockDifference)
 }
 
 /** Pushes an authorization request that no login will use. @throws the failure, if the endpoint could not be reached */
-export async function probePush(config: OAuth): Promise<ProbeResult> {
+export async function probePush(config: ProviderConfig): Promise<ProbeResult> {
   const outcome = await requestUrl(config)
   if (outcome.is !== 'ready' && isBare401(outcome)) {
-    return { is: 'failed', message: refusalOf(outcome.cause), advice: BARE_401_ADVICE }
+    return { is: 'failed', message: clientRefusal(outcome.cause), advice: BARE_401_ADVICE }
   }
   switch (outcome.is) {
     case 'ready':
       return { is: 'ok', message: 'accepts pushed authorization requests' }
     case 'refused': {
       const { code, cause } = outcome
-      if (code === 'invalid_client') return { is: 'failed', message: refusalOf(cause), advice: CLIENT_ADVICE }
+      if (code === 'invalid_client') return { is: 'failed', message: clientRefusal(cause), advice: CLIENT_ADVICE }
       const message = `refuses the request, so every login fails: ${(cause as Error).message}`
       return { is: 'failed', message, advice: REQUEST_ADVICE }
     }
@@ -87,11 +87,11 @@ export async function probePush(config: OAuth): Promise<ProbeResult> {
 }
 
 /** Why the provider refuses this client: the clock, the first key where the second is known, the algorithm, or all of it. */
-async function refusedClient(config: OAuth, cause: unknown, clock?: ClockDifference): Promise<ProbeResult> {
+async function refusedClient(config: ProviderConfig, cause: unknown, aheadSeconds?: number): Promise<ProbeResult> {
   const [first, ...others] = config.clientKeys?.current ?? []
   const general = cause instanceof ProviderRefusal ? CLIENT_ADVICE : BARE_401_ADVICE
   if (config.clientAuth !== 'private_key_jwt' || first === undefined) {
-    return { is: 'failed', message: refusalOf(cause), advice: general }
+    return { is: 'failed', message: clientRefusal(cause), advice: general }
   }
   const tried = [first, ...others, ...[first, ...others].flatMap(withOtherAlgorithm)]
   for (const key of tried.slice(1)) {
@@ -102,15 +102,15 @@ async function refusedClient(config: OAuth, cause: unknown, clock?: ClockDiffere
       : `Write CLIENT_KEY as a JWK with "alg": "${key.algorithm}".`
     return { is: 'failed', message, advice }
   }
-  const message = `${refusalOf(cause)} with ${[first, ...others].map(nameOf).join(' and with ')}`
-  const doubt = clockDoubt(clock)
+  const message = `${clientRefusal(cause)} with ${[first, ...others].map(nameOf).join(' and with ')}`
+  const doubt = clockDoubt(aheadSeconds)
   if (doubt === undefined) return { is: 'failed', message, advice: general }
   const advice = 'What a key signs is good for a minute: synchronize the clocks first, then check again.'
   return { is: 'failed', message: `${message}, but ${doubt}, so the keys may be right`, advice }
 }
 
 /** A token endpoint that refuses the code has accepted the client, unless it looks at the code first. */
-async function probeAuthentication(config: OAuth): Promise<ProbeResult> {
+async function probeAuthentication(config: ProviderConfig): Promise<ProbeResult> {
   const { clientAuth, clientKeys } = config
   if (clientAuth === 'none') {
     return { is: 'ok', message: 'is a token endpoint that knows this client', advice: BLIND_SPOT }
@@ -150,7 +150,7 @@ function withOtherAlgorithm(key: ClientKey): ClientKey[] {
   return algorithm === undefined ? [] : [{ ...key, algorithm }]
 }
 
-function withWrongCredential(config: OAuth): OAuth {
+function withWrongCredential(config: ProviderConfig): ProviderConfig {
   const keys = config.clientKeys?.current.map((key) => ({ ...key, key: strangerOf(key) }))
   const clientSecret = new Changeable(randomBytes(16).toString('hex'))
   return { ...config, clientSecret, clientKeys: keys && new Changeable(keys) }

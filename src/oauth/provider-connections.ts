@@ -8,9 +8,6 @@ const CONNECT_MS = 3000
 /** After this response, and no other, fetch() sends a request once more by itself (Fetch standard, HTTP-network-or-cache fetch). */
 const MISDIRECTED = 421
 
-/** What {@link ProviderConnections.fetch} resolves with. */
-export type ProviderResponse = Awaited<ReturnType<typeof undiciFetch>>
-
 /**
  * The connections to the provider. Each request has one of its own, TLS or not: a login would be lost on one that the
  * provider is just closing, and all logins on one that the network has forgotten.
@@ -31,7 +28,7 @@ export class ProviderConnections {
    * @param timeoutMs including the response body
    * @throws UnusableResponse after a 421; what undici throws if there is no response
    */
-  async fetch(url: string | URL, options: object, timeoutMs: number): Promise<ProviderResponse> {
+  async fetch(url: string | URL, options: object, timeoutMs: number): ReturnType<typeof undiciFetch> {
     let isSent = false
     const once: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (request, handler) => {
       if (isSent) throw new UnusableResponse(`status ${MISDIRECTED}`, MISDIRECTED)
@@ -53,7 +50,7 @@ export class ProviderConnections {
 }
 
 /** Fetches a response of which only status and headers matter. It follows no redirect. */
-export async function fetchHead(url: string | URL, timeoutMs: number, headers = {}): Promise<ProviderResponse> {
+export async function fetchHead(url: string | URL, timeoutMs: number, headers = {}): ReturnType<typeof undiciFetch> {
   const connections = new ProviderConnections(url)
   try {
     return await connections.fetch(url, { headers, redirect: 'manual' }, timeoutMs)

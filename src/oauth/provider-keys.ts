@@ -1,7 +1,21 @@
 import { compactVerify, createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet } from 'jose'
 import { standstill } from '../time/standstill.ts'
 import { Window } from '../time/window.ts'
-import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
+
+/** The signature algorithms of RFC 7518 §3.1 and RFC 9864 with a public key. Never `none`, and never one with a shared secret. */
+export const SIGNATURE_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'Ed25519',
+  'EdDSA',
+]
 
 /** Keys that are older are fetched again before they are used: the provider may have withdrawn one. */
 const MAX_AGE_MS = 600_000

@@ -5,7 +5,7 @@ import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { activeSpan, destinationOf } from '../telemetry/traces/span.ts'
 import { clientAuthentication } from './client-authentication.ts'
 import { ProviderConnections } from './provider-connections.ts'
-import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
+import { SIGNATURE_ALGORITHMS } from './provider-keys.ts'
 import { boundedText, parsedObject, UnusableResponse, type RawResponse } from './provider-response.ts'
 
 /** Timeout of a request to the provider, including the response body. */
@@ -92,7 +92,7 @@ export class ProviderTraffic {
     return this.#connections.close()
   }
 
-  /** What the response to a form must not bring into the log. A short value would black out common words. */
+  /** The secrets that the response to a form must not bring into the log. A short value would black out common words. */
   #secretsOf({ body }: { readonly body?: unknown }): string[] {
     const form = body instanceof URLSearchParams ? body : new URLSearchParams()
     const secrets = [this.#config.clientSecret?.current, ...SECRET_PARAMETERS.map((name) => form.get(name))]

@@ -1,5 +1,4 @@
 import * as client from 'openid-client'
-import type { Config } from '../config/config.ts'
 import type { ProviderConfig } from '../config/provider.ts'
 import { Permits } from '../limits/permits.ts'
 import { descriptorLimit } from '../telemetry/descriptors.ts'
@@ -28,15 +27,15 @@ const REFRESHED_ID_TOKEN = 'refreshed_id_token'
 /** Concurrent refreshes. If the provider does not respond, each uses up a file descriptor; logins need some too. */
 const MAX_REFRESHES = 64
 
-/** Of so many file descriptors that this process may have, the requests of logins use up one. */
+/** The requests of logins may use up one of so many file descriptors that this process may have. */
 const DESCRIPTORS_PER_LOGIN = 4
 const LOGINS = 'logins'
 
 /** The outcome of a refresh. `skipped`: nothing was sent, because the provider has failed recently or is busy. */
-export type RefreshOutcome = GrantOutcome | { readonly is: 'skipped'; readonly retryAfterMs: number }
+type RefreshOutcome = GrantOutcome | { readonly is: 'skipped'; readonly retryAfterMs: number }
 
-/** What a code is exchanged with, beside the callback. */
-export interface ExchangeProofs {
+/** These prove, beside the callback, that a code is this server's. */
+interface ExchangeProofs {
   readonly state: string
   readonly verifier: string
   /** The nonce of the authorization request, with OpenID Connect. */
@@ -56,7 +55,7 @@ export class Provider {
   readonly limit = new RefreshLimit()
   /** Called after a login for which the provider has issued tokens, with the time when they were asked for. */
   onLogin: (askedAt: number) => void = () => undefined
-  readonly #config: Config['oauth']
+  readonly #config: ProviderConfig
   readonly #traffic: ProviderTraffic
   readonly #exchanger: () => client.Configuration
   readonly #refresher: client.Configuration
@@ -70,7 +69,7 @@ export class Provider {
 
   /** @param descriptors how many files this process may have open, of which logins take a quarter at most */
   constructor(
-    config: Config['oauth'],
+    config: ProviderConfig,
     observer?: ProviderObserver,
     openIdOf?: OpenIdOf,
     descriptors = descriptorLimit() ?? Infinity,
@@ -218,7 +217,7 @@ export class Provider {
   }
 }
 
-/** What a refresh says of the provider. A refusal, and a 429, concern whoever got them. */
+/** Judges the provider by a refresh. A refusal, and a 429, concern the user who got them. */
 function verdictOf(outcome: GrantOutcome): Verdict {
   if (outcome.is === 'granted') return 'works'
   if (refusalOf(outcome) !== undefined) return 'answers'

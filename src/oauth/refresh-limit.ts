@@ -6,18 +6,13 @@ const PROBE_MS = 1000
 /** Users who are remembered; those limited longest ago are forgotten first. */
 const MAX_USERS = 10_000
 
-/** Times are monotonic ms. */
-interface Limited {
-  readonly at: number
-  readonly until: number
-}
-
 /**
  * The 429s of the token endpoint, as this process sees them. A 429 concerns the user who got it. Only where several users get one
  * within a short time are the refreshes of all held back, but for one try a second of a user who is not limited.
  */
 export class RefreshLimit {
-  readonly #users = new Map<string, Limited>()
+  /** When users were limited, and until when (monotonic ms). */
+  readonly #users = new Map<string, { readonly at: number; readonly until: number }>()
   #pausesAll = false
   #nextTryAt = -Infinity
 

@@ -1,16 +1,16 @@
+import type { ProviderConfig } from '../config/provider.ts'
 import type { CheckResult } from '../config/setting-rule.ts'
 import { discover } from '../oauth/discovery.ts'
 import { UnusableResponse } from '../oauth/provider-response.ts'
 import { probePush, probeTokenEndpoint } from '../oauth/probe.ts'
 import { probeAuthorization } from '../oauth/probe-authorization.ts'
-import { clockDifference, clockResult } from '../oauth/probe-clock.ts'
-import type { OAuth } from '../oauth/probe-requests.ts'
+import { clockResult, secondsAheadOf } from '../oauth/probe-clock.ts'
 import { connect, reach } from './reach.ts'
 
 /** Checks the provider: its metadata, if that is to be discovered, and then every endpoint. */
-export async function checkProvider(oauth: OAuth): Promise<CheckResult[]> {
+export async function checkProvider(oauth: ProviderConfig): Promise<CheckResult[]> {
   if (oauth.discovery === undefined) return checkEndpoints(oauth)
-  let complete: OAuth | undefined
+  let complete: ProviderConfig | undefined
   const warnings: CheckResult[] = []
   const found = await reach('DISCOVERY', oauth.issuer, async () => {
     const discovery = await discover(oauth)
@@ -32,7 +32,7 @@ export async function checkProvider(oauth: OAuth): Promise<CheckResult[]> {
   return complete === undefined ? [found] : [found, ...warnings, ...(await checkEndpoints(complete))]
 }
 
-async function checkEndpoints(oauth: OAuth): Promise<CheckResult[]> {
+async function checkEndpoints(oauth: ProviderConfig): Promise<CheckResult[]> {
   const { parUrl, revocationUrl } = oauth
   const results = await Promise.all([
     checkToken(oauth),
@@ -44,20 +44,20 @@ async function checkEndpoints(oauth: OAuth): Promise<CheckResult[]> {
 }
 
 /** Checks the token endpoint, which tells its time first. If it cannot be reached, that is said once. */
-async function checkToken(oauth: OAuth): Promise<CheckResult[]> {
+async function checkToken(oauth: ProviderConfig): Promise<CheckResult[]> {
   const { authUrl, tokenUrl } = oauth
   const setting = tokenUrl.startsWith(`${authUrl}/`) ? 'AUTH_URL' : 'TOKEN_URL'
-  let difference: number | undefined
+  let aheadSeconds: number | undefined
   const clock = await reach('clock', tokenUrl, async () => {
-    difference = await clockDifference(tokenUrl)
-    return clockResult(difference)
+    aheadSeconds = await secondsAheadOf(tokenUrl)
+    return clockResult(aheadSeconds)
   })
-  const token = await reach(setting, tokenUrl, () => probeTokenEndpoint(oauth, difference))
+  const token = await reach(setting, tokenUrl, () => probeTokenEndpoint(oauth, aheadSeconds))
   return clock.is === 'failed' ? [token] : [token, clock]
 }
 
 /** Checks the endpoint to which browsers are sent. This machine may be unable to reach it. */
-async function checkAuthorization(oauth: OAuth): Promise<CheckResult[]> {
+async function checkAuthorization(oauth: ProviderConfig): Promise<CheckResult[]> {
   const { authUrl, authorizationUrl, tokenUrl } = oauth
   const { origin } = new URL(authorizationUrl)
   const setting = authorizationUrl.startsWith(`${authUrl}/`) ? 'AUTH_URL' : 'AUTHORIZATION_URL'

@@ -3,7 +3,8 @@ import { connect as connectTcp, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { CheckResult } from '../config/setting-rule.ts'
 import { withoutBrackets } from '../config/hostname.ts'
-import { dialing, isUnresolved } from '../peers/dialing.ts'
+import { dialing } from '../peers/dialing.ts'
+import { names } from '../peers/names.ts'
 import type { ProbeResult } from '../oauth/probe-requests.ts'
 
 /** Time limit of a check. */
@@ -56,7 +57,7 @@ export async function reach(
 export function unreachable(setting: string, where: string, fault: string): CheckResult {
   const { hostname } = new URL(where)
   // The lookup is still running, so that nothing has failed yet but the time limit.
-  if (ADVICE[fault] === SILENT && isUnresolved(hostname)) return unreachable(setting, where, 'EAI_AGAIN')
+  if (ADVICE[fault] === SILENT && names.isUnresolved(hostname)) return unreachable(setting, where, 'EAI_AGAIN')
   const advice = CERTIFICATE.test(fault) ? CERTIFICATE_ADVICE : (ADVICE[fault] ?? OTHER_ADVICE)
   return { is: 'failed', setting, message: `${where} cannot be reached (${fault})`, advice }
 }

@@ -1,15 +1,51 @@
-import type { LookupFunction, TcpNetConnectOpts } from 'node:net'
+import dns, { type LookupAddress } from 'node:dns'
+import { connect, isIP, type Socket, type TcpNetConnectOpts } from 'node:net'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
-import { buildConnector } from 'undici'
+import { buildConnector, errors } from 'undici'
 import { judgeAfter } from '../time/judge-after.ts'
-import { attemptMs, connectTimeout, dial } from './dial.ts'
 import { names, type Peer } from './names.ts'
+import { noteSilence } from './silent-addresses.ts'
 
-export type { Peer }
+/**
+ * How long an address is tried before the next one, if there is a next one. The first packet of a connection is repeated after
+ * a second if it is lost (RFC 6298 §2), and the answer needs time, too.
+ */
+const ATTEMPT_MS = 1250
+/** After this part of the whole time, all addresses have been tried. */
+const ATTEMPTS_SHARE = 0.6
 
-/** The options of connections that a library opens, for `net`, `tls`, `http` and what is built on them. */
-export interface Dialing extends Pick<TcpNetConnectOpts, 'autoSelectFamily' | 'autoSelectFamilyAttemptTimeout'> {
-  readonly lookup: LookupFunction
+/** Where a connection goes, and how long it may take. */
+interface Destination {
+  readonly host: string
+  readonly port: number
+  readonly timeoutMs: number
+  readonly options?: Partial<TcpNetConnectOpts>
+}
+
+/** Called once, with a connection or with the reason why there is none. */
+type Dialed = (error: Error | null, socket: Socket | null) => void
+
+/** How long an address is tried before the next of so many. */
+function attemptMs(addresses: number, timeoutMs: number): number {
+  return Math.min(ATTEMPT_MS, Math.ceil((timeoutMs * ATTEMPTS_SHARE) / Math.max(1, addresses - 1)))
+}
+
+/**
+ * Opens a TCP connection to a peer. If its host has several addresses, the next one is tried once the one before has failed or
+ * has been silent for a while, and the first to connect wins (RFC 8305 §5): an attempt has the whole time.
+ * @returns ends the attempts; `dialed` is not called then
+ */
+export function dial(peer: Peer, destination: Destination, dialed: Dialed): () => void {
+  const { host } = destination
+  const attempts = new Attempts(destination, dialed)
+  if (isIP(host) !== 0) attempts.begin([{ address: host, family: isIP(host) }])
+  else {
+    names.for(peer)(host, { all: true, hints: dns.ADDRCONFIG }, (error, addresses) => {
+      if (error === null) attempts.begin(addresses as LookupAddress[])
+      else attempts.fail(error)
+    })
+  }
+  return () => attempts.end()
 }
 
 /**
@@ -18,7 +54,7 @@ export interface Dialing extends Pick<TcpNetConnectOpts, 'autoSelectFamily' | 'a
  * attempt up before it begins the next one, no address but the last has the whole time, as it has with {@link dial}.
  * @param timeoutMs the time limit of the whole, which the caller keeps
  */
-export function dialing(peer: Peer, timeoutMs: number): Dialing {
+export function dialing(peer: Peer, timeoutMs: number) {
   return {
     lookup: names.for(peer),
     autoSelectFamily: true,
@@ -65,7 +101,100 @@ export function connector(
   }
 }
 
-/** Whether a connection to this host has been waiting for its name to be looked up for more than a second. */
-export function isUnresolved(host: string): boolean {
-  return names.isUnresolved(host)
+class Attempts {
+  readonly #destination: Destination
+  readonly #dialed: Dialed
+  readonly #startedAt = performance.now()
+  /** The addresses that have not been tried. */
+  #left: LookupAddress[] = []
+  #attemptMs = 0
+  /** The attempts under way, with their addresses. */
+  readonly #open = new Map<Socket, string>()
+  readonly #errors: Error[] = []
+  #endWait: (() => void) | undefined
+  readonly #endLimit: () => void
+  #isOver = false
+
+  constructor(destination: Destination, dialed: Dialed) {
+    this.#destination = destination
+    this.#dialed = dialed
+    this.#endLimit = judgeAfter(destination.timeoutMs, () => this.fail(this.#lateness()))
+  }
+
+  begin(addresses: LookupAddress[]): void {
+    this.#left = addresses
+    this.#attemptMs = attemptMs(addresses.length, this.#destination.timeoutMs)
+    this.#tryNext()
+  }
+
+  fail(error: Error): void {
+    if (this.#isOver) return
+    this.end()
+    this.#dialed(error, null)
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.#endWait?.()
+    this.#endLimit()
+    for (const socket of this.#open.keys()) socket.destroy()
+  }
+
+  #tryNext(): void {
+    if (this.#isOver) return
+    this.#endWait?.()
+    const next = this.#left.shift()
+    if (next !== undefined) this.#try(next.address)
+    else if (this.#open.size === 0) this.fail(failureOf(this.#errors))
+  }
+
+  #try(address: string): void {
+    const { port, options } = this.#destination
+    const socket = connect({ ...options, host: address, port })
+    this.#open.set(socket, address)
+    const failed = (error: Error): void => {
+      this.#open.delete(socket)
+      this.#errors.push(error)
+      this.#tryNext()
+    }
+    socket.once('error', failed).once('connect', () => {
+      socket.off('error', failed)
+      this.#open.delete(socket)
+      noteSilence(address, false)
+      this.end()
+      this.#dialed(null, socket)
+    })
+    if (this.#left.length === 0) return
+    this.#endWait = judgeAfter(this.#attemptMs, () => {
+      noteSilence(address, true)
+      this.#tryNext()
+    })
+  }
+
+  /** Says what was going on when the time was over. */
+  #lateness(): Error {
+    const { host, port } = this.#destination
+    const after = `after ${Math.round(performance.now() - this.#startedAt)} ms`
+    if (names.isUnresolved(host)) {
+      const facts = { code: 'EAI_AGAIN', syscall: 'getaddrinfo', hostname: host }
+      return Object.assign(new Error(`the name ${host} was not resolved ${after}`), facts)
+    }
+    const silent = [...this.#open.values()].map((address) => `connect ETIMEDOUT ${address}:${port}`)
+    const texts = [...silent, ...this.#errors.map(({ message }) => message)]
+    if (texts.length < 2) return connectTimeout(this.#destination)
+    return new errors.ConnectTimeoutError(`no connection ${after}: ${texts.join(', ')}`)
+  }
+}
+
+/** The error of undici for a connection that is not there in time. */
+function connectTimeout({ host, port, timeoutMs }: Destination): Error {
+  const where = `(attempted address: ${host}:${port}, timeout: ${timeoutMs}ms)`
+  return new errors.ConnectTimeoutError(`Connect Timeout Error ${where}`)
+}
+
+/** The error of the only address, or those of all, with the code of the first. */
+function failureOf(failures: readonly Error[]): Error {
+  const [first, ...others] = failures as readonly NodeJS.ErrnoException[]
+  if (first !== undefined && others.length === 0) return first
+  return Object.assign(new AggregateError(failures), { code: first?.code })
 }

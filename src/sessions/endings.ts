@@ -38,7 +38,7 @@ export interface Ending extends Omit<EndedBy, 'id'> {
   readonly record?: SessionRecord | undefined
 }
 
-/** What {@link Endings.end} did. */
+/** The outcome of {@link Endings.end}. */
 interface Ended {
   /** False if there was no session to end, or its end is recorded already. */
   readonly existed: boolean
@@ -54,11 +54,12 @@ type Opened = Pick<Ending, 'record' | 'subjectTag'>
  */
 export class Endings {
   readonly #store: StoreData
-  /** What could not be asked or told. */
+  /** Records that could not be made. */
   readonly #pending: PendingWrites
   readonly #open: (id: string, key: string, sealed: string) => Opened
   readonly #endListeners: ((ending: Ending) => void)[] = []
   readonly #recordListeners: ((ending: Ending) => void)[] = []
+  readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
   /** @param open opens the record of a session that has ended, as far as that is possible */
   constructor(store: StoreData & StoreHealth, open: (id: string, key: string, sealed: string) => Opened) {
@@ -77,11 +78,30 @@ export class Endings {
     this.#recordListeners.push(listener)
   }
 
+  /** Calls `listener` with the store key of every end that no replica has confirmed: a failover right now could undo it. */
+  onUnreplicated(listener: (key: string) => void): void {
+    this.#unreplicatedListeners.push(listener)
+  }
+
   /**
-   * Ends a session everywhere, or finds its end if nobody has recorded that.
+   * Ends a session everywhere, or finds its end if nobody has recorded that. If Redis has replicas, this waits briefly until one
+   * has confirmed, so that a failover does not bring the session back.
+   * @param isAuthentic false if the key may be made up; if there then is no session, this does not wait for a replica
    * @throws StoreUnavailable, after which the session may have ended, and its end is recorded later
    */
-  async end(key: string, reason: CausedEnd, by: EndedBy): Promise<Ended> {
+  async end(key: string, reason: CausedEnd, by: EndedBy, isAuthentic: boolean): Promise<Ended> {
+    const ended = await this.#bury(key, reason, by)
+    // Even if the session was gone already: the process that ended it may not have waited for a replica.
+    if (isAuthentic || ended.existed) await this.replicate(key)
+    return ended
+  }
+
+  /** Waits briefly for a replica to have an end that was written at a key, and reports it if none has. Never rejects. */
+  async replicate(key: string): Promise<void> {
+    if ((await this.#store.isReplicated(key)) === false) tell(this.#unreplicatedListeners, key)
+  }
+
+  async #bury(key: string, reason: CausedEnd, by: EndedBy): Promise<Ended> {
     const name = randomUUID()
     const expiresAt = storeNow() + TOMBSTONE_MS
     const tombstone = { key: tombstoneKey(key), leftKey: leftKey(key), value: reason, expiresAt }
@@ -167,6 +187,6 @@ function causedEnd(word: string | undefined): CausedEnd | undefined {
   return CAUSED_ENDS.find((reason) => reason === word)
 }
 
-function tell(listeners: readonly ((ending: Ending) => void)[], ending: Ending): void {
-  for (const listener of listeners) listener(ending)
+function tell<News>(listeners: readonly ((news: News) => void)[], news: News): void {
+  for (const listener of listeners) listener(news)
 }

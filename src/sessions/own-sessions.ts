@@ -42,10 +42,10 @@ interface TooOften {
   readonly waitMs: number
 }
 
-/** What became of a question for the own sessions: the newest first. */
+/** The own sessions, the newest first. */
 type OwnListing = { readonly is: 'listed'; readonly sessions: readonly OwnSession[] } | TooOften
 
-/** What became of the attempt to end another session. */
+/** The outcome of the attempt to end another session. */
 type OwnEnding =
   | { readonly is: 'ended' }
   /** The tag is that of the session that asks. */

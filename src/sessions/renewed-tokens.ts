@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 const RENEWED_MS = 30_000
 /** A session beyond this limit is told about again. */
 const MAX_SESSIONS = 10_000
-/** What the mark of a renewal says: nothing of the new token yet, or that upstream has accepted it. */
+/** The mark of a renewal says nothing of the new token yet, or that upstream has accepted it. */
 const RENEWED = 'renewed'
 const ACCEPTED = 'accepted'
 

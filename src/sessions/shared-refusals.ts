@@ -33,7 +33,7 @@ export interface RefusedUser {
   readonly tokenExpiresAt: number
 }
 
-/** What follows from a refusal. */
+/** The consequences of a refusal. */
 interface Consequence {
   readonly ends: boolean
   /** The provider may be refusing everybody. */
@@ -103,7 +103,7 @@ export class SharedRefusals {
       now,
       cause,
     } = await this.#news.change((known, at) => {
-      // Those that this process has yet to tell, too.
+      // Also the grants that this process has yet to tell.
       return noteRefused(noteGrants(known, this.#grants, at), code, user.source, at)
     })
     if (cause !== undefined) throw cause

@@ -44,7 +44,7 @@ export interface Client {
   readonly ip: string
 }
 
-/** What a renewal is for. */
+/** The reason for a renewal. */
 export interface RenewalCause {
   /** Whose request needs the token; absent where that is not known. */
   readonly client?: Client | undefined
@@ -55,7 +55,6 @@ export interface RenewalCause {
 /** The tokens of a session, and its subject. */
 export type OwnedTokens = Pick<SessionRecord, 'accessToken' | 'refreshToken' | 'subject'>
 
-/** What a renewal needs. */
 interface RenewalDependencies {
   readonly store: Store
   readonly sessions: SessionRepository

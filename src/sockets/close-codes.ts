@@ -66,7 +66,7 @@ export function closeOf(found: Exclude<Authorization, { is: 'authorized' }>): Cl
 export const WITHOUT_CODE: CloseStatus = { code: 1005, reason: '' }
 
 /** For upstream, when this server ended the relay or the browser left without a close frame. */
-export const GOING_AWAY: CloseStatus = { code: 1001, reason: '' }
+const GOING_AWAY: CloseStatus = { code: 1001, reason: '' }
 
 /** For a peer that sends more than it may: too many messages, or an unfinished one that takes too much memory. */
 export const POLICY_VIOLATION: CloseStatus = { code: 1008, reason: '' }
@@ -76,9 +76,9 @@ const ABNORMAL = 1006
 
 /** How the peer of an open socket has ended it. */
 export interface Ending {
-  /** What the peer gets, or has sent or got. */
+  /** The close frame of the peer: it gets this one, or has got or sent it. */
   readonly own: CloseStatus
-  /** What the other end of a relay gets. */
+  /** The close frame for the other end of a relay. */
   readonly other: CloseStatus
   /** For the log. */
   readonly why: string
@@ -175,9 +175,9 @@ function fromViolation(errorCode: string | undefined): CloseStatus {
 
 /**
  * Closes a socket after everything that was sent to it. If the peer does not read that, or does not answer the close, ws cuts it
- * off (closeTimeout in SOCKET_OPTIONS).
+ * off (closeTimeout in socketOptions).
  */
-export function closeSocket(socket: WebSocket, close: CloseStatus): void {
+export function closeSocket(socket: WebSocket, close = GOING_AWAY): void {
   // A paused socket would never read the peer's close frame.
   socket.resume()
   if (close === WITHOUT_CODE) socket.close()

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import type { Session } from '../sessions/index.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -6,14 +6,19 @@ import { activeSpan, untraced } from '../telemetry/traces/span.ts'
 import type { Release } from '../limits/permits.ts'
 import { after, attributesOf, CLOSE, closeOf, closeSocket, type CloseStatus } from './close-codes.ts'
 import type { OpenSocket } from './socket-end.ts'
-import type { Registered } from './registry.ts'
-import { SocketSlot } from './slot.ts'
-import type { SocketDependencies } from './socket-dependencies.ts'
-import { recordOpening, recordRefusal, type SocketIdentity, type SocketKind } from './socket-log.ts'
+import type { SocketDependencies } from './prepare-sockets.ts'
+import { SocketSlot, type SocketKind } from './registry.ts'
 
-/** What a handshake has opened for its browser: it takes over the browser's socket, or is dropped. */
+declare module 'fastify' {
+  interface FastifyRequest {
+    handshake: Handshake | null
+  }
+}
+
+/** A thing that a handshake has opened for its browser: it takes over the browser's socket, or is dropped. */
 export interface Opened {
-  join(browser: OpenSocket, slot: SocketSlot, identity: SocketIdentity): void
+  /** @param open what the log says of the browser's socket, and how to end it */
+  join(browser: OpenSocket, slot: SocketSlot, open: ReturnType<SocketSlot['opened']>): void
   drop(): void
 }
 
@@ -21,7 +26,7 @@ export interface Opened {
  * A browser's socket before it is open. Everything that can fail is tried before the 101: permits, session, one-time URL,
  * upstream. Then the socket is either joined or closed with the reason. A browser that leaves meanwhile leaves nothing behind.
  */
-export class Handshake implements Registered {
+export class Handshake {
   /** The kind of a trading socket, demo or real, is known once it has its one-time URL. */
   kind: SocketKind
   /** Adds to the close of a refusal when the page may come back. */
@@ -137,7 +142,7 @@ export class Handshake implements Registered {
     const opened = this.#opened
     if (this.isOver || opened === undefined) {
       const close = this.#refusal ?? CLOSE.ourFault
-      recordRefusal(this.#deps, this.request, this.kind, close)
+      this.#slot.refused(this.request, this.kind, close)
       this.#span.event({ name: 'socket refused', attributes: attributesOf(close) })
       this.#span.end({ status: 101 })
       return closeSocket(browser, close)
@@ -147,11 +152,10 @@ export class Handshake implements Registered {
     // Without these two lines the request and its response would live as long as the socket.
     browser.removeAllListeners('error')
     this.#reply.raw.detachSocket(wire)
-    const identity = recordOpening(this.#deps, this.request, this.#reply, this.kind)
-    this.#slot.measured = this.#span.measure(`socket ${this.kind}`)
+    const open = this.#slot.opened(this.request, this.#reply, this.kind, this.#span)
     this.#span.end({ status: 101 })
     // Otherwise the timers of the open socket would keep the span.
-    untraced(() => opened.join({ socket: browser, wire }, this.#slot, identity))
+    untraced(() => opened.join({ socket: browser, wire }, this.#slot, open))
   }
 
   #onRelease(release: () => void): void {
@@ -176,4 +180,28 @@ export class Handshake implements Registered {
   #stopListening(): void {
     this.request.raw.socket.off('end', this.#onBrowserLeft).off('close', this.#onBrowserLeft)
   }
+}
+
+interface SocketRoute {
+  readonly kind: SocketKind
+  /** @throws Problem for a request that gets an HTTP response instead of a socket */
+  readonly check?: (request: FastifyRequest) => void
+  /** Opens what the socket needs. Resolves with nothing once the handshake is over. */
+  readonly open: (handshake: Handshake) => Promise<Opened | undefined>
+}
+
+/** Adds a `GET` route of a socket. Its handshake runs before the 101, which every browser gets unless it is refused with a problem. */
+export function socketRoute(
+  fastify: FastifyInstance,
+  path: string,
+  deps: SocketDependencies,
+  { kind, check, open }: SocketRoute,
+): void {
+  const preHandler = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    check?.(request)
+    const handshake = new Handshake(request, reply, deps, kind)
+    request.handshake = handshake
+    await handshake.run(() => open(handshake))
+  }
+  fastify.get(path, { websocket: true, preHandler }, (socket, request) => request.handshake?.join(socket))
 }

@@ -1,27 +1,39 @@
 import fastifyWebsocket from '@fastify/websocket'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { WebSocket } from 'ws'
 import type { Config } from '../config/config.ts'
 import type { Guard } from '../http/guard.ts'
 import { noteAccount } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
+import type { Sessions } from '../sessions/index.ts'
 import { returnsKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
 import { Caps } from '../limits/caps.ts'
 import { CLOSE, closeSocket } from './close-codes.ts'
 import { SocketRegistry } from './registry.ts'
 import { Returns } from './returns.ts'
-import type { SocketDependencies } from './socket-dependencies.ts'
-import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
+import { socketOptions } from './socket-options.ts'
 
-/** What the routes call the id of a trading account in a path. */
+/** The parameter of a path that is the id of a trading account. */
 const ACCOUNT_ID = 'accountId'
 /** A nonce of 16 bytes (RFC 6455 §4.1). */
 const KEY = /^[+/0-9A-Za-z]{22}==$/
 
 /** A token (RFC 9110 §5.6.2) with optional whitespace around it. */
 const SUBPROTOCOL = /^[ \t]*([!#$%&'*+.^_`|~\w-]+)[ \t]*$/
+
+/** The parts of the server that the sockets of every kind share. */
+export interface SocketDependencies {
+  readonly sessions: Sessions
+  readonly metrics: Metrics
+  readonly log: FastifyBaseLogger
+  readonly caps: Caps
+  readonly registry: SocketRegistry
+  /** Absent without UPSTREAM_BUDGET. */
+  readonly returns: Returns | undefined
+}
 
 interface SharedDependencies extends Omit<SocketDependencies, 'caps' | 'registry' | 'returns'> {
   readonly config: Config
@@ -44,8 +56,7 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
   fastify.decorateRequest('handshake', null)
   await fastify.register(fastifyWebsocket, {
     options: {
-      ...SOCKET_OPTIONS,
-      ...messageLimits(config.relay.maxMessageBytes),
+      ...socketOptions(config.relay.maxMessageBytes),
       // This server offers upstream no subprotocol, so it must not agree on one with the browser.
       handleProtocols: () => false,
     },

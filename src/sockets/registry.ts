@@ -1,10 +1,18 @@
-import { CLOSE, type CloseStatus } from './close-codes.ts'
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
+import { callerOnAccount, sourceOf } from '../http/requester.ts'
+import { audit, auditBounded } from '../telemetry/audit/audit.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { activeSpan, type Span } from '../telemetry/traces/span.ts'
+import { attributesOf, CLOSE, codeLabel, WITHOUT_CODE, type CloseStatus } from './close-codes.ts'
 
 /** Few sockets close at once; many are spread, so that their browsers do not all reconnect in one moment. */
 const MS_PER_SOCKET = 2
 
+/** The kind of a socket, as metrics and logs name it. */
+export type SocketKind = 'public' | 'demo' | 'real' | 'trading' | 'session'
+
 /** A browser's socket in its handshake, or open. */
-export interface Registered {
+interface Owner {
   /** Bytes that wait in this process for its peers. */
   readonly bufferedBytes: number
   end(close: CloseStatus): void
@@ -12,7 +20,7 @@ export interface Registered {
 
 /** The browser sockets of this process. */
 export class SocketRegistry {
-  readonly #sockets = new Set<Registered>()
+  readonly #sockets = new Set<Owner>()
   #isClosing = false
   #emptied: (() => void) | undefined
 
@@ -29,7 +37,7 @@ export class SocketRegistry {
   }
 
   /** Adds a socket. Returns how to remove it; removing it twice is harmless. */
-  add(socket: Registered): () => void {
+  add(socket: Owner): () => void {
     this.#sockets.add(socket)
     return () => {
       if (this.#sockets.delete(socket) && this.#sockets.size === 0) this.#emptied?.()
@@ -50,5 +58,83 @@ export class SocketRegistry {
       setTimeout(() => socket.end(CLOSE.restarting), Math.random() * spreadMs)
     }
     await emptied
+  }
+}
+
+interface SlotDependencies {
+  readonly registry: SocketRegistry
+  readonly metrics: Metrics
+  readonly log: FastifyBaseLogger
+}
+
+/**
+ * The place of one browser's socket in this process, from the start of its handshake until it closes: its permits, the watch on its
+ * session, and its place among the open sockets. The slot counts and logs the socket. It is separate from the handshake, so that
+ * an open socket keeps nothing of that alive.
+ */
+export class SocketSlot {
+  /** The handshake first, the open socket later. */
+  owner: Owner
+  readonly #deps: SlotDependencies
+  readonly #releases: (() => void)[] = []
+
+  constructor(deps: SlotDependencies, owner: Owner) {
+    this.#deps = deps
+    this.owner = owner
+    this.onRelease(deps.registry.add(this))
+  }
+
+  get bufferedBytes(): number {
+    return this.owner.bufferedBytes
+  }
+
+  end(close: CloseStatus): void {
+    this.owner.end(close)
+  }
+
+  /** Has `release` called when the socket is over. */
+  onRelease(release: () => void): void {
+    this.#releases.push(release)
+  }
+
+  /** Releases everything, once. */
+  release(): void {
+    for (const release of this.#releases.splice(0)) release()
+  }
+  /**
+   * Counts and logs a socket that opens. Its response never finishes, so the usual request line is never written.
+   * @returns what the log says of it, and how to end it, once: it is released, and its end counted and logged
+   */
+  opened(request: FastifyRequest, { elapsedTime }: FastifyReply, kind: SocketKind, span: Span) {
+    const { metrics, log } = this.#deps
+    const openedAt = performance.now()
+    const identity = { kind, reqId: request.id, ...callerOnAccount(request), ...activeSpan().ids }
+    metrics.requests.add(request.routeOptions.url ?? '', { method: 'GET', status: 101 }, elapsedTime / 1000)
+    metrics.relays.inc({ kind })
+    audit(log, 'relay_opened', { ...identity, ms: Math.round(elapsedTime * 10) / 10 })
+    const measured = span.measure(`socket ${kind}`)
+    const ended = (close: CloseStatus): void => {
+      this.release()
+      metrics.relays.dec({ kind })
+      this.#countEnd(kind, close)
+      measured({ name: 'socket closed', attributes: attributesOf(close) })
+      const seconds = Math.round((performance.now() - openedAt) / 1000)
+      audit(log, 'relay_ended', { ...identity, code: close === WITHOUT_CODE ? undefined : close.code, seconds })
+    }
+    return { identity, ended }
+  }
+
+  /** Counts and logs a handshake that ends with a close frame. */
+  refused(request: FastifyRequest, kind: SocketKind, close: CloseStatus): void {
+    this.#countEnd(kind, close)
+    const { code, reason } = close
+    const fields = { kind, code, reason, ...callerOnAccount(request) }
+    auditBounded(request.log, 'relay_refused', fields, `${reason}|${sourceOf(request)}`)
+  }
+
+  /** A refusal may come before it is known which kind an account is of, so the kinds of trading sockets count as one. */
+  #countEnd(kind: SocketKind, close: CloseStatus): void {
+    const counted = kind === 'demo' || kind === 'real' ? 'trading' : kind
+    this.#deps.metrics.relayCloses.inc({ kind: counted, code: codeLabel(close) })
   }
 }

@@ -9,18 +9,18 @@ const CLOSE_MS = 10_000
 const BYTES_PER_PIECE = 256
 const MIN_PIECES = 64
 
-/** The limits of ws for messages from one peer. */
-export function messageLimits(maxBytes: number) {
+/** The options of ws for every socket, to browsers and to upstream. @param maxBytes of one message of the peer */
+export function socketOptions(maxBytes: number) {
   const pieces = Math.max(MIN_PIECES, Math.ceil(maxBytes / BYTES_PER_PIECE))
-  return { maxPayload: maxBytes, maxFragments: pieces, maxBufferedChunks: pieces }
-}
-
-/** Options of every WebSocket, to browsers and to upstream. */
-export const SOCKET_OPTIONS = {
-  // Compression costs more memory and time than it saves, and a frame could no longer be sent on as it was received.
-  perMessageDeflate: false,
-  skipUTF8Validation: false,
-  // Peer sends the pongs: ws would queue one for every ping of a peer that is slow to read.
-  autoPong: false,
-  closeTimeout: CLOSE_MS,
+  return {
+    maxPayload: maxBytes,
+    maxFragments: pieces,
+    maxBufferedChunks: pieces,
+    // Compression costs more memory and time than it saves, and a frame could no longer be sent on as it was received.
+    perMessageDeflate: false,
+    skipUTF8Validation: false,
+    // The end of the socket sends the pongs: ws would queue one for every ping of a peer that is slow to read.
+    autoPong: false,
+    closeTimeout: CLOSE_MS,
+  }
 }

@@ -2,24 +2,24 @@ import type { ClientRequestArgs } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { WebSocket } from 'ws'
-import { dial } from '../peers/dial.ts'
+import { dial } from '../peers/dialing.ts'
 import type { Peer } from '../peers/names.ts'
 import { activeSpan, destinationOf, untraced, type Span } from '../telemetry/traces/span.ts'
 import { judgeAfter } from '../time/judge-after.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { CLOSE, fromStatus, type CloseStatus } from './close-codes.ts'
 import type { OpenSocket } from './socket-end.ts'
-import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
+import { socketOptions } from './socket-options.ts'
 
 /** The outcome of opening an upstream socket. */
-export type OpenOutcome =
+type OpenOutcome =
   | { readonly is: 'open'; readonly connection: OpenSocket }
   /** `cause` shows whether the fault is this server's. Its text may contain the URL, so the log gets `why` instead. */
   | { readonly is: 'refused'; readonly close: CloseStatus; readonly why: string; readonly cause?: Error }
 
 /** The path of the market data socket below WS_URL. */
 export const PUBLIC_SOCKET_PATH = '/trading/v1/options/ws/public'
-/** What traces have instead of the path of a one-time URL. */
+/** The path of every one-time URL in traces. */
 const ONE_TIME = '/:one_time_url'
 /** For everything: DNS, connection, TLS and the handshake. */
 const OPEN_MS = 10_000
@@ -44,13 +44,12 @@ export function openUpstreamSocket(
   return new Promise((resolve) => {
     const headers = asObject(span.carry(['user-agent', USER_AGENT]))
     // The socket outlives the request that opens it, and would keep its span.
-    const limits = messageLimits(maxMessageBytes)
     let endDialing = ignore
     const createConnection: ClientRequestArgs['createConnection'] = (to, connected) => {
       endDialing = connect(peer, to, connected)
       return undefined
     }
-    const options = { ...SOCKET_OPTIONS, ...limits, createConnection, followRedirects: false, headers }
+    const options = { ...socketOptions(maxMessageBytes), createConnection, followRedirects: false, headers }
     const socket = untraced(() => new WebSocket(url, options))
     const abort = (): void => refuse(CLOSE.ourFault, 'aborted')
     const endWait = judgeAfter(OPEN_MS, () => refuse(CLOSE.upstreamTimeout, 'timeout'))

@@ -13,11 +13,13 @@ export interface Command<Memory, Args extends readonly unknown[], Reply> {
    * gets it. Times go out by the clock of that master, which is what a key ends by.
    */
   send(redis: RedisCommands, skewMs: SkewMs, ...args: Args): Promise<unknown>
+  /** The reply, where there is nothing to send. */
+  known?(...args: Args): Reply | undefined
   /** Translates the reply of Redis, with times by the clock of the store. */
   reply(reply: unknown, skewMs: SkewMs, ...args: Args): Reply
   /** The same in the memory of one process. */
   memory(memory: Memory, ...args: Args): Reply
-  /** The server need not report changes of its keys. It sends only one command of Redis. */
+  /** The server need not report changes of its keys. It has to send one command of Redis: what is said first concerns the next. */
   readonly isUntracked?: true
   /**
    * When listeners have to be told of a change of its first key. Redis does not tell the connection that made it (NOLOOP):

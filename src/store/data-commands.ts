@@ -64,11 +64,11 @@ function isOne(reply: unknown): boolean {
   return reply === 1
 }
 
-/** The commands on single keys. */
+/** The commands on values by key. */
 export const DATA: Commands<MemoryValues, DataCommands> = {
   create: {
     send: (redis, skewMs, key, value, expiresAt) =>
-      redis.set(key, value, { condition: 'NX', expiration: { type: 'PXAT', value: expiresAt + skewMs(key) } }),
+      redis.send(key, ['SET', key, value, 'PXAT', String(expiresAt + skewMs(key)), 'NX']),
     reply: (reply) => reply !== null,
     memory: (values, key, value, expiresAt) => values.get(key) === undefined && values.write(key, value, expiresAt),
   },
@@ -81,7 +81,7 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
     },
   },
   read: {
-    send: (redis, _skewMs, key) => Promise.all([redis.get(key), redis.pExpireTime(key)]),
+    send: (redis, _skewMs, key) => Promise.all([redis.send(key, ['GET', key]), redis.send(key, ['PEXPIRETIME', key])]),
     reply: storedValue,
     memory: (values, key) => values.get(key),
     tells: 'ifGone',
@@ -92,6 +92,13 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
     memory: (values, key) => values.get(key),
     isUntracked: true,
     tells: 'ifGone',
+  },
+  readMany: {
+    known: (keys) => (keys.length === 0 ? [] : undefined),
+    send: (redis, _skewMs, keys) => redis.readMany(keys),
+    reply: (values: readonly (string | null)[]) => values.map((value) => value ?? undefined),
+    memory: (values, keys) => keys.map((key) => values.get(key)?.value),
+    isUntracked: true,
   },
   replace: {
     send: (redis, skewMs, key, expected, value, expiresAt) =>
@@ -116,7 +123,7 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
     refusal: ([, , refusal = null]: ReadReply) => refusal,
   },
   remove: {
-    send: (redis, _skewMs, key) => redis.del(key),
+    send: (redis, _skewMs, key) => redis.send(key, ['DEL', key]),
     reply: isOne,
     memory: (values, key) => values.remove(key),
     tells: 'always',

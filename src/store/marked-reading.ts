@@ -1,7 +1,7 @@
 import type { RedisCommands } from './links/redis-link.ts'
 import { NOW, runScript, type Ask } from './scripts.ts'
 
-/** What {@link readMarked} finds. */
+/** A value that was read with {@link readMarked}, and the store's clock. */
 export interface MarkedReading {
   /** Undefined where there is no value, and where it has the mark that the caller knows. */
   readonly value: string | undefined

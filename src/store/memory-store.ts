@@ -25,10 +25,6 @@ export class MemoryStore extends runnerOf(DATA) implements Store {
     return command.memory(this.#values, ...args)
   }
 
-  async readMany(keys: readonly string[]): Promise<(string | undefined)[]> {
-    return keys.map((key) => this.#values.get(key)?.value)
-  }
-
   onChange(listener: (key: string | undefined) => void): void {
     this.#listeners.push(listener)
   }

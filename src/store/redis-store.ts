@@ -89,6 +89,8 @@ export class RedisStore extends runnerOf(DATA) implements Store {
     command: Command<never, Args, Reply>,
     args: Args,
   ): Promise<Reply> {
+    const known = command.known?.(...args)
+    if (known !== undefined) return known
     try {
       const sent = await this.#ask((redis) =>
         command.send(command.isUntracked ? this.#link.untracked() : redis, this.#skewMs, ...args),
@@ -101,11 +103,6 @@ export class RedisStore extends runnerOf(DATA) implements Store {
     } finally {
       if (command.tells === 'always') this.#notify(args[0] as string)
     }
-  }
-
-  async readMany(keys: readonly string[]): Promise<(string | undefined)[]> {
-    const values = keys.length === 0 ? [] : await this.#ask(() => this.#link.readMany(keys))
-    return values.map((value) => value ?? undefined)
   }
 
   onChange(listener: (key: string | undefined) => void): void {

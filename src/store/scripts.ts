@@ -1,4 +1,4 @@
-import type { Connection } from './links/connection.ts'
+import type { RedisCommands } from './links/redis-link.ts'
 
 /** Runs a command against a deadline. @throws StoreUnavailable */
 export type Ask<Commands> = <Reply>(command: (redis: Commands) => Promise<Reply>) => Promise<Reply>
@@ -9,12 +9,12 @@ export type Ask<Commands> = <Reply>(command: (redis: Commands) => Promise<Reply>
  * costs the server about a microsecond.
  */
 export function runScript(
-  redis: Pick<Connection, 'eval'>,
+  redis: Pick<RedisCommands, 'send'>,
   script: string,
   keys: readonly string[],
   args: readonly (string | number)[] = [],
 ): Promise<unknown> {
-  return redis.eval(script, { keys: [...keys], arguments: args.map(String) })
+  return redis.send(keys[0] ?? '', ['EVAL', script, String(keys.length), ...keys, ...args.map(String)])
 }
 
 /**

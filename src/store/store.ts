@@ -19,7 +19,7 @@ export interface Tombstone extends StoredValue {
 }
 
 /**
- * The commands on single keys, each atomic. Only {@link DataCommands.create}, {@link DataCommands.lock} and
+ * The commands on values by key, each atomic for a key. Only {@link DataCommands.create}, {@link DataCommands.lock} and
  * {@link DataCommands.count} can bring a removed key back. Every method rejects with {@link StoreUnavailable} while the store is
  * unavailable.
  */
@@ -35,6 +35,8 @@ export interface DataCommands {
   read(key: string): Promise<StoredValue | undefined>
   /** Like {@link read}, but {@link StoreData.onChange} need not report the key. For keys that a stranger may name. */
   readUntracked(key: string): Promise<StoredValue | undefined>
+  /** Untracked reads: values in the order of the keys, undefined for a key that does not exist. */
+  readMany(keys: readonly string[]): Promise<(string | undefined)[]>
   /**
    * Compare-and-set: returns false unless the key holds `expected`, or `value` already, from a try whose reply was lost. Succeeds
    * even when the store is full.
@@ -64,8 +66,6 @@ export interface DataCommands {
 
 /** Values by key, such as sessions and login transactions, and news of their changes. */
 export interface StoreData extends DataCommands {
-  /** Untracked reads: values in the order of the keys, undefined for a key that does not exist. */
-  readMany(keys: readonly string[]): Promise<(string | undefined)[]>
   /**
    * Waits briefly for every write to the key so far to reach a replica, and returns whether it did. Undefined where
    * there are no replicas. Never rejects.

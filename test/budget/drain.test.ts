@@ -11,7 +11,7 @@ import { newSession, sessionInstance } from '../support/sessions/session-instanc
 import { ALONE } from '../support/server/settings.ts'
 import { TradingService } from '../support/client/trading-service.ts'
 import { until } from '../support/time/until.ts'
-import { SECRETS, testRedis } from '../support/server/world.ts'
+import { SECRETS, testRedis } from '../support/server/test-server.ts'
 
 const RELAYS = Number(process.env['DRAIN_RELAYS'] ?? 1000)
 const BUDGET = process.env['DRAIN_BUDGET'] ?? '3000/60'

@@ -7,7 +7,7 @@ import { BudgetFleet } from '../support/budget/fleet.ts'
 import { mostWithin } from '../support/budget/most-within.ts'
 import { askRedis, testSentinel } from '../support/redis/topologies.ts'
 import { untilSlow } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 /** MINUTES=15 for the long run. */
 const MINUTES = Number(process.env['MINUTES'] ?? 4)

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { BudgetFleet } from '../support/budget/fleet.ts'
 import { mostWithin } from '../support/budget/most-within.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 const MINUTES = 2
 const USERS = 50

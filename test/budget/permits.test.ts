@@ -7,7 +7,7 @@ import { ready, serverProcess } from '../support/server/server-process.ts'
 import { newSession, sessionInstance } from '../support/sessions/session-instance.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { until, untilSlow } from '../support/time/until.ts'
-import { SECRETS, testRedis } from '../support/server/world.ts'
+import { SECRETS, testRedis } from '../support/server/test-server.ts'
 
 const full = { code: 4429, reason: 'too_many_relays' }
 

@@ -1,19 +1,19 @@
 import { test } from 'tap'
 import { ApiError } from '../../client/dist/client.js'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { clientOf } from '../support/client/client-of.ts'
 import { failure, pageClient } from '../support/client/page-client.ts'
 import { scriptedClient } from '../support/client/scripted-client.ts'
 import { until } from '../support/time/until.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
+import { startWorld, API } from '../support/world.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
 const ACCOUNTS = '/trading/v1/options/accounts'
 
 await test('a call carries X-CSRF and the session cookie, and returns the response', async (t) => {
-  const { world, upstream } = await apiWorld(t)
+  const { upstream, browser, server } = await startWorld(t, API)
   upstream.answer = (_request, socket) => void socket.write(ok('{"data":[1]}'))
-  const { api } = pageClient(t, world.browser, world.server.url)
+  const { api } = pageClient(t, browser, server.url)
   const response = await api(ACCOUNTS)
   t.same(await response.json<{ data: number[] }>(), { data: [1] })
   const json = { data: { to_nickname: 'somebody', amount: '1.00', currency: 'USD' } }
@@ -23,9 +23,9 @@ await test('a call carries X-CSRF and the session cookie, and returns the respon
 })
 
 await test('a POST whose connection is lost is sent once, and its outcome is unknown', async (t) => {
-  const { world, upstream } = await apiWorld(t)
+  const { upstream, browser, server } = await startWorld(t, API)
   upstream.answer = (_request, socket) => socket.destroy()
-  const { api } = pageClient(t, world.browser, world.server.url)
+  const { api } = pageClient(t, browser, server.url)
   const error = await failure(api(TRANSFER, { method: 'POST', body: '{}' }))
   t.ok(error instanceof ApiError)
   t.match(error, { status: 502, problem: { code: 'upstream_lost' }, outcome: 'unknown' })

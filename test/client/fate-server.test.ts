@@ -3,7 +3,7 @@ import { WebSocket } from 'ws'
 import { createClient, once, type Client, type ServerOptions, type SocketError } from '../../client/dist/client.js'
 import { fate } from '../../client/dist/client/orders.js'
 import { failure } from '../support/client/page-client.ts'
-import { logIn, testServer, testWorld, type World } from '../support/server/world.ts'
+import { type World, startWorld } from '../support/world.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
@@ -44,8 +44,7 @@ function clientOf(world: World): Client {
 }
 
 await test('the fate of purchases at the sandbox, behind a server that is restarted', async (t) => {
-  const world = await testWorld(t, { redis: true })
-  await logIn(world.browser, world.server.url)
+  const world = await startWorld(t, { user: 'demo', redis: true })
   const watch = new HeldTimers(t, 'setTimeout', 15_000)
   // The client reconnects almost at once, however often it has lost its connection.
   t.intercept(Math, 'random', { value: () => 0.001 })
@@ -79,7 +78,7 @@ await test('the fate of purchases at the sandbox, behind a server that is restar
   const port = String(world.server.port)
   const killed = await lose('answer')
   await world.server.close()
-  await testServer(t, { ...world.settings, PORT: port })
+  await world.instance({ PORT: port })
   t.match(await fate(killed), { is: 'made', contract: { buy_price: amount } })
 
   /** Waits for a fate. Its 15 seconds are over as soon as they have begun; those of the requests before the loss are not. */

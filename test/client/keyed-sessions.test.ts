@@ -2,13 +2,13 @@ import type { RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { test, type Test } from 'tap'
 import { createClient, once, type ServerOptions } from '../../client/dist/client.js'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { clientOf } from '../support/client/client-of.ts'
 import type { PageRequest } from '../support/browser/jar-browser.ts'
 import { failure } from '../support/client/page-client.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
-import { logIn } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { startWorld, API } from '../support/world.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
 const [FIRST, SECOND] = [3601, 3602]
@@ -215,7 +215,8 @@ await test('an abort while the package asks for the session rejects with its rea
 })
 
 await test('an order that is in progress reaches upstream once, although its user logs in again meanwhile', async (t) => {
-  const { world, upstream } = await apiWorld(t)
+  const world = await startWorld(t, API)
+  const { upstream } = world
   const { browser, server } = world
   const started = new Date().getSeconds()
   await until(() => new Date().getSeconds() !== started, 'the next session ends in another second')

@@ -77,7 +77,7 @@ await test('the package does not repeat an order that is refused because orders 
 await test('with a real server: the notice and the pause reach a page through the package', async (t) => {
   const world = await controlsWorld(t, { instances: 1, redis: false })
   const { server } = world
-  const { browser } = await world.logIn('CR1')
+  const { browser } = await world.user('CR1')
   const client = pageClient(t, browser, server.url)
   client.session.subscribe(() => undefined)
   await until(() => client.session.get().status === 'active')

@@ -1,9 +1,9 @@
 import { test, type Test } from 'tap'
 import { ApiError, once, SocketError } from '../../client/dist/client.js'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { failure, pageClient } from '../support/client/page-client.ts'
 import { scriptedClient, type Event } from '../support/client/scripted-client.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
+import { startWorld, API } from '../support/world.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
 
@@ -172,11 +172,11 @@ await test('once() says that the outcome is unknown when isMade fails', async (t
 })
 
 await test('once() and the server together: the refusal of the trading service is the last word, also when it comes again', async (t) => {
-  const { world, upstream } = await apiWorld(t)
+  const { upstream, browser, server } = await startWorld(t, API)
   const refusal = '{"errors":["too much"]}'
   const head = `HTTP/1.1 422 No\r\nContent-Type: application/json\r\nContent-Length: ${refusal.length}\r\n\r\n`
   upstream.answer = (_request, socket) => void socket.write(head + refusal)
-  const { api } = pageClient(t, world.browser, world.server.url)
+  const { api } = pageClient(t, browser, server.url)
   let calls = 0
   const order = async (idempotencyKey: string) => {
     const response = api(TRANSFER, { method: 'POST', body: '{}', idempotencyKey })
@@ -191,9 +191,9 @@ await test('once() and the server together: the refusal of the trading service i
 })
 
 await test('once() and the server together send an order upstream once, although its response was lost', async (t) => {
-  const { world, upstream } = await apiWorld(t)
+  const { upstream, browser, server } = await startWorld(t, API)
   upstream.answer = (_request, socket) => void socket.write(ok('{"id":1}'))
-  const { api } = pageClient(t, world.browser, world.server.url)
+  const { api } = pageClient(t, browser, server.url)
   let calls = 0
   const order = async (idempotencyKey: string) => {
     const response = await api(TRANSFER, { method: 'POST', body: '{}', idempotencyKey })

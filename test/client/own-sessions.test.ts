@@ -3,9 +3,10 @@ import { ApiError, createClient, type Client } from '../../client/dist/client.js
 import { endSession, listSessions, logOutAtProvider } from '../../client/dist/client/sessions.js'
 import { createFakeClient } from '../../client/dist/testing.js'
 import { failure, pageOptions } from '../support/client/page-client.ts'
-import { identityWorld } from '../support/login/identity-world.ts'
+import { IDENTIFIED } from '../support/login/identity.ts'
 import { tagOf } from '../support/login/own-sessions.ts'
 import { startLogin } from '../support/login/token-endpoint.ts'
+import { startWorld } from '../support/world.ts'
 
 /** A client, and the logins of its user. */
 interface Driven {
@@ -19,22 +20,23 @@ interface Driven {
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0'
 
 async function real(t: Test): Promise<Driven> {
-  const world = await identityWorld(t)
-  const { browser, server, answer } = world
+  const world = await startWorld(t, IDENTIFIED)
+  const { browser, server } = world
+  const { onIdentity: answer } = world.upstream
   const client = createClient({ baseUrl: server.url, ...pageOptions(browser, server.url, server.url) })
   t.teardown(() => client.close())
   return {
     client,
     async logIn(subject) {
-      world.answer = subject === undefined ? (_request, response) => response.writeHead(500).end() : answer
+      world.upstream.onIdentity = subject === undefined ? (_request, response) => response.writeHead(500).end() : answer
       await (await startLogin({ browser, server })).finish({ code: subject ?? 'CR1' })
       await client.session.check()
     },
     async logInElsewhere() {
-      const { browser: there, login } = await world.start('CR1')
-      there.userAgent = FIREFOX
-      await login.finish()
-      return tagOf(there, server)
+      const there = world.visitor()
+      there.browser.userAgent = FIREFOX
+      await there.logIn('CR1')
+      return tagOf(there.browser, server)
     },
   }
 }

@@ -3,7 +3,7 @@ import { test, type Test } from 'tap'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { documentedSample } from '../support/browser/documented-samples.ts'
 import { reactApp } from '../support/client/react-app.ts'
-import { testWorld } from '../support/server/world.ts'
+import { startWorld } from '../support/world.ts'
 
 /** What was on the page when React had committed a render or the browser was about to paint, and whose session it was then. */
 interface Frame {
@@ -74,7 +74,7 @@ const shows = (tab: Page, text: string): Promise<unknown> =>
  * @returns the tab
  */
 async function journey(t: Test, STATIC_DIR: string): Promise<Page> {
-  const { server } = await testWorld(t, {
+  const { server } = await startWorld(t, {
     settings: {
       STATIC_DIR,
       IDENTITY_PATH: '/account/v1/me',

@@ -4,10 +4,9 @@ import { test, type Test } from 'tap'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { reactApp, renderedApp } from '../support/client/react-app.ts'
 import { TradingService } from '../support/client/trading-service.ts'
-import { testWorld } from '../support/server/world.ts'
-import { relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
+import { startWorld, type World } from '../support/world.ts'
 
 const ALL = `function App() {
   const session = useSession(client)
@@ -21,7 +20,7 @@ const ALL = `function App() {
 }`
 
 /** A page of this app whose user is logged in. */
-async function userOf(t: Test, { server }: Pick<RelayWorld, 'server'>): Promise<Page> {
+async function userOf(t: Test, { server }: Pick<World<'scripted'>, 'server'>): Promise<Page> {
   const page = await (await testChromium(t, { bypassCSP: true })).newPage()
   await page.goto(`${server.url}/auth/login`)
   await sendForm(page)
@@ -47,7 +46,10 @@ await test('a server renders every hook without a request, and the browser takes
   t.equal(html, '<p>unknown none false waiting waiting 0 no socket waiting</p>')
   t.same(used, [])
 
-  const world = await relayWorld(t, { anonymous: true, settings: { STATIC_DIR: await reactApp(t, ALL, { html }) } })
+  const world = await startWorld(t, {
+    upstream: 'scripted',
+    settings: { STATIC_DIR: await reactApp(t, ALL, { html }) },
+  })
   new TradingService(world.upstream).instead['ticks_history'] = (_message, reply) =>
     reply({ history: { prices: [], times: [] } })
   const user = await userOf(t, world)
@@ -66,7 +68,7 @@ await test('useApi: one call in StrictMode; a reload keeps the data, another pat
       globalThis.choose = choose
       return path === null ? 'left' : h(Data, { path: path || undefined })
     }`
-  const world = await relayWorld(t, { anonymous: true, settings: { STATIC_DIR: await reactApp(t, app) } })
+  const world = await startWorld(t, { upstream: 'scripted', settings: { STATIC_DIR: await reactApp(t, app) } })
   const calls: { request: IncomingMessage; response: ServerResponse }[] = []
   world.upstream.onRest = (request, response) => calls.push({ request, response })
   const answer = (number: number, status: number, data: string): void => {
@@ -125,7 +127,7 @@ await test('useSeries and useSocket: a chart that another symbol replaces at onc
       globalThis.choose = choose
       return symbol && h(Chart, { symbol })
     }`
-  const { server, upstream } = await testWorld(t, { settings: { STATIC_DIR: await reactApp(t, app) } })
+  const { server, upstream } = await startWorld(t, { settings: { STATIC_DIR: await reactApp(t, app) } })
   const page = await (await testChromium(t, { bypassCSP: true })).newPage()
   await page.goto(server.url)
   await shows(page, 'R_100 30 open')

@@ -3,15 +3,15 @@ import { test, type Test } from 'tap'
 import { reactApp } from '../support/client/react-app.ts'
 import { TradingService } from '../support/client/trading-service.ts'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
-import { relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld, type World } from '../support/world.ts'
 
 const texts = (text: string): string =>
   `document.querySelector('.price') && [...document.querySelectorAll('.price')].every((each) => each.textContent === '${text}')`
 
 /** A server that serves a page with these React components, rendered in StrictMode. */
-async function appWorld(t: Test, components: string): Promise<{ world: RelayWorld; service: TradingService }> {
-  const world = await relayWorld(t, { anonymous: true, settings: { STATIC_DIR: await reactApp(t, components) } })
+async function appWorld(t: Test, components: string): Promise<{ world: World<'scripted'>; service: TradingService }> {
+  const world = await startWorld(t, { upstream: 'scripted', settings: { STATIC_DIR: await reactApp(t, components) } })
   return { world, service: new TradingService(world.upstream) }
 }
 

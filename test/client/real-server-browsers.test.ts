@@ -4,11 +4,11 @@ import type { SessionState } from '../../client/dist/client.js'
 import { freePort } from '../../sandbox/listening.ts'
 import { browsersOr, logInBy, testWindow, type BrowserName } from '../support/browser/browsers.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
-import { relayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
 import { httpServer } from '../support/server/http-server.ts'
-import { testServer, type TestServer } from '../support/server/world.ts'
+import { testServer, type TestServer } from '../support/server/test-server.ts'
 import { WITHIN_A_SECOND, within } from '../support/time/within.ts'
+import { startWorld } from '../support/world.ts'
 
 /** A session state, and when the page learned it, in milliseconds of the clock that all processes of the machine share. */
 type Seen = SessionState & { readonly at: number }
@@ -66,7 +66,7 @@ async function fourPages(
     AUTH_STARTS_PER_MINUTE: '1000',
     PUBLIC_HANDSHAKES_PER_MINUTE: '10000',
   }
-  const world = await relayWorld(t, { redis: true, anonymous: true, port, settings })
+  const world = await startWorld(t, { upstream: 'scripted', redis: true, port, settings })
   const { url } = world.server
   const other = await testServer(t, { ...world.settings, PUBLIC_URL: url })
   await pageElsewhere(t, elsewherePort, other.url)

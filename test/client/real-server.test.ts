@@ -4,10 +4,11 @@ import { awakeClock } from '../support/time/awake-clock.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { pageClient } from '../support/client/page-client.ts'
-import { logOut, relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
-import { logIn, testServer, testWorld } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { testServer } from '../support/server/test-server.ts'
 import { WITHIN_A_SECOND, within } from '../support/time/within.ts'
+import { startWorld, type World, RELAY } from '../support/world.ts'
 
 /** A tab of a browser, and every session state that its client has reported. */
 interface Tab {
@@ -26,8 +27,8 @@ function openTab(t: Test, browser: JarBrowser, pageUrl: string, baseUrl?: string
 async function fourTabs(
   t: Test,
   settings: Record<string, string> = {},
-): Promise<{ world: RelayWorld; tabs: readonly Tab[] }> {
-  const world = await relayWorld(t, { redis: true, settings })
+): Promise<{ world: World<'scripted'>; tabs: readonly Tab[] }> {
+  const world = await startWorld(t, { ...RELAY, redis: true, settings })
   const { url } = world.server
   const other = await testServer(t, { ...world.settings, PUBLIC_URL: url })
   const tabs = [url, url, other.url, other.url].map((baseUrl) => openTab(t, world.browser, url, baseUrl))
@@ -46,8 +47,8 @@ function allAre(tabs: readonly Tab[], status: SessionState['status']): Promise<v
 const active = ({ client }: Tab): ActiveSession => client.session.get() as ActiveSession
 
 for (const [how, end] of [
-  ['client.logout() in one tab', (_world: RelayWorld, [tab]: readonly Tab[]) => tab?.client.logout()],
-  ['a logout that no client made', (world: RelayWorld) => logOut(world.browser)],
+  ['client.logout() in one tab', (_world: World<'scripted'>, [tab]: readonly Tab[]) => tab?.client.logout()],
+  ['a logout that no client made', (world: World<'scripted'>) => world.logOut()],
 ] as const) {
   await test(`${how}: the tabs of both instances know the reason logout${WITHIN_A_SECOND}`, async (t) => {
     const { world, tabs } = await fourTabs(t)
@@ -61,7 +62,7 @@ for (const [how, end] of [
 
 await test(`client.logout({ everywhere: true }): the tabs of another browser know${WITHIN_A_SECOND}`, async (t) => {
   const identity = { IDENTITY_PATH: '/account/v1/me', IDENTITY_POINTER: '/data/user_id' }
-  const { server, browser: first } = await testWorld(t, { settings: identity })
+  const { server, browser: first } = await startWorld(t, { settings: identity })
   const second = new JarBrowser()
   const tabs: Tab[] = []
   for (const browser of [first, second]) {
@@ -83,7 +84,7 @@ await test('a login in a new tab makes the other tabs of its address active agai
   for (let round = 0; round < 5; round++) {
     await first.client.logout()
     await allAre(tabs, 'anonymous')
-    await logIn(world.browser, world.server.url)
+    await world.logIn()
     const landed = openTab(t, world.browser, world.server.url)
     await allAre([landed, first, second], 'active')
     landed.client.close()
@@ -97,7 +98,7 @@ await test('a login that replaces the session leaves every tab active', async (t
   const { world, tabs } = await fourTabs(t)
   const before = tabs.map((tab) => active(tab).expiresAt)
   await new Promise((resolve) => void setTimeout(resolve, 2500))
-  await logIn(world.browser, world.server.url)
+  await world.logIn()
   await until(() => tabs.every((tab, index) => active(tab).expiresAt > (before[index] ?? 0) + 1000))
   for (const { states } of tabs) t.notOk(states.some(({ status }) => status !== 'active'))
 })
@@ -133,7 +134,7 @@ await test('an unused session: every tab is warned, then learns the reason idle'
 await test('an instance restarts: its tabs stay active, and learn of a logout again', async (t) => {
   const { world, tabs } = await fourTabs(t)
   await world.server.close()
-  const again = await testServer(t, { ...world.settings, PORT: String(world.server.port) })
+  const again = await world.instance({ PORT: String(world.server.port) })
   await until(async () => (await samplesOf(again.opsUrl, 'bff_relays')).get('kind="session"') === 1)
   for (const { states } of tabs) t.notOk(states.some(({ status }) => status === 'anonymous'))
   await tabs[3]?.client.logout()

@@ -8,7 +8,7 @@ import { socketPeer } from '../support/client/socket-peer.ts'
 import { symbolsOnce } from '../support/client/symbols-once.ts'
 import { until } from '../support/time/until.ts'
 import { untyped } from '../support/client/untyped.ts'
-import { testWorld } from '../support/server/world.ts'
+import { startWorld } from '../support/world.ts'
 
 /** A stream of a page, what it has received, and the codes of its errors. */
 interface Followed {
@@ -47,7 +47,7 @@ async function listAndChart(t: Test) {
 
 for (const feed of ['relay', 'shared']) {
   await test(`PUBLIC_FEED=${feed}: a price list and a chart of the same symbol both go on`, async (t) => {
-    const { server, upstream } = await testWorld(t, { settings: { PUBLIC_FEED: feed } })
+    const { server, upstream } = await startWorld(t, { settings: { PUBLIC_FEED: feed } })
     const socket = pageClient(t, new JarBrowser(), server.url).publicSocket()
     const list = ['R_50', 'R_100'].map((symbol) => price(socket, symbol))
     await has('tick', ...list)

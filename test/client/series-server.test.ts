@@ -1,12 +1,12 @@
 import { test } from 'tap'
 import { WebSocket } from 'ws'
 import { createClient, type PublicSocket, type ServerOptions } from '../../client/dist/client.js'
-import { testWorld } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld } from '../support/world.ts'
 
 for (const PUBLIC_FEED of ['relay', 'shared']) {
   await test(`series beside ticks of the same symbol, and three losses of the connection (PUBLIC_FEED=${PUBLIC_FEED})`, async (t) => {
-    const { server } = await testWorld(t, { settings: { PUBLIC_FEED }, upstream: { tickMs: 100 } })
+    const { server } = await startWorld(t, { settings: { PUBLIC_FEED }, market: { tickMs: 100 } })
     const sockets: WebSocket[] = []
     class PageSocket extends WebSocket {
       constructor(url: string) {

@@ -4,8 +4,8 @@ import { test } from 'tap'
 import { serverClock } from '../../client/src/core/base/server-clock.ts'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { pageClient } from '../support/client/page-client.ts'
-import { testWorld } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld } from '../support/world.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -95,7 +95,7 @@ await test('the error becomes smaller with every answer, and a clock that is set
 })
 
 await test('client.serverNow(): undefined at first, then from the session, and nearer after a request for the time', async (t) => {
-  const { server, browser } = await testWorld(t)
+  const { server, browser } = await startWorld(t)
   const client = pageClient(t, browser, server.url)
   t.equal(client.serverNow(), undefined)
   await client.session.check()
@@ -122,7 +122,7 @@ await test('a page whose clock is an hour wrong shows the right time, and the en
       globalThis.client = createClient()
       client.session.subscribe(() => undefined)`,
   }
-  const { server } = await testWorld(t, { settings: { STATIC_DIR: t.testdir(files) } })
+  const { server } = await startWorld(t, { settings: { STATIC_DIR: t.testdir(files) } })
   const context = await testChromium(t, { bypassCSP: true })
   await context.addInitScript('globalThis.wrongMs = 3600000; const real = Date.now; Date.now = () => real() + wrongMs')
   const page = await context.newPage()

@@ -7,7 +7,7 @@ import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { testCa } from '../support/redis/tls.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 await test('parseRedisUrl reads the address of a single server, of a Cluster or of Sentinels', async (t) => {
   const url = 'rediss://user:pass@host:6380/2'

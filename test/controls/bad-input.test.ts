@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'tap'
 import { control, controlsWorld, shown } from '../support/controls/controls-world.ts'
-import { OPS_TOKEN } from '../support/login/identity-world.ts'
+import { OPS_TOKEN } from '../support/login/identity.ts'
 
 const SOON = Math.floor(Date.now() / 1000) + 3600
 /** The last second of the year 9999. */

@@ -3,7 +3,7 @@ import { Changeable } from '../../src/config/changing.ts'
 import { versionOf } from '../../src/controls/control-document.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
 import { DAY, isPaused, PAUSE, set, sharing, versionIn } from '../support/controls/shared-store.ts'
-import { SECRETS } from '../support/server/world.ts'
+import { SECRETS } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 
 const OTHER_SECRET = 'another-secret-of-thirty-two-bytes-or-more'

@@ -9,23 +9,24 @@ const BUY = '{"buy":"x","price":1}'
 for (const end of ['a new login of the browser', 'a logout'] as const) {
   await test(`an order that waits for the identification of its session is not sent after ${end} has ended that`, async (t) => {
     const world = await controlsWorld(t, { instances: 1 })
-    const { server, answer } = world
+    const { server } = world
+    const { onIdentity: answer } = world.upstream
     const other = await world.instance()
-    world.answer = (_request, response) => answerJson(response, 500, {})
-    const { browser } = await world.logIn('CR2')
-    const cookie = browser.cookieHeader(new URL(server.url), new URL(server.url))
-    const { browser: socket, seen } = await world.trade(other, cookie)
+    world.upstream.onIdentity = (_request, response) => answerJson(response, 500, {})
+    const user = await world.user('CR2')
+    const { browser } = user
+    const { browser: socket, seen } = await world.trade(user, other)
     const { json } = await pause(server, { subject: 'CR1' })
     await world.agreed(json['version'], [server, other])
     const gates: (() => void)[] = []
     // Those of the socket, the call and the new login.
-    world.answer = (request, response) => void gates.push(() => answer(request, response))
+    world.upstream.onIdentity = (request, response) => void gates.push(() => answer(request, response))
     socket.socket.send(BUY)
     await until(() => gates.length === 1, 'the session is identified before its order')
-    const call = world.order(other, cookie)
-    if (end === 'a logout') await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+    const call = user.order({ at: other })
+    if (end === 'a logout') await user.logOut()
     else {
-      world.answer = answer
+      world.upstream.onIdentity = answer
       await (await startLogin({ browser, server })).finish({ code: 'CR2' })
     }
     for (const gate of gates) gate()

@@ -7,7 +7,7 @@ import { CONTROLS_KEY } from '../../src/store/keys.ts'
 import { PAUSE, readBy03, sharing, writtenBy03 } from '../support/controls/shared-store.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { storeClient } from '../support/redis/store-client.ts'
-import { SECRETS, testRedis } from '../support/server/world.ts'
+import { SECRETS, testRedis } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 
 const CUT_OFF = ordersOf('CR-cut-off')

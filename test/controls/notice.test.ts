@@ -1,6 +1,5 @@
 import { test } from 'tap'
 import { control, controlsWorld, shown } from '../support/controls/controls-world.ts'
-import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { valueOf } from '../support/telemetry/metrics.ts'
 import { until } from '../support/time/until.ts'
 
@@ -12,11 +11,10 @@ const state = async (port: number, headers: Record<string, string> = {}): Promis
 await test('a notice is in GET /auth/session and on the session sockets of all instances, until it is lifted', async (t) => {
   const world = await controlsWorld(t)
   const { servers } = world
-  const cookie = await world.user('CR1')
+  const { cookie, socket: open } = await world.user('CR1')
   const sockets = await Promise.all(
-    servers.map(async ({ port }) => {
-      const socket = new BrowserSocket(`ws://127.0.0.1:${port}/ws/session`, { origin: servers[0].url, cookie })
-      t.teardown(() => socket.socket.terminate())
+    servers.map(async (at) => {
+      const socket = open('/ws/session', { at })
       await socket.count(1)
       return socket
     }),
@@ -30,8 +28,7 @@ await test('a notice is in GET /auth/session and on the session sockets of all i
     t.same((await state(servers[at]?.port ?? 0))['notice'], { message }, 'without a session, too')
   }
   t.equal(await valueOf(servers[2].opsUrl, 'bff_notice_shown'), 1)
-  const late = new BrowserSocket(`ws://127.0.0.1:${servers[0].port}/ws/session`, { origin: servers[0].url, cookie })
-  t.teardown(() => late.socket.terminate())
+  const late = open('/ws/session')
   t.match(JSON.parse((await late.count(1))[0]?.data.toString() ?? ''), {
     event: 'session',
     authenticated: true,
@@ -50,9 +47,8 @@ await test('a notice is in GET /auth/session and on the session sockets of all i
 await test('a notice with until goes by itself, and a new one replaces it', async (t) => {
   const world = await controlsWorld(t, { instances: 1, redis: false })
   const { server } = world
-  const cookie = await world.user('CR1')
-  const socket = new BrowserSocket(`ws://127.0.0.1:${server.port}/ws/session`, { origin: server.url, cookie })
-  t.teardown(() => socket.socket.terminate())
+  const user = await world.user('CR1')
+  const socket = user.socket('/ws/session')
   await socket.count(1)
   await control(server, 'PUT', '/notice', { message: 'first' })
   const end = Math.floor(Date.now() / 1000) + 2

@@ -2,32 +2,33 @@ import { test } from 'tap'
 import { control, controlsWorld, pause, shown } from '../support/controls/controls-world.ts'
 import { until } from '../support/time/until.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 await test('PUT /controls/orders stops POST and PATCH on all instances, and DELETE lifts it; GET goes on', async (t) => {
   const world = await controlsWorld(t)
   const { servers, orders } = world
   const [first, second, third] = servers
-  const cookie = await world.user('CR1')
-  for (const server of servers) t.equal((await world.order(server, cookie)).status, 200)
+  const user = await world.user('CR1')
+  for (const server of servers) t.equal((await user.order({ at: server })).status, 200)
   const answer = await pause(second, { message: 'Prices are wrong. Please wait.' })
   t.match(answer, { status: 200, json: { version: Number } })
-  t.equal((await world.order(second, cookie)).status, 503, 'at once where it was answered')
+  t.equal((await user.order({ at: second })).status, 503, 'at once where it was answered')
   await world.agreed(answer.json['version'])
   for (const server of servers) {
-    const { status, json, headers } = await world.order(server, cookie)
+    const { status, json, headers } = await user.order({ at: server })
     t.match(
       { status, json },
       { status: 503, json: { code: 'orders_paused', detail: 'Prices are wrong. Please wait.' } },
     )
     t.notOk('retry-after' in headers)
-    t.equal((await world.read(server, cookie)).status, 200)
+    t.equal((await user.call('GET', ACCOUNTS, { at: server })).status, 200)
   }
   t.equal(orders.length, 3)
   const lifted = await control(third, 'DELETE', '/orders')
   t.equal(lifted.status, 200)
   t.ok(Number(lifted.json['version']) > Number(answer.json['version']))
   await world.agreed(lifted.json['version'])
-  for (const server of servers) t.equal((await world.order(server, cookie)).status, 200)
+  for (const server of servers) t.equal((await user.order({ at: server })).status, 200)
   t.match(await samplesOf(second.opsUrl, 'bff_orders_paused_refusals_total'), new Map([['by="call"', 2]]))
   const changed = second.log.find(({ audit }) => audit === 'controls_changed')
   t.match(changed, {
@@ -48,10 +49,10 @@ await test('PUT /controls/orders stops POST and PATCH on all instances, and DELE
 await test('open trading sockets of all instances pass reads and refuse orders as upstream would', async (t) => {
   const world = await controlsWorld(t)
   const { servers } = world
-  const cookie = await world.user('CR1')
+  const user = await world.user('CR1')
   // One after the other, so that each browser gets its own peer.
   const sockets = []
-  for (const server of servers) sockets.push(await world.trade(server, cookie))
+  for (const server of servers) sockets.push(await world.trade(user, server))
   const buy = '{"buy":"abc","price":1,"req_id":7,"passthrough":{"a":1}}'
   const sell = '{"sell":1,"price":0,"req_id":8}'
   await world.agreed((await pause(servers[0], { message: 'Wait.' })).json['version'])

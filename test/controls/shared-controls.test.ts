@@ -3,8 +3,8 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { control, controlsWorld, pause, shown } from '../support/controls/controls-world.ts'
-import { SECRETS, testRedis, testServer, type TestServer } from '../support/server/world.ts'
-import { IDENTITY } from '../support/login/identity-world.ts'
+import { SECRETS, testRedis, testServer, type TestServer } from '../support/server/test-server.ts'
+import { IDENTITY } from '../support/login/identity.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
@@ -213,15 +213,15 @@ await test('a new instance without the store obeys nothing and says so on /ready
 await test('until is measured by the clock of Redis: orders go on by themselves, and Retry-After says when', async (t) => {
   const world = await controlsWorld(t, { instances: 1 })
   const { server } = world
-  const cookie = await world.user('CR1')
+  const user = await world.user('CR1')
   const end = Math.floor(Date.now() / 1000) + 3
   const paused = await pause(server, { until: end })
   t.equal(paused.status, 200)
-  const refused = await world.order(server, cookie)
+  const refused = await user.order({ at: server })
   t.match(refused, PAUSED)
   t.match(refused.headers['retry-after'], /^[123]$/)
   t.match(await shown(server), { orders: { until: end } })
-  await until(async () => (await world.order(server, cookie)).status === 200)
+  await until(async () => (await user.order({ at: server })).status === 200)
   t.ok(Date.now() >= end * 1000)
   t.match(await shown(server), { orders: null, version: versionIn(paused) })
 })

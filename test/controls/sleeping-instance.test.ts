@@ -1,9 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { controlsWorld, pause } from '../support/controls/controls-world.ts'
-import { settingsOf } from '../support/login/identity-world.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
 import { until } from '../support/time/until.ts'
 
 const BUY = '{"buy":"a proposal","price":1}'
@@ -15,21 +13,21 @@ const OBEYED_MS = 1000
 async function sleepingInstance(t: Test) {
   const world = await controlsWorld(t, { instances: 1 })
   const { server } = world
-  const { child, port, ...rest } = await serverProcess(t, { ...settingsOf(world), PUBLIC_URL: server.url })
+  const { child, port, ...rest } = await serverProcess(t, world.settings)
   t.ok(await ready({ child, port, ...rest }))
   const asleep = { ...server, port }
-  const cookie = await world.user('anna')
-  const trading = await world.trade(asleep, cookie)
-  t.equal((await world.order(asleep, cookie, 'before')).status, 200)
+  const user = await world.user('anna')
+  const trading = await world.trade(user, asleep)
+  t.equal((await user.order({ at: asleep, body: 'before' })).status, 200)
   child.kill('SIGSTOP')
-  return { world, server, asleep, cookie, ...trading, wakeUp: () => child.kill('SIGCONT') }
+  return { world, server, asleep, user, ...trading, wakeUp: () => child.kill('SIGCONT') }
 }
 
 await test('Orders that an instance gets while it sleeps are not sent when it wakes up during a pause', async (t) => {
-  const { world, server, asleep, cookie, browser, seen, wakeUp } = await sleepingInstance(t)
+  const { world, server, asleep, user, browser, seen, wakeUp } = await sleepingInstance(t)
   t.equal((await pause(server)).status, 200)
   await delay(OBEYED_MS)
-  const call = world.order(asleep, cookie, 'late')
+  const call = user.order({ at: asleep, body: 'late' })
   browser.socket.send(BUY)
   browser.socket.send(READ)
   wakeUp()
@@ -41,10 +39,10 @@ await test('Orders that an instance gets while it sleeps are not sent when it wa
 })
 
 await test('Messages that an instance gets while it sleeps are not sent when it wakes up after a logout', async (t) => {
-  const { world, server, asleep, cookie, browser, seen, wakeUp } = await sleepingInstance(t)
-  t.equal((await sendTo(server.port, 'POST', '/auth/logout', { headers: { cookie, 'x-csrf': '1' } })).status, 204)
+  const { world, asleep, user, browser, seen, wakeUp } = await sleepingInstance(t)
+  t.equal((await user.logOut()).status, 204)
   await delay(OBEYED_MS)
-  const call = world.order(asleep, cookie, 'late')
+  const call = user.order({ at: asleep, body: 'late' })
   browser.socket.send(BUY)
   wakeUp()
   t.match(await browser.closed, { code: 4401 })

@@ -3,6 +3,7 @@ import { control, controlsWorld, pause, shown } from '../support/controls/contro
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { until } from '../support/time/until.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
+import { ACCOUNTS, type User } from '../support/user.ts'
 
 const PAUSED = { status: 503, json: { code: 'orders_paused' } }
 const BUY = '{"buy":"x","price":1,"req_id":1}'
@@ -13,13 +14,13 @@ await test('one user is paused while others trade, on all instances, by calls an
   const { servers } = world
   const [first, second, third] = servers
   const [own, other] = [await world.user('CR1'), await world.user('CR2')]
-  const sockets = { own: await world.trade(third, own), other: await world.trade(third, other) }
+  const sockets = { own: await world.trade(own, third), other: await world.trade(other, third) }
   const paused = await pause(first, { subject: 'CR1', message: 'We are looking at your account.' })
   await world.agreed(paused.json['version'])
   for (const server of servers) {
-    t.match(await world.order(server, own), { ...PAUSED, json: { detail: 'We are looking at your account.' } })
-    t.equal((await world.order(server, other)).status, 200)
-    t.equal((await world.read(server, own)).status, 200)
+    t.match(await own.order({ at: server }), { ...PAUSED, json: { detail: 'We are looking at your account.' } })
+    t.equal((await other.order({ at: server })).status, 200)
+    t.equal((await own.call('GET', ACCOUNTS, { at: server })).status, 200)
   }
   for (const { browser } of Object.values(sockets)) {
     browser.socket.send(BUY)
@@ -31,7 +32,7 @@ await test('one user is paused while others trade, on all instances, by calls an
     error: { code: 'OrdersPaused', message: 'We are looking at your account.' },
   })
   t.equal(sockets.other.browser.received.length, 0)
-  t.equal(world.asked.length, 2, 'both sessions have a subject since their logins')
+  t.equal(world.upstream.identityRequests.length, 2, 'both sessions have a subject since their logins')
   t.match(
     await samplesOf(second.opsUrl, 'bff_orders_paused'),
     new Map([
@@ -47,9 +48,9 @@ await test('one user is paused while others trade, on all instances, by calls an
 
   await pause(second)
   await world.agreed((await control(second, 'DELETE', '/orders')).json['version'])
-  t.match(await world.order(third, own), PAUSED, 'a pause of all that is lifted leaves that of one user')
+  t.match(await own.order({ at: third }), PAUSED, 'a pause of all that is lifted leaves that of one user')
   await world.agreed((await control(third, 'DELETE', '/orders?subject=CR1')).json['version'])
-  for (const server of servers) t.equal((await world.order(server, own)).status, 200)
+  for (const server of servers) t.equal((await own.order({ at: server })).status, 200)
 })
 
 await test('with a pause of all and one of a user, that user waits for both, and closes only what both allow', async (t) => {
@@ -59,11 +60,11 @@ await test('with a pause of all and one of a user, that user waits for both, and
   const soon = Math.floor(Date.now() / 1000) + 100
   await pause(server, { until: soon, message: 'all' })
   await pause(server, { until: soon + 1000, subject: 'CR1', closing: false, message: 'one' })
-  const seconds = async (cookie: string): Promise<number> =>
-    Number((await world.order(server, cookie)).headers['retry-after'])
+  const seconds = async (user: User): Promise<number> =>
+    Number((await user.order({ at: server })).headers['retry-after'])
   t.ok((await seconds(other)) <= 101 && (await seconds(other)) > 90)
   t.ok((await seconds(own)) <= 1101 && (await seconds(own)) > 1090)
-  const [mine, theirs] = [await world.trade(server, own), await world.trade(server, other)]
+  const [mine, theirs] = [await world.trade(own, server), await world.trade(other, server)]
   mine.browser.socket.send(SELL)
   theirs.browser.socket.send(SELL)
   await mine.browser.count(1)
@@ -73,22 +74,22 @@ await test('with a pause of all and one of a user, that user waits for both, and
 
 await test('a session without a subject is identified before its next order, and an open socket keeps its order', async (t) => {
   const world = await controlsWorld(t, { instances: 1 })
-  const { server, asked } = world
-  const { answer } = world
-  world.answer = (_request, response) => answerJson(response, 500, {})
+  const { server } = world
+  const { onIdentity: answer, identityRequests: asked } = world.upstream
+  world.upstream.onIdentity = (_request, response) => answerJson(response, 500, {})
   const [own, other] = [await world.user('CR1'), await world.user('CR2')]
-  const sockets = { own: await world.trade(server, own), other: await world.trade(server, other) }
-  world.answer = answer
+  const sockets = { own: await world.trade(own, server), other: await world.trade(other, server) }
+  world.upstream.onIdentity = answer
   asked.length = 0
-  t.equal((await world.order(server, own)).status, 200)
+  t.equal((await own.order({ at: server })).status, 200)
   t.equal(asked.length, 0, 'nobody is asked while nobody is paused')
   await pause(server, { subject: 'CR1' })
   const gates: (() => void)[] = []
-  world.answer = (request, response) => void gates.push(() => answer(request, response))
+  world.upstream.onIdentity = (request, response) => void gates.push(() => answer(request, response))
   for (const { browser } of Object.values(sockets)) {
     for (const message of ['{"ping":1}', BUY, '{"time":1}', SELL, '{"ping":2}']) browser.socket.send(message)
   }
-  const call = world.order(server, own)
+  const call = own.order({ at: server })
   await until(() => gates.length === 2, 'each session is asked about once')
   for (const { seen } of Object.values(sockets)) t.same(seen, ['{"ping":1}'], 'what follows the order waits')
   for (const gate of gates) gate()
@@ -107,15 +108,15 @@ await test('a session without a subject is identified before its next order, and
 
 await test('a session that cannot be identified may not order while somebody is paused, and upstream is not asked each time', async (t) => {
   const world = await controlsWorld(t, { instances: 1 })
-  const { server, asked } = world
-  const { answer } = world
-  world.answer = (_request, response) => answerJson(response, 500, {})
-  const cookie = await world.user('CR2')
-  const { browser, seen } = await world.trade(server, cookie)
+  const { server } = world
+  const { onIdentity: answer, identityRequests: asked } = world.upstream
+  world.upstream.onIdentity = (_request, response) => answerJson(response, 500, {})
+  const user = await world.user('CR2')
+  const { browser, seen } = await world.trade(user, server)
   asked.length = 0
   await pause(server, { subject: 'CR1', message: 'for one user only' })
   for (let calls = 0; calls < 5; calls++) {
-    const refused = await world.order(server, cookie)
+    const refused = await user.order({ at: server })
     t.match(refused, PAUSED)
     t.notMatch(refused.text, 'for one user only')
   }
@@ -133,21 +134,21 @@ await test('a session that cannot be identified may not order while somebody is 
   t.equal(seen.length, 1, 'it may be the user who must not even close')
   await control(server, 'DELETE', '/orders?subject=CR1')
   await control(server, 'DELETE', '/orders?subject=CR3')
-  t.equal((await world.order(server, cookie)).status, 200)
-  world.answer = answer
+  t.equal((await user.order({ at: server })).status, 200)
+  world.upstream.onIdentity = answer
 })
 
 await test('an identification that is refused leaves the session as it is, and one whose token is renewed meanwhile succeeds', async (t) => {
   const world = await controlsWorld(t, { instances: 1 })
   const { server } = world
-  const { answer } = world
-  world.answer = (_request, response) => answerJson(response, 500, {})
-  const cookie = await world.user('CR2')
+  const { onIdentity: answer } = world.upstream
+  world.upstream.onIdentity = (_request, response) => answerJson(response, 500, {})
+  const user = await world.user('CR2')
   await pause(server, { subject: 'CR1' })
-  world.answer = (_request, response) => answerJson(response, 401, {})
-  t.match(await world.order(server, cookie), PAUSED)
-  t.equal((await world.read(server, cookie)).status, 200)
-  world.answer = answer
+  world.upstream.onIdentity = (_request, response) => answerJson(response, 401, {})
+  t.match(await user.order({ at: server }), PAUSED)
+  t.equal((await user.call('GET', ACCOUNTS, { at: server })).status, 200)
+  world.upstream.onIdentity = answer
 })
 
 await test('PUT /controls/orders with a subject needs IDENTITY_PATH; without a subject it does not', async (t) => {
@@ -157,11 +158,11 @@ await test('PUT /controls/orders with a subject needs IDENTITY_PATH; without a s
     settings: { IDENTITY_PATH: '', IDENTITY_POINTER: '' },
   })
   const { server } = world
-  const cookie = await world.user('CR1')
+  const user = await world.user('CR1')
   t.match(await pause(server, { subject: 'CR1' }), { status: 400, json: { error: /IDENTITY_PATH/ } })
-  t.equal((await world.order(server, cookie)).status, 200)
+  t.equal((await user.order({ at: server })).status, 200)
   t.equal((await pause(server)).status, 200)
-  t.match(await world.order(server, cookie), PAUSED)
+  t.match(await user.order({ at: server }), PAUSED)
   t.match(await shown(server), { orders: { paused: true, closing: true }, subjects: [] })
 })
 

@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { test, type Test } from 'tap'
 import { control, controlsWorld, pause, type ControlsWorld } from '../support/controls/controls-world.ts'
-import type { TestServer } from '../support/server/world.ts'
+import type { TestServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
-import { sendTo, type Answer } from '../support/upstream/api-world.ts'
+import { type Answer, ACCOUNTS } from '../support/user.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { slowNames } from '../support/upstream/slow-names.ts'
 import { storeClient } from '../support/redis/store-client.ts'
@@ -20,14 +20,14 @@ await test('orders that wait for a connection when the pause comes are not sent,
   const { upstream, orders } = world
   const names = slowNames(t)
   const slow = await world.instance({ API_URL: `http://${upstream.host.replace('127.0.0.1', names.host)}` })
-  const cookie = await world.user('CR1')
+  const user = await world.user('CR1')
   const client = await storeClient(t, world)
   const waiting = [
-    world.order(slow, cookie),
-    world.order(slow, cookie, '{"amount":2}', { 'idempotency-key': 'one' }),
-    world.order(slow, cookie, LONG),
+    user.order({ at: slow }),
+    user.order({ key: 'one', at: slow, body: '{"amount":2}' }),
+    user.order({ at: slow, body: LONG }),
   ]
-  const read = world.read(slow, cookie)
+  const read = user.call('GET', ACCOUNTS, { at: slow })
   await until(() => names.waiting === 4, 'each waits for a connection of its own')
   t.equal((await client.keys(RECORDS)).length, 1)
   const { json } = await pause(world.server)
@@ -38,17 +38,16 @@ await test('orders that wait for a connection when the pause comes are not sent,
   t.same(orders, [], 'upstream has seen none')
   t.same(await client.keys(RECORDS), [])
   await control(slow, 'DELETE', '/orders')
-  t.match(await world.order(slow, cookie, '{"amount":2}', { 'idempotency-key': 'one' }), { status: 200 })
+  t.match(await user.order({ key: 'one', at: slow, body: '{"amount":2}' }), { status: 200 })
   t.same(orders, ['{"amount":2}'])
 })
 
 await test('an order whose body arrives while orders are paused is not sent', async (t) => {
   const world = await controlsWorld(t, { instances: 1 })
-  const cookie = await world.user('CR1')
+  const user = await world.user('CR1')
   const body = new PassThrough()
   body.write('{"amount"')
-  const headers = { cookie, 'x-csrf': '1', 'transfer-encoding': 'chunked' }
-  const answer = sendTo(world.server.port, 'POST', '/api/payment-agents/v1/transfer', { headers, body })
+  const answer = user.order({ headers: { 'transfer-encoding': 'chunked' }, body })
   await until(async () => (await pause(world.server)).status === 200)
   body.end(':1}')
   t.match(await answer, PAUSED)
@@ -70,13 +69,13 @@ async function held(t: Test, world: ControlsWorld): Promise<ServerResponse[]> {
 await test('an order that was sent before the pause gets its response, which is replayed while orders are paused', async (t) => {
   const world = await controlsWorld(t, { instances: 1 })
   const { server } = world
-  const cookie = await world.user('CR1')
+  const user = await world.user('CR1')
   const responses = await held(t, world)
   const keyed = { 'idempotency-key': 'one' }
-  const first = world.order(server, cookie, '{"amount":1}', keyed)
+  const first = user.order({ at: server, headers: keyed })
   await until(() => responses.length === 1)
   await pause(server)
-  t.match(await world.order(server, cookie, '{"amount":1}', keyed), {
+  t.match(await user.order({ at: server, headers: keyed }), {
     status: 409,
     json: { code: 'idempotency_in_progress' },
   })
@@ -84,10 +83,10 @@ await test('an order that was sent before the pause gets its response, which is 
   if (response === undefined) throw new Error('no order')
   answerJson(response, 200, { data: { made: true } })
   t.match(await first, { status: 200, json: { data: { made: true } } })
-  const repeated = await world.order(server, cookie, '{"amount":1}', keyed)
+  const repeated = await user.order({ at: server, headers: keyed })
   t.match(repeated, { status: 200, headers: { 'idempotency-replayed': 'true' }, json: { data: { made: true } } })
-  t.match(await world.order(server, cookie, '{"amount":2}', keyed), { status: 422 })
-  t.match(await world.order(server, cookie, '{"amount":3}', { 'idempotency-key': 'two' }), PAUSED)
+  t.match(await user.order({ at: server, body: '{"amount":2}', headers: keyed }), { status: 422 })
+  t.match(await user.order({ key: 'two', at: server, body: '{"amount":3}' }), PAUSED)
   t.equal(responses.length, 1)
 })
 
@@ -97,19 +96,19 @@ await test('an order that waits for the budget when the pause comes is not sent,
     settings: { UPSTREAM_BUDGET: '4/20', UPSTREAM_BUDGET_ALONE: '0', UPSTREAM_BUDGET_SHARES: '100,100,100' },
   })
   const { server } = world
-  const cookie = await world.user('CR1')
-  const before = await world.order(server, cookie)
+  const user = await world.user('CR1')
+  const before = await user.order({ at: server })
   t.comment(`an order before: ${before.status}`)
   await pause(server)
-  for (let calls = 0; calls < 20; calls++) t.match(await world.order(server, cookie), PAUSED)
+  for (let calls = 0; calls < 20; calls++) t.match(await user.order({ at: server }), PAUSED)
   await control(server, 'DELETE', '/orders')
-  t.equal((await world.order(server, cookie)).status, before.status)
+  t.equal((await user.order({ at: server })).status, before.status)
 })
 
 await test('orders under load on three instances: none leaves later than a second after the PUT was answered', async (t) => {
   const world = await controlsWorld(t)
   const { servers } = world
-  const cookie = await world.user('CR1')
+  const user = await world.user('CR1')
   const arrivals: number[] = []
   const { onRest } = world.upstream
   world.upstream.onRest = (request, response) => {
@@ -121,11 +120,11 @@ await test('orders under load on three instances: none leaves later than a secon
   const buys: string[] = []
   const flood = async (server: TestServer): Promise<void> => {
     while (!over.signal.aborted) {
-      const { status }: Answer = await world.order(server, cookie)
+      const { status }: Answer = await user.order({ at: server })
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
     }
   }
-  const sockets = await Promise.all(servers.map((server) => world.trade(server, cookie)))
+  const sockets = await Promise.all(servers.map((server) => world.trade(user, server)))
   for (const { peer } of sockets)
     peer.on('message', (data: Buffer) => {
       if (data.toString().includes('buy')) arrivals.push(performance.now())
@@ -158,9 +157,9 @@ await test('orders under load on three instances: none leaves later than a secon
 
 await test('upgrades go on: a trading socket can be opened while orders are paused', async (t) => {
   const world = await controlsWorld(t, { instances: 1 })
-  const cookie = await world.user('CR1')
+  const user = await world.user('CR1')
   await pause(world.server)
-  const { browser, seen } = await world.trade(world.server, cookie)
+  const { browser, seen } = await world.trade(user, world.server)
   t.equal(world.upstream.otpRequests.length, 1)
   browser.socket.send('{"balance":1,"subscribe":1}')
   browser.socket.send('{"buy":"x","price":1}')

@@ -1,18 +1,17 @@
 import { test } from 'tap'
 import { control, pause, shown } from '../support/controls/controls-world.ts'
-import { identityWorld, settingsOf } from '../support/login/identity-world.ts'
+import { IDENTIFIED } from '../support/login/identity.ts'
 import { twoWorkers, workerPids } from '../support/server/two-workers.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { sendTo, TRANSFER } from '../support/user.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { until } from '../support/time/until.ts'
-
-const TRANSFER = '/api/payment-agents/v1/transfer'
+import { startWorld } from '../support/world.ts'
 
 await test('With WORKERS, all workers obey what one was told, also a new one, and without Redis each is told', async (t) => {
-  const world = await identityWorld(t, { redis: true })
-  const server = await twoWorkers(t, settingsOf(world))
+  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
+  const server = await twoWorkers(t, world.settings)
   const ops = { opsUrl: `http://127.0.0.1:${server.opsPort}` }
-  const { browser } = await world.logIn('CR1')
+  const { browser } = await world.user('CR1')
   const cookie = browser.cookieHeader(new URL(world.server.url), new URL(world.server.url))
   const order = async (): Promise<number> =>
     (await sendTo(server.port, 'POST', TRANSFER, { headers: { cookie, 'x-csrf': '1' }, body: '{}' })).status

@@ -10,15 +10,13 @@ import { PUBLIC_URL } from '../support/deployment/deployed-balancer.ts'
 import { deployment, hasServed } from '../support/deployment/deployed.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
-import { PUBLIC } from '../support/sockets/relay-world.ts'
+import { PUBLIC, ACCOUNTS, TRANSFER } from '../support/user.ts'
 import { untilSlow as until } from '../support/time/until.ts'
-import { logIn } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
 
 const skip = enterNamespaces()
 
 const PAGE = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
-const ACCOUNTS = '/api/trading/v1/options/accounts'
-const TRANSFER = '/api/payment-agents/v1/transfer'
 const HEADERS = { 'x-csrf': '1' }
 
 const CALLS_PER_SECOND = 60

@@ -8,7 +8,8 @@ import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { rendered, type Resource } from '../support/deployment/manifests.ts'
 import { runCommand } from '../support/sandbox/command.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
-import { logIn, testRedis } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 
 type Environment = Record<string, string>

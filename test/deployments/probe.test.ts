@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'tap'
-import { relayWorld } from '../support/sockets/relay-world.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
+import { startWorld } from '../support/world.ts'
 
 if (spawnSync('curl', ['--version']).status !== 0) throw new Error('This test needs curl: apt-get install curl')
 
@@ -15,7 +15,7 @@ async function probe(site: string): Promise<number> {
 }
 
 await test('The probe of the runbook ends with 0 while all is well, and else says how far a request gets', async (t) => {
-  const world = await relayWorld(t, { anonymous: true, redis: true })
+  const world = await startWorld(t, { upstream: 'scripted', redis: true })
   const { upstream, server, redis } = world
   t.equal(await probe(server.url), 0, 'all is well')
 
@@ -27,7 +27,7 @@ await test('The probe of the runbook ends with 0 while all is well, and else say
   t.equal(await probe(server.url), 3, 'Redis does not respond')
   redis?.process.kill('SIGCONT')
 
-  const restDown = await relayWorld(t, { anonymous: true })
+  const restDown = await startWorld(t, { upstream: 'scripted' })
   restDown.upstream.onRest = (_request, response) => void response.writeHead(503).end()
   t.equal(await probe(restDown.server.url), 2, 'the REST API of upstream fails')
 

@@ -8,7 +8,7 @@ import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 import { isLoggedIn, logInThere, tokenEndpoint } from '../support/login/token-endpoint.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
-import { CLIENT_ID, SECRETS } from '../support/server/world.ts'
+import { CLIENT_ID, SECRETS } from '../support/server/test-server.ts'
 import { untilSlow as until } from '../support/time/until.ts'
 
 const [, SECTION = ''] = /\n### Back up and restore Redis\n([^]*?)\n### /.exec(OPERATING_GUIDE) ?? []

@@ -5,7 +5,7 @@ import { deployment, hasServed } from '../support/deployment/deployed.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
 import { pageClient } from '../support/client/page-client.ts'
-import { logIn } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
 import { untilSlow as until } from '../support/time/until.ts'
 
 const skip = enterNamespaces()

@@ -7,7 +7,7 @@ import { createClient } from 'redis'
 import { parse } from 'yaml'
 import { answers, freePort } from '../../sandbox/listening.ts'
 import { untilSlow as until } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 import { Shell, startTwo } from '../support/deployment/secrets-shell.ts'
 

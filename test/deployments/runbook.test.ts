@@ -7,16 +7,16 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { freePort } from '../../sandbox/listening.ts'
-import { OPS_TOKEN } from '../support/login/identity-world.ts'
+import { OPS_TOKEN } from '../support/login/identity.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { makeSecrets, projectFile } from '../support/deployment/files.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
-import { CLIENT_ID, logIn, SECRETS, testRedis, testSandbox } from '../support/server/world.ts'
+import { startParts } from '../support/world.ts'
 import { until } from '../support/time/until.ts'
+import { logIn } from '../support/parts.ts'
 
 const RUNBOOK = projectFile('docs/operating/runbook.md')
-const [, FUNCTIONS = ''] = /## The first minute\n[^]*?```bash\n([^]*?)```/.exec(RUNBOOK) ?? []
+const TOOLBOX = projectFile('deploy/toolbox.sh')
 /** The commands in the text of the runbook, each once. Those in blocks have tests of their own. */
 const COMMANDS = new Set(
   [...RUNBOOK.replaceAll(/^ *```[^]*?^ *```$/gm, '').matchAll(/`((?:recent|now|logs|redis|curl) [^`]*|recent)`/g)].map(
@@ -26,15 +26,9 @@ const COMMANDS = new Set(
 
 /** A server with all that it can count, and a shell with the functions of the runbook. */
 async function runbookWorld(t: Test) {
-  const port = await freePort()
-  const publicUrl = `http://localhost:${port}`
-  const { provider, upstream, settings } = await testSandbox(t, publicUrl)
-  const redis = await testRedis(t)
+  const { provider, upstream, redis, settings, port, publicUrl } = await startParts(t, { redis: true })
   const server = await serverProcess(t, {
     ...settings,
-    REDIS_URL: redis.url,
-    SESSION_SECRETS: SECRETS,
-    CLIENT_ID,
     PORT: String(port),
     PUBLIC_FEED: 'shared',
     IDENTITY_PATH: '/account/v1/me',
@@ -46,11 +40,11 @@ async function runbookWorld(t: Test) {
   const dir = t.testdir({})
   const run = async (command: string): Promise<{ code: number; stdout: string; stderr: string }> => {
     writeFileSync(join(dir, 'log'), server.output().stdout)
-    const functions = FUNCTIONS.replace(/^ops=.*/m, `ops=http://127.0.0.1:${server.opsPort}`)
+    const functions = TOOLBOX.replace(/^ops=.*/m, `ops=http://127.0.0.1:${server.opsPort}`)
       .replace(/^logs\(\) .*/m, 'logs() { cat log; }')
       .replace('sleep 10', 'sleep 1')
     const link = `${publicUrl}/auth/signup?utm_medium=affiliate`
-    const env = { PATH: process.env['PATH'], REDIS_URL: redis.url, OPS_TOKEN, link }
+    const env = { PATH: process.env['PATH'], REDIS_URL: settings['REDIS_URL'], OPS_TOKEN, link }
     const shell = spawn('bash', ['-c', `${functions}\n${command}`], {
       cwd: dir,
       env,
@@ -91,10 +85,11 @@ await test('What the runbook says to look at first shows why logins fail, and th
   }
   t.match((await counting).stdout, /^\d+ bff_logins_total\{flow="unknown",outcome="state_mismatch"\}/m)
 
-  execFileSync('redis-cli', ['-u', redis.url, 'CONFIG', 'SET', 'maxmemory', '1'])
+  execFileSync('redis-cli', ['-u', redis?.url ?? '', 'CONFIG', 'SET', 'maxmemory', '1'])
   const refused = await new JarBrowser().navigate(`${publicUrl}/auth/login`)
   t.match(refused.url.search, 'auth_error=try_later')
-  t.match((await run('curl -s $ops/readyz')).stdout, 'Redis is full')
+  // The next probe finds it, within a second.
+  await until(async () => (await run('curl -s $ops/readyz')).stdout.includes('Redis is full'), '/readyz says it')
   t.match((await run('now session_store_refused')).stdout, /reason="oom"\} [1-9]/)
   // A line may reach the file after its response has reached the browser.
   await until(async () => /OOM/.test((await run('logs | grep login_not_started')).stdout), 'the log says OOM')

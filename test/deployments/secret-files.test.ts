@@ -1,27 +1,25 @@
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
-import { freePort } from '../../sandbox/listening.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { SecretVolume } from '../support/config/secret-volume.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { said, status, workerPids } from '../support/server/two-workers.ts'
-import { CLIENT_ID, logIn, testRedis, testSandbox } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
+import { logIn } from '../support/parts.ts'
+import { startParts } from '../support/world.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { untilSlow as until } from '../support/time/until.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 const [OLD, NEW] = ['an-old-secret-of-thirty-two-bytes-at-least', 'a-new-secret-of-thirty-two-bytes-at-least']
 const [OLD_TOKEN, NEW_TOKEN] = [
   'the-old-token-of-operators-of-32-characters',
   'the-new-token-of-operators-of-32-characters',
 ]
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 
 /** An instance of one process, one of two workers, their files of secrets, and a browser that is logged in. */
 async function twoInstances(t: Test) {
-  const [port, otherPort] = [await freePort(), await freePort()]
-  const publicUrl = `http://localhost:${port}`
-  const sandbox = await testSandbox(t, publicUrl)
   const redis = await testRedis(t, ['--requirepass', 'old-password'])
   const redisUrl = (password: string): string => redis.url.replace('//', `//:${password}@`)
   const admin = createClient({ url: redisUrl('old-password') })
@@ -32,14 +30,10 @@ async function twoInstances(t: Test) {
     REDIS_URL: redisUrl('old-password'),
     OPS_TOKEN: OLD_TOKEN,
   })
-  const settings = {
-    ...sandbox.settings,
-    CLIENT_ID,
-    ...volume.settings,
-  }
+  const { settings, port, publicUrl } = await startParts(t, { settings: volume.settings })
   const instances = [
     await serverProcess(t, { ...settings, PORT: String(port) }),
-    await serverProcess(t, { ...settings, PORT: String(otherPort), WORKERS: '2' }),
+    await serverProcess(t, { ...settings, WORKERS: '2' }),
   ] as const
   for (const each of instances) t.ok(await ready(each))
   await until(() => said(instances[1], 'ready').length === 2, 'both workers are ready')

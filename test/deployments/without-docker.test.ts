@@ -10,7 +10,7 @@ import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
 import { COMPILED } from '../support/server/settings.ts'
 import { untilSlow as until } from '../support/time/until.ts'
-import { logIn } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 
 const skip = enterNamespaces()

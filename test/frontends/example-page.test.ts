@@ -10,7 +10,7 @@ import { FRONTENDS_GUIDE } from '../support/browser/documented-samples.ts'
 import { bundled, examplePage } from '../support/browser/example-page.ts'
 import { failure } from '../support/client/page-client.ts'
 import { until } from '../support/time/until.ts'
-import { testWorld } from '../support/server/world.ts'
+import { startWorld } from '../support/world.ts'
 
 /** Waits until an element of the page has a text. */
 async function shows(page: Page, id: string, text: RegExp): Promise<void> {
@@ -36,7 +36,7 @@ await test('the page in docs/examples has at most 35 lines of plumbing', async (
 })
 
 await test('the page in docs/examples: a user cancels, signs up, trades and logs out, and sees every failure', async (t) => {
-  const { server, upstream } = await testWorld(t, { settings: { STATIC_DIR: await bundled(await examplePage(t)) } })
+  const { server, upstream } = await startWorld(t, { settings: { STATIC_DIR: await bundled(await examplePage(t)) } })
   const context = await testChromium(t)
   const page = await context.newPage()
   const faults: string[] = []
@@ -99,7 +99,7 @@ await test('the page in docs/examples: a user cancels, signs up, trades and logs
 for (const feed of ['relay', 'shared']) {
   await test(`the page in docs/examples with PUBLIC_FEED=${feed}: the price list and the chart of the same symbol go on`, async (t) => {
     const settings = { STATIC_DIR: await bundled(await examplePage(t)), PUBLIC_FEED: feed }
-    const { server } = await testWorld(t, { settings })
+    const { server } = await startWorld(t, { settings })
     const page = await (await testChromium(t)).newPage()
     await page.goto(server.url)
     const points = (): Promise<string | null> => page.getAttribute('#chart', 'points')

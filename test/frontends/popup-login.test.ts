@@ -3,8 +3,9 @@ import type { Page } from 'puppeteer-core'
 import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { documentedSample } from '../support/browser/documented-samples.ts'
 import { bundled, examplePage } from '../support/browser/example-page.ts'
-import { loginWorld } from '../support/login/token-endpoint.ts'
 import { until, within } from '../support/time/until.ts'
+import { startWorld } from '../support/world.ts'
+import { scripted } from '../support/login/token-endpoint.ts'
 
 /** The page that opens the popup. It keeps the result of window.open() for the test. */
 const MAIN = `import { client } from './trading.ts'
@@ -26,10 +27,10 @@ const POLICY = 'cross-origin-opener-policy'
 for (const name of browsersOr('chrome')) {
   await test(`popup.ts of docs/frontends.md in ${name}: the page learns of the login, and the popup closes`, async (t) => {
     const STATIC_DIR = await bundled(await examplePage(t, FILES), ['index.html', 'logged-in.html'])
-    const { endpoint, server } = await loginWorld(t, { settings: { STATIC_DIR } })
+    const { provider, server } = await startWorld(t, { provider: scripted, settings: { STATIC_DIR } })
     const window = await testWindow(t, name)
     for (const policy of ['unsafe-none', 'same-origin']) {
-      endpoint.pageHeaders = { 'content-type': 'text/html', [POLICY]: policy }
+      provider.pageHeaders = { 'content-type': 'text/html', [POLICY]: policy }
       const page = await window.newPage()
       await page.goto(server.url)
       await page.waitForFunction(`document.querySelector('output').textContent === 'anonymous'`)

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { compile } from '../../client/build.ts'
 import { freePort } from '../../sandbox/listening.ts'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { DOCUMENTED_SAMPLES, documentedSample } from '../support/browser/documented-samples.ts'
 import { bundled, EXAMPLE_PAGE, examplePage } from '../support/browser/example-page.ts'
 import type { RawUpstream } from '../support/upstream/raw-upstream.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testServer, testWorld } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
+import { startWorld, API } from '../support/world.ts'
 
 /** The types of React that app.tsx needs. */
 const REACT = `declare namespace JSX {
@@ -51,7 +51,7 @@ await test('vite.config.ts in docs/frontends.md is that of the example page', as
 await test('index.html and price.js of docs/frontends.md show a live price without a bundler', async (t) => {
   const names = ['index.html', 'price.js']
   const STATIC_DIR = t.testdir(Object.fromEntries(names.map((name) => [name, documentedSample(name)])))
-  const { server } = await testWorld(t, { settings: { STATIC_DIR } })
+  const { server } = await startWorld(t, { settings: { STATIC_DIR } })
   const page = await (await testChromium(t)).newPage()
   await page.goto(server.url)
   await page.locator('output', { hasText: /^\d+\.\d+$/ }).waitFor()
@@ -62,7 +62,7 @@ await test('app.tsx of docs/frontends.md: a user logs in, sees a live price, and
     import { createRoot } from 'react-dom/client'
     import { App } from './app.tsx'
     createRoot(document.querySelector('#root')).render(createElement(App))`
-  const { server } = await testWorld(t, { settings: { STATIC_DIR: await pageWith(t, ['app.tsx'], main) } })
+  const { server } = await startWorld(t, { settings: { STATIC_DIR: await pageWith(t, ['app.tsx'], main) } })
   const page = await (await testChromium(t)).newPage()
   await page.goto(`${server.url}/chart?symbol=R_100`)
   await page.locator('p', { hasText: /^R_100 \d+\.\d+ \(open\)$/ }).waitFor()
@@ -82,13 +82,14 @@ await test('transfer.ts of docs/frontends.md asks whether a transfer was made on
   const main = `import { transfer } from './transfer.ts'
     globalThis.transfer = (wasMade) =>
       transfer({ data: { to_nickname: 'somebody', amount: '1.00', currency: 'USD' } }, async () => wasMade).then(() => 'made', (error) => error.status)`
-  const { upstream, world } = await apiWorld(t, {
+  const { upstream, server } = await startWorld(t, {
+    ...API,
     settings: { STATIC_DIR: await pageWith(t, ['transfer.ts'], main) },
   })
   const page = await (await testChromium(t)).newPage()
-  await page.goto(`${world.server.url}/auth/login`)
+  await page.goto(`${server.url}/auth/login`)
   await sendForm(page)
-  await page.waitForURL(`${world.server.url}/`)
+  await page.waitForURL(`${server.url}/`)
   const transfer = (wasMade: boolean): Promise<unknown> =>
     page.evaluate((made) => (globalThis as unknown as { transfer: (made: boolean) => unknown }).transfer(made), wasMade)
   const requests = upstream.requests.length
@@ -107,7 +108,7 @@ await test('transfer.ts of docs/frontends.md asks whether a transfer was made on
 await test('other-origin.ts of docs/frontends.md: a login returns to the other origin, which learns of it', async (t) => {
   const port = await freePort()
   const origin = `http://localhost:${port}`
-  const world = await testWorld(t, { settings: { FRONTEND_URL: origin } })
+  const world = await startWorld(t, { settings: { FRONTEND_URL: origin } })
   const server = world.server.url
   const main = `import { client } from './other-origin.ts'
     globalThis.client = client
@@ -148,7 +149,7 @@ await test('service-worker.js of docs/frontends.md leaves logins alone', async (
       document.querySelector('#root').textContent = navigator.serviceWorker.controller ? 'controlled' : 'ready'`,
     'service-worker.js': worker,
   })
-  const { server } = await testWorld(t, { settings: { STATIC_DIR } })
+  const { server } = await startWorld(t, { settings: { STATIC_DIR } })
   const context = await testChromium(t)
   const page = await context.newPage()
   await page.goto(server.url)

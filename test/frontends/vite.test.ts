@@ -7,7 +7,8 @@ import { answers, freePort } from '../../sandbox/listening.ts'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { packed, run } from '../support/client/packed.ts'
 import { EXAMPLE_PAGE } from '../support/browser/example-page.ts'
-import { testServer, testWorld } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
+import { startWorld } from '../support/world.ts'
 
 /** What a package.json says of the tools of a project. */
 interface Tools {
@@ -24,7 +25,7 @@ await test('the example page has the versions of Vite and TypeScript that the te
 await test('the example page runs and builds with Vite as docs/frontends.md describes', async (t) => {
   const port = await freePort()
   const url = `http://localhost:${port}`
-  const { server, settings } = await testWorld(t, { settings: { PUBLIC_URL: url } })
+  const { server, settings } = await startWorld(t, { settings: { PUBLIC_URL: url } })
   const dir = t.testdir()
   await cp(EXAMPLE_PAGE, dir, { recursive: true })
   const config = await readFile(join(dir, 'vite.config.ts'), 'utf8')

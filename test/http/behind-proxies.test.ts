@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
 import { catalog } from '../../src/proxy/catalog.ts'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { startProxy } from '../support/proxies/usual-proxies.ts'
 import { gone } from '../support/upstream/raw-upstream.ts'
 import { ACCOUNTS, framing, HOSTS, TARGETS } from './malformed.ts'
+import { startWorld, API } from '../support/world.ts'
 
 /** A path that the proxies forbid, so that a request that reaches it was smuggled past them. */
 const FORBIDDEN = '/api/account/'
@@ -70,8 +70,8 @@ for (const [program, lenient] of [
   ['haproxy', true],
 ] as const) {
   await test(`the server sees the requests that ${lenient ? 'a lenient' : 'a usual'} ${program} in front of it sees`, async (t) => {
-    const { world, upstream, cookie } = await apiWorld(t, { settings: { TRUST_PROXY: '1' } })
-    const wire = await wireTo(t, world.server.port)
+    const { upstream, cookie, server } = await startWorld(t, { ...API, settings: { TRUST_PROXY: '1' } })
+    const wire = await wireTo(t, server.port)
     const proxy = await startProxy(t, { program, lenient, forbidden: FORBIDDEN }, wire.port)
 
     const head = `Cookie: ${cookie}\r\nX-CSRF: 1\r\n`

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { test } from 'tap'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { sendTo } from '../support/user.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 
 const MODULES = ['client.js', 'client/orders.js', 'client/series.js']
 

@@ -1,18 +1,19 @@
 import { connect } from 'node:net'
 import { test } from 'tap'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { nextEvent } from '../support/time/until.ts'
+import { startWorld, API } from '../support/world.ts'
 
 /** More than the buffers of a connection hold. */
 const ANSWER_BYTES = 16_000_000
 
 await test('a response that is being sent when the server closes arrives whole, however slowly its browser reads', async (t) => {
-  const { world, upstream, cookie } = await apiWorld(t, {
+  const { upstream, cookie, server } = await startWorld(t, {
+    ...API,
     settings: { IDEMPOTENCY_MAX_ANSWER_BYTES: String(ANSWER_BYTES), IDEMPOTENCY_MAX_KEPT_BYTES: '100000000' },
   })
   upstream.answer = (_request, socket) => void socket.write(ok('x'.repeat(ANSWER_BYTES)))
-  const browser = connect(world.server.port, '127.0.0.1')
+  const browser = connect(server.port, '127.0.0.1')
   t.teardown(() => browser.destroy())
   browser.write(
     `POST /api/payment-agents/v1/transfer HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n` +
@@ -20,7 +21,7 @@ await test('a response that is being sent when the server closes arrives whole, 
   )
   // The response to a call with a key is written at once, so the server has nothing left to do when the first byte is here.
   await nextEvent(browser, 'readable')
-  const closed = world.server.close()
+  const closed = server.close()
   let received = ''
   browser.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')))
   await nextEvent(browser, 'close')

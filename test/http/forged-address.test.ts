@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { sendTo } from '../support/user.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 
 const STARTS = 2
 const REFUSED = /auth_error=try_later/

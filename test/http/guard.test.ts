@@ -1,17 +1,17 @@
 import { connect } from 'node:net'
 import { test } from 'tap'
-import { apiWorld, readAll, sendTo } from '../support/upstream/api-world.ts'
 import { earlyInAMinute } from '../support/time/clock-minute.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testServer } from '../support/server/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { testServer } from '../support/server/test-server.ts'
+import { readAll, startWorld, API } from '../support/world.ts'
+import { sendTo, ACCOUNTS } from '../support/user.ts'
 const APP = 'https://app.example'
 
 type Headers = Record<string, string>
 
 await test('a call to /api or /auth passes only with the right X-CSRF, Origin and Sec-Fetch-Site', async (t) => {
-  const { send, cookie, upstream, world } = await apiWorld(t, {
+  const { send, cookie, upstream, provider } = await startWorld(t, {
+    ...API,
     settings: { FRONTEND_ORIGINS: `${APP},https://other.example` },
   })
   const csrf = { 'x-csrf': '1' }
@@ -66,12 +66,12 @@ await test('a call to /api or /auth passes only with the right X-CSRF, Origin an
   }
   t.same(upstream.requests, [], 'no call reaches upstream')
   t.equal((await send('GET', ACCOUNTS, { headers: { cookie, ...csrf } })).status, 200, 'nobody was logged out')
-  t.equal(world.provider.tokenRequests(), 1)
+  t.equal(provider.tokenRequests(), 1)
 })
 
 await test('every csrf_rejected is logged', async (t) => {
   const settings = { API_REQUESTS_PER_MINUTE: '1' }
-  const { send, cookie, world } = await apiWorld(t, { settings })
+  const { send, cookie, server } = await startWorld(t, { ...API, settings })
   const evil = { origin: 'https://evil.example' }
   const login = { path: '/auth/login', headers: { 'sec-fetch-dest': 'image' } }
   await send('GET', ACCOUNTS, { headers: { cookie } })
@@ -79,7 +79,7 @@ await test('every csrf_rejected is logged', async (t) => {
   await send('GET', login.path, { headers: login.headers })
   await earlyInAMinute()
   for (let call = 0; call < 2; call++) await send('GET', ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
-  const lines = world.server.log.filter(({ audit }) => audit === 'refused')
+  const lines = server.log.filter(({ audit }) => audit === 'refused')
   t.same(
     lines.map(({ code }) => code),
     ['csrf_rejected', 'origin_rejected', 'navigation_required', 'rate_limited'],
@@ -88,7 +88,7 @@ await test('every csrf_rejected is logged', async (t) => {
 })
 
 await test('responses allow listed origins, and no others, to read them', async (t) => {
-  const { send, cookie, upstream } = await apiWorld(t, { settings: { FRONTEND_ORIGINS: APP } })
+  const { send, cookie, upstream } = await startWorld(t, { ...API, settings: { FRONTEND_ORIGINS: APP } })
   upstream.answer = ({ target }, socket) => {
     const status = target.includes('fail') ? '500 Oh' : '200 OK'
     socket.write(`HTTP/1.1 ${status}\r\nAccess-Control-Allow-Origin: *\r\nVary: Cookie\r\nContent-Length: 0\r\n\r\n`)
@@ -140,7 +140,7 @@ await test('responses allow listed origins, and no others, to read them', async 
 })
 
 await test('the server answers preflights itself', async (t) => {
-  const { send, upstream } = await apiWorld(t, { settings: { FRONTEND_ORIGINS: APP } })
+  const { send, upstream } = await startWorld(t, { ...API, settings: { FRONTEND_ORIGINS: APP } })
   const ask = (path: string, headers: Headers) => send('OPTIONS', path, { headers })
   const method = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'x-csrf' }
   for (const [path, methods] of [

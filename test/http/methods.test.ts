@@ -1,8 +1,8 @@
 import { test } from 'tap'
-import { apiWorld } from '../support/upstream/api-world.ts'
+import { startWorld, API } from '../support/world.ts'
 
 await test('a wrong method, HEAD included, gets 405 with Allow, and an unknown path 404', async (t) => {
-  const { send, raw, upstream, cookie } = await apiWorld(t)
+  const { send, raw, upstream, cookie } = await startWorld(t, API)
   const headers = { cookie, 'x-csrf': '1' }
   const allowed: Record<string, string> = {
     '/auth/login': 'GET',

@@ -1,12 +1,12 @@
 import { test } from 'tap'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { ACCOUNTS, framing, HOSTS, TARGETS } from './malformed.ts'
+import { startWorld, API } from '../support/world.ts'
 
 /** Fastify runs no hooks for a request whose path it cannot decode. What is malformed besides counts all the same. */
 const PATHS = [ACCOUNTS, '/%zz']
 
 await test('a request that parsers read differently gets 400 or 404, and does not reach upstream', async (t) => {
-  const { raw, upstream, cookie } = await apiWorld(t)
+  const { raw, upstream, cookie } = await startWorld(t, API)
   const head = `Cookie: ${cookie}\r\nX-CSRF: 1\r\nConnection: close\r\n`
   const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: bff.example\r\n${head}\r\n`
 
@@ -48,7 +48,7 @@ await test('a request that parsers read differently gets 400 or 404, and does no
 })
 
 await test('framing that parsers read differently is refused, and smuggles no request', async (t) => {
-  const { raw, upstream, cookie } = await apiWorld(t)
+  const { raw, upstream, cookie } = await startWorld(t, API)
   const smuggled = 'GET /api/v1/health HTTP/1.1\r\nHost: h\r\nX-CSRF: 1\r\n\r\n'
   const postTo = (path: string) => (lines: string, body: string) =>
     `POST ${path} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n${lines}\r\n${body}`

@@ -5,7 +5,8 @@ import { test } from 'tap'
 import { takenPort } from '../support/server/http-server.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { until, within } from '../support/time/until.ts'
-import { logIn, testServer, testWorld } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
+import { startWorld } from '../support/world.ts'
 
 const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\n\r\n'
 
@@ -34,7 +35,7 @@ await test('the limit stands after requests whose path cannot be decoded', async
 })
 
 await test('a few pipelined requests get their responses, and so do many sequential ones', async (t) => {
-  const { server } = await testWorld(t)
+  const { server } = await startWorld(t)
   const socket = connect(server.port, '127.0.0.1')
   t.teardown(() => socket.destroy())
   const eightAnswers = async (): Promise<void> => {
@@ -55,7 +56,7 @@ const upgrade = (origin: string): string =>
   `GET /ws/public HTTP/1.1\r\nHost: localhost\r\nOrigin: ${origin}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`
 
 await test('a pipelined upgrade is refused, and its connection ends', async (t) => {
-  const { server, upstream } = await testWorld(t)
+  const { server, upstream } = await startWorld(t)
   const openConnections = promisify(server.app.server.server.getConnections.bind(server.app.server.server))
   const before = await openConnections()
   const ahead: [what: string, request: string, response: RegExp][] = [
@@ -90,8 +91,7 @@ await test('a pipelined upgrade is refused, and its connection ends', async (t) 
 })
 
 await test('one session cannot take all connections to upstream', async (t) => {
-  const { browser, server, upstream } = await testWorld(t)
-  await logIn(browser, server.url)
+  const { browser, server, upstream } = await startWorld(t, { user: 'demo' })
   const cookie = browser.cookieHeader(new URL(server.url), new URL(server.url))
   // Headers without the body that they announce: each keeps a call open.
   const head = `POST /api/payment-agents/v1/transfer HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\nCookie: ${cookie}\r\nContent-Length: 10\r\n\r\n`

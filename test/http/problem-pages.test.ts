@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { test } from 'tap'
 import { PROBLEM_CODES } from '../../src/problem.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { sendTo } from '../support/user.ts'
 import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 
 const NAVIGATION = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-mode': 'navigate' }
 

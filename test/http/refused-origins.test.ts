@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { sendTo } from '../support/user.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testRedis, testServer } from '../support/server/world.ts'
+import { testRedis, testServer } from '../support/server/test-server.ts'
 
 const EVIL = 'https://evil.example'
 const REFUSALS: [method: string, path: string, headers: Record<string, string>, code: string][] = [

@@ -1,13 +1,17 @@
 import { once } from 'node:events'
 import { test } from 'tap'
-import { apiWorld, readAll } from '../support/upstream/api-world.ts'
 import { until } from '../support/time/until.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { readAll, startWorld, API } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 await test('slow headers, slow bodies and silent connections end within the timeouts, with 408 where a request had begun', async (t) => {
-  const { connection, upstream, cookie, world } = await apiWorld(t)
-  const { server } = world.server.app.server
+  const {
+    connection,
+    upstream,
+    cookie,
+    server: { app },
+  } = await startWorld(t, API)
+  const { server } = app.server
   t.ok(server.headersTimeout > 0 && server.headersTimeout <= 15_000)
   t.ok(server.requestTimeout > 0 && server.requestTimeout <= 60_000)
   t.ok(server.timeout > 0 && server.timeout <= 180_000, 'an idle connection')
@@ -37,14 +41,19 @@ await test('slow headers, slow bodies and silent connections end within the time
 })
 
 await test('a timeout writes no 408 into a response that has begun', async (t) => {
-  const { connection, upstream, cookie, world } = await apiWorld(t)
+  const {
+    connection,
+    upstream,
+    cookie,
+    server: { app },
+  } = await startWorld(t, API)
   upstream.onHead = (_head, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"half":')
   const socket = await connection()
   const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
   // More than the server buffers before it sends a body on.
   socket.write(`${head}Content-Length: 80000\r\n\r\n${'x'.repeat(70_000)}`)
   const [first] = (await once(socket, 'data')) as [Buffer]
-  Object.assign(world.server.app.server.server, { headersTimeout: 100, requestTimeout: 100 })
+  Object.assign(app.server.server, { headersTimeout: 100, requestTimeout: 100 })
   const text = first.toString() + (await readAll(socket))
   t.match(text, /^HTTP\/1\.1 200 /)
   t.notMatch(text, 'HTTP/1.1 408')

@@ -1,8 +1,8 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { test, type Test } from 'tap'
 import { ALONE } from '../support/server/settings.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
-import { testServer } from '../support/server/world.ts'
+import { sendTo } from '../support/user.ts'
+import { testServer } from '../support/server/test-server.ts'
 
 const NAVIGATION = { 'sec-fetch-mode': 'navigate', accept: 'text/html' }
 

@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'tap'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { ACCOUNTS } from './malformed.ts'
+import { startWorld, API } from '../support/world.ts'
 
 /** What Node's parser reads as 2.0 or 0.9, and what it cannot read at all. */
 const VERSIONS = ['HTTP/2.0', 'HTTP/0.9', 'HTTP/1.2', 'HTTP/3.0', 'HTTP/2', '']
 
 await test('a request line that names another version than HTTP/1.0 or HTTP/1.1 gets 505, and nothing goes upstream', async (t) => {
-  const { raw, upstream, cookie } = await apiWorld(t)
+  const { raw, upstream, cookie } = await startWorld(t, API)
   const lines = `Host: bff.example\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
   const refused = (response: string, what: string): void => {
     t.match(response, /^HTTP\/1\.1 505 HTTP Version Not Supported\r\n/, what)
@@ -42,7 +42,7 @@ await test('a request line that names another version than HTTP/1.0 or HTTP/1.1 
 })
 
 await test('HTTP/2.0 after a good request of the same connection gets 505, and ends the connection', async (t) => {
-  const { raw, upstream, cookie, connection } = await apiWorld(t)
+  const { raw, upstream, cookie, connection } = await startWorld(t, API)
   const lines = `Host: bff.example\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n\r\n`
   const good = `GET ${ACCOUNTS} HTTP/1.1\r\n${lines}`
   const bad = `GET ${ACCOUNTS} HTTP/2.0\r\n${lines}`
@@ -60,8 +60,8 @@ await test('HTTP/2.0 after a good request of the same connection gets 505, and e
 })
 
 await test('the ops listener answers 505 to HTTP/2.0, HTTP/0.9 and a line without a version', async (t) => {
-  const { world } = await apiWorld(t)
-  const { hostname, port } = new URL(world.server.opsUrl)
+  const { server } = await startWorld(t, API)
+  const { hostname, port } = new URL(server.opsUrl)
   const ask = (line: string): Promise<string> => {
     const socket = connect(Number(port), hostname)
     socket.write(`${line}\r\nHost: ops\r\nConnection: close\r\n\r\n`)

@@ -11,7 +11,7 @@ import { ready, serverProcess } from '../support/server/server-process.ts'
 import { newSession, sessionInstance } from '../support/sessions/session-instance.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { untilSlow } from '../support/time/until.ts'
-import { SECRETS } from '../support/server/world.ts'
+import { SECRETS } from '../support/server/test-server.ts'
 
 const KEYS = Number(process.env['KEYS'] ?? 2000)
 const FAILOVERS = Number(process.env['FAILOVERS'] ?? 10)

@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { test, type Test } from 'tap'
-import { codeOf, keyedWorld, TRANSFER } from '../support/idempotency/keyed-world.ts'
+import { codeOf, keyedWorld } from '../support/idempotency/keyed-world.ts'
+import { TRANSFER } from '../support/user.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { slowNames } from '../support/upstream/slow-names.ts'
 import { asleep } from '../support/time/stopped-process.ts'
 import { until, untilSlow } from '../support/time/until.ts'
-import { CLIENT_ID, SECRETS } from '../support/server/world.ts'
+import { CLIENT_ID, SECRETS } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 
 /** Long enough for every wait of these tests. */
@@ -42,10 +43,10 @@ async function gate(t: Test) {
 }
 
 await test('a call whose process sleeps until another instance calls it lost is not sent when it wakes up', async (t) => {
-  const { world, upstream, cookie, post, other } = await keyedWorld(t)
+  const { settings: shared, upstream, cookie, order, other } = await keyedWorld(t)
   const { waiting, nodeOptions, open } = await gate(t)
   const API_URL = upstream.url.replace('127.0.0.1', SLOW_HOST)
-  const settings = { ...world.settings, ...PATIENT, CLIENT_ID, SESSION_SECRETS: SECRETS, API_URL }
+  const settings = { ...shared, ...PATIENT, CLIENT_ID, SESSION_SECRETS: SECRETS, API_URL }
   const holder = await serverProcess(t, settings, { nodeOptions })
   t.ok(await ready(holder))
   const headers = { cookie, 'x-csrf': '1', 'idempotency-key': 'slept' }
@@ -53,9 +54,12 @@ await test('a call whose process sleeps until another instance calls it lost is 
   const first = fetch(`http://127.0.0.1:${holder.port}${TRANSFER}`, { method: 'POST', headers, body: BODY })
   first.catch(() => undefined)
   await until(() => waiting.size === 1, 'the call waits for its connection')
-  t.equal(codeOf(await post('slept', { at: other })), 'idempotency_in_progress')
+  t.equal(codeOf(await order({ key: 'slept', at: other })), 'idempotency_in_progress')
   await asleep(Number(holder.child.pid), async () => {
-    await untilSlow(async () => codeOf(await post('slept', { at: other })) === 'outcome_unknown', 'it counts as lost')
+    await untilSlow(
+      async () => codeOf(await order({ key: 'slept', at: other })) === 'outcome_unknown',
+      'it counts as lost',
+    )
     open()
   })
   t.match(
@@ -63,15 +67,16 @@ await test('a call whose process sleeps until another instance calls it lost is 
     { code: 'outcome_unknown', outcome: 'unknown' },
     'it says what the other instance has said',
   )
-  t.equal(codeOf(await post('slept', { at: other })), 'outcome_unknown')
+  t.equal(codeOf(await order({ key: 'slept', at: other })), 'outcome_unknown')
   t.same(upstream.requests, [])
 })
 
 await test('a call whose record is replaced while it waits for a connection is not sent', async (t) => {
-  const { world, upstream, post, instance } = await keyedWorld(t)
+  const world = await keyedWorld(t)
+  const { upstream, order, instance } = world
   const names = slowNames(t)
   const slow = await instance({ ...PATIENT, API_URL: upstream.url.replace('127.0.0.1', names.host) })
-  const first = post('replaced', { at: slow })
+  const first = order({ key: 'replaced', at: slow })
   await until(() => names.waiting === 1, 'the call waits for its connection')
   const client = await storeClient(t, world)
   const [key = ''] = await client.keys('bff:1:idempotency:*')
@@ -83,12 +88,12 @@ await test('a call whose record is replaced while it waits for a connection is n
 })
 
 await test('a call that waits for a connection for longer than its key counts is not sent', async (t) => {
-  const { upstream, post, instance } = await keyedWorld(t, { IDEMPOTENCY_TTL_SECONDS: '1' })
+  const { upstream, order, instance } = await keyedWorld(t, { IDEMPOTENCY_TTL_SECONDS: '1' })
   const names = slowNames(t)
   const slow = await instance({ ...PATIENT, API_URL: upstream.url.replace('127.0.0.1', names.host) })
-  const first = post('short', { at: slow })
+  const first = order({ key: 'short', at: slow })
   await until(() => names.waiting === 1, 'the call waits for its connection')
-  await until(async () => (await post('short')).status === 200, 'the key is new again')
+  await until(async () => (await order({ key: 'short' })).status === 200, 'the key is new again')
   names.release()
   await first
   t.equal(upstream.requests.length, 1)

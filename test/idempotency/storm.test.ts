@@ -4,7 +4,7 @@ import { KeyedStorm } from '../support/idempotency/keyed-storm.ts'
 import { OrderUpstream } from '../support/idempotency/order-upstream.ts'
 import { newSession, sessionInstance } from '../support/sessions/session-instance.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { SECRETS, testRedis, testServer } from '../support/server/world.ts'
+import { SECRETS, testRedis, testServer } from '../support/server/test-server.ts'
 
 const KEYS = 150
 const SPREAD_MS = 1000

@@ -4,14 +4,14 @@ import { PageRecord, sendForm, sessionIs, testChromium } from '../support/browse
 import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { huntTokens } from '../support/telemetry/token-hunt.ts'
 import { freePort } from '../../sandbox/listening.ts'
-import { testServer, testWorld, type World } from '../support/server/world.ts'
+import { type World, startWorld } from '../support/world.ts'
 
 /** Two instances on one Redis behind a balancer that alternates between them. */
 async function twoInstances(t: Test): Promise<World & { url: string; chosen: readonly number[] }> {
   const port = await freePort()
   const settings = { PUBLIC_URL: `http://localhost:${port}`, STATIC_DIR: DEMO_PAGE }
-  const world = await testWorld(t, { settings, redis: true })
-  const second = await testServer(t, world.settings)
+  const world = await startWorld(t, { settings, redis: true })
+  const second = await world.instance()
   const { url, chosen } = await testBalancer(t, port, [world.server.port, second.port])
   return { ...world, url, chosen }
 }

@@ -4,7 +4,7 @@ import { sendForm, sessionIs, testChromium } from '../support/browser/chromium.t
 import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { StallingProxy } from '../support/client/stalling-proxy.ts'
 import { until } from '../support/time/until.ts'
-import { testServer, testWorld, type World } from '../support/server/world.ts'
+import { type World, startWorld } from '../support/world.ts'
 
 /** The demo page with a user logged in, and with a contract of two minutes on offer, behind a network that can fail. */
 async function tradingPage(
@@ -14,7 +14,7 @@ async function tradingPage(
   let port = 0
   const network = await StallingProxy.start(t, () => port)
   const settings = { PUBLIC_URL: `http://localhost:${network.port}`, STATIC_DIR: DEMO_PAGE }
-  const world = await testWorld(t, { settings, upstream: { tickMs: 500 }, redis: true })
+  const world = await startWorld(t, { settings, market: { tickMs: 500 }, redis: true })
   port = world.server.port
   const page = await (await testChromium(t)).newPage()
   await prepare(page)
@@ -160,7 +160,7 @@ await test('While the server restarts, both connections count down to the same a
   await clickBuy(page)
   await says(page, /^Nothing was bought: your order was not sent, because the connection is interrupted/)
 
-  await testServer(t, { ...world.settings, PORT: String(world.server.port) })
+  await world.instance({ PORT: String(world.server.port) })
   await connectionIs(page, 'open')
   await isOnOffer(page)
   await until(async () => String(await countdowns()) === ',', 'no card counts down any more')

@@ -2,13 +2,13 @@ import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
 import { sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
 import { DEMO_PAGE } from '../support/browser/demo-page.ts'
-import { testWorld, type World } from '../support/server/world.ts'
+import { type World, startWorld } from '../support/world.ts'
 import { until } from '../support/time/until.ts'
 
 const SETTINGS = { STATIC_DIR: DEMO_PAGE, IDENTITY_PATH: '/account/v1/me', IDENTITY_POINTER: '/data/user_id' }
 
 /** A world whose users the server knows, and whose prices change once a second, as in the demo. */
-const demo = (t: Test): Promise<World> => testWorld(t, { settings: SETTINGS, upstream: { tickMs: 1000 } })
+const demo = (t: Test): Promise<World> => startWorld(t, { settings: SETTINGS, market: { tickMs: 1000 } })
 
 const isOnOffer = (page: Page): Promise<void> => page.locator('#buy[aria-disabled=false]').waitFor()
 
@@ -183,7 +183,7 @@ await test('Where a browser refuses the cookies of a login, the page says that a
 
 await test('The page shows what the operator tells all users, as text, and takes it back', async (t) => {
   const token = 'an-ops-token-of-32-bytes-or-longer'
-  const { server } = await testWorld(t, { settings: { ...SETTINGS, OPS_TOKEN: token }, upstream: { tickMs: 1000 } })
+  const { server } = await startWorld(t, { settings: { ...SETTINGS, OPS_TOKEN: token }, market: { tickMs: 1000 } })
   const control = (method: string, body?: object): Promise<Response> =>
     fetch(`${server.opsUrl}/controls/notice`, {
       method,

@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { allow, browsersOr, follow, sessionIs, testWindow } from '../support/browser/browsers.ts'
 import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { until } from '../support/time/until.ts'
-import { testWorld } from '../support/server/world.ts'
+import { startWorld } from '../support/world.ts'
 
 /** As in the demo, browsers share the market data. */
 const settings = { STATIC_DIR: DEMO_PAGE, PUBLIC_FEED: 'shared' }
@@ -40,7 +40,7 @@ const TWO_MINUTES = `{
 
 for (const name of browsersOr('chrome')) {
   await test(`${name}: a wrong password is refused, an open contract survives a reload and is sold in another tab`, async (t) => {
-    const { server } = await testWorld(t, { settings, upstream: { tickMs: 500 } })
+    const { server } = await startWorld(t, { settings, market: { tickMs: 500 } })
     const window = await testWindow(t, name)
     const page = await window.newPage()
     await page.goto(server.url)
@@ -91,7 +91,7 @@ for (const name of browsersOr('chrome')) {
   })
 
   await test(`${name}: range, style, arrow and keys of the chart`, async (t) => {
-    const { server } = await testWorld(t, { settings, upstream: { tickMs: 1000 } })
+    const { server } = await startWorld(t, { settings, market: { tickMs: 1000 } })
     const page = await (await testWindow(t, name)).newPage()
     await page.goto(server.url)
     await shows(page, 'price-change', /in 5 min$/)

@@ -2,7 +2,7 @@ import { test } from 'tap'
 import type { BrowserContext, Page } from 'playwright-core'
 import { sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
 import { DEMO_PAGE } from '../support/browser/demo-page.ts'
-import { testWorld } from '../support/server/world.ts'
+import { startWorld } from '../support/world.ts'
 
 const SETTINGS = {
   STATIC_DIR: DEMO_PAGE,
@@ -22,7 +22,7 @@ async function logInThere(context: BrowserContext, url: string): Promise<Page> {
 }
 
 await test('The demo page greets its user, counts the other sessions, and logs out in every browser', async (t) => {
-  const { server } = await testWorld(t, { settings: SETTINGS })
+  const { server } = await startWorld(t, { settings: SETTINGS })
   const [laptop, phone] = [await testChromium(t), await testChromium(t)]
   const first = await logInThere(laptop, server.url)
   await first.getByText('Hello, trader-1').waitFor()
@@ -42,7 +42,7 @@ await test('The demo page greets its user, counts the other sessions, and logs o
 })
 
 await test('The demo page offers no logout everywhere where the server does not know its users', async (t) => {
-  const { server } = await testWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
+  const { server } = await startWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
   const page = await logInThere(await testChromium(t), server.url)
   for (const id of OF_A_KNOWN_USER) t.notOk(await page.getByTestId(id).isVisible(), id)
   t.ok(await page.getByTestId('logout').isVisible())

@@ -2,7 +2,7 @@ import type { Page } from 'puppeteer-core'
 import { test } from 'tap'
 import { allow, browsersOr, follow, sessionIs, testWindow } from '../support/browser/browsers.ts'
 import { DEMO_PAGE } from '../support/browser/demo-page.ts'
-import { testWorld } from '../support/server/world.ts'
+import { startWorld } from '../support/world.ts'
 
 /** Collects the callback URLs that the page requests from now on. */
 function callbacks(page: Page): string[] {
@@ -19,7 +19,7 @@ function hasError(page: Page): boolean {
 
 for (const name of browsersOr('firefox')) {
   await test(`${name}: two tabs log in at once, and a repeated callback keeps the user logged in`, async (t) => {
-    const { server, provider } = await testWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
+    const { server, provider } = await startWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
     const window = await testWindow(t, name)
     const [one, two] = [await window.newPage(), await window.newPage()]
     const seen = callbacks(one)
@@ -45,7 +45,7 @@ for (const name of browsersOr('firefox')) {
   })
 
   await test(`${name}: the user stays logged in after going back and forward in the history`, async (t) => {
-    const { server, provider } = await testWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
+    const { server, provider } = await startWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
     const page = await (await testWindow(t, name)).newPage()
     await page.goto(server.url)
     await follow(page, '[data-testid=login]')
@@ -59,7 +59,7 @@ for (const name of browsersOr('firefox')) {
   })
 
   await test(`${name}: a sign-up that was cancelled and tried again keeps its partner`, async (t) => {
-    const { server, provider } = await testWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
+    const { server, provider } = await startWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
     const page = await (await testWindow(t, name)).newPage()
     await page.goto(server.url)
     await follow(page, '[data-testid=partner-signup]')

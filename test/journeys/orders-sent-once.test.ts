@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { browsersOr, logInBy, testWindow } from '../support/browser/browsers.ts'
+import { startWorld, API } from '../support/world.ts'
 
 /** Makes a call without an Idempotency-Key from a page, and returns the status and the code of the problem. */
 const ORDER = `(async () => {
@@ -13,12 +13,13 @@ for (const name of browsersOr('chrome')) {
   await test(`${name} does not send an order again, whatever becomes of its response`, async (t) => {
     // Both browsers repeat even a POST if a connection that they have used before closes without a byte of a response, and
     // after some statuses.
-    const { world, upstream } = await apiWorld(t, {
+    const { upstream, server } = await startWorld(t, {
+      ...API,
       settings: { STATIC_DIR: t.testdir({ 'index.html': '<p>a page' }) },
     })
     const window = await testWindow(t, name)
     const page = await window.newPage()
-    await logInBy(page, `${world.server.url}/auth/login`)
+    await logInBy(page, `${server.url}/auth/login`)
     t.same(await page.evaluate(ORDER), [200, null])
     for (const ends of ['end', 'resetAndDestroy'] as const) {
       upstream.reset()

@@ -2,7 +2,7 @@ import { test } from 'tap'
 import type { BrowserContext, Page } from 'playwright-core'
 import { sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
 import { DEMO_PAGE } from '../support/browser/demo-page.ts'
-import { testWorld } from '../support/server/world.ts'
+import { startWorld } from '../support/world.ts'
 
 const SETTINGS = { STATIC_DIR: DEMO_PAGE, IDENTITY_PATH: '/account/v1/me', IDENTITY_POINTER: '/data/user_id' }
 /** Where the screenshots go, if they are wanted. */
@@ -20,7 +20,7 @@ async function logIn(context: BrowserContext, url: string, faults: string[]): Pr
 }
 
 await test('The demo page lists the sessions of its user, and ends another one, whose page hears of it at once', async (t) => {
-  const { server } = await testWorld(t, { settings: SETTINGS, upstream: { tickMs: 1000 } })
+  const { server } = await startWorld(t, { settings: SETTINGS, market: { tickMs: 1000 } })
   const faults: string[] = []
   const userAgent = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0'
   const phone = await logIn(await testChromium(t, { userAgent }), server.url, faults)
@@ -56,7 +56,7 @@ await test('The demo page lists the sessions of its user, and ends another one, 
 })
 
 await test('The demo page has no list of sessions where the server does not know its users', async (t) => {
-  const { server } = await testWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
+  const { server } = await startWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
   const faults: string[] = []
   const page = await logIn(await testChromium(t), server.url, faults)
   await page.getByTestId('account-row').first().waitFor()

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 
 const FILES = {
   'index.html': '<!doctype html><title>home</title><h1>home</h1><script src="/app.js"></script>',

@@ -2,8 +2,9 @@ import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { DEMO_PAGE } from '../support/browser/demo-page.ts'
-import { loginWorld } from '../support/login/token-endpoint.ts'
 import { httpServer } from '../support/server/http-server.ts'
+import { startWorld } from '../support/world.ts'
+import { scripted } from '../support/login/token-endpoint.ts'
 
 /** Two hosts of one site. Browsers resolve names below localhost to this machine (RFC 6761 §6.3). */
 const OURS = 'bff.site.localhost'
@@ -31,7 +32,7 @@ for (const name of browsersOr('firefox')) {
     const port = await freePort()
     const publicUrl = `http://${OURS}:${port}`
     const settings = { PUBLIC_URL: publicUrl, PORT: String(port), STATIC_DIR: DEMO_PAGE }
-    const { endpoint, server } = await loginWorld(t, { settings })
+    const { provider, server } = await startWorld(t, { provider: scripted, settings })
     let line = ''
     const sibling = await siblingPage(t, () => line)
     const window = await testWindow(t, name)
@@ -52,9 +53,9 @@ for (const name of browsersOr('firefox')) {
       line = `${character}${pair}`
       await page.goto(sibling)
       const state = new URL(started.headers.get('location') ?? '').searchParams.get('state') ?? ''
-      const exchanges = endpoint.forms.length
+      const exchanges = provider.forms.length
       await page.goto(callback(state))
-      t.equal(endpoint.forms.length, exchanges, `${disguise}: no code is exchanged`)
+      t.equal(provider.forms.length, exchanges, `${disguise}: no code is exchanged`)
       t.equal(await sessionCookie(), own, `${disguise}: the session cookie stays`)
     }
     await page.goto(`${publicUrl}/auth/session`)

@@ -1,15 +1,13 @@
 import { test, type Test } from 'tap'
 import { CallLimit } from '../../src/limits/call-limit.ts'
 import type { RedisStore } from '../../src/store/redis-store.ts'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { earlyInAMinute } from '../support/time/clock-minute.ts'
-import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis, testServer } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { storeClient } from '../support/redis/store-client.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { TRADING, ACCOUNTS } from '../support/user.ts'
+import { startWorld, API, RELAY } from '../support/world.ts'
 const BULK = '/api/trading/v1/options/contracts/bulk-purchase/real'
 
 async function limitOn(t: Test, url: string, perMinute: number): Promise<{ limit: CallLimit; store: RedisStore }> {
@@ -19,21 +17,21 @@ async function limitOn(t: Test, url: string, perMinute: number): Promise<{ limit
 
 await test('API_REQUESTS_PER_MINUTE counts the calls and the one-time URLs of a session on all instances', async (t) => {
   const settings = { API_REQUESTS_PER_MINUTE: '6' }
-  const world = await relayWorld(t, { redis: true, settings })
-  const other = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+  const world = await startWorld(t, { ...RELAY, redis: true, settings })
+  const other = await world.instance()
   const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
   const call = (port: number) => fetch(`http://localhost:${port}${ACCOUNTS}`, { headers: { cookie, 'x-csrf': '1' } })
   const ports = [world.server.port, other.port]
   await earlyInAMinute()
   for (let count = 0; count < 4; count++) t.equal((await call(ports[count % 2] ?? 0)).status, 200)
-  for (const port of ports) await world.connect(TRADING, { port }).opened()
+  for (const port of ports) await world.socket(TRADING, { at: { port } }).opened()
   await until(() => world.upstream.open === 2)
   for (const port of ports) {
     const refused = await call(port)
     t.equal(refused.status, 429)
     const seconds = Number(refused.headers.get('retry-after'))
     t.ok(seconds >= 1 && seconds <= 60, `${seconds} s`)
-    const { code, reason } = await world.connect(TRADING, { port }).closed
+    const { code, reason } = await world.socket(TRADING, { at: { port } }).closed
     t.equal(code, 4429)
     t.match(reason, /^rate_limited;retry_after=([1-9]|[1-5][0-9]|60)$/)
   }
@@ -44,7 +42,7 @@ await test('API_REQUESTS_PER_MINUTE counts the calls and the one-time URLs of a 
 })
 
 await test('API_REQUESTS_PER_MINUTE counts a repeated call with an Idempotency-Key, too', async (t) => {
-  const { upstream, call } = await apiWorld(t, { settings: { API_REQUESTS_PER_MINUTE: '2' } })
+  const { upstream, call } = await startWorld(t, { ...API, settings: { API_REQUESTS_PER_MINUTE: '2' } })
   await earlyInAMinute()
   const post = () => call('POST', ACCOUNTS, { body: '{}', headers: { 'idempotency-key': 'once' } })
   t.equal((await post()).status, 200)

@@ -4,11 +4,12 @@ import { SessionPermits } from '../../src/limits/session-permits.ts'
 import { permitsKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { RedisStore } from '../../src/store/redis-store.ts'
-import { logOut, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis, testServer } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
+import { TRADING } from '../support/user.ts'
+import { startWorld, type World, RELAY } from '../support/world.ts'
 
 const full = { code: 4429, reason: 'too_many_relays' }
 const KEY = 'session:a'
@@ -19,9 +20,12 @@ async function permitsOn(t: Test, url: string, limit: number): Promise<{ permits
 }
 
 /** Two instances on one Redis, and a browser that is logged in to both. */
-async function twoInstances(t: Test, settings: Record<string, string>): Promise<RelayWorld & { ports: number[] }> {
-  const world = await relayWorld(t, { redis: true, settings })
-  const other = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+async function twoInstances(
+  t: Test,
+  settings: Record<string, string>,
+): Promise<World<'scripted'> & { ports: number[] }> {
+  const world = await startWorld(t, { ...RELAY, redis: true, settings })
+  const other = await world.instance()
   return { ...world, ports: [world.server.port, other.port] }
 }
 
@@ -29,7 +33,9 @@ await test('MAX_RELAYS_PER_SESSION counts the trading sockets of a session on al
   const world = await twoInstances(t, { MAX_RELAYS_PER_SESSION: '3' })
   const [one, other] = world.ports
   const redis = await storeClient(t, world)
-  const sockets = Array.from({ length: 8 }, (_, index) => world.connect(TRADING, { port: world.ports[index % 2] ?? 0 }))
+  const sockets = Array.from({ length: 8 }, (_, index) =>
+    world.socket(TRADING, { at: { port: world.ports[index % 2] ?? 0 } }),
+  )
   const closes: unknown[] = []
   for (const { closed } of sockets) void closed.then((close) => closes.push(close)).catch(() => undefined)
   await until(() => closes.length === 5 && world.upstream.open === 3, 'of eight sockets at once, three stay open')
@@ -46,30 +52,27 @@ await test('MAX_RELAYS_PER_SESSION counts the trading sockets of a session on al
     await until(() => world.upstream.open === 2)
     const port = (count % 2 === 0 ? one : other) ?? 0
     await until(async () => {
-      const next = world.connect(TRADING, { port })
+      const next = world.socket(TRADING, { at: { port } })
       next.socket.once('close', () => closes.push(port))
       const refused = closes.length
       await until(() => closes.length > refused || world.upstream.open === 3)
       return world.upstream.open === 3
     }, 'a closed socket releases its permit on every instance')
   }
-  t.equal((await logOut(world.browser)).status, 204)
+  t.equal((await world.logOut()).status, 204)
   await until(() => world.upstream.open === 0)
   await until(async () => (await redis.keys('*:relays')).length === 0, 'the permits go with the session')
 })
 
 await test('a stranger costs no permit, and no command for one', async (t) => {
-  const world = await relayWorld(t, { redis: true, anonymous: true })
+  const world = await startWorld(t, { upstream: 'scripted', redis: true })
   const redis = await storeClient(t, world)
   // A start asks whether the command is allowed.
   const hasTaken = async (): Promise<boolean> => (await redis.info('commandstats')).includes('cmdstat_getdel')
   await until(hasTaken)
   await redis.configResetStat()
   for (let count = 0; count < 5; count++) {
-    t.equal(
-      (await world.connect(TRADING, { headers: { cookie: `__Host-session=made-up-${count}` } }).closed).code,
-      4401,
-    )
+    t.equal((await world.socket(TRADING, { headers: { cookie: `__Host-session=made-up-${count}` } }).closed).code, 4401)
   }
   t.same(await redis.keys('*:relays'), [])
   t.notOk(await hasTaken())

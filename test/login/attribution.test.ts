@@ -1,7 +1,8 @@
 import { test } from 'tap'
-import { loginWorld, startLogin, type LoginWorld } from '../support/login/token-endpoint.ts'
-import { logIn, testWorld } from '../support/server/world.ts'
+import { startLogin, scripted, type TokenEndpoint } from '../support/login/token-endpoint.ts'
+import { logIn } from '../support/parts.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
+import { startWorld, type World } from '../support/world.ts'
 
 const SIDC = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const LINK = {
@@ -28,13 +29,13 @@ function sentAttribution(authorize: URL): Record<string, string> {
   return Object.fromEntries(all.filter(([name]) => name === 'sidc' || name.startsWith('utm_')))
 }
 
-async function metric({ server }: LoginWorld, line: RegExp): Promise<number> {
+async function metric({ server }: World<'none', TokenEndpoint>, line: RegExp): Promise<number> {
   const text = await (await fetch(`${server.opsUrl}/metrics`)).text()
   return Number(line.exec(text)?.[1] ?? 0)
 }
 
 await test('HEAD /auth/signup: 200 with the check result of a link, and no login is started', async (t) => {
-  const { server } = await loginWorld(t)
+  const { server } = await startWorld(t, { provider: scripted })
   const link = (values: Record<string, string>): string => server.url + signup(values)
   t.same(await checkLink(link(LINK)), { status: 200, outcome: 'complete', problems: null })
   t.same(await checkLink(link({ ...LINK, sidc: SIDC.toUpperCase(), return_to: '/x', other: 'y' })), {
@@ -72,7 +73,7 @@ await test('HEAD /auth/signup: 200 with the check result of a link, and no login
 })
 
 await test('GET /auth/signup: 303 passes a complete link to the provider and remembers it in a cookie', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const { authorize, arrival } = await startLogin(world, signup({ ...LINK, return_to: '/x' }))
   t.same(sentAttribution(authorize), LINK)
   t.equal(authorize.searchParams.get('prompt'), 'registration')
@@ -84,7 +85,7 @@ await test('GET /auth/signup: 303 passes a complete link to the provider and rem
 })
 
 await test('GET /auth/signup: 303 without the parameters that are wrong', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const { authorize, arrival } = await startLogin(
     world,
     `${signup({ ...LINK, sidc: 'x' })}&utm_source=twice&__proto__=x&sidc[a]=b&utm_medium[]=x`,
@@ -96,7 +97,7 @@ await test('GET /auth/signup: 303 without the parameters that are wrong', async 
 })
 
 await test('GET /auth/login: 303 without attribution', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   await startLogin(world, signup(LINK))
   const { authorize, arrival } = await startLogin(world, signup(LINK).replace('signup', 'login'))
   t.same(sentAttribution(authorize), {})
@@ -105,7 +106,7 @@ await test('GET /auth/login: 303 without attribution', async (t) => {
 })
 
 await test('A cancelled sign-up that is tried again keeps its partner until it is completed', async (t) => {
-  const { browser, server, provider } = await testWorld(t)
+  const { browser, server, provider } = await startWorld(t)
   const url = server.url
   const form = await browser.navigate(url + signup(LINK), { from: PARTNER })
   const cancelled = await browser.submit(form, { action: 'cancel' })
@@ -124,7 +125,7 @@ await test('A cancelled sign-up that is tried again keeps its partner until it i
 })
 
 await test('GET /auth/signup: the remembered link replaces a missing one and is never merged with another', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const { browser } = world
   await startLogin(world, signup(LINK))
   const again = await startLogin(world, signup())
@@ -145,7 +146,7 @@ await test('GET /auth/signup: the remembered link replaces a missing one and is 
 })
 
 await test('GET /auth/signup: 303 without attribution if the remembered link is forged, repeated or expired', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const { browser, server } = world
   await startLogin(world, signup(LINK))
   const [{ value } = { value: '' }] = browser.named('__Host-attribution')
@@ -167,9 +168,9 @@ await test('GET /auth/signup: 303 without attribution if the remembered link is 
 })
 
 await test('ATTRIBUTION_TTL_SECONDS=0: GET /auth/signup neither sets nor reads the cookie', async (t) => {
-  const remembering = await loginWorld(t)
+  const remembering = await startWorld(t, { provider: scripted })
   await startLogin(remembering, signup(LINK))
-  const world = await loginWorld(t, { settings: { ATTRIBUTION_TTL_SECONDS: '0' } })
+  const world = await startWorld(t, { provider: scripted, settings: { ATTRIBUTION_TTL_SECONDS: '0' } })
   const { authorize, arrival } = await startLogin(world, signup(LINK))
   t.same(sentAttribution(authorize), LINK)
   t.notMatch(arrival.hops[0]?.headers.getSetCookie().join(), /attribution/)
@@ -178,13 +179,13 @@ await test('ATTRIBUTION_TTL_SECONDS=0: GET /auth/signup neither sets nor reads t
 })
 
 await test('ATTRIBUTION_TTL_SECONDS is the Max-Age of the cookie', async (t) => {
-  const world = await loginWorld(t, { settings: { ATTRIBUTION_TTL_SECONDS: '120' } })
+  const world = await startWorld(t, { provider: scripted, settings: { ATTRIBUTION_TTL_SECONDS: '120' } })
   await startLogin(world, signup(LINK))
   t.equal(world.browser.named('__Host-attribution')[0]?.maxAgeSeconds, 120)
 })
 
 await test('GET /auth/signup: try_later while the store is down, and the partner is remembered', async (t) => {
-  const world = await loginWorld(t, { redis: true })
+  const world = await startWorld(t, { provider: scripted, redis: true })
   await world.redis?.close()
   const arrival = await world.browser.navigate(world.server.url + signup(LINK))
   t.equal(arrival.url.searchParams.get('auth_error'), 'try_later')
@@ -193,7 +194,7 @@ await test('GET /auth/signup: try_later while the store is down, and the partner
 })
 
 await test('bff_attribution_links_total counts links by outcome, and navigations apart from bare fetches', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const { server } = world
   await startLogin(world, signup(LINK))
   await startLogin(world, signup({ sidc: SIDC }))

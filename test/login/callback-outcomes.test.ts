@@ -3,13 +3,14 @@ import { freePort } from '../../sandbox/listening.ts'
 import {
   html,
   json,
-  loginWorld,
   startLogin,
   tokens,
   type Behaviour,
-  type LoginWorld,
+  scripted,
+  type TokenEndpoint,
 } from '../support/login/token-endpoint.ts'
-import type { TestServer } from '../support/server/world.ts'
+import type { TestServer } from '../support/server/test-server.ts'
+import { startWorld, type World } from '../support/world.ts'
 
 const MEGABYTE = 'x'.repeat(2 ** 20)
 
@@ -89,8 +90,8 @@ const outcomes: readonly (readonly [response: string, Behaviour, error: string])
 ]
 
 /** A world in which logins start without limit. */
-async function unlimitedWorld(t: Test): Promise<LoginWorld> {
-  return loginWorld(t, { settings: { AUTH_STARTS_PER_MINUTE: '0' } })
+async function unlimitedWorld(t: Test): Promise<World<'none', TokenEndpoint>> {
+  return startWorld(t, { provider: scripted, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
 }
 
 /** A stranger can write the address of a callback, so nothing in it may alert the operator. */
@@ -104,15 +105,15 @@ async function assertNoAlarm(t: Test, { log, opsUrl }: TestServer): Promise<void
 
 await test('GET /auth/callback: 303 with the auth_error that each response of the token endpoint leads to', async (t) => {
   const world = await unlimitedWorld(t)
-  const { browser, endpoint, server } = world
+  const { browser, provider, server } = world
   for (const [response, behaviour, error] of outcomes) {
-    endpoint.behaviour = behaviour
-    const requests = endpoint.forms.length
+    provider.behaviour = behaviour
+    const requests = provider.forms.length
     const login = await startLogin(world, '/auth/login?return_to=/chart')
     const arrival = await login.finish()
     t.equal(arrival.hops[0]?.status, 303, response)
     t.equal(arrival.url.href, `${server.url}/?auth_error=${error}&flow=login&return_to=%2Fchart`, response)
-    t.equal(endpoint.forms.length, requests + 1, `${response}: one request`)
+    t.equal(provider.forms.length, requests + 1, `${response}: one request`)
     t.same(browser.named('__Host-session'), [], response)
     const line = server.log.findLast(({ audit }) => audit === 'login_failed')
     t.match(line, { error, level: error === 'invalid_client' ? 50 : 40 }, response)
@@ -124,10 +125,10 @@ await test('GET /auth/callback: provider_unavailable when the response of the to
   await Promise.all(
     [silent, endless, flood].map(async (behaviour) => {
       const world = await unlimitedWorld(t)
-      world.endpoint.behaviour = behaviour
+      world.provider.behaviour = behaviour
       const arrival = await (await startLogin(world)).finish()
       t.equal(arrival.url.searchParams.get('auth_error'), 'provider_unavailable')
-      t.equal(world.endpoint.forms.length, 1)
+      t.equal(world.provider.forms.length, 1)
     }),
   )
 })
@@ -135,7 +136,7 @@ await test('GET /auth/callback: provider_unavailable when the response of the to
 await test('GET /auth/callback: provider_unavailable when nothing listens at the token endpoint', async (t) => {
   const port = await freePort()
   for (const authUrl of [`http://127.0.0.1:${port}`, 'http://nowhere.invalid']) {
-    const { browser, server } = await loginWorld(t, { settings: { AUTH_URL: authUrl } })
+    const { browser, server } = await startWorld(t, { provider: scripted, settings: { AUTH_URL: authUrl } })
     // The provider's page is down too, so the test reads the redirect and does not follow it.
     const start = await fetch(`${server.url}/auth/login`, { redirect: 'manual' })
     const state = new URL(start.headers.get('location') ?? '').searchParams.get('state')
@@ -151,7 +152,7 @@ await test('GET /auth/callback: provider_unavailable when nothing listens at the
 
 await test('GET /auth/callback: 303 with the auth_error that the parameters of the provider lead to', async (t) => {
   const world = await unlimitedWorld(t)
-  const { endpoint, server } = world
+  const { provider, server } = world
   const searchAfter = async (parameters: Record<string, string>): Promise<string> =>
     (await (await startLogin(world)).finish(parameters)).url.search
   const ofLogin = '&flow=login&return_to=%2F'
@@ -175,22 +176,22 @@ await test('GET /auth/callback: 303 with the auth_error that the parameters of t
   t.equal(await searchAfter({ code: 'x', iss: 'https://other.example' }), `?auth_error=login_failed${ofLogin}`, 'iss')
   t.equal(await searchAfter({ code: 'x', id_token: 'y' }), `?auth_error=login_failed${ofLogin}`, 'an id_token')
   t.equal(await searchAfter({ code: 'x', response: 'y' }), `?auth_error=login_failed${ofLogin}`, 'JARM')
-  t.equal(endpoint.forms.length, 0, 'no code was exchanged')
+  t.equal(provider.forms.length, 0, 'no code was exchanged')
   await assertNoAlarm(t, server)
-  t.equal(await searchAfter({ code: 'x', iss: endpoint.url }), '', 'the iss of the provider')
-  t.equal(await searchAfter({ code: 'x', iss: `${endpoint.url}/` }), '', 'iss with a trailing slash')
+  t.equal(await searchAfter({ code: 'x', iss: provider.url }), '', 'the iss of the provider')
+  t.equal(await searchAfter({ code: 'x', iss: `${provider.url}/` }), '', 'iss with a trailing slash')
 
   for (const repeated of ['code=a&code=b', 'error=access_denied&error=x', 'code=a&iss=a&iss=b']) {
     const { state } = await startLogin(world)
     const arrival = await world.browser.navigate(`${server.url}/auth/callback?${repeated}&state=${state}`)
     t.equal(arrival.url.search, `?auth_error=login_failed${ofLogin}`, repeated)
   }
-  t.equal(endpoint.forms.length, 2)
+  t.equal(provider.forms.length, 2)
 })
 
 await test('GET /auth/callback: state_mismatch when the callback belongs to no login of this browser', async (t) => {
   const world = await unlimitedWorld(t)
-  const { browser, endpoint, server } = world
+  const { browser, provider, server } = world
   const searchAfter = async (query: string): Promise<string> =>
     (await browser.navigate(`${server.url}/auth/callback?${query}`)).url.search
   const mismatch = '?auth_error=state_mismatch'
@@ -217,7 +218,7 @@ await test('GET /auth/callback: state_mismatch when the callback belongs to no l
   t.equal(await searchAfter('error=access_denied&error=invalid_grant'), '?auth_error=login_failed')
   await assertNoAlarm(t, server)
 
-  t.equal(endpoint.forms.length, 0)
+  t.equal(provider.forms.length, 0)
   const arrival = await browser.navigate(`${server.url}/auth/callback?code=x&state=${state}`)
   t.equal(arrival.url.href, `${server.url}/`, 'no attempt used up the login')
 })

@@ -5,10 +5,12 @@ import type { ClientRegistration } from '../../sandbox/provider/settings.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { SecretVolume } from '../support/config/secret-volume.ts'
 import { newClientKey, type ClientKeyPair } from '../support/login/client-keys.ts'
-import { isLoggedIn, loginWorld, logInThere, startLogin } from '../support/login/token-endpoint.ts'
+import { isLoggedIn, logInThere, startLogin, scripted } from '../support/login/token-endpoint.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { CLIENT_ID, logIn, SECRETS, testServer, type TestServer } from '../support/server/world.ts'
+import { CLIENT_ID, SECRETS, testServer, type TestServer } from '../support/server/test-server.ts'
+import { logIn } from '../support/parts.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld } from '../support/world.ts'
 
 const NEW = 'a-new-secret-of-thirty-two-bytes-at-least'
 
@@ -92,7 +94,7 @@ await test('GET /auth/callback: a login works with a new CLIENT_KEY as soon as i
 })
 
 await test('GET /auth/session: cookies of the old SESSION_SECRETS stay valid until the secret is removed, then at once not', async (t) => {
-  const { settings } = await loginWorld(t)
+  const { settings } = await startWorld(t, { provider: scripted })
   const volume = new SecretVolume(t.testdir({}), { SESSION_SECRETS: SECRETS })
   const server = await testServer(t, { ...settings, PUBLIC_URL: settings['PUBLIC_URL'] ?? '', ...volume.settings })
   const [early, started, late] = [new JarBrowser(), new JarBrowser(), new JarBrowser()]

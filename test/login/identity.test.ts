@@ -2,28 +2,28 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import { identityWorld } from '../support/login/identity-world.ts'
+import { IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { sessionState, startLogin, tokens } from '../support/login/token-endpoint.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
-import { SECRETS } from '../support/server/world.ts'
+import { SECRETS } from '../support/server/test-server.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { Identity } from '../../src/sessions/identity.ts'
 import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
-import { createLog } from '../../src/telemetry/log.ts'
+import { createLog, logTag } from '../../src/telemetry/log.ts'
 import type { Admission } from '../../src/upstream/budget/admission.ts'
 import { createIdentityClient } from '../../src/upstream/rest-clients.ts'
-import { logTag } from '../../src/telemetry/log.ts'
+import { startWorld } from '../support/world.ts'
 
 await test('GET /auth/session and the audit line of a login say whose session it is, the line by a keyed hash', async (t) => {
-  const world = await identityWorld(t)
-  const { browser } = await world.logIn('CR123')
+  const world = await startWorld(t, IDENTIFIED)
+  const { browser } = await world.user('CR123')
   t.match(await sessionState(browser, world.server.url), { authenticated: true, subject: 'CR123' })
-  const [request] = world.asked
+  const [request] = world.upstream.identityRequests
   t.match(request?.headers, { authorization: 'Bearer of-CR123', 'service-app-id': 'test-client' })
-  t.equal(world.asked.length, 1, 'upstream is asked once')
+  t.equal(world.upstream.identityRequests.length, 1, 'upstream is asked once')
   const line = world.server.log.find(({ audit }) => audit === 'login')
   t.equal(line?.['subject'], logTag(SECRETS, 'subject:CR123'))
   t.notMatch(JSON.stringify(world.server.log), /CR123/)
@@ -31,9 +31,9 @@ await test('GET /auth/session and the audit line of a login say whose session it
 })
 
 await test('session_ended of a session that a new login of its browser replaced says whose it was', async (t) => {
-  const world = await identityWorld(t)
+  const world = await startWorld(t, IDENTIFIED)
   const { server } = world
-  const { browser } = await world.logIn('CR123')
+  const { browser } = await world.user('CR123')
   await (await startLogin({ browser, server })).finish({ code: 'CR456' })
   t.match(
     server.log.filter(({ audit }) => audit === 'session_ended'),
@@ -42,9 +42,12 @@ await test('session_ended of a session that a new login of its browser replaced 
 })
 
 await test('revocation_failed says whose the token was', async (t) => {
-  const world = await identityWorld(t, { settings: { REVOCATION_URL: 'http://127.0.0.1:9/revoke' } })
+  const world = await startWorld(t, {
+    ...IDENTIFIED,
+    settings: { ...IDENTITY, REVOCATION_URL: 'http://127.0.0.1:9/revoke' },
+  })
   const { server } = world
-  const { browser } = await world.logIn('CR123')
+  const { browser } = await world.user('CR123')
   browser.page = new URL(server.url)
   const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
   t.equal(logout.status, 204)
@@ -54,17 +57,17 @@ await test('revocation_failed says whose the token was', async (t) => {
 })
 
 await test('With LOG_SUBJECT=plain audit lines have the subject as it is', async (t) => {
-  const world = await identityWorld(t, { settings: { LOG_SUBJECT: 'plain' } })
-  await world.logIn('CR123')
+  const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, LOG_SUBJECT: 'plain' } })
+  await world.user('CR123')
   t.equal(world.server.log.find(({ audit }) => audit === 'login')?.['subject'], 'CR123')
 })
 
 await test('Without IDENTITY_PATH upstream is not asked, and nothing has a subject', async (t) => {
   const settings = { IDENTITY_PATH: '', IDENTITY_POINTER: '', OPS_TOKEN: '' }
-  const world = await identityWorld(t, { settings })
-  const { browser } = await world.logIn('CR123')
+  const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, ...settings } })
+  const { browser } = await world.user('CR123')
   t.notOk('subject' in (await sessionState(browser, world.server.url)))
-  t.equal(world.asked.length, 0)
+  t.equal(world.upstream.identityRequests.length, 0)
   t.equal((await fetch(`${world.server.opsUrl}/sessions?subject=CR123`)).status, 404)
   t.equal((await samplesOf(world.server.opsUrl, 'bff_identity_requests_total')).size, 0)
 })
@@ -74,8 +77,8 @@ const status = (code: number) => (_request: IncomingMessage, response: ServerRes
   answerJson(response, code, { data: { id: 'CR123' } })
 
 await test('GET /auth/callback: a login goes on without a subject when upstream names none', async (t) => {
-  const world = await identityWorld(t)
-  const failures: Record<string, readonly [outcome: string, answer: typeof world.answer]> = {
+  const world = await startWorld(t, IDENTIFIED)
+  const failures: Record<string, readonly [outcome: string, answer: typeof world.upstream.onIdentity]> = {
     'is refused (401)': ['refused', status(401)],
     'is refused (403)': ['refused', status(403)],
     fails: ['refused', status(500)],
@@ -99,10 +102,10 @@ await test('GET /auth/callback: a login goes on without a subject when upstream 
     ],
   }
   for (const [what, [outcome, answer]] of Object.entries(failures)) {
-    world.answer = answer
+    world.upstream.onIdentity = answer
     const label = `outcome="${outcome}"`
     const before = (await samplesOf(world.server.opsUrl, 'bff_identity_requests_total')).get(label) ?? 0
-    const { browser, arrival } = await world.logIn('CR123')
+    const { browser, arrival } = await world.user('CR123')
     t.equal(arrival.url.search, '', `the answer ${what}: the login succeeds`)
     const state = await sessionState(browser, world.server.url)
     t.ok(state.authenticated && !('subject' in state), `the answer ${what}: without a subject`)
@@ -114,14 +117,14 @@ await test('GET /auth/callback: a login goes on without a subject when upstream 
 })
 
 await test('GET /auth/callback: a login waits three seconds at most for its subject', async (t) => {
-  const world = await identityWorld(t)
+  const world = await startWorld(t, IDENTIFIED)
   const left = Promise.withResolvers<number>()
-  world.answer = async ({ socket }) => {
+  world.upstream.onIdentity = async ({ socket }) => {
     const askedAt = performance.now()
     await once(socket, 'close')
     left.resolve(performance.now() - askedAt)
   }
-  const { browser } = await world.logIn('CR123')
+  const { browser } = await world.user('CR123')
   t.ok((await sessionState(browser, world.server.url)).authenticated)
   t.ok((await left.promise) >= 2900, 'it was given nearly three seconds')
   t.match(await samplesOf(world.server.opsUrl, 'bff_identity_requests_total'), new Map([['outcome="timeout"', 1]]))
@@ -129,13 +132,13 @@ await test('GET /auth/callback: a login waits three seconds at most for its subj
 
 await test('GET /auth/callback: a login goes on without a subject when UPSTREAM_BUDGET has no call left', async (t) => {
   // Of two calls, those of logins may use 80 %, which is one.
-  const world = await identityWorld(t, { settings: { UPSTREAM_BUDGET: '2/600' } })
-  await world.logIn('CR1')
-  const { browser, arrival } = await world.logIn('CR123')
+  const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, UPSTREAM_BUDGET: '2/600' } })
+  await world.user('CR1')
+  const { browser, arrival } = await world.user('CR123')
   t.equal(arrival.url.search, '')
   const state = await sessionState(browser, world.server.url)
   t.ok(state.authenticated && !('subject' in state))
-  t.equal(world.asked.length, 1)
+  t.equal(world.upstream.identityRequests.length, 1)
   const outcomes = await samplesOf(world.server.opsUrl, 'bff_identity_requests_total')
   t.equal(outcomes.get('outcome="over_budget"'), 1)
 })
@@ -164,7 +167,7 @@ await test('A login waits for a budget that does not reply no longer than for up
 })
 
 await test('A subject is a string of any characters or a number, to the last digit', async (t) => {
-  const world = await identityWorld(t, { settings: { IDENTITY_POINTER: '/a~1b/0/~0' } })
+  const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, IDENTITY_POINTER: '/a~1b/0/~0' } })
   const subjects = {
     '"née ☃ \\u0000 😀"': 'née ☃ \0 😀',
     '12': '12',
@@ -174,20 +177,20 @@ await test('A subject is a string of any characters or a number, to the last dig
     [`"${'😀'.repeat(256)}"`]: '😀'.repeat(256),
   }
   for (const [text, subject] of Object.entries(subjects)) {
-    world.answer = json(`{"a/b":[{"~":${text}}]}`)
-    const { browser } = await world.logIn('anyone')
+    world.upstream.onIdentity = json(`{"a/b":[{"~":${text}}]}`)
+    const { browser } = await world.user('anyone')
     t.equal((await sessionState(browser, world.server.url))['subject'], subject)
   }
 })
 
 await test('A session keeps its subject when its token is renewed', async (t) => {
-  const world = await identityWorld(t)
-  world.endpoint.behaviour = tokens({
+  const world = await startWorld(t, IDENTIFIED)
+  world.provider.behaviour = tokens({
     access_token: 'of-CR123',
     refresh_token: 'a-refresh-token',
     expires_in: 0.001,
   })
-  const { browser } = await world.logIn('CR123')
+  const { browser } = await world.user('CR123')
   browser.page = new URL(world.server.url)
   t.equal((await browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })).status, 200)
   t.match(
@@ -195,5 +198,5 @@ await test('A session keeps its subject when its token is renewed', async (t) =>
     {},
   )
   t.equal((await sessionState(browser, world.server.url))['subject'], 'CR123')
-  t.equal(world.asked.length, 1)
+  t.equal(world.upstream.identityRequests.length, 1)
 })

@@ -3,12 +3,13 @@ import { test, type Test } from 'tap'
 import { INDEX } from '../../src/store/index-commands.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { identityWorld, operate } from '../support/login/identity-world.ts'
-import { held, json, loginWorld, isLoggedIn, startLogin, tokens } from '../support/login/token-endpoint.ts'
+import { operate, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
+import { held, json, isLoggedIn, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { failureCount } from '../support/telemetry/lines.ts'
+import { startWorld } from '../support/world.ts'
 
 const LOGIN = '__Host-login-'
 /** More than the clocks of a login and of the store may disagree. */
@@ -37,8 +38,8 @@ class HeldStore extends MemoryStore {
 }
 
 await test('GET /auth/callback: two tabs log in, and a repeated callback redirects without a second exchange', async (t) => {
-  const world = await loginWorld(t)
-  const { browser, endpoint, server } = world
+  const world = await startWorld(t, { provider: scripted })
+  const { browser, provider, server } = world
   const first = await startLogin(world, '/auth/login?return_to=/first')
   const second = await startLogin(world, '/auth/signup?return_to=/second')
   t.equal((await second.finish()).url.pathname, '/second')
@@ -53,7 +54,7 @@ await test('GET /auth/callback: two tabs log in, and a repeated callback redirec
     t.equal(again.url.href, server.url + path, 'the redirect carries no error')
     t.same(again.hops[0]?.headers.getSetCookie(), [], 'a repeated callback sets no cookie')
   }
-  t.equal(endpoint.forms.length, 2, 'a repeated callback exchanges nothing')
+  t.equal(provider.forms.length, 2, 'a repeated callback exchanges nothing')
   t.same(browser.named('__Host-session'), [session])
   t.ok(await isLoggedIn(browser, server.url))
   // The state alone identifies the login, so other parameters do not matter.
@@ -62,13 +63,13 @@ await test('GET /auth/callback: two tabs log in, and a repeated callback redirec
 
 /** Starts a login, and reloads its callback, on another instance, while the code is being exchanged. */
 async function reloadDuringExchange(t: Test, path: string) {
-  const world = await loginWorld(t, { redis: true })
-  const { browser, endpoint, server } = world
-  const other = await testServer(t, world.settings)
+  const world = await startWorld(t, { provider: scripted, redis: true })
+  const { browser, provider, server } = world
+  const other = await world.instance()
   const client = await storeClient(t, world)
   const { state, authorize } = await startLogin(world, path)
   const waiting = held()
-  endpoint.behaviour = waiting.behaviour
+  provider.behaviour = waiting.behaviour
   // On a reload the browser hangs up on the first callback and never sees its cookies.
   const hungUp = browser.clone()
   const query = `code=x&state=${state}`
@@ -86,9 +87,9 @@ async function reloadDuringExchange(t: Test, path: string) {
 
 await test('GET /auth/callback: a repeated callback waits for the outcome of the one still running', async (t) => {
   const { world, hungUp, arrivals } = await reloadDuringExchange(t, '/auth/login?return_to=/chart')
-  const { browser, endpoint, server } = world
+  const { browser, provider, server } = world
   for (const arrival of arrivals) t.equal(arrival.url.href, `${server.url}/chart`)
-  t.equal(endpoint.forms.length, 1)
+  t.equal(provider.forms.length, 1)
   t.ok(await isLoggedIn(browser, server.url), 'the reloaded tab is logged in')
   t.ok(hungUp.named('__Host-session')[0]?.value, 'both callbacks set the same session')
   t.equal(browser.named('__Host-session')[0]?.value, hungUp.named('__Host-session')[0]?.value)
@@ -102,10 +103,10 @@ await test('GET /auth/callback: a repeated callback that waits for a sign-up del
 })
 
 await test('GET /auth/callback: a repeated callback that learns its outcome late leaves the session of a newer one in place', async (t) => {
-  const world = await loginWorld(t)
-  const { browser, endpoint, server } = world
+  const world = await startWorld(t, { provider: scripted })
+  const { browser, provider, server } = world
   const waiting = held()
-  endpoint.behaviour = waiting.behaviour
+  provider.behaviour = waiting.behaviour
   const older = await startLogin(world, '/auth/login?return_to=/older')
   const first = older.finish()
   await waiting.asked
@@ -122,24 +123,24 @@ await test('GET /auth/callback: a repeated callback that learns its outcome late
 })
 
 await test('GET /auth/callback: try_later when the outcome cannot be stored, and the session before it lives on', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const { PUBLIC_URL: _, ...settings } = world.settings
   const store = new ForgetfulStore()
   const server = await testServer(t, settings, store)
-  const { browser, endpoint } = world
+  const { browser, provider } = world
   await (await startLogin({ browser, server })).finish()
   const session = browser.named('__Host-session')
-  endpoint.behaviour = tokens({ access_token: 'that-nobody-gets' })
+  provider.behaviour = tokens({ access_token: 'that-nobody-gets' })
   const login = await startLogin({ browser, server })
   store.changesLeft = 1
   t.equal((await login.finish()).url.searchParams.get('auth_error'), 'try_later')
   t.same(browser.named('__Host-session'), session)
   t.ok(await isLoggedIn(browser, server.url))
-  await until(() => endpoint.revoked.includes('that-nobody-gets'), 'its token is revoked')
+  await until(() => provider.revoked.includes('that-nobody-gets'), 'its token is revoked')
 })
 
 await test('POST /auth/logout: 204 ends the sessions of all logins that tabs started at the same moment', async (t) => {
-  const world = await loginWorld(t, { redis: true })
+  const world = await startWorld(t, { provider: scripted, redis: true })
   const { browser, server } = world
   const client = await storeClient(t, world)
   const tabs = await Promise.all(Array.from({ length: 12 }, () => startLogin(world)))
@@ -156,22 +157,22 @@ await test('POST /auth/logout: 204 ends the sessions of all logins that tabs sta
 })
 
 await test('GET /auth/callback: a repeated callback of a failed login reports the same failure', async (t) => {
-  const world = await loginWorld(t)
-  const { endpoint } = world
-  endpoint.behaviour = json({ error: 'invalid_grant' }, 400)
+  const world = await startWorld(t, { provider: scripted })
+  const { provider } = world
+  provider.behaviour = json({ error: 'invalid_grant' }, 400)
   const { finish } = await startLogin(world, '/auth/signup?return_to=/chart')
   const failed = '?auth_error=invalid_grant&flow=signup&return_to=%2Fchart'
   t.equal((await finish()).url.search, failed)
-  endpoint.behaviour = tokens()
+  provider.behaviour = tokens()
   t.equal((await finish()).url.search, failed)
-  t.equal(endpoint.forms.length, 1)
+  t.equal(provider.forms.length, 1)
   t.same(world.browser.named('__Host-session'), [])
 })
 
 await test('GET /auth/callback: concurrent callbacks of one login on two instances exchange its code once', async (t) => {
-  const world = await loginWorld(t, { redis: true })
-  const { browser, endpoint, server } = world
-  const other = await testServer(t, world.settings)
+  const world = await startWorld(t, { provider: scripted, redis: true })
+  const { browser, provider, server } = world
+  const other = await world.instance()
   const { state, authorize } = await startLogin(world)
   const arrivals = await Promise.all(
     Array.from({ length: 12 }, async (_, index) => {
@@ -180,14 +181,14 @@ await test('GET /auth/callback: concurrent callbacks of one login on two instanc
     }),
   )
   for (const { url } of arrivals) t.equal(url.href, `${server.url}/`)
-  t.equal(endpoint.forms.length, 1)
+  t.equal(provider.forms.length, 1)
   t.ok(await isLoggedIn(browser, server.url))
 })
 
 await test('GET /auth/callback: ten concurrent logins over two instances finish in any order', async (t) => {
-  const world = await loginWorld(t, { redis: true })
-  const { browser, endpoint, server } = world
-  const other = await testServer(t, world.settings)
+  const world = await startWorld(t, { provider: scripted, redis: true })
+  const { browser, provider, server } = world
+  const other = await world.instance()
   const logins = await Promise.all(
     Array.from({ length: 10 }, async (_, index) => {
       const start = index % 2 === 0 ? server : other
@@ -207,17 +208,17 @@ await test('GET /auth/callback: ten concurrent logins over two instances finish 
   }
   for (const login of logins.splice(6).toReversed()) await finish(login)
   await Promise.all(logins.map(finish))
-  t.equal(endpoint.forms.length, 10)
+  t.equal(provider.forms.length, 10)
   t.ok(await isLoggedIn(browser, server.url), 'the browser is logged in')
 })
 
 await test('GET /auth/callback: a login that was waiting for the store when all sessions were revoked does not become a session', async (t) => {
-  const world = await identityWorld(t)
+  const world = await startWorld(t, IDENTIFIED)
   const store = new HeldStore()
   const { PUBLIC_URL: _, ...settings } = world.settings
   const server = await testServer(t, settings, store)
-  const { browser, login } = await world.start('CR1', server)
-  const finishing = login.finish()
+  const { browser } = world.visitor()
+  const finishing = (await startLogin({ browser, server })).finish({ code: 'CR1' })
   await store.asked.promise
   t.same(await (await operate(server, 'DELETE', { subject: 'CR1' })).json(), { ended: 0 })
   await delay(CLEARLY_LATER_MS)
@@ -227,8 +228,8 @@ await test('GET /auth/callback: a login that was waiting for the store when all 
 })
 
 await test('a login that cannot end the sessions beyond the limit has replaced the one before, and does not fail', async (t) => {
-  const world = await identityWorld(t, { settings: { MAX_SESSIONS_PER_SUBJECT: '1' } })
-  const { browser } = await world.logIn('alice')
+  const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, MAX_SESSIONS_PER_SUBJECT: '1' } })
+  const { browser } = await world.user('alice')
   const login = await startLogin({ browser, server: world.server })
   t.intercept(INDEX.list, 'memory', {
     value: () => {

@@ -1,12 +1,12 @@
 import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
-import { loginWorld, startLogin, type LoginWorld } from '../support/login/token-endpoint.ts'
-import { testServer } from '../support/server/world.ts'
+import { startLogin, scripted, type TokenEndpoint } from '../support/login/token-endpoint.ts'
 import { storeClient } from '../support/redis/store-client.ts'
+import { startWorld, type World } from '../support/world.ts'
 
 /** Returns a counter of the login records in the store. */
-async function loginRecordCounter(t: Test, { redis }: LoginWorld): Promise<() => Promise<number>> {
+async function loginRecordCounter(t: Test, { redis }: World<'none', TokenEndpoint>): Promise<() => Promise<number>> {
   const client = await storeClient(t, { redis })
   return async () => (await client.keys('*:login:*')).length
 }
@@ -35,10 +35,10 @@ async function raw(
 }
 
 await test('GET /auth/login: 303 to the provider with exactly the parameters that docs/upstream.md lists', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const { authorize, arrival } = await startLogin(world)
   const { state, code_challenge: challenge, ...rest } = Object.fromEntries(authorize.searchParams)
-  t.equal(`${authorize.origin}${authorize.pathname}`, `${world.endpoint.url}/oauth2/auth`)
+  t.equal(`${authorize.origin}${authorize.pathname}`, `${world.provider.url}/oauth2/auth`)
   t.same(rest, {
     response_type: 'code',
     client_id: 'test-client',
@@ -57,19 +57,22 @@ await test('GET /auth/login: 303 to the provider with exactly the parameters tha
 })
 
 await test('GET /auth/login: every login has its own state, code challenge and code verifier', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const seen = new Set<string>()
   for (let count = 0; count < 5; count++) {
     const { authorize, finish } = await startLogin(world)
     seen.add(authorize.searchParams.get('state') ?? '').add(authorize.searchParams.get('code_challenge') ?? '')
     await finish()
   }
-  for (const form of world.endpoint.forms) seen.add(form.get('code_verifier') ?? '')
+  for (const form of world.provider.forms) seen.add(form.get('code_verifier') ?? '')
   t.equal(seen.size, 15)
 })
 
 await test('GET /auth/signup asks the provider for registration; settings add app_id and scopes to both flows', async (t) => {
-  const world = await loginWorld(t, { settings: { LEGACY_APP_ID: '1089', OAUTH_SCOPE: 'trade read' } })
+  const world = await startWorld(t, {
+    provider: scripted,
+    settings: { LEGACY_APP_ID: '1089', OAUTH_SCOPE: 'trade read' },
+  })
   const { authorize } = await startLogin(world, '/auth/signup')
   t.match(Object.fromEntries(authorize.searchParams), {
     prompt: 'registration',
@@ -82,7 +85,7 @@ await test('GET /auth/signup asks the provider for registration; settings add ap
 })
 
 await test('GET /auth/login: the query and headers of a browser reach neither the authorize URL nor a redirect', async (t) => {
-  const world = await loginWorld(t, { settings: { TRUST_PROXY: '1' } })
+  const world = await startWorld(t, { provider: scripted, settings: { TRUST_PROXY: '1' } })
   const { server } = world
   const usual = [...(await startLogin(world)).authorize.searchParams.keys()].sort()
   const query =
@@ -110,7 +113,7 @@ await test('GET /auth/login: the query and headers of a browser reach neither th
 })
 
 await test('GET /auth/login, /auth/signup and /auth/callback: 403 for a request that is no navigation', async (t) => {
-  const world = await loginWorld(t, { redis: true })
+  const world = await startWorld(t, { provider: scripted, redis: true })
   const { server } = world
   const { state } = await startLogin(world)
   const count = await loginRecordCounter(t, world)
@@ -132,13 +135,13 @@ await test('GET /auth/login, /auth/signup and /auth/callback: 403 for a request 
     }
   }
   t.equal(await count(), before, 'nothing was stored')
-  t.equal(world.endpoint.forms.length, 0)
+  t.equal(world.provider.forms.length, 0)
   const arrival = await world.browser.navigate(`${server.url}/auth/callback?code=x&state=${state}`)
   t.equal(arrival.url.href, `${server.url}/`, 'the refused callbacks did not use up the login')
 })
 
 await test('Requests that start no login create neither a cookie nor a record', async (t) => {
-  const world = await loginWorld(t, { redis: true })
+  const world = await startWorld(t, { provider: scripted, redis: true })
   const { server } = world
   const client = await storeClient(t, world)
   const calls = ['/api/v1/nothing', '/api/trading/v1/options/accounts']
@@ -151,11 +154,11 @@ await test('Requests that start no login create neither a cookie nor a record', 
 
 await test('GET /auth/login and /auth/signup: AUTH_STARTS_PER_MINUTE limits each address over all instances', async (t) => {
   const settings = { AUTH_STARTS_PER_MINUTE: '5', TRUST_PROXY: '1' }
-  const world = await loginWorld(t, { redis: true, settings })
-  const other = await testServer(t, world.settings)
+  const world = await startWorld(t, { provider: scripted, redis: true, settings })
+  const other = await world.instance()
   const startFrom = async (url: string, address: string, path: string): Promise<string> => {
     const { location } = await raw(url + path, { 'x-forwarded-for': address })
-    return location.startsWith(world.endpoint.url) ? 'started' : location.slice(world.server.url.length)
+    return location.startsWith(world.provider.url) ? 'started' : location.slice(world.server.url.length)
   }
   const login = '/auth/login?return_to=/chart'
   for (let count = 0; count < 5; count++) {
@@ -183,7 +186,7 @@ await test('GET /auth/login and /auth/signup: AUTH_STARTS_PER_MINUTE limits each
 
 await test('GET /auth/login: auth_error=try_later while the store is down; the process itself then counts starts', async (t) => {
   const settings = { AUTH_STARTS_PER_MINUTE: '2' }
-  const world = await loginWorld(t, { redis: true, settings })
+  const world = await startWorld(t, { provider: scripted, redis: true, settings })
   const { server, redis } = world
   await redis?.close()
   for (let count = 0; count < 4; count++) {
@@ -196,15 +199,15 @@ await test('GET /auth/login: auth_error=try_later while the store is down; the p
 })
 
 await test('GET /auth/login: AUTH_STARTS_PER_MINUTE=0 sets no limit', async (t) => {
-  const world = await loginWorld(t, { settings: { AUTH_STARTS_PER_MINUTE: '0' } })
+  const world = await startWorld(t, { provider: scripted, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
   for (let count = 0; count < 40; count++) {
     const { location } = await raw(`${world.server.url}/auth/login`, {})
-    t.ok(location.startsWith(world.endpoint.url))
+    t.ok(location.startsWith(world.provider.url))
   }
 })
 
 await test('DEV_INSECURE_COOKIES=1 sets the login and session cookies without Secure', async (t) => {
-  const world = await loginWorld(t, { settings: { DEV_INSECURE_COOKIES: '1' } })
+  const world = await startWorld(t, { provider: scripted, settings: { DEV_INSECURE_COOKIES: '1' } })
   await (await startLogin(world)).finish()
   t.same(
     world.browser.named('').map(({ name, secure }) => [name.slice(0, 6), secure]),

@@ -1,9 +1,10 @@
 import { test } from 'tap'
-import { logIn, testWorld } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { startWorld } from '../support/world.ts'
 
 for (const redis of [false, true]) {
   await test(`A user logs in, calls the API and logs out (sessions in ${redis ? 'Redis' : 'memory'})`, async (t) => {
-    const { browser, server, provider, upstream } = await testWorld(t, { redis })
+    const { browser, server, provider, upstream } = await startWorld(t, { redis })
     const arrival = await logIn(browser, server.url)
     t.equal(arrival.url.href, `${server.url}/`)
     t.equal(arrival.hops.find(({ url }) => url.pathname === '/auth/callback')?.status, 303)

@@ -1,14 +1,14 @@
 import { test } from 'tap'
-import { identityWorld } from '../support/login/identity-world.ts'
+import { IDENTIFIED } from '../support/login/identity.ts'
 import { end, listed, request, tagOf } from '../support/login/own-sessions.ts'
-import { isLoggedIn, loginWorld, logInThere } from '../support/login/token-endpoint.ts'
-import { testServer } from '../support/server/world.ts'
+import { isLoggedIn, scripted } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld } from '../support/world.ts'
 
 const NEVER = 'A'.repeat(16)
 
 await test('GET and DELETE /auth/sessions: 401 without a session, 403 without X-CSRF, 405 for another method', async (t) => {
-  const world = await identityWorld(t)
+  const world = await startWorld(t, IDENTIFIED)
   const { server } = world
   const stranger = world.browser.clone()
   for (const method of ['GET', 'DELETE']) {
@@ -16,8 +16,8 @@ await test('GET and DELETE /auth/sessions: 401 without a session, 403 without X-
     t.equal(response.status, 401)
     t.match(await response.json(), { code: 'login_required', login_url: `${server.url}/auth/login` })
   }
-  const { browser } = await world.logIn('CR1')
-  const { browser: second } = await world.logIn('CR1')
+  const { browser } = await world.user('CR1')
+  const { browser: second } = await world.user('CR1')
   browser.page = new URL(server.url)
   const forged = await browser.fetch(`/auth/sessions/${await tagOf(second, server)}`, { method: 'DELETE' })
   t.match(await forged.json(), { status: 403, code: 'csrf_rejected' })
@@ -34,11 +34,11 @@ await test('GET and DELETE /auth/sessions: 401 without a session, 403 without X-
 })
 
 await test('GET and DELETE /auth/sessions: 409 without a subject, whether the server asks for subjects or not', async (t) => {
-  const knowing = await identityWorld(t)
-  knowing.answer = (_request, response) => response.writeHead(500).end()
-  const { browser } = await knowing.logIn('CR1')
-  const ignorant = await loginWorld(t)
-  await logInThere(ignorant)
+  const knowing = await startWorld(t, IDENTIFIED)
+  knowing.upstream.onIdentity = (_request, response) => response.writeHead(500).end()
+  const { browser } = await knowing.user('CR1')
+  const ignorant = await startWorld(t, { provider: scripted })
+  await ignorant.logIn()
   for (const [each, there] of [
     [browser, knowing.server],
     [ignorant.browser, ignorant.server],
@@ -50,10 +50,10 @@ await test('GET and DELETE /auth/sessions: 409 without a subject, whether the se
 })
 
 await test('GET /auth/sessions: a subject gets ten lists a minute over all instances, then 429 with Retry-After', async (t) => {
-  const world = await identityWorld(t, { redis: true })
+  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
   const { server } = world
-  const other = await testServer(t, world.settings)
-  const [{ browser: first }, { browser: second }] = [await world.logIn('CR1'), await world.logIn('CR1')]
+  const other = await world.instance()
+  const [{ browser: first }, { browser: second }] = [await world.user('CR1'), await world.user('CR1')]
   const statuses = []
   for (let times = 0; times < 5; times++) {
     for (const [browser, there] of [
@@ -70,15 +70,15 @@ await test('GET /auth/sessions: a subject gets ten lists a minute over all insta
     const seconds = Number(refused.headers.get('retry-after'))
     t.ok(seconds >= 1 && seconds <= 60, `${seconds} seconds`)
   }
-  const { browser: foreign } = await world.logIn('CR2')
+  const { browser: foreign } = await world.user('CR2')
   t.equal((await listed(foreign, server)).length, 1)
   t.equal(await end(first, server, await tagOf(second, server)), '204', 'to end a session is always possible')
 })
 
 await test('GET /auth/sessions: 503 while the store is away, DELETE too, and then it works', async (t) => {
-  const world = await identityWorld(t, { redis: true })
+  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
   const { server, redis } = world
-  const [{ browser: mine }, { browser: theirs }] = [await world.logIn('CR1'), await world.logIn('CR1')]
+  const [{ browser: mine }, { browser: theirs }] = [await world.user('CR1'), await world.user('CR1')]
   const tag = await tagOf(theirs, server)
   await listed(mine, server)
   redis?.process.kill('SIGSTOP')

@@ -1,24 +1,25 @@
 import { test } from 'tap'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { identityWorld, logOutEverywhere, operate } from '../support/login/identity-world.ts'
+import { operate, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
 import { end, listed, request, tagOf } from '../support/login/own-sessions.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
-import { testServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
+import { startWorld } from '../support/world.ts'
+import { logOut } from '../support/user.ts'
 
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0'
 const NEVER = 'A'.repeat(16)
 
 for (const redis of [true, false]) {
   await test(`GET /auth/sessions lists the sessions of the subject, the newest first, ${redis ? 'in Redis' : 'in memory'}`, async (t) => {
-    const world = await identityWorld(t, { redis })
+    const world = await startWorld(t, { ...IDENTIFIED, redis })
     const { server } = world
-    const { browser: first } = await world.logIn('CR1')
-    await world.logIn('CR2')
-    const { browser: second, login } = await world.start('CR1')
+    const { browser: first } = await world.user('CR1')
+    await world.user('CR2')
+    const { browser: second, logIn } = world.visitor()
     second.userAgent = FIREFOX
-    await login.finish()
+    await logIn('CR1')
     const before = Math.floor(Date.now() / 1000)
     const response = await request(first, server, '/auth/sessions')
     t.equal(response.status, 200)
@@ -37,10 +38,10 @@ for (const redis of [true, false]) {
 }
 
 await test('DELETE /auth/sessions/<tag> ends that session on every instance, and no list shows it any more', async (t) => {
-  const world = await identityWorld(t, { redis: true })
+  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
   const { server } = world
-  const other = await testServer(t, world.settings)
-  const [{ browser: mine }, { browser: theirs }] = [await world.logIn('CR1'), await world.logIn('CR1')]
+  const other = await world.instance()
+  const [{ browser: mine }, { browser: theirs }] = [await world.user('CR1'), await world.user('CR1')]
   const [tag, ownTag] = [await tagOf(theirs, server), await tagOf(mine, server)]
   t.ok(await isLoggedIn(theirs, other.url), 'cached by the other instance')
   for (const instance of [server, other]) t.equal((await listed(mine, instance)).length, 2, 'cached, too')
@@ -68,19 +69,19 @@ await test('DELETE /auth/sessions/<tag> ends that session on every instance, and
 })
 
 await test('DELETE /auth/sessions/<tag>: 409 for the current session, from every browser that has its cookie', async (t) => {
-  const world = await identityWorld(t)
+  const world = await startWorld(t, IDENTIFIED)
   const { server } = world
-  const { browser } = await world.logIn('CR1')
+  const { browser } = await world.user('CR1')
   const tag = await tagOf(browser, server)
   for (const each of [browser, browser.clone()]) t.equal(await end(each, server, tag), '409 current_session')
   t.ok(await isLoggedIn(browser, server.url))
 })
 
 await test('DELETE /auth/sessions/<tag>: 404 for the session of another subject and for anything that is no tag', async (t) => {
-  const world = await identityWorld(t)
+  const world = await startWorld(t, IDENTIFIED)
   const { server } = world
-  const [{ browser: mine }, { browser: second }] = [await world.logIn('CR1'), await world.logIn('CR1')]
-  const { browser: foreign } = await world.logIn('CR2')
+  const [{ browser: mine }, { browser: second }] = [await world.user('CR1'), await world.user('CR1')]
+  const { browser: foreign } = await world.user('CR2')
   const own = await tagOf(second, server)
   const bad = [
     '%00',
@@ -104,10 +105,10 @@ await test('DELETE /auth/sessions/<tag>: 404 for the session of another subject 
 })
 
 await test('DELETE /auth/sessions/<tag> twice at the same moment ends the session once', async (t) => {
-  const world = await identityWorld(t, { redis: true })
+  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
   const { server } = world
-  const other = await testServer(t, world.settings)
-  const [{ browser: mine }, { browser: theirs }] = [await world.logIn('CR1'), await world.logIn('CR1')]
+  const other = await world.instance()
+  const [{ browser: mine }, { browser: theirs }] = [await world.user('CR1'), await world.user('CR1')]
   const tag = await tagOf(theirs, server)
   const outcomes = await Promise.all([server, other, server, other].map((each) => end(mine, each, tag)))
   t.same(outcomes.toSorted(), ['204', '404 not_found', '404 not_found', '404 not_found'])
@@ -116,20 +117,24 @@ await test('DELETE /auth/sessions/<tag> twice at the same moment ends the sessio
 })
 
 await test('GET /auth/sessions shows no session that was logged out, revoked or not used', async (t) => {
-  const world = await identityWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
+  const world = await startWorld(t, {
+    ...IDENTIFIED,
+    settings: { ...IDENTITY, SESSION_IDLE_SECONDS: '2' },
+    redis: true,
+  })
   const { server } = world
-  const [{ browser: mine }, { browser: loggedOut }] = [await world.logIn('CR1'), await world.logIn('CR1')]
+  const [{ browser: mine }, { browser: loggedOut }] = [await world.user('CR1'), await world.user('CR1')]
   const known = async (): Promise<{ tag: string }[]> => {
     const { sessions } = (await (await operate(server, 'GET', { subject: 'CR1' })).json()) as {
       sessions: { tag: string }[]
     }
     return sessions
   }
-  const { browser: revoked } = await world.logIn('CR1')
+  const { browser: revoked } = await world.user('CR1')
   const { tag = '' } = (await known()).at(-1) ?? {}
   await operate(server, 'DELETE', { subject: 'CR1', tag })
   t.notOk(await isLoggedIn(revoked, server.url))
-  await world.logIn('CR1')
+  await world.user('CR1')
   t.equal((await request(loggedOut, server, '/auth/logout', 'POST')).status, 204)
   const isAlone = async (): Promise<boolean> => {
     await request(mine, server, '/auth/session', 'POST')
@@ -137,19 +142,19 @@ await test('GET /auth/sessions shows no session that was logged out, revoked or 
   }
   await until(isAlone, 'the unused one ends')
   // It has no list of before.
-  const fresh = await testServer(t, world.settings)
+  const fresh = await world.instance()
   t.match(await listed(mine, fresh), [{ current: true }])
-  const { browser: last } = await world.logIn('CR1')
+  const { browser: last } = await world.user('CR1')
   t.match(await listed(last, fresh), [{ current: true }, { current: false }], 'a new session causes a new list')
-  await logOutEverywhere(mine, server)
+  await logOut(mine, server.url, '?everywhere=true')
   t.equal((await request(last, fresh, '/auth/sessions')).status, 401)
 })
 
 await test('GET and DELETE /auth/sessions are no use of the session', async (t) => {
-  const world = await identityWorld(t, { redis: true })
+  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
   const { server } = world
   const redis = await storeClient(t, world)
-  const { browser } = await world.logIn('CR1')
+  const { browser } = await world.user('CR1')
   const [key = ''] = [(await redis.keys('bff:1:session:*')).find((each) => each.split(':').length === 4)]
   const ends = await redis.pExpireTime(key)
   await listed(browser, server)
@@ -160,10 +165,10 @@ await test('GET and DELETE /auth/sessions are no use of the session', async (t) 
 })
 
 await test('By default a subject has 100 sessions: the login after them ends the oldest', async (t) => {
-  const world = await identityWorld(t)
+  const world = await startWorld(t, IDENTIFIED)
   const { server } = world
   const browsers = []
-  for (let count = 0; count < 101; count++) browsers.push((await world.logIn('CR1')).browser)
+  for (let count = 0; count < 101; count++) browsers.push((await world.user('CR1')).browser)
   const [oldest, second] = browsers
   const last = browsers.at(-1)
   if (!oldest || !second || !last) throw new Error('no browser')
@@ -178,9 +183,9 @@ await test('By default a subject has 100 sessions: the login after them ends the
 
 await test('Preflights of /auth/sessions are answered for listed origins, which may read the answers', async (t) => {
   const origin = 'http://localhost:5199'
-  const world = await identityWorld(t, { settings: { FRONTEND_ORIGINS: origin } })
+  const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, FRONTEND_ORIGINS: origin } })
   const { server } = world
-  const { browser } = await world.logIn('CR1')
+  const { browser } = await world.user('CR1')
   for (const [path, method] of [
     ['/auth/sessions', 'GET'],
     [`/auth/sessions/${NEVER}`, 'DELETE'],

@@ -1,10 +1,10 @@
 import { array, assert, constantFrom, oneof, property, string } from 'fast-check'
 import { test } from 'tap'
 import { readAttribution } from '../../src/login/attribution.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { sendTo } from '../support/user.ts'
 import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 
 const SIDC = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const LINK = `sidc=${SIDC}&utm_campaign=spring&utm_medium=affiliate&utm_source=CU12345`

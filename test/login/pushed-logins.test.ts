@@ -6,20 +6,19 @@ import {
   html,
   isLoggedIn,
   json,
-  logInThere,
-  loginWorld,
   startLogin,
   tokenEndpoint,
   tokens,
-  type LoginWorld,
   type TokenEndpoint,
+  scripted,
 } from '../support/login/token-endpoint.ts'
 import { storeClient } from '../support/redis/store-client.ts'
+import { startWorld, type World } from '../support/world.ts'
 
 const REQUEST_URI = 'urn:ietf:params:oauth:request_uri:abc'
 const PUSHED = json({ request_uri: REQUEST_URI, expires_in: 60 }, 201)
 
-interface PushedWorld extends LoginWorld {
+interface PushedWorld extends World<'none', TokenEndpoint> {
   /** The endpoint that requests are pushed to. */
   readonly par: TokenEndpoint
 }
@@ -28,7 +27,7 @@ async function pushedWorld(t: Test, settings: Record<string, string> = {}): Prom
   const par = await tokenEndpoint(t)
   par.behaviour = PUSHED
   const all = { PAR_URL: `${par.url}/par`, AUTH_STARTS_PER_MINUTE: '0', ...settings }
-  return { ...(await loginWorld(t, { redis: true, settings: all })), par }
+  return { ...(await startWorld(t, { provider: scripted, redis: true, settings: all })), par }
 }
 
 await test('PAR_URL: the whole request is pushed, and the browser carries only its URI', async (t) => {
@@ -126,31 +125,31 @@ await test('PAR_URL: a 200 is as good as a 201', async (t) => {
 })
 
 await test('AUTHORIZATION_URL and TOKEN_URL keep their query (RFC 6749 §3.1), also when the request is pushed', async (t) => {
-  const endpoint = await tokenEndpoint(t)
+  const provider = await tokenEndpoint(t)
   const exchanges: (string | undefined)[] = []
-  endpoint.behaviour = (request, response, form) => {
+  provider.behaviour = (request, response, form) => {
     exchanges.push(request.url)
     return tokens()(request, response, form)
   }
   const settings = {
-    AUTHORIZATION_URL: `${endpoint.url}/authorize?p=b2c_1_sign%20in&flag`,
-    TOKEN_URL: `${endpoint.url}/token?p=b2c_1_sign%20in`,
+    AUTHORIZATION_URL: `${provider.url}/authorize?p=b2c_1_sign%20in&flag`,
+    TOKEN_URL: `${provider.url}/token?p=b2c_1_sign%20in`,
     AUTHORIZATION_PARAMS: 'audience=api',
   }
-  const world = await loginWorld(t, { settings })
+  const world = await startWorld(t, { provider: scripted, settings })
   const login = await startLogin(world)
-  t.match(login.authorize.href, `${endpoint.url}/authorize?p=b2c_1_sign+in&flag=&response_type=code&client_id=`)
+  t.match(login.authorize.href, `${provider.url}/authorize?p=b2c_1_sign+in&flag=&response_type=code&client_id=`)
   t.equal(login.authorize.searchParams.get('audience'), 'api')
   t.equal((await login.finish()).url.href, `${world.server.url}/`)
   t.same(exchanges, ['/token?p=b2c_1_sign%20in'])
 
   const pushed = await startLogin(await pushedWorld(t, settings))
-  t.match(pushed.arrival.url.href, `${endpoint.url}/authorize?p=b2c_1_sign+in&flag=&request_uri=urn`)
+  t.match(pushed.arrival.url.href, `${provider.url}/authorize?p=b2c_1_sign+in&flag=&request_uri=urn`)
 })
 
 await test('AUTHORIZATION_PARAMS are added in their order; prompt is left out of sign-ups', async (t) => {
   const params = 'audience=a%26b&resource=urn:1&resource=urn:2&prompt=consent'
-  const world = await loginWorld(t, { settings: { AUTHORIZATION_PARAMS: params } })
+  const world = await startWorld(t, { provider: scripted, settings: { AUTHORIZATION_PARAMS: params } })
   const own = 11
   const login = await startLogin(world)
   const added = [...login.authorize.searchParams].slice(7, own)
@@ -164,5 +163,5 @@ await test('AUTHORIZATION_PARAMS are added in their order; prompt is left out of
   const signUp = await startLogin(world, '/auth/signup')
   t.same(signUp.authorize.searchParams.getAll('prompt'), ['registration'])
   t.equal(signUp.authorize.searchParams.get('audience'), 'a&b')
-  t.equal((await logInThere(world)).url.search, '')
+  t.equal((await world.logIn()).url.search, '')
 })

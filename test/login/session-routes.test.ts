@@ -2,24 +2,24 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
 import { askRedis } from '../support/redis/topologies.ts'
 import {
-  loginWorld,
-  logInThere,
   unsignedLoginCookie,
   sessionState,
   startLogin,
   tokens,
-  type LoginWorld,
+  scripted,
+  type TokenEndpoint,
 } from '../support/login/token-endpoint.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
+import { startWorld, type World } from '../support/world.ts'
 
 const CSRF = { 'x-csrf': '1' }
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
 
 /** Logs out from a page of the server. */
 async function logOut(
-  { browser, server }: Pick<LoginWorld, 'browser' | 'server'>,
+  { browser, server }: Pick<World<'none', TokenEndpoint>, 'browser' | 'server'>,
   init: { headers?: Record<string, string>; body?: string } = {},
 ): Promise<Response> {
   browser.page = new URL(server.url)
@@ -27,12 +27,12 @@ async function logOut(
 }
 
 await test('GET /auth/session: 200 with the state of the session and without a token', async (t) => {
-  const world = await loginWorld(t, { settings: { SESSION_IDLE_SECONDS: '100' } })
+  const world = await startWorld(t, { provider: scripted, settings: { SESSION_IDLE_SECONDS: '100' } })
   const { browser, server } = world
   const before = await sessionState(browser, server.url)
   t.same(Object.keys(before).sort(), ['authenticated', 'now'])
   t.equal(before.authenticated, false)
-  await logInThere(world)
+  await world.logIn()
   const state = await sessionState(browser, server.url)
   t.same(Object.keys(state).sort(), ['authenticated', 'expires_at', 'idle_expires_at', 'now', 'scope', 'session'])
   const now = Number(state['now'])
@@ -46,11 +46,11 @@ await test('GET /auth/session: 200 with the state of the session and without a t
 })
 
 await test('POST /auth/logout: 204 ends the session on every instance, deletes the login and revokes both tokens', async (t) => {
-  const world = await loginWorld(t, { redis: true })
-  const { browser, server, endpoint } = world
-  const other = await testServer(t, world.settings)
+  const world = await startWorld(t, { provider: scripted, redis: true })
+  const { browser, server, provider } = world
+  const other = await world.instance()
   const client = await storeClient(t, world)
-  endpoint.behaviour = tokens({ refresh_token: 'the-refresh-token' })
+  provider.behaviour = tokens({ refresh_token: 'the-refresh-token' })
   const login = await startLogin(world)
   await login.finish()
   const before = browser.clone()
@@ -69,8 +69,8 @@ await test('POST /auth/logout: 204 ends the session on every instance, deletes t
   )
   await until(async () => !(await sessionState(before, other.url)).authenticated)
   t.equal((await sessionState(before, server.url)).authenticated, false)
-  await until(() => endpoint.revoked.length >= 2)
-  t.same(endpoint.revoked.toSorted(), ['the-access-token', 'the-refresh-token'])
+  await until(() => provider.revoked.length >= 2)
+  t.same(provider.revoked.toSorted(), ['the-access-token', 'the-refresh-token'])
   t.equal((await login.finish()).url.search, '?auth_error=state_mismatch', 'the login is deleted too')
 
   t.equal((await logOut(world)).status, 204, 'a repeated logout')
@@ -78,9 +78,9 @@ await test('POST /auth/logout: 204 ends the session on every instance, deletes t
 })
 
 await test('POST /auth/logout: 204 deletes all sessions and logins of the browser except pending logins', async (t) => {
-  const world = await loginWorld(t, { redis: true })
+  const world = await startWorld(t, { provider: scripted, redis: true })
   const { browser, server } = world
-  await logInThere(world)
+  await world.logIn()
   const overwritten = browser.clone()
   const pending = await startLogin(world)
   await (await startLogin(world)).finish({ error: 'access_denied' })
@@ -96,7 +96,7 @@ await test('POST /auth/logout: 204 deletes all sessions and logins of the browse
 })
 
 await test('POST /auth/session and /auth/logout: 204 whatever the body and its type are', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   for (const [type, body] of [
     ['application/json', ''],
     ['application/json', '{"broken'],
@@ -107,7 +107,7 @@ await test('POST /auth/session and /auth/logout: 204 whatever the body and its t
     ['', 'x'],
     ['text/plain;;', ''],
   ] as const) {
-    await logInThere(world)
+    await world.logIn()
     world.browser.page = new URL(world.server.url)
     const headers = { ...CSRF, 'content-type': type }
     t.equal((await world.browser.fetch('/auth/session', { method: 'POST', headers, body })).status, 204, type)
@@ -119,9 +119,9 @@ await test('POST /auth/session and /auth/logout: 204 whatever the body and its t
 
 await test('POST /auth/logout: 204 with the login cookie alone ends the session and revokes its token', async (t) => {
   for (const redis of [false, true]) {
-    const world = await loginWorld(t, { redis })
-    const { browser, server, endpoint } = world
-    await logInThere(world)
+    const world = await startWorld(t, { provider: scripted, redis })
+    const { browser, server, provider } = world
+    await world.logIn()
     const tab = browser.clone()
     const [login] = browser.named('__Host-login-')
     const response = await fetch(`${server.url}/auth/logout`, {
@@ -130,19 +130,19 @@ await test('POST /auth/logout: 204 with the login cookie alone ends the session 
     })
     t.equal(response.status, 204)
     t.notOk((await sessionState(tab, server.url)).authenticated)
-    await until(() => endpoint.revoked.length > 0)
-    t.same(endpoint.revoked, ['the-access-token'])
+    await until(() => provider.revoked.length > 0)
+    t.same(provider.revoked, ['the-access-token'])
   }
 })
 
 await test('Logouts with made-up cookies do not evict sessions from the tracking table of Redis', async (t) => {
-  const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
+  const world = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
   const { browser, redis, settings } = world
   if (redis === undefined) throw new Error('no Redis')
   // Redis notifies readers about this many keys only; by default a million.
   await askRedis(redis, ['CONFIG', 'SET', 'tracking-table-max-keys', '20'])
   const other = await testServer(t, settings)
-  await logInThere(world)
+  await world.logIn()
   const before = browser.clone()
   t.equal((await sessionState(before, other.url)).authenticated, true, 'the other instance caches the session')
 

@@ -4,11 +4,12 @@ import { LoginCookies } from '../../src/login/login-cookies.ts'
 import { LoginTransactions } from '../../src/login/login-transactions.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { held, loginWorld, isLoggedIn, startLogin } from '../support/login/token-endpoint.ts'
+import { held, isLoggedIn, startLogin, scripted } from '../support/login/token-endpoint.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
+import { startWorld } from '../support/world.ts'
 
 const LOGIN = '__Host-login-'
 
@@ -36,7 +37,10 @@ async function startSignup(
 }
 
 await test('GET /auth/login and GET /auth/callback set the cookies that docs/reference.md describes', async (t) => {
-  const world = await loginWorld(t, { settings: { LOGIN_TTL_SECONDS: '600', SESSION_MAX_SECONDS: '7200' } })
+  const world = await startWorld(t, {
+    provider: scripted,
+    settings: { LOGIN_TTL_SECONDS: '600', SESSION_MAX_SECONDS: '7200' },
+  })
   const { browser } = world
   const { arrival, finish } = await startLogin(world)
   const [line = ''] = arrival.hops[0]?.headers.getSetCookie() ?? []
@@ -66,8 +70,8 @@ await test('GET /auth/login and GET /auth/callback set the cookies that docs/ref
 })
 
 await test('GET /auth/login stores an encrypted record that expires; GET /auth/callback removes the verifier before the exchange', async (t) => {
-  const world = await loginWorld(t, { redis: true, settings: { LOGIN_TTL_SECONDS: '600' } })
-  const { endpoint } = world
+  const world = await startWorld(t, { provider: scripted, redis: true, settings: { LOGIN_TTL_SECONDS: '600' } })
+  const { provider } = world
   const client = await storeClient(t, world)
   const { state, finish } = await startLogin(world, '/auth/login?return_to=/secret-page')
   const [loginKey = '', ...otherKeys] = await client.keys('*:login:*')
@@ -79,12 +83,12 @@ await test('GET /auth/login stores an encrypted record that expires; GET /auth/c
   t.notMatch(pending, /secret-page/)
 
   const waiting = held()
-  endpoint.behaviour = waiting.behaviour
+  provider.behaviour = waiting.behaviour
   const finishing = finish()
   await waiting.asked
   const running = await client.get(loginKey)
   t.not(running, pending)
-  const verifier = endpoint.forms[0]?.get('code_verifier') ?? ''
+  const verifier = provider.forms[0]?.get('code_verifier') ?? ''
   t.ok(verifier.length >= 43)
   t.ok(
     String(running).length < String(pending).length - verifier.length,
@@ -95,7 +99,7 @@ await test('GET /auth/login stores an encrypted record that expires; GET /auth/c
 })
 
 await test('GET /auth/login: an eleventh start deletes the oldest login cookie, that of a finished login first', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const { browser, server } = world
   const names = (): string[] => browser.named(LOGIN).map(({ name }) => name)
   const logins = []
@@ -124,19 +128,19 @@ await test('GET /auth/login: an eleventh start deletes the oldest login cookie, 
 })
 
 await test('GET /auth/callback: state_mismatch after the record expired, and a callback in time may finish late', async (t) => {
-  const world = await loginWorld(t, { redis: true })
-  const { endpoint, server } = world
+  const world = await startWorld(t, { provider: scripted, redis: true })
+  const { provider, server } = world
   const client = await storeClient(t, world)
   const expired = await startLogin(world)
   await client.del((await client.keys('*:login:*'))[0] ?? '')
   t.equal((await expired.finish()).url.search, '?auth_error=state_mismatch')
-  t.equal(endpoint.forms.length, 0)
+  t.equal(provider.forms.length, 0)
 
   const slow = await startLogin(world)
   const [key = ''] = await client.keys('*:login:*')
   await client.pExpire(key, 2000)
   const waiting = held()
-  endpoint.behaviour = waiting.behaviour
+  provider.behaviour = waiting.behaviour
   const finishing = slow.finish()
   await waiting.asked
   t.ok((await client.pTTL(key)) > 10_000)
@@ -146,7 +150,7 @@ await test('GET /auth/callback: state_mismatch after the record expired, and a c
 })
 
 await test('GET /auth/callback: state_mismatch for a record under other SESSION_SECRETS, and the record stays', async (t) => {
-  const world = await loginWorld(t, { redis: true })
+  const world = await startWorld(t, { provider: scripted, redis: true })
   const { browser, server, settings } = world
   const client = await storeClient(t, world)
   const login = await startLogin(world)

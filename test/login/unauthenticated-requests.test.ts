@@ -4,14 +4,14 @@ import type { JarBrowser } from '../support/browser/jar-browser.ts'
 import {
   isLoggedIn,
   json,
-  loginWorld,
-  logInThere,
   unsignedLoginCookie,
   startLogin,
-  type LoginWorld,
+  scripted,
+  type TokenEndpoint,
 } from '../support/login/token-endpoint.ts'
 import { storeClient } from '../support/redis/store-client.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { sendTo } from '../support/user.ts'
+import { startWorld, type World } from '../support/world.ts'
 
 const MAX_COMMANDS = 10
 const CSRF = { 'x-csrf': '1' }
@@ -21,7 +21,7 @@ const forgedSession = (): string => `__Host-session=${random(32)}.x`
 const cookies = (count: number, make: () => string): string => Array.from({ length: count }, make).join('; ')
 
 /** Returns a counter of the commands that Redis has executed, without those that keep connections alive. */
-async function commandCounter(t: Test, world: LoginWorld): Promise<() => Promise<number>> {
+async function commandCounter(t: Test, world: World<'none', TokenEndpoint>): Promise<() => Promise<number>> {
   const client = await storeClient(t, world)
   return async () => {
     const stats = await client.info('commandstats')
@@ -32,24 +32,24 @@ async function commandCounter(t: Test, world: LoginWorld): Promise<() => Promise
 }
 
 /** Starts ten logins in a browser, and returns their cookies and the newest state. */
-async function tenStarts(world: LoginWorld): Promise<{ started: string; state: string }> {
+async function tenStarts(world: World<'none', TokenEndpoint>): Promise<{ started: string; state: string }> {
   let state = ''
   for (let count = 0; count < 10; count++) ({ state } = await startLogin(world))
   return { started: loginCookies(world), state }
 }
 
 /** Has the provider refuse ten logins of a browser, and returns their cookies. */
-async function tenFailures(world: LoginWorld): Promise<string> {
-  const { endpoint } = world
-  const { behaviour } = endpoint
-  endpoint.behaviour = json({ error: 'invalid_grant' }, 400)
+async function tenFailures(world: World<'none', TokenEndpoint>): Promise<string> {
+  const { provider } = world
+  const { behaviour } = provider
+  provider.behaviour = json({ error: 'invalid_grant' }, 400)
   for (let count = 0; count < 10; count++) await (await startLogin(world)).finish()
-  endpoint.behaviour = behaviour
+  provider.behaviour = behaviour
   return loginCookies(world)
 }
 
 /** Two logins at the same time in one browser, of which neither replaces the other, and the browser after each. */
-async function twoSessions(world: LoginWorld): Promise<JarBrowser[]> {
+async function twoSessions(world: World<'none', TokenEndpoint>): Promise<JarBrowser[]> {
   const logins = [await startLogin(world), await startLogin(world)]
   const after: JarBrowser[] = []
   for (const login of logins) {
@@ -59,20 +59,21 @@ async function twoSessions(world: LoginWorld): Promise<JarBrowser[]> {
   return after
 }
 
-function loginCookies({ browser }: LoginWorld): string {
+function loginCookies({ browser }: World<'none', TokenEndpoint>): string {
   const named = browser.named('__Host-login-')
   return named.map(({ name, value }) => `${name}=${value}`).join('; ')
 }
 
 await test('An unauthenticated request costs at most ten Redis commands, and login cookies without a valid MAC cost none', async (t) => {
-  const world = await loginWorld(t, {
+  const world = await startWorld(t, {
+    provider: scripted,
     redis: true,
     settings: { AUTH_STARTS_PER_MINUTE: '1000', TRUST_PROXY: '1' },
   })
   const { server, browser } = world
   const failed = await tenFailures(world)
   const { started, state } = await tenStarts(world)
-  await logInThere(world)
+  await world.logIn()
   const [session] = browser.named('__Host-session')
   await fetch(`${server.url}/auth/logout`, {
     method: 'POST',
@@ -122,7 +123,7 @@ await test('An unauthenticated request costs at most ten Redis commands, and log
 })
 
 await test('POST /auth/logout: 429 when an address sends more unverifiable session cookies than AUTH_STARTS_PER_MINUTE', async (t) => {
-  const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '3' } })
+  const world = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '3' } })
   const { server } = world
   const client = await storeClient(t, world)
   const logOut = (cookie: string): Promise<Response> =>
@@ -141,7 +142,7 @@ await test('POST /auth/logout: a browser with a session is logged out wholly whe
     ['', 204],
     ['?everywhere=true', 409],
   ] as const) {
-    const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '2' } })
+    const world = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '2' } })
     const { browser, server } = world
     const tabs = await twoSessions(world)
     browser.page = new URL(server.url)
@@ -151,17 +152,17 @@ await test('POST /auth/logout: a browser with a session is logged out wholly whe
 })
 
 await test('POST /auth/logout: a 429 ends the sessions of the logins of this browser, and looks up no others', async (t) => {
-  const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1' } })
+  const world = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1' } })
   const { server, browser } = world
-  await logInThere(world)
+  await world.logIn()
   const headers = { ...CSRF, cookie: `${forgedSession()}; ${loginCookies(world)}` }
   const response = await fetch(`${server.url}/auth/logout`, { method: 'POST', headers })
   t.equal(response.status, 429)
   t.notMatch(response.headers.getSetCookie().join(), '__Host-session', 'the cookie that was not looked up stays')
   t.notOk(await isLoggedIn(browser, server.url))
 
-  const other = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1' } })
-  await logInThere(other)
+  const other = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1' } })
+  await other.logIn()
   const [session] = other.browser.named('__Host-session')
   const cookie = `__Host-session=${session?.value.split('.')[0]}.x`
   const refused = await fetch(`${other.server.url}/auth/logout`, { method: 'POST', headers: { ...CSRF, cookie } })
@@ -171,20 +172,20 @@ await test('POST /auth/logout: a 429 ends the sessions of the logins of this bro
 })
 
 await test('GET /auth/callback: state_mismatch with a login cookie without a MAC, and nothing is exchanged', async (t) => {
-  const world = await loginWorld(t, { redis: true })
-  const { browser, endpoint } = world
+  const world = await startWorld(t, { provider: scripted, redis: true })
+  const { browser, provider } = world
   const login = await startLogin(world)
   for (const [key, cookie] of browser.cookies) {
     const value = cookie.value.split('.').slice(0, 2).join('.')
     if (cookie.name.startsWith('__Host-login-')) browser.cookies.set(key, { ...cookie, value })
   }
   t.match((await login.finish()).url.href, /auth_error=state_mismatch/)
-  t.equal(endpoint.forms.length, 0)
+  t.equal(provider.forms.length, 0)
 })
 
 await test('GET /auth/callback: state_mismatch unless the name, secret, start time and MAC of the login cookie fit byte for byte', async (t) => {
-  const world = await loginWorld(t)
-  const { server, endpoint, browser } = world
+  const world = await startWorld(t, { provider: scripted })
+  const { server, provider, browser } = world
   const { state } = await startLogin(world)
   const [{ name, value } = { name: '', value: '' }] = browser.named('__Host-login-')
   const [secret = '', start = '', mac = ''] = value.split('.')
@@ -210,19 +211,19 @@ await test('GET /auth/callback: state_mismatch unless the name, secret, start ti
     )
   }
   for (const forgery of forgeries) t.match(await callback(forgery), /state_mismatch/, JSON.stringify(forgery))
-  t.equal(endpoint.forms.length, 0)
+  t.equal(provider.forms.length, 0)
   t.notMatch(await callback(`a=b;\t ${name}=${value} \t; c`), /state_mismatch/, 'blanks around a cookie are ignored')
-  t.equal(endpoint.forms.length, 1)
+  t.equal(provider.forms.length, 1)
 })
 
 await test('GET /auth/login: the record of a login does not grow with the number of earlier logins', async (t) => {
-  const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
+  const world = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
   const { browser, server } = world
   const client = await storeClient(t, world)
   const earlier = []
   for (let count = 0; count < 20; count++) {
     await startLogin(world)
-    await logInThere(world)
+    await world.logIn()
     earlier.push(browser.clone())
   }
   const sizes = await Promise.all((await client.keys('*:login:*')).map((key) => client.strLen(key)))
@@ -232,7 +233,7 @@ await test('GET /auth/login: the record of a login does not grow with the number
 })
 
 await test('GET /auth/login: a start counts once for each KiB of its record', async (t) => {
-  const world = await loginWorld(t, { redis: true })
+  const world = await startWorld(t, { provider: scripted, redis: true })
   const client = await storeClient(t, world)
   const counter = 'bff:1:starts:127.0.0.1'
   for (const path of ['/', `/${'a'.repeat(500)}`, `/${'"'.repeat(1000)}`, `/${'\\'.repeat(2047)}`]) {
@@ -247,11 +248,11 @@ await test('GET /auth/login: a start counts once for each KiB of its record', as
 
 await test('GET /auth/login: a /56 may start 4 times and a /48 16 times as many logins as a /64', async (t) => {
   const settings = { AUTH_STARTS_PER_MINUTE: '2', TRUST_PROXY: '1' }
-  const { server, endpoint } = await loginWorld(t, { redis: true, settings })
+  const { server, provider } = await startWorld(t, { provider: scripted, redis: true, settings })
   const starts = async (address: string): Promise<boolean> => {
     const headers = { 'x-forwarded-for': address, ...NAVIGATION }
     const response = await fetch(`${server.url}/auth/login`, { redirect: 'manual', headers })
-    return (response.headers.get('location') ?? '').startsWith(endpoint.url)
+    return (response.headers.get('location') ?? '').startsWith(provider.url)
   }
   let startsOfSubnet = 0
   for (let net = 0; net < 8; net++)

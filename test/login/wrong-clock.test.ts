@@ -3,22 +3,25 @@ import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { newClientKey } from '../support/login/client-keys.ts'
-import { gatedWorld } from '../support/login/gated-provider.ts'
+import { gated } from '../support/login/gated-provider.ts'
+import { startParts } from '../support/world.ts'
 import { OIDC_PATH } from '../support/login/metadata-server.ts'
 import { epoch, oidcWorld } from '../support/login/oidc-world.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
-import { CLIENT_ID, logIn, SECRETS } from '../support/server/world.ts'
+import { CLIENT_ID, SECRETS } from '../support/server/test-server.ts'
+import { logIn } from '../support/parts.ts'
 import { wrongBy } from '../support/server/wrong-clock.ts'
 import { until } from '../support/time/until.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 const MINUTE = 60
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 
 for (const minutes of [40, 70]) {
   await test(`logins, sessions, keys and logouts work on two instances, one ${minutes} minutes behind Redis and one ahead`, async (t) => {
-    const { gate, port, publicUrl, ...world } = await gatedWorld(t)
-    const settings = { ...world.settings, CLIENT_ID, SESSION_SECRETS: SECRETS, SESSION_IDLE_SECONDS: '600' }
+    const idle = { SESSION_IDLE_SECONDS: '600' }
+    const parts = await startParts(t, { provider: gated(), upstream: 'sandbox', redis: true, settings: idle })
+    const { provider: gate, port, publicUrl, settings } = parts
     const start = (seconds: number, more = {}) =>
       serverProcess(t, { ...settings, ...more }, { nodeOptions: wrongBy(seconds) })
     const [behind, ahead] = await Promise.all([
@@ -75,7 +78,7 @@ for (const minutes of [-10, 10]) {
       AUTHORIZATION_PARAMS: 'max_age=60',
     }
     const world = await oidcWorld(t, { settings, redis: true })
-    const { keys, endpoint } = world
+    const { keys, provider: endpoint } = world
     const iss = keys.url
     keys.responses[OIDC_PATH] = keys.metadata({
       authorization_endpoint: `${endpoint.url}/oauth2/auth`,
@@ -100,12 +103,12 @@ for (const minutes of [-10, 10]) {
     )
     t.ok(await ready(wrong))
     const server = { ...world.server, url: settings.PUBLIC_URL }
-    const { browser, arrival } = await world.logIn('ada', { iss, auth_time: epoch(-30), exp: epoch(20) }, server)
+    const { browser, arrival } = await world.user('ada', { iss, auth_time: epoch(-30), exp: epoch(20) }, server)
     t.equal(arrival.url.search, '')
     t.equal(await isLoggedIn(browser, server.url), true)
     const { iat = 0, exp = 0 } = decodeJwt(assertion)
     t.ok(Math.abs(iat - epoch()) <= 2 && exp > epoch(), 'the assertion is of now')
-    const late = await world.logIn('ada', { iss, exp: epoch(-40), auth_time: epoch(-30) }, server)
+    const late = await world.user('ada', { iss, exp: epoch(-40), auth_time: epoch(-30) }, server)
     t.match(late.arrival.url.search, 'auth_error=login_failed', 'a token of the past is none')
     const post = async (claims: Record<string, unknown>): Promise<number> =>
       (await world.postLogout(await world.logoutToken({ iss, sub: 'ada', ...claims }), server)).status

@@ -7,7 +7,7 @@ import { epoch, EVENTS, issuerKey, OIDC, postForm, sign } from '../support/login
 import { logInThere, tokens } from '../support/login/token-endpoint.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testServer, type TestServer } from '../support/server/world.ts'
+import { testServer, type TestServer } from '../support/server/test-server.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { freePort } from '../../sandbox/listening.ts'

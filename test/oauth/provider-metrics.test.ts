@@ -1,16 +1,16 @@
 import { test } from 'tap'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
-import { logOut } from '../support/sockets/relay-world.ts'
-import { html, json, loginWorld, logInThere, startLogin, tokens } from '../support/login/token-endpoint.ts'
+import { html, json, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { takenPort } from '../support/server/http-server.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld } from '../support/world.ts'
 
 const REQUESTS = 'bff_provider_requests_total'
 
 await test('bff_provider_requests_total counts exchanges by outcome, and their duration is measured', async (t) => {
-  const world = await loginWorld(t)
-  const { endpoint, server } = world
+  const world = await startWorld(t, { provider: scripted })
+  const { provider, server } = world
   for (const [behaviour, outcome] of [
     [tokens(), 'ok'],
     [json({ error: 'invalid_grant' }, 400), 'refused'],
@@ -20,12 +20,12 @@ await test('bff_provider_requests_total counts exchanges by outcome, and their d
   ] as const) {
     const labels = `request="exchange",outcome="${outcome}"`
     const before = (await samplesOf(server.opsUrl, REQUESTS)).get(labels) ?? 0
-    endpoint.behaviour = behaviour
-    await logInThere(world)
+    provider.behaviour = behaviour
+    await world.logIn()
     t.equal((await samplesOf(server.opsUrl, REQUESTS)).get(labels), before + 1, outcome)
   }
-  endpoint.behaviour = (_request, response) => response.destroy()
-  await logInThere(world)
+  provider.behaviour = (_request, response) => response.destroy()
+  await world.logIn()
   t.equal((await samplesOf(server.opsUrl, REQUESTS)).get('request="exchange",outcome="unreachable"'), 1)
 
   const counted = async (): Promise<number | undefined> =>
@@ -43,15 +43,15 @@ await test('bff_provider_requests_total counts refreshes and revocations separat
     [{}, 'ok'],
     [{ REVOCATION_URL: `http://127.0.0.1:${silent}/revoke` }, 'timeout'],
   ] as const) {
-    const world = await loginWorld(t, { settings: { API_URL: upstream.url, ...revocation } })
-    const { endpoint, browser, server } = world
-    endpoint.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-first-refresh-token' })
-    await logInThere(world)
-    endpoint.behaviour = tokens()
+    const world = await startWorld(t, { provider: scripted, settings: { API_URL: upstream.url, ...revocation } })
+    const { provider, browser, server } = world
+    provider.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-first-refresh-token' })
+    await world.logIn()
+    provider.behaviour = tokens()
     browser.page = new URL(server.url)
     await browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })
     t.equal((await samplesOf(server.opsUrl, REQUESTS)).get('request="refresh",outcome="ok"'), 1)
-    t.equal((await logOut(browser)).status, 204)
+    t.equal((await world.logOut()).status, 204)
     await until(
       async () => (await samplesOf(server.opsUrl, REQUESTS)).get(`request="revoke",outcome="${revoked}"`) === 2,
       `both tokens: ${revoked}`,

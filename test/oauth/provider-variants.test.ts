@@ -3,40 +3,37 @@ import type { ProviderOptions } from '../../sandbox/provider.ts'
 import { parseClientKeys, publicJwk } from '../../src/config/client-key.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { discover } from '../../src/oauth/discovery.ts'
-import { gatedWorld, type GatedProvider, type GatedWorld } from '../support/login/gated-provider.ts'
-import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { gated, type GatedProvider } from '../support/login/gated-provider.ts'
 import { keepOutOfLogs } from '../support/telemetry/log-scan.ts'
 import { newClientKey } from '../support/login/client-keys.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
-import { freePort } from '../../sandbox/listening.ts'
-import { logIn, testServer, type TestServer } from '../support/server/world.ts'
+import { type World, startWorld } from '../support/world.ts'
+import { type StartProvider } from '../support/parts.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 /** A secret with characters that form encoding changes. */
 const SECRET = 'a secret: with/every+kind&of%character'
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 
-interface Variant extends GatedWorld {
-  readonly start: (port?: number) => Promise<TestServer>
-}
-
-/** A provider whose only client is registered as `provider` says, and servers with Redis that have these settings. */
-async function variant(
+/** A provider whose only client is registered as `options` say, and two servers with Redis that have these settings. */
+function variant(
   t: Test,
-  provider: Partial<ProviderOptions>,
+  options: Partial<ProviderOptions>,
   settingsOf: (gate: GatedProvider) => Record<string, string>,
-): Promise<Variant> {
-  const world = await gatedWorld(t, provider)
-  const settings = { ...world.settings, ...settingsOf(world.gate) }
-  return { ...world, settings, start: (port = world.port) => testServer(t, { ...settings, PORT: String(port) }) }
+): Promise<World<'sandbox', GatedProvider>> {
+  const provider: StartProvider<GatedProvider> = async (t, publicUrl) => {
+    const part = await gated(options)(t, publicUrl)
+    return { ...part, settings: { ...part.settings, ...settingsOf(part.provider) } }
+  }
+  return startWorld(t, { provider, upstream: 'sandbox', redis: true, instances: 2 })
 }
 
 /** Logs in, lets two instances refresh the token at once, and logs out. */
-async function wholeLife(t: Test, { gate, publicUrl, start }: Variant): Promise<void> {
-  const [server, other] = await Promise.all([start(), start(await freePort())])
-  const browser = new JarBrowser()
+async function wholeLife(t: Test, world: World<'sandbox', GatedProvider>): Promise<void> {
+  const { provider: gate, publicUrl, browser, server } = world
+  const [, other = server] = world.servers
   gate.expiresIn = 0.001
-  const arrival = await logIn(browser, publicUrl)
+  const arrival = await world.logIn()
   t.equal(arrival.url.href, `${publicUrl}/`, 'the login returns without an error')
   gate.expiresIn = 3600
   const there = browser.clone()
@@ -48,7 +45,7 @@ async function wholeLife(t: Test, { gate, publicUrl, start }: Variant): Promise<
     [200, 200],
   )
   t.equal(gate.refreshes.length, 1, 'two instances refresh once')
-  t.equal((await browser.fetch('/auth/logout', { method: 'POST', ...call })).status, 204)
+  t.equal((await world.logOut()).status, 204)
   await until(() => gate.revoked.length === 2, 'both tokens are revoked')
   t.notOk(await isLoggedIn(browser, server.url))
 }
@@ -73,7 +70,7 @@ await test('private_key_jwt with pushed requests: nothing of the request but its
   }))
   await wholeLife(t, world)
   t.same(
-    world.gate.provider.authorizations.map((parameters) => Object.keys(parameters).toSorted()),
+    world.provider.provider.authorizations.map((parameters) => Object.keys(parameters).toSorted()),
     [['client_id', 'request_uri']],
   )
 })
@@ -92,7 +89,7 @@ await test('private_key_jwt: a key that is registered as EdDSA signs by that nam
 
 await test('discovery: the metadata of a real provider gives endpoints, issuer and the need to push', async (t) => {
   const client = { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key.publicJwk] } } as const
-  const { gate, settings } = await variant(t, { client, requirePushed: true }, (gate) => ({
+  const { provider: gate, settings } = await variant(t, { client, requirePushed: true }, (gate) => ({
     CLIENT_AUTH: 'private_key_jwt',
     CLIENT_KEY: JSON.stringify(key.privateJwk),
     ISSUER: gate.url,

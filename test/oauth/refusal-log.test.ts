@@ -1,9 +1,8 @@
 import { test } from 'tap'
 import type { ProviderOptions } from '../../sandbox/provider.ts'
-import { gatedWorld } from '../support/login/gated-provider.ts'
-import { json, logInThere, loginWorld, startLogin, tokens } from '../support/login/token-endpoint.ts'
-import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { logIn, testServer } from '../support/server/world.ts'
+import { gated } from '../support/login/gated-provider.ts'
+import { startWorld } from '../support/world.ts'
+import { json, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
 
@@ -14,9 +13,8 @@ await test('GET /auth/callback: what a real provider says to a client that shoul
     client: { token_endpoint_auth_method: 'none', dpop_bound_access_tokens: true },
     library: { features: { devInteractions: { enabled: false }, dPoP: { enabled: true } } },
   }
-  const { settings, port, publicUrl } = await gatedWorld(t, provider)
-  const server = await testServer(t, { ...settings, PORT: String(port) })
-  const arrival = await logIn(new JarBrowser(), publicUrl)
+  const { server, logIn } = await startWorld(t, { provider: gated(provider), upstream: 'sandbox', redis: true })
+  const arrival = await logIn()
   t.match(arrival.url.search, /^\?auth_error=\w+&flow=login&return_to=%2F$/)
   const line = server.log.find(({ audit }) => audit === 'login_failed')
   // This provider tells a client no more than that.
@@ -32,8 +30,11 @@ await test('GET /auth/callback: what a real provider says to a client that shoul
 })
 
 await test("GET /auth/callback: the log has the provider's description of a refused exchange, from a body or a DPoP challenge, without secrets", async (t) => {
-  const world = await loginWorld(t, { settings: { ...UNLIMITED, CLIENT_SECRET: 'the-client-secret' } })
-  const { endpoint, server } = world
+  const world = await startWorld(t, {
+    provider: scripted,
+    settings: { ...UNLIMITED, CLIENT_SECRET: 'the-client-secret' },
+  })
+  const { provider, server } = world
   const failed = () => server.log.filter(({ audit }) => audit === 'login_failed')
   const challenge = 'DPoP error="use_dpop_nonce", error_description="a nonce is needed", algs="ES256"'
   for (const [behaviour, error, description, code] of [
@@ -64,15 +65,15 @@ await test("GET /auth/callback: the log has the provider's description of a refu
     ],
     [json({ error: 'invalid_grant', error_description: ['x'] }, 400), 'invalid_grant', undefined, 'invalid_grant'],
   ] as const) {
-    endpoint.behaviour = behaviour
-    t.match((await logInThere(world)).url.searchParams.get('auth_error'), error)
+    provider.behaviour = behaviour
+    t.match((await world.logIn()).url.searchParams.get('auth_error'), error)
     t.match(failed().at(-1), { error, cause: { code: `provider:${code}` } })
     t.equal(failed().at(-1)?.['description'], description)
   }
-  endpoint.behaviour = tokens({ token_type: 'DPoP' })
-  await logInThere(world)
+  provider.behaviour = tokens({ token_type: 'DPoP' })
+  await world.logIn()
   t.match(failed().at(-1), { error: 'login_failed', cause: { message: /bound to a key \(DPoP\)$/ } })
-  endpoint.behaviour = (request, response, form) => {
+  provider.behaviour = (request, response, form) => {
     const quoted = ['code', 'code_verifier', 'client_secret'].map((name) => form.get(name)).join('\n{"level":60} ')
     json({ error: 'invalid_grant', error_description: `not ${quoted} ${'x'.repeat(10_000)}` }, 400)(
       request,
@@ -80,14 +81,14 @@ await test("GET /auth/callback: the log has the provider's description of a refu
       form,
     )
   }
-  await logInThere(world)
+  await world.logIn()
   const { description, cause } = (failed().at(-1) ?? {}) as { description?: string; cause?: Error }
   t.match(description, /^not … \{"level":60\} … \{"level":60\} … x{200,300}$/)
   t.ok((cause?.message.length ?? 501) <= 500)
 })
 
 await test('GET /auth/callback: an error of a link that is named like one of the system raises no alarm about this process', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const login = await startLogin(world)
   await login.finish({ error: 'EMFILE' })
   const line = world.server.log.find(({ audit }) => audit === 'login_failed')
@@ -97,12 +98,12 @@ await test('GET /auth/callback: an error of a link that is named like one of the
 
 await test('A refused refresh is logged with the description of the provider, and without the refresh token that it quotes', async (t) => {
   const upstream = await rawUpstream(t)
-  const world = await loginWorld(t, { settings: { API_URL: upstream.url } })
-  const { browser, endpoint, server } = world
-  endpoint.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-refresh-token' })
-  await logInThere(world)
+  const world = await startWorld(t, { provider: scripted, settings: { API_URL: upstream.url } })
+  const { browser, provider, server } = world
+  provider.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-refresh-token' })
+  await world.logIn()
   browser.page = new URL(server.url)
-  endpoint.behaviour = json({ error: 'invalid_grant', error_description: 'the-refresh-token is used up' }, 400)
+  provider.behaviour = json({ error: 'invalid_grant', error_description: 'the-refresh-token is used up' }, 400)
   const call = await browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })
   t.equal(call.status, 401)
   t.match(
@@ -113,24 +114,27 @@ await test('A refused refresh is logged with the description of the provider, an
 })
 
 await test('GET /auth/callback: a granted scope that lacks part of OAUTH_SCOPE is one warning an hour, however many logins there are', async (t) => {
-  const world = await loginWorld(t, { settings: { ...UNLIMITED, OAUTH_SCOPE: 'trade account_manage offline_access' } })
-  const { endpoint, server } = world
+  const world = await startWorld(t, {
+    provider: scripted,
+    settings: { ...UNLIMITED, OAUTH_SCOPE: 'trade account_manage offline_access' },
+  })
+  const { provider, server } = world
   const warnings = () => server.log.filter(({ msg }) => /granted less than OAUTH_SCOPE/.test(msg))
   for (const granted of [
     {},
     { scope: 'offline_access account_manage trade more' },
     { scope: 'trade account_manage', refresh_token: 'the-refresh-token' },
   ]) {
-    endpoint.behaviour = tokens(granted)
-    await logInThere(world)
+    provider.behaviour = tokens(granted)
+    await world.logIn()
   }
   t.same(warnings(), [], 'nothing is missing')
-  endpoint.behaviour = tokens({ scope: 'trade', refresh_token: 'the-refresh-token' })
-  for (let times = 0; times < 3; times++) t.equal((await logInThere(world)).url.search, '')
+  provider.behaviour = tokens({ scope: 'trade', refresh_token: 'the-refresh-token' })
+  for (let times = 0; times < 3; times++) t.equal((await world.logIn()).url.search, '')
   await until(() => warnings().length > 0)
   t.match(warnings(), [{ level: 40, missing: ['account_manage'], count: 1 }])
   t.equal(warnings().length, 1)
-  endpoint.behaviour = tokens({ scope: 'trade account_manage' })
-  await logInThere(world)
+  provider.behaviour = tokens({ scope: 'trade account_manage' })
+  await world.logIn()
   t.match(warnings().at(-1), { missing: ['offline_access'] }, 'another lack has a line of its own')
 })

@@ -1,30 +1,29 @@
 import { test, type Test } from 'tap'
 import {
   json,
-  logInThere,
-  loginWorld,
   sessionState,
   startLogin,
   tokenEndpoint,
   tokens,
-  type LoginWorld,
+  scripted,
+  type TokenEndpoint,
 } from '../support/login/token-endpoint.ts'
-import { logOut } from '../support/sockets/relay-world.ts'
 import { failureCount } from '../support/telemetry/lines.ts'
 import { until } from '../support/time/until.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { startWorld, type World } from '../support/world.ts'
 
 /** A world in which logins start without limit. */
-async function unlimitedWorld(t: Test): Promise<LoginWorld> {
-  return loginWorld(t, { settings: { AUTH_STARTS_PER_MINUTE: '0' } })
+async function unlimitedWorld(t: Test): Promise<World<'none', TokenEndpoint>> {
+  return startWorld(t, { provider: scripted, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
 }
 
 await test('The exchange sends exactly the form that docs/upstream.md describes', async (t) => {
   const world = await unlimitedWorld(t)
-  const { endpoint, server } = world
+  const { provider, server } = world
   const { authorize, finish } = await startLogin(world)
   await finish()
-  const [form] = endpoint.forms
+  const [form] = provider.forms
   const { code_verifier: verifier, ...rest } = Object.fromEntries(form ?? [])
   t.same(rest, {
     grant_type: 'authorization_code',
@@ -33,7 +32,7 @@ await test('The exchange sends exactly the form that docs/upstream.md describes'
     redirect_uri: `${server.url}/auth/callback`,
   })
   t.match(verifier, /^[\w~.-]{43,128}$/)
-  t.match(endpoint.headers[0], {
+  t.match(provider.headers[0], {
     'content-type': /^application\/x-www-form-urlencoded$/,
     authorization: undefined,
     cookie: undefined,
@@ -43,24 +42,24 @@ await test('The exchange sends exactly the form that docs/upstream.md describes'
 })
 
 await test('Every request to the token endpoint opens its own connection, so that none goes to an outdated address', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const connections: unknown[] = []
   const respond = tokens()
-  world.endpoint.behaviour = (request, response, form) => {
+  world.provider.behaviour = (request, response, form) => {
     connections.push(request.socket)
     return respond(request, response, form)
   }
-  for (let times = 0; times < 3; times++) await logInThere(world)
+  for (let times = 0; times < 3; times++) await world.logIn()
   t.equal(new Set(connections).size, 3)
-  t.same(new Set(world.endpoint.headers.map(({ connection }) => connection)), new Set(['close']))
+  t.same(new Set(world.provider.headers.map(({ connection }) => connection)), new Set(['close']))
 })
 
 await test('A session lives as long as its token: expires_in, one hour if that is unusable, or the absolute limit', async (t) => {
   const world = await unlimitedWorld(t)
-  const { browser, endpoint, server } = world
+  const { browser, provider, server } = world
   const lifetimeSeconds = async (tokenResponse: Record<string, unknown>): Promise<number> => {
-    endpoint.behaviour = tokens(tokenResponse)
-    await logInThere(world)
+    provider.behaviour = tokens(tokenResponse)
+    await world.logIn()
     const { now, expires_at: expiresAt, idle_expires_at: idle } = await sessionState(browser, server.url)
     t.ok(Number(idle) <= Number(expiresAt))
     // Both are rounded down to whole seconds, so their difference may be off by one.
@@ -80,16 +79,16 @@ await test('A session lives as long as its token: expires_in, one hour if that i
 })
 
 await test('A lifetime with a fraction of a millisecond works with Redis, which takes whole ones only', async (t) => {
-  const world = await loginWorld(t, { redis: true })
-  world.endpoint.behaviour = tokens({ expires_in: 599.987654 })
-  const { url } = await logInThere(world)
+  const world = await startWorld(t, { provider: scripted, redis: true })
+  world.provider.behaviour = tokens({ expires_in: 599.987654 })
+  const { url } = await world.logIn()
   t.notMatch(url.href, /auth_error/)
   t.match(await sessionState(world.browser, world.server.url), { authenticated: true })
 })
 
 await test('The log gives the error description of a failed login, cannot be forged and holds no secret', async (t) => {
   const world = await unlimitedWorld(t)
-  const { browser, endpoint, server } = world
+  const { browser, provider, server } = world
   const description = 'nice try\n{"level":60,"msg":"forged"} of the-authorization-code '.repeat(20)
   const { state, finish } = await startLogin(world)
   await finish({ error: 'access_denied', code: 'the-authorization-code', error_description: description })
@@ -114,7 +113,7 @@ await test('The log gives the error description of a failed login, cannot be for
     'the-authorization-code',
     'the-access-token',
     ...browser.named('__Host-').map(({ value }) => value.split('.')[0] ?? ''),
-    ...endpoint.forms.map((form) => form.get('code_verifier') ?? ''),
+    ...provider.forms.map((form) => form.get('code_verifier') ?? ''),
   ]
   t.ok(session)
   const log = server.log.map((each) => JSON.stringify(each)).join('\n')
@@ -123,7 +122,7 @@ await test('The log gives the error description of a failed login, cannot be for
 
 await test('The scope of a session is that of the token response, as a text or a list, or else the requested one; an empty refresh token is none', async (t) => {
   const world = await unlimitedWorld(t)
-  const { browser, endpoint, server } = world
+  const { browser, provider, server } = world
   const odd: [Record<string, unknown>, string][] = [
     [{ scope: 'trade' }, 'trade'],
     [{ scope: ['trade', 'wallets'] }, 'trade wallets'],
@@ -133,29 +132,29 @@ await test('The scope of a session is that of the token response, as a text or a
     [{ scope: null }, 'trade account_manage'],
   ]
   for (const [response, scope] of odd) {
-    endpoint.behaviour = tokens({ expires_in: 600, refresh_token: '', ...response })
-    t.equal((await logInThere(world)).url.search, '')
+    provider.behaviour = tokens({ expires_in: 600, refresh_token: '', ...response })
+    t.equal((await world.logIn()).url.search, '')
     const state = await sessionState(browser, server.url)
     t.equal(state['scope'], scope)
     t.ok(Number(state['expires_at']) - Number(state['now']) <= 600, 'the session ends with its only token')
   }
-  endpoint.behaviour = tokens({ scope: [1] })
-  t.match((await logInThere(world)).url.search, /auth_error=login_failed/)
+  provider.behaviour = tokens({ scope: [1] })
+  t.match((await world.logIn()).url.search, /auth_error=login_failed/)
 })
 
 await test('A refresh that returns an empty refresh token keeps the old one', async (t) => {
   const upstream = await rawUpstream(t)
-  const world = await loginWorld(t, { settings: { API_URL: upstream.url } })
-  const { browser, endpoint, server } = world
-  endpoint.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-refresh-token' })
-  await logInThere(world)
+  const world = await startWorld(t, { provider: scripted, settings: { API_URL: upstream.url } })
+  const { browser, provider, server } = world
+  provider.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-refresh-token' })
+  await world.logIn()
   browser.page = new URL(server.url)
-  endpoint.behaviour = tokens({ expires_in: 0.001, refresh_token: '', access_token: 'the-second-token' })
+  provider.behaviour = tokens({ expires_in: 0.001, refresh_token: '', access_token: 'the-second-token' })
   for (let times = 0; times < 2; times++) {
     t.equal((await browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })).status, 200)
   }
   t.same(
-    endpoint.forms.slice(1).map((form) => form.get('refresh_token')),
+    provider.forms.slice(1).map((form) => form.get('refresh_token')),
     ['the-refresh-token', 'the-refresh-token'],
   )
 })
@@ -163,8 +162,8 @@ await test('A refresh that returns an empty refresh token keeps the old one', as
 await test('POST /auth/logout: the refresh token is revoked first, with hints; failures are logged with status and session', async (t) => {
   const revocation = await tokenEndpoint(t)
   const settings = { REVOCATION_URL: `${revocation.url}/revoke`, AUTH_STARTS_PER_MINUTE: '0' }
-  const world = await loginWorld(t, { settings })
-  const { browser, endpoint, server } = world
+  const world = await startWorld(t, { provider: scripted, settings })
+  const { provider, server } = world
   const hold = Promise.withResolvers<void>()
   let under = 0
   let most = 0
@@ -175,9 +174,9 @@ await test('POST /auth/logout: the refresh token is revoked first, with hints; f
     const isRefresh = form.get('token_type_hint') === 'refresh_token'
     await json(isRefresh ? 'busy' : { error: 'unsupported_token_type' }, isRefresh ? 503 : 400)(request, response, form)
   }
-  endpoint.behaviour = tokens({ refresh_token: 'the-refresh-token' })
-  await logInThere(world)
-  t.equal((await logOut(browser)).status, 204, 'the logout does not wait')
+  provider.behaviour = tokens({ refresh_token: 'the-refresh-token' })
+  await world.logIn()
+  t.equal((await world.logOut()).status, 204, 'the logout does not wait')
   hold.resolve()
   const failures = () => server.log.filter(({ audit }) => audit === 'revocation_failed')
   await until(() => failures().length === 2, 'both failures are logged')

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { epoch, issuerKey, oidcWorld, sign } from '../support/login/oidc-world.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { until } from '../support/time/until.ts'
 
@@ -16,7 +16,7 @@ await test('POST /auth/backchannel-logout: 503 without keys, and a rotated key i
   await world.postLogout(await world.logoutToken({ sub: 'ada' }))
   t.equal(keys.requests.length, 1, 'strangers cause one request a second at most')
   keys.responses['/jwks'] = published ?? (() => undefined)
-  const { browser } = await world.logIn('ada', { sid: 's1', iat: epoch(-5) })
+  const { browser } = await world.user('ada', { sid: 's1', iat: epoch(-5) })
   t.equal(keys.requests.length, 2, 'a login asks at once')
 
   const second = issuerKey('second')
@@ -29,7 +29,7 @@ await test('POST /auth/backchannel-logout: 503 without keys, and a rotated key i
   t.equal(keys.requests.length, 3)
   t.ok(await isLoggedIn(browser, server.url))
   world.key = second
-  await world.logIn('bob')
+  await world.user('bob')
   t.equal(keys.requests.length, 4, 'logins have an allowance of their own')
   t.equal((await world.postLogout(await token(second))).status, 200)
   t.notOk(await isLoggedIn(browser, server.url))
@@ -56,7 +56,7 @@ await test('POST /auth/backchannel-logout: while the keys cannot be had, no toke
   const { keys } = world
   const failing = keys.responses['/jwks']
   keys.responses['/jwks'] = published ?? (() => undefined)
-  await world.logIn('ada')
+  await world.user('ada')
   keys.responses['/jwks'] = failing ?? (() => undefined)
   const rotated = issuerKey('rotated')
   const late: number[] = []

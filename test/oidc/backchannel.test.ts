@@ -3,16 +3,16 @@ import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { watch } from '../support/login/oidc-sockets.ts'
 import { epoch, oidcWorld, type Claims } from '../support/login/oidc-world.ts'
 import { isLoggedIn, startLogin, tokens } from '../support/login/token-endpoint.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 
 await test('POST /auth/backchannel-logout ends the sessions that the token names, by sid, by sub, or by both', async (t) => {
   const world = await oidcWorld(t)
   const { server } = world
   const past = { iat: epoch(-10) }
-  const { browser: one } = await world.logIn('ada', { sid: 's1', ...past })
-  const { browser: two } = await world.logIn('ada', { sid: 's2', ...past })
-  const { browser: without } = await world.logIn('ada', past)
-  const { browser: other } = await world.logIn('bob', { sid: 's3', ...past })
+  const { browser: one } = await world.user('ada', { sid: 's1', ...past })
+  const { browser: two } = await world.user('ada', { sid: 's2', ...past })
+  const { browser: without } = await world.user('ada', past)
+  const { browser: other } = await world.user('bob', { sid: 's3', ...past })
   const live = async (): Promise<boolean[]> =>
     Promise.all([one, two, without, other].map((browser) => isLoggedIn(browser, server.url)))
   const logOut = async (claims: Claims): Promise<void> => {
@@ -45,13 +45,13 @@ await test('POST /auth/backchannel-logout ends the sessions that the token names
 await test('BACKCHANNEL_WITHOUT_SID=subject: a token with sub and sid also ends sessions of the subject that know no sid', async (t) => {
   const world = await oidcWorld(t, { settings: { BACKCHANNEL_WITHOUT_SID: 'subject' } })
   const { server } = world
-  const { browser: without } = await world.logIn('ada', { iat: epoch(-10) })
-  const { browser: later } = await world.logIn('ada', { iat: epoch(20) })
-  const { browser: another } = await world.logIn('ada', { sid: 's2', iat: epoch(-10) })
+  const { browser: without } = await world.user('ada', { iat: epoch(-10) })
+  const { browser: later } = await world.user('ada', { iat: epoch(20) })
+  const { browser: another } = await world.user('ada', { sid: 's2', iat: epoch(-10) })
   t.equal((await world.postLogout(await world.logoutToken({ sub: 'ada', sid: 's1' }))).status, 200)
   const browsers = [without, later, another]
   t.same(await Promise.all(browsers.map((browser) => isLoggedIn(browser, server.url))), [false, true, true])
-  const { arrival } = await world.logIn('ada', { iat: epoch(-10) })
+  const { arrival } = await world.user('ada', { iat: epoch(-10) })
   t.match(arrival.url.search, /login_failed/, 'and a login that began before it')
 })
 
@@ -59,10 +59,10 @@ await test('POST /auth/backchannel-logout: a replay after a new login leaves the
   const world = await oidcWorld(t)
   const { server } = world
   for (const named of [{ sub: 'ada' }, { sid: 'old' }]) {
-    await world.logIn('ada', { sid: 'old', iat: epoch(-10) })
+    await world.user('ada', { sid: 'old', iat: epoch(-10) })
     const token = await world.logoutToken({ ...named, iat: epoch(-5) })
     t.equal((await world.postLogout(token)).status, 200)
-    const { browser } = await world.logIn('ada', { sid: 'new' })
+    const { browser } = await world.user('ada', { sid: 'new' })
     t.equal((await world.postLogout(token)).status, 200)
     t.ok(await isLoggedIn(browser, server.url), JSON.stringify(named))
   }
@@ -80,7 +80,7 @@ await test('POST /auth/backchannel-logout: a login that is being made at that mo
       t.equal((await world.postLogout(await world.logoutToken(named))).status, 200)
       return text
     }
-    const { browser, arrival } = await world.logIn(['ada', 'bob', 'cleo'][at] ?? '', { sid: `s${at + 1}` })
+    const { browser, arrival } = await world.user(['ada', 'bob', 'cleo'][at] ?? '', { sid: `s${at + 1}` })
     t.match(arrival.url.search, /auth_error=login_failed/, JSON.stringify(named))
     t.notOk(await isLoggedIn(browser, world.server.url))
   }
@@ -106,7 +106,7 @@ await test('A logout at one instance closes the sockets of the session at anothe
     ['s1', { sid: 's1' }],
     ['s2', { sub: 'ada' }],
   ] as const) {
-    const { browser } = await world.logIn('ada', { sid, iat: epoch(-5) })
+    const { browser } = await world.user('ada', { sid, iat: epoch(-5) })
     const socket = await watch(browser, world, other)
     t.equal((await world.postLogout(await world.logoutToken({ ...named, iat: epoch(-5) }))).status, 200)
     t.match(await socket.closed, { code: 4401 })
@@ -117,7 +117,7 @@ await test('A logout at one instance closes the sockets of the session at anothe
 await test('POST /auth/backchannel-logout: 503 while the store does not answer, and the same token ends the session later', async (t) => {
   const world = await oidcWorld(t, { redis: true })
   const other = await testServer(t, world.settings)
-  const { browser } = await world.logIn('ada', { sid: 's1' })
+  const { browser } = await world.user('ada', { sid: 's1' })
   const token = await world.logoutToken({ sid: 's1' })
   world.redis?.process.kill('SIGSTOP')
   const stopped = await world.postLogout(token)
@@ -131,14 +131,14 @@ await test('POST /auth/backchannel-logout: 503 while the store does not answer, 
 
 await test('Sessions from before OIDC end when it is switched on, and those from before BACKCHANNEL_LOGOUT obey it', async (t) => {
   const world = await oidcWorld(t, { redis: true, settings: { BACKCHANNEL_LOGOUT: '' } })
-  const { browser } = await world.logIn('ada', { sid: 's1' })
+  const { browser } = await world.user('ada', { sid: 's1' })
   const on = await testServer(t, { ...world.settings, BACKCHANNEL_LOGOUT: 'true' })
   t.ok(await isLoggedIn(browser, on.url))
   t.equal((await world.postLogout(await world.logoutToken({ sid: 's1' }), on)).status, 200)
   t.notOk(await isLoggedIn(browser, world.server.url))
 
   const before = await testServer(t, { ...world.settings, OIDC: '', BACKCHANNEL_LOGOUT: '' })
-  world.endpoint.behaviour = tokens()
+  world.provider.behaviour = tokens()
   const early = new JarBrowser()
   await (await startLogin({ browser: early, server: before })).finish()
   t.ok(await isLoggedIn(early, before.url))

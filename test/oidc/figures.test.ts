@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { watch } from '../support/login/oidc-sockets.ts'
 import { issuerKey, oidcWorld, sign } from '../support/login/oidc-world.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 
 await test('POST /auth/backchannel-logout: ten thousand false tokens cost no command of Redis and no request for keys', async (t) => {
@@ -55,7 +55,7 @@ await test('The time from the post of the provider to the last closed socket at 
   const other = await testServer(t, world.settings)
   const took: number[] = []
   for (let round = 0; round < rounds; round++) {
-    const { browser } = await world.logIn('ada', { sid: `s${round}` })
+    const { browser } = await world.user('ada', { sid: `s${round}` })
     const watches = await Promise.all(Array.from({ length: sockets }, () => watch(browser, world, other)))
     const token = await world.logoutToken({ sid: `s${round}` })
     const startedAt = performance.now()

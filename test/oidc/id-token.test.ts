@@ -18,7 +18,7 @@ await test('GET /auth/callback: the ID token says whose session it is, and which
     huge: 'x'.repeat(1025),
     address: {},
   }
-  const { browser, arrival } = await world.logIn('ada', { ...claims, phone: '1', sid: 'at-the-provider' })
+  const { browser, arrival } = await world.user('ada', { ...claims, phone: '1', sid: 'at-the-provider' })
   t.equal(arrival.url.search, '')
   const state = await sessionState(browser, world.server.url)
   t.equal(state['subject'], `${world.issuer}#ada`)
@@ -76,7 +76,7 @@ await test('GET /auth/callback: an ID token that is not valid fails the login', 
     'a sid that is a number': { sid: 1 },
   }
   const expectFailure = async (name: string, claims: Claims = {}): Promise<void> => {
-    const { browser, arrival } = await world.logIn('ada', claims)
+    const { browser, arrival } = await world.user('ada', claims)
     t.equal(arrival.url.searchParams.get('auth_error'), 'login_failed', name)
     t.notOk(await isLoggedIn(browser, world.server.url), name)
   }
@@ -97,7 +97,7 @@ await test('GET /auth/callback: an ID token that is not valid fails the login', 
   }
   t.notMatch(JSON.stringify(world.server.log), /secret\.example/)
   world.idToken = idToken
-  const { arrival, browser } = await world.logIn('x'.repeat(255), {
+  const { arrival, browser } = await world.user('x'.repeat(255), {
     aud: ['test-client', 'other'],
     azp: 'test-client',
     exp: epoch(-20),
@@ -118,7 +118,7 @@ await test('GET /auth/callback: with max_age in AUTHORIZATION_PARAMS the ID toke
     [epoch(-310), null],
     [epoch(), null],
   ] as const) {
-    const { arrival } = await world.logIn('ada', { auth_time: authTime })
+    const { arrival } = await world.user('ada', { auth_time: authTime })
     t.equal(arrival.url.searchParams.get('auth_error'), result)
   }
 })
@@ -128,11 +128,11 @@ await test('GET /auth/callback: provider_unavailable without the keys, one reque
   const { keys } = world
   const away = keys.responses['/jwks']
   keys.responses['/jwks'] = (_request, response) => response.writeHead(500).end()
-  const { arrival } = await world.logIn('ada')
+  const { arrival } = await world.user('ada')
   t.equal(arrival.url.searchParams.get('auth_error'), 'provider_unavailable')
   keys.responses['/jwks'] = away ?? (() => undefined)
   const before = keys.requests.length
-  const logins = await Promise.all(Array.from({ length: 5 }, () => world.logIn('ada')))
+  const logins = await Promise.all(Array.from({ length: 5 }, () => world.user('ada')))
   t.same(
     logins.map(({ arrival }) => arrival.url.search),
     ['', '', '', '', ''],
@@ -140,17 +140,17 @@ await test('GET /auth/callback: provider_unavailable without the keys, one reque
   t.equal(keys.requests.length, before + 1, 'five logins, one request')
   world.key = issuerKey('second')
   world.publish(world.key)
-  t.equal((await world.logIn('ada')).arrival.url.search, '', 'the provider has rotated its keys')
+  t.equal((await world.user('ada')).arrival.url.search, '', 'the provider has rotated its keys')
   t.equal(keys.requests.length, before + 2)
   world.key = issuerKey('third')
   world.publish(world.key)
-  t.match((await world.logIn('ada')).arrival.url.search, /auth_error=login_failed/)
+  t.match((await world.user('ada')).arrival.url.search, /auth_error=login_failed/)
   t.equal(keys.requests.length, before + 2, 'an unknown key is looked for once a minute')
 })
 
 await test('A refresh whose ID token names another user or issuer ends the session; what else it says does not matter', async (t) => {
   const world = await oidcWorld(t)
-  const { server, issuer, endpoint } = world
+  const { server, issuer, provider: endpoint } = world
   const revoked = (): string[] => endpoint.revoked
   const login = endpoint.behaviour
   const usual = { iss: issuer, aud: 'test-client', iat: epoch(), exp: epoch(300) }
@@ -183,7 +183,7 @@ await test('A refresh whose ID token names another user or issuer ends the sessi
     [{}, 401, false],
   ] as const) {
     refreshed = claims
-    const { browser } = await world.logIn('ada')
+    const { browser } = await world.user('ada')
     t.equal(await call(browser), status, JSON.stringify(claims))
     t.equal(await isLoggedIn(browser, server.url), lives, JSON.stringify(claims))
   }

@@ -17,7 +17,7 @@ import { isLoggedIn } from '../support/login/token-endpoint.ts'
 
 await test('POST /auth/backchannel-logout: 400 for each fault of a token, in this order', async (t) => {
   const world = await oidcWorld(t, { settings: { BACKCHANNEL_FROM: '127.0.0.1' } })
-  const { browser } = await world.logIn('ada', { sid: 's1' })
+  const { browser } = await world.user('ada', { sid: 's1' })
   const valid = { sub: 'ada', sid: 's1' }
   const stranger = issuerKey('first')
   const nonce = { nonce: 'n' }

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { test, type Test } from 'tap'
 import type { JarBrowser } from '../support/browser/jar-browser.ts'
-import { logOutEverywhere, operate, OPS_TOKEN } from '../support/login/identity-world.ts'
+import { operate, OPS_TOKEN } from '../support/login/identity.ts'
 import { epoch, oidcWorld, type Claims, type OidcWorld } from '../support/login/oidc-world.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
-import { testServer, type TestServer } from '../support/server/world.ts'
+import { testServer, type TestServer } from '../support/server/test-server.ts'
 import { seededRandom } from '../support/time/seeded-random.ts'
+import { logOut } from '../support/user.ts'
 
 const [RUNS, STEPS] = [Number(process.env['RUNS'] ?? 2), Number(process.env['STEPS'] ?? 40)]
 const USERS = ['ada', 'bob']
@@ -76,7 +77,7 @@ async function story(t: Test, world: OidcWorld, servers: readonly TestServer[], 
     async login() {
       const login = { sub: pick(users), sid: random() < 0.3 ? undefined : pick(sids), iat: iat() }
       const expected = model.mayLive(login)
-      const { browser, arrival } = await world.logIn(login.sub, { sid: login.sid, iat: login.iat }, pick(servers))
+      const { browser, arrival } = await world.user(login.sub, { sid: login.sid, iat: login.iat }, pick(servers))
       const lives = arrival.url.search === ''
       if (expected !== 'maybe') t.equal(lives, expected, JSON.stringify(login))
       model.sessions.push({ ...login, browser, lives })
@@ -111,7 +112,7 @@ async function story(t: Test, world: OidcWorld, servers: readonly TestServer[], 
     },
     async everywhere() {
       const session = pick(model.sessions)
-      const { status } = await logOutEverywhere(session.browser, world.server)
+      const { status } = await logOut(session.browser, world.server.url, '?everywhere=true')
       t.equal(status, session.lives ? 204 : 409)
       if (session.lives) model.endAll(session.sub)
     },

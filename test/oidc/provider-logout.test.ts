@@ -4,9 +4,10 @@ import { logOutAtProvider } from '../../client/dist/client/sessions.js'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { pageOptions } from '../support/client/page-client.ts'
 import { oidcWorld } from '../support/login/oidc-world.ts'
-import { confirmLogout, openIdWorld, type OpenIdWorld } from '../support/login/openid-provider.ts'
+import type { World } from '../support/world.ts'
+import { confirmLogout, openIdWorld } from '../support/login/openid-provider.ts'
 import { isLoggedIn, sessionState } from '../support/login/token-endpoint.ts'
-import { logIn } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
 import { until } from '../support/time/until.ts'
 
 /** Logs out by a script of a page, as the package does. */
@@ -19,7 +20,7 @@ async function addressOf(response: Response): Promise<URL> {
   return new URL(((await response.json()) as { logout_url: string }).logout_url)
 }
 
-async function loggedIn({ server }: OpenIdWorld): Promise<JarBrowser> {
+async function loggedIn({ server }: World): Promise<JarBrowser> {
   const browser = new JarBrowser()
   await logIn(browser, server.url)
   return browser
@@ -117,8 +118,8 @@ await test('POST /auth/logout?provider=true: an address without a session too, a
   for (const query of ['?provider=1', '?provider', '?provider=true&provider=true']) {
     t.equal((await logOut(new JarBrowser(), server.url, query)).status, 400, query)
   }
-  const { browser } = await world.logIn('ada', { sid: 's1' })
-  const { browser: other } = await world.logIn('ada', { sid: 's2' })
+  const { browser } = await world.user('ada', { sid: 's1' })
+  const { browser: other } = await world.user('ada', { sid: 's2' })
   t.equal((await logOut(browser, server.url, '?provider=true&everywhere=true')).status, 200)
   t.notOk(await isLoggedIn(other, server.url))
   t.equal((await logOut(new JarBrowser(), server.url, '?provider=true&everywhere=true')).status, 409)
@@ -132,7 +133,7 @@ await test('POST /auth/logout?provider=true: no hint that would make the address
     [4000, true],
     [9000, false],
   ] as const) {
-    const { browser } = await world.logIn('ada', { groups: 'x'.repeat(length) })
+    const { browser } = await world.user('ada', { groups: 'x'.repeat(length) })
     const address = await addressOf(await logOut(browser, world.server.url))
     t.equal(address.searchParams.has('id_token_hint'), hasHint, `${length} bytes`)
   }
@@ -140,7 +141,7 @@ await test('POST /auth/logout?provider=true: no hint that would make the address
 
 await test('POST /auth/logout?provider=true: 503 and no address while the store is down', async (t) => {
   const world = await oidcWorld(t, { redis: true })
-  const { browser } = await world.logIn('ada')
+  const { browser } = await world.user('ada')
   await world.redis?.close()
   const response = await logOut(browser, world.server.url)
   t.equal(response.status, 503)
@@ -149,7 +150,7 @@ await test('POST /auth/logout?provider=true: 503 and no address while the store 
 
 await test('GET /auth/logged-out goes to the frontend and changes nothing', async (t) => {
   const world = await oidcWorld(t)
-  const { browser } = await world.logIn('ada')
+  const { browser } = await world.user('ada')
   const headers = { cookie: browser.cookieHeader(new URL(world.server.url), undefined), 'sec-fetch-dest': 'document' }
   const response = await fetch(`${world.server.url}/auth/logged-out?state=x`, { headers, redirect: 'manual' })
   t.equal(response.status, 303)

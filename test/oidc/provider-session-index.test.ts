@@ -5,14 +5,14 @@ import { providerSessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { epoch, oidcWorld } from '../support/login/oidc-world.ts'
 import { askRedis } from '../support/redis/topologies.ts'
-import { SECRETS } from '../support/server/world.ts'
+import { SECRETS } from '../support/server/test-server.ts'
 
 await test('The sessions of one session at the provider are as few in its index as those of their user', async (t) => {
   const world = await oidcWorld(t, {
     redis: true,
     settings: { MAX_SESSIONS_PER_SUBJECT: '2', BACKCHANNEL_LOGOUT: 'true' },
   })
-  for (let login = 0; login < 6; login++) await world.logIn('ada', { sid: 's1', iat: epoch(-5) })
+  for (let login = 0; login < 6; login++) await world.user('ada', { sid: 's1', iat: epoch(-5) })
   const key = providerSessionKey(nameOf(world.issuer, 's1'), SECRETS)
   const fields = await askRedis({ url: world.redis?.url ?? '' }, ['HKEYS', key])
   const ids = (fields as string[]).filter((id) => /^[\w-]{12}$/.test(id))

@@ -7,7 +7,7 @@ import { CLOSE } from '../../src/sockets/close-codes.ts'
 import { messageSocket, rise, trading } from '../support/sandbox/world.ts'
 import { asyncApi, messageChecker, SOURCE, type AsyncApiDocument } from '../support/openapi/messages.ts'
 import { checkerOf } from '../support/openapi/document.ts'
-import { logOut, relayWorld } from '../support/sockets/relay-world.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 type Message = Readonly<Record<string, unknown>>
 
@@ -111,7 +111,7 @@ await test('the messages of the sandbox are as described', async (t) => {
 })
 
 await test('GET /asyncapi.json names this server, and the session socket sends what it describes', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const response = await fetch(`${world.server.url}/asyncapi.json`)
   t.equal(response.status, 200)
   t.match(response.headers.get('content-type'), /^application\/json/)
@@ -119,9 +119,9 @@ await test('GET /asyncapi.json names this server, and the session socket sends w
   const { host } = new URL(world.server.url)
   t.match(document.servers, { bff: { host, protocol: 'ws' } })
   t.same({ ...document, servers: asyncApi.servers }, asyncApi)
-  const socket = await world.connect(document.channels['session']?.address ?? '').opened()
+  const socket = await world.socket(document.channels['session']?.address ?? '').opened()
   await socket.count(1)
-  await logOut(world.browser)
+  await world.logOut()
   await socket.closed
   const check = checkerOf(document)
   const events = socket.texts.map((text) => JSON.parse(text) as Message)

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { auditFaults } from '../support/telemetry/audit-scan.ts'
-import { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { answerJson, ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
-import { json, loginWorld, logInThere, startLogin, tokens } from '../support/login/token-endpoint.ts'
+import { answerJson } from '../support/upstream/scripted-upstream.ts'
+import { json, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
+import { TRADING } from '../support/user.ts'
+import { startWorld } from '../support/world.ts'
 
 const SAMPLE = new URL('../../docs/audit.sample.jsonl', import.meta.url)
 const TOKEN = 'an-ops-token-of-thirty-two-bytes-or-more'
@@ -63,63 +63,51 @@ class Diary {
 }
 
 await test("docs/audit.sample.jsonl shows one user's day as the server logs it", async (t) => {
-  const upstream = await ScriptedUpstream.start(t)
-  const addresses = { API_URL: `http://${upstream.host}`, WS_URL: `ws://${upstream.host}` }
-  const world = await loginWorld(t, { settings: { ...addresses, ...IDENTITY } })
-  const { server, endpoint, browser: laptop } = world
-  const phone = new JarBrowser()
+  const world = await startWorld(t, { provider: scripted, upstream: 'scripted', settings: IDENTITY })
+  const { server, provider, upstream, browser } = world
+  const phone = world.visitor()
   const diary = new Diary(server.log)
   let accepted = /^Bearer /
-  upstream.onRest = ({ url, headers }, response) => {
-    if (url === IDENTITY.IDENTITY_PATH) answerJson(response, 200, { data: { user_id: SUBJECT } })
-    else answerJson(response, accepted.test(headers.authorization ?? '') ? 200 : 401, {})
-  }
-  const logInFrom = async (browser: JarBrowser): Promise<void> => {
-    await logInThere({ browser, server })
-    browser.page = new URL(server.url)
-  }
-  const trade = async (browser: JarBrowser): Promise<BrowserSocket> => {
-    const cookie = browser.cookieHeader(new URL(server.url), undefined)
-    const headers = { origin: server.url, ...(cookie !== '' && { cookie }) }
-    const socket = new BrowserSocket(`ws://127.0.0.1:${server.port}/ws/trading/VRTC100`, headers)
-    t.teardown(() => socket.socket.terminate())
-    return socket
-  }
+  upstream.onIdentity = (_request, response) => answerJson(response, 200, { data: { user_id: SUBJECT } })
+  upstream.onRest = ({ headers }, response) =>
+    answerJson(response, accepted.test(headers.authorization ?? '') ? 200 : 401, {})
   const operate = (method: string, token: string): Promise<Response> =>
     fetch(`${server.opsUrl}/sessions?subject=${SUBJECT}`, { method, headers: { authorization: `Bearer ${token}` } })
 
   await (await startLogin(world)).finish({ error: 'access_denied', error_description: 'The user cancelled.' })
   await diary.step('08:00', ['login_failed'])
-  endpoint.behaviour = tokens({ access_token: 'first-access-token', refresh_token: 'first-refresh-token' })
-  await logInFrom(laptop)
+  provider.behaviour = tokens({ access_token: 'first-access-token', refresh_token: 'first-refresh-token' })
+  await world.logIn()
   await diary.step('08:01', ['login'])
-  await (await trade(laptop)).opened()
+  await world.socket(TRADING).opened()
   await diary.step('08:02', ['relay_opened'])
   accepted = /second/
-  endpoint.behaviour = tokens({ access_token: 'second-access-token', refresh_token: 'second-refresh-token' })
-  t.equal((await laptop.fetch(NICKNAME, { headers: SCRIPT })).status, 200)
+  provider.behaviour = tokens({ access_token: 'second-access-token', refresh_token: 'second-refresh-token' })
+  t.equal((await browser.fetch(NICKNAME, { headers: SCRIPT })).status, 200)
   await diary.step('09:00', ['token_refreshed'])
   await fetch(`${server.url}/auth/logout`, {
     method: 'POST',
-    headers: { ...SCRIPT, origin: 'https://evil.example', cookie: laptop.cookieHeader(new URL(server.url), undefined) },
+    headers: {
+      ...SCRIPT,
+      origin: 'https://evil.example',
+      cookie: browser.cookieHeader(new URL(server.url), undefined),
+    },
   })
   await diary.step('09:10', ['refused'])
-  await logInFrom(phone)
+  await phone.logIn()
   await diary.step('09:20', ['login'])
-  t.equal((await phone.fetch('/auth/logout?everywhere=true', { method: 'POST', headers: SCRIPT })).status, 204)
+  t.equal((await phone.logOut('?everywhere=true')).status, 204)
   await diary.step('09:21', ['session_ended', 'relay_ended', 'logout_everywhere', 'session_ended'])
-  await (
-    await trade(phone)
-  ).closed
+  await phone.socket(TRADING).closed
   await diary.step('09:22', ['relay_refused'])
-  await logInFrom(laptop)
+  await world.logIn()
   await diary.step('12:00', ['login'])
   accepted = /third/
-  endpoint.behaviour = json({ error: 'invalid_grant' }, 400)
-  t.equal((await laptop.fetch(NICKNAME, { headers: SCRIPT })).status, 401)
+  provider.behaviour = json({ error: 'invalid_grant' }, 400)
+  t.equal((await browser.fetch(NICKNAME, { headers: SCRIPT })).status, 401)
   await diary.step('13:00', ['refresh_refused', 'session_ended'])
-  endpoint.behaviour = tokens()
-  await logInFrom(laptop)
+  provider.behaviour = tokens()
+  await world.logIn()
   await diary.step('13:01', ['login'])
   t.equal((await operate('GET', 'a wrong token of the right length, almost')).status, 401)
   await diary.step('15:00', ['ops_refused'])

@@ -4,14 +4,15 @@ import { join } from 'node:path'
 import { request, type ServerResponse } from 'node:http'
 import { test } from 'tap'
 import { logTag } from '../../src/telemetry/log.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
-import { logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
-import { loginWorld, logInThere, tokens } from '../support/login/token-endpoint.ts'
+import { tokens, scripted } from '../support/login/token-endpoint.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
-import { logIn, SECRETS, type TestServer } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { SECRETS, type TestServer } from '../support/server/test-server.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
+import { PUBLIC, TRADING, sendTo } from '../support/user.ts'
+import { startWorld, type World, RELAY } from '../support/world.ts'
 
 const CLIENT = '127.0.0.1'
 const ACCOUNT = 'VRTC100'
@@ -34,19 +35,19 @@ async function requested({ log }: TestServer, route: string): Promise<Line> {
   return line() as Line
 }
 
-const call = ({ browser }: RelayWorld): Promise<Response> =>
+const call = ({ browser }: World<'scripted'>): Promise<Response> =>
   browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })
 
 await test('The audit lines of a login and a logout have the session, the request and the client', async (t) => {
-  const world = await relayWorld(t)
-  const { server, browser } = world
+  const world = await startWorld(t, RELAY)
+  const { server } = world
   const login = await audited(server, 'login')
   const { session } = login
   t.match(session, /^[\w-]{10}$/)
   const callback = await requested(server, '/auth/callback')
   t.match(login, { reqId: callback['reqId'], client: CLIENT })
   t.equal(callback['session'], session)
-  t.equal((await logOut(browser)).status, 204)
+  t.equal((await world.logOut()).status, 204)
   const ended = await audited(server, 'session_ended')
   const logout = await requested(server, '/auth/logout')
   t.match(ended, { reason: 'logout', session, reqId: logout['reqId'], client: CLIENT })
@@ -54,12 +55,12 @@ await test('The audit lines of a login and a logout have the session, the reques
 })
 
 await test('POST /auth/logout: the request line of a 503 has the session, that of a made-up cookie has none', async (t) => {
-  const world = await loginWorld(t, { redis: true })
-  const { server, browser, redis } = world
-  await logInThere(world)
+  const world = await startWorld(t, { provider: scripted, redis: true })
+  const { server, redis } = world
+  await world.logIn()
   const { session } = await audited(server, 'login')
   redis?.process.kill('SIGSTOP')
-  t.equal((await logOut(browser)).status, 503)
+  t.equal((await world.logOut()).status, 503)
   t.equal((await requested(server, '/auth/logout'))['session'], session)
   redis?.process.kill('SIGCONT')
   const lines = server.log.length
@@ -70,7 +71,7 @@ await test('POST /auth/logout: the request line of a 503 has the session, that o
 })
 
 await test('session_ended of a replaced session has the request of the callback that replaced it', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const { server, browser } = world
   const { session } = await audited(server, 'login')
   await logIn(browser, server.url)
@@ -81,7 +82,7 @@ await test('session_ended of a replaced session has the request of the callback 
 })
 
 await test('session_ended has the request of the API call whose token upstream refused', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   world.upstream.onRest = (_request, response) => answerJson(response, 401, {})
   t.equal((await call(world)).status, 401)
   const ended = await audited(world.server, 'session_ended')
@@ -91,9 +92,9 @@ await test('session_ended has the request of the API call whose token upstream r
 })
 
 await test('session_ended has the request of the handshake whose one-time URL upstream refused', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   world.upstream.onOtp = (_request, response) => answerJson(response, 401, {})
-  t.match(await world.connect(TRADING).closed, { code: 4401 })
+  t.match(await world.socket(TRADING).closed, { code: 4401 })
   const ended = await audited(world.server, 'session_ended')
   const refused = world.server.log.find(({ msg }) => msg === 'relay refused')
   t.match(ended, { reason: 'refused', reqId: refused?.['reqId'], client: CLIENT })
@@ -101,8 +102,8 @@ await test('session_ended has the request of the handshake whose one-time URL up
 })
 
 await test('session_ended of an expired session has neither a request nor a client', async (t) => {
-  const world = await relayWorld(t, { settings: { SESSION_MAX_SECONDS: '2' } })
-  await world.connect(TRADING).closed
+  const world = await startWorld(t, { ...RELAY, settings: { SESSION_MAX_SECONDS: '2' } })
+  await world.socket(TRADING).closed
   const ended = await audited(world.server, 'session_ended')
   t.equal(ended['reason'], 'expired')
   for (const name of ['reqId', 'client']) t.notOk(name in ended, name)
@@ -110,11 +111,11 @@ await test('session_ended of an expired session has neither a request nor a clie
 
 await test('token_refreshed has the session and no token', async (t) => {
   const { url } = await rawUpstream(t)
-  const world = await loginWorld(t, { settings: { API_URL: url } })
-  const { endpoint, browser, server } = world
-  endpoint.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-first-refresh-token' })
-  await logInThere(world)
-  endpoint.behaviour = tokens({
+  const world = await startWorld(t, { provider: scripted, settings: { API_URL: url } })
+  const { provider, browser, server } = world
+  provider.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-first-refresh-token' })
+  await world.logIn()
+  provider.behaviour = tokens({
     access_token: 'the-second-access-token',
     refresh_token: 'the-second-refresh-token',
   })
@@ -127,7 +128,7 @@ await test('token_refreshed has the session and no token', async (t) => {
 })
 
 await test('refused, idempotency and browser_left name the account of the path by the hash that relays have', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const { server, browser, upstream } = world
   const account = logTag(SECRETS, `account:${ACCOUNT}`)
   const path = `/api/trading/v1/options/accounts/${ACCOUNT}/reset-demo-balance`
@@ -139,7 +140,7 @@ await test('refused, idempotency and browser_left name the account of the path b
   t.match(await audited(server, 'idempotency'), { outcome: 'replayed', account })
 
   t.equal((await browser.fetch(path, { method: 'POST' })).status, 403)
-  t.equal(await world.connect(TRADING, { origin: 'https://evil.example' }).refusedWith(), 403)
+  t.equal(await world.socket(TRADING, { origin: 'https://evil.example' }).refusedWith(), 403)
   const refused = () => server.log.filter(({ audit }) => audit === 'refused')
   await until(() => refused().length === 2)
   for (const line of refused()) t.match(line, { account })
@@ -158,7 +159,10 @@ await test('refused, idempotency and browser_left name the account of the path b
 })
 
 await test('A stranger causes a few audit lines, however often they try, and none of the events is lost', async (t) => {
-  const world = await relayWorld(t, { anonymous: true, settings: { TRUST_PROXY: '1', AUTH_STARTS_PER_MINUTE: '1' } })
+  const world = await startWorld(t, {
+    upstream: 'scripted',
+    settings: { TRUST_PROXY: '1', AUTH_STARTS_PER_MINUTE: '1' },
+  })
   const { server } = world
   const TIMES = 30
   const forwarded = { 'x-forwarded-for': 'x'.repeat(5000) }
@@ -166,7 +170,7 @@ await test('A stranger causes a few audit lines, however often they try, and non
     refused: () => fetch(`${server.url}/auth/logout`, { method: 'POST', headers: forwarded }),
     login_failed: () => fetch(`${server.url}/auth/callback?error=x&error_description=y`, { redirect: 'manual' }),
     login_not_started: () => fetch(`${server.url}/auth/login`, { redirect: 'manual' }),
-    relay_refused: () => world.connect(TRADING).closed,
+    relay_refused: () => world.socket(TRADING).closed,
   }
   const lines = (kind: string): Line[] => server.log.filter(({ audit }) => audit === kind)
   await fetch(`${server.url}/auth/login`, { redirect: 'manual' })
@@ -184,10 +188,10 @@ await test('A stranger causes a few audit lines, however often they try, and non
 })
 
 await test('The lines of a trading socket have a keyed hash of the account, which operators can compute', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const { server } = world
   for (const path of [TRADING, TRADING, '/ws/trading/CR200', PUBLIC]) {
-    const line = await world.connect(path).opened()
+    const line = await world.socket(path).opened()
     line.socket.terminate()
   }
   await world.quiet()

@@ -110,60 +110,6 @@ await test('Every document and heading that the code cites exists', (t) => {
   t.end()
 })
 
-await test('Every path of src that README.md names exists', (t) => {
-  const named = [...read('../README.md').matchAll(/`(src\/[\w/.-]+)`/g)].map(([, path = '']) => path)
-  t.ok(named.length > 8)
-  for (const path of named) t.ok(existsSync(new URL(`../${path}`, DOCS)), path)
-  t.end()
-})
-
-await test('Every file that the map of a decision names exists', (t) => {
-  const maps = globSync('decisions/*.md', { cwd: DOCS }).flatMap((name) => {
-    const [, map] = /^\*\*Map\.\*\*(.*?)^\*\*Context\.\*\*/ms.exec(read(name)) ?? []
-    return map === undefined ? [] : [{ name, map }]
-  })
-  t.equal(maps.length, 4, 'the store, the feed, the budget, Idempotency-Key')
-  for (const { name, map } of maps) {
-    const [, folder = ''] = /`(src\/[\w/-]+)`/.exec(map) ?? []
-    const files = [...map.replaceAll(/^[^|].*/gm, '').matchAll(/`([\w/-]+\.ts)`/g)].map(([, file = '']) => file)
-    t.ok(files.length > 10, name)
-    for (const file of new Set(files)) {
-      const path = file.startsWith('src/') ? file : `${folder}/${file}`
-      t.ok(existsSync(new URL(`../${path}`, DOCS)), `${name}: ${path}`)
-    }
-  }
-  t.end()
-})
-
-await test('Every file that a table of upstream.md names exists', (t) => {
-  const files = globSync('**/*.ts', { cwd: fileURLToPath(new URL('../src/', DOCS)) })
-  const tables = read('upstream.md').replaceAll(/^[^|].*/gm, '')
-  const named = new Set([...tables.matchAll(/`([\w/-]+\.ts)`/g)].map(([, file = '']) => file))
-  t.ok(named.size > 10)
-  for (const name of named)
-    t.ok(
-      files.some((file) => `/${file}`.endsWith(`/${name}`)),
-      name,
-    )
-  t.end()
-})
-
-await test('The map of the feed lists every file that has a timer, and counts them', (t) => {
-  const [, map = ''] =
-    /^\*\*Map\.\*\*(.*?)^\*\*Context\.\*\*/ms.exec(
-      read('decisions/0010-one-upstream-subscription-for-many-browsers.md'),
-    ) ?? []
-  const [, count = '', table = ''] = /^(\w+) timers run(.*)/ms.exec(map) ?? []
-  const rows = [...table.matchAll(/^\| (\w+) \|.*`([\w/-]+\.ts)` \|$/gm)]
-  const numbers = ['Seven', 'Eight', 'Nine', 'Ten', 'Eleven', 'Twelve']
-  t.equal(numbers.indexOf(count) + 7, rows.length)
-  const feed = fileURLToPath(new URL('../src/sockets/feed/', DOCS))
-  const files = globSync('**/*.ts', { cwd: feed })
-  const timed = files.filter((file) => /\bset(?:Timeout|Interval)\(/.test(readFileSync(feed + file, 'utf8')))
-  t.same(new Set(rows.map(([, , file]) => file)), new Set(timed))
-  t.end()
-})
-
 await test('reference.md lists exactly the routes of the server', (t) => {
   const rows = [...read('reference.md').matchAll(/^\| (`[A-Z]+ \/[^|]*) \|/gm)].map(([, routes = '']) => routes)
   const listed = rows.flatMap((row) => [...row.matchAll(/`([A-Z]+ [^`]+)`/g)].map(([, route = '']) => route))

@@ -5,15 +5,13 @@ import { readConfig } from '../../src/config/config.ts'
 import { Guard } from '../../src/http/guard.ts'
 import { createServer } from '../../src/http/server.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { apiWorld, sendTo } from '../support/upstream/api-world.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { failureCount, logInto, type Line } from '../support/telemetry/lines.ts'
 import { until } from '../support/time/until.ts'
-import { logIn, testWorld, type TestServer } from '../support/server/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { type TestServer } from '../support/server/test-server.ts'
+import { TRADING, sendTo, ACCOUNTS } from '../support/user.ts'
+import { startWorld, API, RELAY } from '../support/world.ts'
 /** Long enough that each cause is logged three times. */
 const LOAD_MS = 2300
 const SECOND_MS = 1000
@@ -63,7 +61,8 @@ function identity({ msg, code, status, why, cause }: Line): string {
 }
 
 await test('An unreachable upstream: one warning a second for all failures, and one request line for each', async (t) => {
-  const { call, world } = await apiWorld(t, { settings: { API_URL: `http://127.0.0.1:${await freePort()}` } })
+  const world = await startWorld(t, { ...API, settings: { API_URL: `http://127.0.0.1:${await freePort()}` } })
+  const { call } = world
   const { server } = world
   const made = await failRepeatedly(() => call('GET', ACCOUNTS))
   const lines = await assertFewLines(t, server, 'request failed', made)
@@ -83,27 +82,26 @@ await test('An unreachable upstream: one warning a second for all failures, and 
 })
 
 await test('An upstream that responds 500 or 503: warnings by status, and a metric by route', async (t) => {
-  const { call, send, upstream, world } = await apiWorld(t)
+  const { call, send, upstream, server } = await startWorld(t, API)
   let requests = 0
   upstream.answer = (_request, socket) =>
     void socket.write(`HTTP/1.1 ${requests++ % 2 === 0 ? 500 : 503} Oh\r\nContent-Length: 0\r\n\r\n`)
   const made = await failRepeatedly(() => call('POST', ACCOUNTS, { body: '{}' }))
   await send('GET', '/api/v1/health', { headers: { 'x-csrf': '1' } })
-  const metrics = await (await fetch(`${world.server.opsUrl}/metrics`)).text()
+  const metrics = await (await fetch(`${server.opsUrl}/metrics`)).text()
   const counted = (call: string): number => {
     const series = `bff_upstream_requests_total{${call},outcome="server_error"}`
     return Number(new RegExp(`^${series} (\\d+)$`, 'm').exec(metrics)?.[1])
   }
   t.equal(counted('method="POST",route="/trading/v1/options/accounts"'), made)
   t.equal(counted('method="GET",route="/v1/health"'), 1)
-  const lines = await assertFewLines(t, world.server, 'request failed', made + 1)
+  const lines = await assertFewLines(t, server, 'request failed', made + 1)
   t.same(new Set(lines.map(({ status }) => status)), new Set([500, 503]))
   for (const line of lines) t.match(line, { code: 'upstream_error', level: 40 })
 })
 
 await test('A session store that is down: one warning a second', async (t) => {
-  const { server, browser, redis } = await testWorld(t, { redis: true })
-  await logIn(browser, server.url)
+  const { server, browser, redis } = await startWorld(t, { user: 'demo', redis: true })
   const url = new URL(server.url)
   const cookie = browser.cookieHeader(url, url)
   await redis?.close()
@@ -116,10 +114,10 @@ await test('A session store that is down: one warning a second', async (t) => {
 })
 
 await test('A provider that is down when tokens expire: one warning a second', async (t) => {
-  const { server, browser, provider } = await testWorld(t, {
+  const { server, browser, provider } = await startWorld(t, {
+    user: 'demo',
     provider: { refreshTokens: true, accessTokenSeconds: 1 },
   })
-  await logIn(browser, server.url)
   const url = new URL(server.url)
   const cookie = browser.cookieHeader(url, url)
   await provider.close()
@@ -141,7 +139,8 @@ for (const [path, setting, msg] of [
 ] as const) {
   await test(`Sockets that upstream does not open: one warning a second (${msg})`, async (t) => {
     const address = `${setting === 'WS_URL' ? 'ws' : 'http'}://127.0.0.1:${await freePort()}`
-    const { server, browser } = await relayWorld(t, {
+    const { server, browser } = await startWorld(t, {
+      ...RELAY,
       settings: { [setting]: address, PUBLIC_HANDSHAKES_PER_MINUTE: '0' },
     })
     const url = new URL(server.url)

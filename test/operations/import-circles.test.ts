@@ -64,7 +64,7 @@ await test('a circle of imports is found', (t) => {
   t.end()
 })
 
-for (const folder of ['src']) {
+for (const folder of ['src', 'client/src']) {
   await test(`no file of ${folder} imports itself by way of others, not even for a type`, (t) => {
     const imports = importsIn(folder)
     t.ok([...imports.values()].flat().length > 100, 'imports are found')

@@ -1,7 +1,9 @@
 import { test, type Test } from 'tap'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { serverProcess } from '../support/server/server-process.ts'
-import { logIn, testServer, testWorld, type World } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { testServer } from '../support/server/test-server.ts'
+import { type World, startWorld } from '../support/world.ts'
 
 /** A fake test. `failures` runs its teardown and returns the failures. */
 function dummyTest(): { t: Test; failures: () => Promise<string[]> } {
@@ -41,7 +43,7 @@ async function secretsOf({ browser, server, provider, upstream }: World): Promis
 }
 
 await test('A test fails if its server logs a secret of any kind, plain or in base64', async (t) => {
-  const world = await testWorld(t)
+  const world = await startWorld(t)
   await logIn(world.browser, world.server.url)
   for (const [kind, secret] of Object.entries(await secretsOf(world))) {
     t.ok(secret.length >= 16, `the ${kind} is long enough to be searched for`)
@@ -55,7 +57,7 @@ await test('A test fails if its server logs a secret of any kind, plain or in ba
 })
 
 await test('A test fails if its server process prints a secret', async (t) => {
-  const world = await testWorld(t)
+  const world = await startWorld(t)
   await logIn(world.browser, world.server.url)
   const { token = '' } = await secretsOf(world)
   const { t: leaky, failures } = dummyTest()
@@ -66,7 +68,7 @@ await test('A test fails if its server process prints a secret', async (t) => {
 })
 
 await test('A test fails if its server writes an audit line that is not documented', async (t) => {
-  const world = await testWorld(t)
+  const world = await startWorld(t)
   for (const line of [
     { audit: 'login', flow: 'login', session: 'abcdefghij', client: '::1' },
     { audit: 'news' },
@@ -80,7 +82,7 @@ await test('A test fails if its server writes an audit line that is not document
 })
 
 await test('A test passes if the log of its server holds no secret', async (t) => {
-  const world = await testWorld(t)
+  const world = await startWorld(t)
   await logIn(world.browser, world.server.url)
   const { t: clean, failures } = dummyTest()
   const server = await testServer(clean, world.settings)

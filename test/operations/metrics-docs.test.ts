@@ -10,7 +10,7 @@ import { METRICS_GUIDE, metricsTable } from '../support/telemetry/metrics-table.
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { ALONE, COMPILED, nodeCommand } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
-import { SECRETS, testRedis } from '../support/server/world.ts'
+import { SECRETS, testRedis } from '../support/server/test-server.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 /** A device that refuses every write, as a full disk does. */

@@ -1,21 +1,19 @@
 import type { RequestListener } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { sendTo, TRADING, ACCOUNTS } from '../support/user.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { startNameServer } from '../support/deployment/name-server.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
-import { TRADING } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
 import { httpServer } from '../support/server/http-server.ts'
-import { logIn, testWorld } from '../support/server/world.ts'
+import { startWorld } from '../support/world.ts'
 
 const skip = enterNamespaces()
 
 const NAME = 'api.test'
 const OLD = '127.0.0.2'
 const NEW = '127.0.0.3'
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const KINDS = ['GET', 'POST', 'OTP'] as const
 type Kind = (typeof KINDS)[number]
 
@@ -44,10 +42,10 @@ await test(
     await startNameServer(t, NAME, addresses)
     const old = await upstreamAt(t, OLD, 0)
     const moved = await upstreamAt(t, NEW, old.port)
-    const { server, browser } = await testWorld(t, {
+    const { server, browser } = await startWorld(t, {
+      user: 'demo',
       settings: { API_URL: `http://${NAME}:${old.port}`, UPSTREAM_MAX_CONNECTION_SECONDS: '2' },
     })
-    await logIn(browser, server.url)
     const url = new URL(server.url)
     const cookie = browser.cookieHeader(url, url)
     const headers = { cookie, 'x-csrf': '1' }

@@ -1,13 +1,14 @@
 import { test } from 'tap'
 import { SecretVolume } from '../support/config/secret-volume.ts'
-import { loginWorld } from '../support/login/token-endpoint.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld } from '../support/world.ts'
+import { scripted } from '../support/login/token-endpoint.ts'
 
 const [OLD, NEW] = ['the-old-token-of-operators-of-32-characters', 'the-new-token-of-operators-of-32-characters']
 
 await test('GET /controls takes a new OPS_TOKEN once its file has it, and the old one no more; /readyz warns of a wrong file', async (t) => {
-  const { settings } = await loginWorld(t)
+  const { settings } = await startWorld(t, { provider: scripted })
   const volume = new SecretVolume(t.testdir({}), { OPS_TOKEN: OLD })
   const { opsUrl } = await testServer(t, { ...settings, ...volume.settings })
   const operate = async (token: string): Promise<number> =>

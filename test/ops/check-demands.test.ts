@@ -7,7 +7,7 @@ import { newClientKey } from '../support/login/client-keys.ts'
 import { json, tokenEndpoint } from '../support/login/token-endpoint.ts'
 import { httpServer } from '../support/server/http-server.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testProvider } from '../support/server/world.ts'
+import { testProvider } from '../support/parts.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 
 const PUBLIC = { token_endpoint_auth_method: 'none' } as const

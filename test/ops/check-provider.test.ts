@@ -4,7 +4,7 @@ import { checkProvider } from '../../src/ops/check-provider.ts'
 import { newClientKey } from '../support/login/client-keys.ts'
 import { document, metadataServer, OIDC_PATH } from '../support/login/metadata-server.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testProvider } from '../support/server/world.ts'
+import { testProvider } from '../support/parts.ts'
 import { html, json, tokenEndpoint } from '../support/login/token-endpoint.ts'
 
 /** The results of `--check` about the provider: setting, result and message. */

@@ -5,7 +5,7 @@ import { RedisStore } from '../../src/store/redis-store.ts'
 import { fillRedis } from '../support/redis/full-redis.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { reachableSettings, resultsOf, runProgram as run } from '../support/server/check-run.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 

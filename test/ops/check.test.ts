@@ -3,7 +3,7 @@ import { freePort } from '../../sandbox/listening.ts'
 import { reachableSettings, resultsOf, runProgram as run, type CheckRun } from '../support/server/check-run.ts'
 import { httpServer, takenPort } from '../support/server/http-server.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { Collector } from '../support/telemetry/collector.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 

@@ -3,12 +3,13 @@ import { Agent, get, type IncomingMessage } from 'node:http'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { IDENTITY, operate } from '../support/login/identity-world.ts'
+import { IDENTITY, operate } from '../support/login/identity.ts'
 import { metadataServer, OIDC_PATH } from '../support/login/metadata-server.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
-import { logIn, testProvider, testRedis } from '../support/server/world.ts'
+import { logIn, testProvider } from '../support/parts.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 /** The reasons that the ops listener gives for not being ready; undefined while nothing listens. */
 async function reasonsOf({ opsPort }: ServerProcess): Promise<string[] | undefined> {

@@ -1,10 +1,11 @@
 import { createClient } from 'redis'
 import { test } from 'tap'
 import { fillRedis } from '../support/redis/full-redis.ts'
-import { identityWorld, operate } from '../support/login/identity-world.ts'
+import { operate, IDENTIFIED } from '../support/login/identity.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { until, untilSlow } from '../support/time/until.ts'
-import { testServer, testWorld, type TestServer } from '../support/server/world.ts'
+import { testServer, type TestServer } from '../support/server/test-server.ts'
+import { startWorld } from '../support/world.ts'
 
 /** Less than a warning lasts that nothing renews. */
 const RECOVERY_MS = 30_000
@@ -20,7 +21,7 @@ const readiness = async ({ opsUrl }: TestServer): Promise<Readiness> =>
   (await (await fetch(`${opsUrl}/readyz`)).json()) as Readiness
 
 await test('GET /readyz on three instances: all of them warn of a Redis that refuses writes, and of none once it takes them again', async (t) => {
-  const world = await testWorld(t, { redis: DURABLE })
+  const world = await startWorld(t, { redis: DURABLE })
   const { settings } = world
   const instances = [world.server, await testServer(t, settings), await testServer(t, settings)]
   const url = world.redis?.url ?? ''
@@ -55,8 +56,8 @@ await test('GET /readyz on three instances: all of them warn of a Redis that ref
 })
 
 await test('/sessions: 503 while the store is down, and nothing is claimed', async (t) => {
-  const world = await identityWorld(t, { redis: true })
-  await world.logIn('CR1')
+  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
+  await world.user('CR1')
   await world.redis?.close()
   for (const method of ['GET', 'DELETE'] as const) {
     const answer = await operate(world.server, method, { subject: 'CR1' })

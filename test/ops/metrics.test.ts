@@ -3,15 +3,14 @@ import { request } from 'node:http'
 import { devNull } from 'node:os'
 import { test } from 'tap'
 import program from '../../package.json' with { type: 'json' }
-import { logIn, testWorld } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld } from '../support/world.ts'
 
 const ACCOUNTS = '/trading/v1/options/accounts'
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 
 await test('Request metrics have route patterns as labels, and "unmatched" and "other" for unknown paths and methods', async (t) => {
-  const { server, browser } = await testWorld(t)
-  await logIn(browser, server.url)
+  const { server, browser } = await startWorld(t, { user: 'demo' })
   for (const path of [ACCOUNTS, '/account/v1/nickname']) {
     t.equal((await browser.fetch(`/api${path}`, { headers: { 'x-csrf': '1' } })).status, 200)
   }
@@ -40,7 +39,7 @@ await test('Request metrics have route patterns as labels, and "unmatched" and "
 })
 
 await test('process_open_fds follows the open files of the process, and no metric lists its sockets', async (t) => {
-  const { server } = await testWorld(t)
+  const { server } = await startWorld(t)
   const scraped = async (): Promise<string> => (await fetch(`${server.opsUrl}/metrics`)).text()
   const openFiles = async (): Promise<number> => Number(/^process_open_fds (\d+)$/m.exec(await scraped())?.[1])
   const before = await openFiles()
@@ -52,7 +51,7 @@ await test('process_open_fds follows the open files of the process, and no metri
 })
 
 await test('An event loop that is in time has a lag of 0.05 s, as the alert for it presumes', async (t) => {
-  const { server } = await testWorld(t)
+  const { server } = await startWorld(t)
   let lag = 0
   await until(async () => {
     const text = await (await fetch(`${server.opsUrl}/metrics`)).text()
@@ -64,7 +63,7 @@ await test('An event loop that is in time has a lag of 0.05 s, as the alert for 
 })
 
 await test('The log line of a request has the trace_id of a valid traceparent header', async (t) => {
-  const { server } = await testWorld(t)
+  const { server } = await startWorld(t)
   const loggedTraceId = async (traceparent?: string): Promise<unknown> => {
     const lines = server.log.length
     await fetch(`${server.url}/auth/session`, { headers: traceparent === undefined ? {} : { traceparent } })

@@ -5,7 +5,7 @@ import { serverProcess } from '../support/server/server-process.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { said } from '../support/server/two-workers.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 for (const waitSeconds of ['0', '2']) {
   await test(`a start that waits for tokens ends at once on SIGTERM, with DRAIN_WAIT_SECONDS=${waitSeconds}`, async (t) => {

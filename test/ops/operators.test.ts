@@ -7,11 +7,12 @@ import { promisify } from 'node:util'
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { sessionsCommand } from '../../src/ops/sessions-command.ts'
-import { identityWorld, operate, OPS_TOKEN, settingsOf, type IdentityWorld } from '../support/login/identity-world.ts'
+import { operate, OPS_TOKEN, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
 import { COMPILED, nodeCommand } from '../support/server/settings.ts'
-import { isLoggedIn } from '../support/login/token-endpoint.ts'
+import { isLoggedIn, type TokenEndpoint, startLogin } from '../support/login/token-endpoint.ts'
 import { twoWorkers, workerPids } from '../support/server/two-workers.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld, type World } from '../support/world.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -22,23 +23,23 @@ interface Listed {
 const REFUSED = /^HTTP\/1\.1 400 /
 
 /** The response to a request whose first lines are sent unchanged, as UTF-8. */
-async function rawAnswer({ opsUrl }: IdentityWorld['server'], lines: string): Promise<string> {
+async function rawAnswer({ opsUrl }: World<'scripted', TokenEndpoint>['server'], lines: string): Promise<string> {
   const { host, hostname, port } = new URL(opsUrl)
   const socket = connect(Number(port), hostname)
   socket.write(`${lines}Host: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${OPS_TOKEN}\r\n\r\n`)
   return text(socket)
 }
 
-const list = async ({ server }: IdentityWorld, subject: string): Promise<Listed> =>
+const list = async ({ server }: World<'scripted', TokenEndpoint>, subject: string): Promise<Listed> =>
   (await (await operate(server, 'GET', { subject })).json()) as Listed
 
 await test('GET /sessions lists the live sessions of a subject, DELETE ends one or all, and each leaves an audit line', async (t) => {
-  const world = await identityWorld(t, { redis: true })
+  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
   const { server } = world
   const startedAt = Math.floor(Date.now() / 1000)
-  const { browser: first } = await world.logIn('CR1')
-  const { browser: second } = await world.logIn('CR1')
-  const { browser: foreign } = await world.logIn('CR2')
+  const { browser: first } = await world.user('CR1')
+  const { browser: second } = await world.user('CR1')
+  const { browser: foreign } = await world.user('CR2')
   const { sessions } = await list(world, 'CR1')
   t.equal(sessions.length, 2)
   for (const { tag, started_at: started, last_used_at: used = NaN, client } of sessions) {
@@ -70,8 +71,9 @@ await test('GET /sessions lists the live sessions of a subject, DELETE ends one 
 })
 
 await test('an address of any length that a proxy passes on is cut before it is stored with a session', async (t) => {
-  const world = await identityWorld(t, { settings: { TRUST_PROXY: '1' } })
-  const { browser, login } = await world.start('CR1')
+  const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, TRUST_PROXY: '1' } })
+  const { browser } = world
+  const login = await startLogin(world)
   const callback = new URL(`/auth/callback?code=CR1&state=${login.state}`, world.server.url)
   browser.page = login.authorize
   const headers = {
@@ -91,8 +93,8 @@ await test('an address of any length that a proxy passes on is cut before it is 
 })
 
 await test('GET /sessions and npm run sessions claim no last use where the idle limit is as late as the absolute one', async (t) => {
-  const world = await identityWorld(t, { settings: { SESSION_IDLE_SECONDS: '28800' } })
-  await world.logIn('CR1')
+  const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, SESSION_IDLE_SECONDS: '28800' } })
+  await world.user('CR1')
   const { sessions } = await list(world, 'CR1')
   t.equal(sessions.length, 1)
   t.notOk('last_used_at' in (sessions[0] ?? {}))
@@ -104,9 +106,9 @@ await test('GET /sessions and npm run sessions claim no last use where the idle 
 })
 
 await test('/sessions needs the token, on the ops listener, and takes a subject of any characters', async (t) => {
-  const world = await identityWorld(t)
+  const world = await startWorld(t, IDENTIFIED)
   const { server } = world
-  const { browser } = await world.logIn('CR1')
+  const { browser } = await world.user('CR1')
   for (const token of [
     '',
     'wrong',
@@ -145,17 +147,17 @@ await test('/sessions needs the token, on the ops listener, and takes a subject 
   t.ok(await isLoggedIn(browser, server.url), 'nothing of this has ended a session')
 
   const odd = 'née ☃ 😀\u0000\r\n" + & # % ../?'
-  world.answer = (_request, response) => response.end(JSON.stringify({ data: { id: odd } }))
-  await world.logIn('odd')
+  world.upstream.onIdentity = (_request, response) => response.end(JSON.stringify({ data: { id: odd } }))
+  await world.user('odd')
   t.equal((await list(world, odd)).sessions.length, 1)
 })
 
 await test('DELETE /sessions ends nothing unless it understands the whole request', async (t) => {
-  const world = await identityWorld(t)
+  const world = await startWorld(t, IDENTIFIED)
   const { server } = world
-  const { browser } = await world.logIn('CR1')
-  world.answer = (_request, response) => response.end(JSON.stringify({ data: { id: 'M\uFFFDller' } }))
-  const { browser: foreign } = await world.logIn('any')
+  const { browser } = await world.user('CR1')
+  world.upstream.onIdentity = (_request, response) => response.end(JSON.stringify({ data: { id: 'M\uFFFDller' } }))
+  const { browser: foreign } = await world.user('any')
   const { sessions } = await list(world, 'CR1')
   const [{ tag } = { tag: '' }] = sessions
   const send = async (method: string, query: string, options: RequestInit = {}): Promise<number> => {
@@ -194,9 +196,9 @@ await test('DELETE /sessions ends nothing unless it understands the whole reques
 })
 
 await test('GET /sessions: + is a space, as in a form, and %2B is a plus', async (t) => {
-  const world = await identityWorld(t)
-  world.answer = (_request, response) => response.end(JSON.stringify({ data: { id: 'a b+c' } }))
-  await world.logIn('any')
+  const world = await startWorld(t, IDENTIFIED)
+  world.upstream.onIdentity = (_request, response) => response.end(JSON.stringify({ data: { id: 'a b+c' } }))
+  await world.user('any')
   for (const subject of ['a+b%2Bc', 'a%20b%2bc']) {
     const headers = { authorization: `Bearer ${OPS_TOKEN}` }
     const answer = await fetch(`${world.server.opsUrl}/sessions?subject=${subject}`, { headers })
@@ -205,13 +207,13 @@ await test('GET /sessions: + is a space, as in a form, and %2B is a plus', async
 })
 
 await test('With WORKERS, a worker lists and ends sessions, also when another one hangs; npm run sessions shows them', async (t) => {
-  const world = await identityWorld(t, { redis: true })
-  const settings = settingsOf(world)
+  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
+  const settings = world.settings
   const server = await twoWorkers(t, settings)
   const opsUrl = `http://127.0.0.1:${server.opsPort}`
   const odd = "O'Hara +1 %41"
-  world.answer = (_request, response) => response.end(JSON.stringify({ data: { id: odd } }))
-  const { browser } = await world.logIn('odd')
+  world.upstream.onIdentity = (_request, response) => response.end(JSON.stringify({ data: { id: odd } }))
+  const { browser } = await world.user('odd')
   t.same(((await (await operate({ opsUrl }, 'GET', { subject: odd })).json()) as Listed).sessions.length, 1)
 
   const command = async (...words: string[]): Promise<{ code: number; stdout: string }> => {
@@ -248,7 +250,7 @@ await test('With WORKERS, a worker lists and ends sessions, also when another on
 })
 
 await test('HEAD and other methods of /sessions do nothing', async (t) => {
-  const { server } = await identityWorld(t)
+  const { server } = await startWorld(t, IDENTIFIED)
   for (const method of ['HEAD', 'POST', 'PUT']) {
     const outgoing = request(`${server.opsUrl}/sessions?subject=CR1`, {
       method,

@@ -1,13 +1,13 @@
 import { test } from 'tap'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { logOut } from '../support/sockets/relay-world.ts'
 import { samplesOf, valueOf } from '../support/telemetry/metrics.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { fillRedis } from '../support/redis/full-redis.ts'
 import { until } from '../support/time/until.ts'
-import { logIn, testServer, testWorld, type TestServer, type World } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { type TestServer, testRedis, SECRETS } from '../support/server/test-server.ts'
+import { type World, startWorld } from '../support/world.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testRedis, SECRETS } from '../support/server/world.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 
 const REQUESTS = 'bff_session_store_request_duration_seconds_count'
@@ -27,7 +27,7 @@ const errors = async ({ opsUrl }: TestServer, kind: string): Promise<number> =>
   (await samplesOf(opsUrl, 'bff_session_store_errors_total')).get(`kind="${kind}"`) ?? Number.NaN
 
 await test('Round trips to Redis are measured, and an API call with a cached session makes none', async (t) => {
-  const { server, browser } = await testWorld(t, { redis: true })
+  const { server, browser } = await startWorld(t, { redis: true })
   const before = (await valueOf(server.opsUrl, REQUESTS)) ?? Number.NaN
   await logIn(browser, server.url)
   const call = async (): Promise<void> => {
@@ -42,7 +42,7 @@ await test('Round trips to Redis are measured, and an API call with a cached ses
 })
 
 await test('bff_session_store_errors_total counts failed requests to Redis by kind', async (t) => {
-  const { server, redis } = await testWorld(t, { redis: true })
+  const { server, redis } = await startWorld(t, { redis: true })
   const start = async (): Promise<void> => {
     await fetch(`${server.url}/auth/login`, { redirect: 'manual' })
   }
@@ -55,7 +55,7 @@ await test('bff_session_store_errors_total counts failed requests to Redis by ki
 })
 
 await test('GET /metrics: 200 while Redis hangs, without the metrics that only Redis can provide', async (t) => {
-  const { server, redis } = await testWorld(t, { redis: true })
+  const { server, redis } = await startWorld(t, { redis: true })
   t.equal(await valueOf(server.opsUrl, 'bff_sessions'), 0)
   redis?.process.kill('SIGSTOP')
   await until(async () => (await valueOf(server.opsUrl, 'bff_session_store_up')) === 0)
@@ -66,10 +66,10 @@ await test('GET /metrics: 200 while Redis hangs, without the metrics that only R
 })
 
 await test('bff_sessions counts the live sessions of all instances, without started logins and ended sessions', async (t) => {
-  const world = await testWorld(t, { redis: true })
-  const other = await testServer(t, world.settings)
+  const world = await startWorld(t, { redis: true })
+  const other = await world.instance()
   const browsers = [world.browser, new JarBrowser(), new JarBrowser()]
-  for (const browser of browsers) await logIn(browser, world.server.url)
+  for (const browser of browsers) await world.visitor(browser).logIn()
   for (let count = 0; count < 5; count++) {
     await fetch(`${world.server.url}/auth/login`, { redirect: 'manual' })
   }
@@ -78,12 +78,12 @@ await test('bff_sessions counts the live sessions of all instances, without star
     return counts.every((each) => each === count)
   }
   await until(counted(3), 'three sessions')
-  t.equal((await logOut(world.browser)).status, 204)
+  t.equal((await world.logOut()).status, 204)
   await until(counted(2), 'two sessions without the tombstone')
 })
 
 await test('bff_sessions is estimated from a sample when there are many keys', async (t) => {
-  const world = await testWorld(t, { redis: true })
+  const world = await startWorld(t, { redis: true })
   const client = await storeClient(t, world)
   const addKeys = (prefix: string, count: number): Promise<unknown> =>
     Promise.all(Array.from({ length: count }, (_, index) => client.set(prefix + String(index).padStart(43, '0'), '')))
@@ -99,7 +99,7 @@ await test('bff_sessions is estimated from a sample when there are many keys', a
 })
 
 await test('bff_session_store_memory_used_bytes and _max_bytes report the memory of Redis and its limit', async (t) => {
-  const world = await testWorld(t, { redis: true })
+  const world = await startWorld(t, { redis: true })
   const { opsUrl } = world.server
   const client = await storeClient(t, world)
   t.equal(await valueOf(opsUrl, 'bff_session_store_memory_max_bytes'), 0, 'no limit')
@@ -112,7 +112,7 @@ await test('bff_session_store_memory_used_bytes and _max_bytes report the memory
 })
 
 await test('/readyz: 503 once a store that was reached has been gone for READY_GRACE_SECONDS', async (t) => {
-  const { server, redis } = await testWorld(t, { redis: true, settings: { READY_GRACE_SECONDS: '1' } })
+  const { server, redis } = await startWorld(t, { redis: true, settings: { READY_GRACE_SECONDS: '1' } })
   t.equal((await readiness(server.opsUrl)).status, 200)
   const stoppedAt = Date.now()
   redis?.process.kill('SIGSTOP')
@@ -127,7 +127,7 @@ await test('/readyz: 503 once a store that was reached has been gone for READY_G
 const DURABLE = ['--appendonly', 'yes']
 
 await test('A full Redis: /readyz is 200 with a warning, refused writes are counted, and one line is logged', async (t) => {
-  const world = await testWorld(t, { redis: DURABLE })
+  const world = await startWorld(t, { redis: DURABLE })
   const { server, browser } = world
   const refused = async (): Promise<number | undefined> =>
     (await samplesOf(server.opsUrl, 'bff_session_store_refused_writes_total')).get('reason="oom"')

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 

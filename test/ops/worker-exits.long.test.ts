@@ -2,14 +2,14 @@ import { renameSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
-import { IDENTITY, operate } from '../support/login/identity-world.ts'
+import { IDENTITY, operate } from '../support/login/identity.ts'
 import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { takenPort } from '../support/server/http-server.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { said, status, twoWorkers, workerPids } from '../support/server/two-workers.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { until, within } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 const FAULT = `--import=${fileURLToPath(new URL('../support/server/fault.ts', import.meta.url))}`
 

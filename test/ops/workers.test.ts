@@ -1,12 +1,12 @@
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
-import { freePort } from '../../sandbox/listening.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import type { ServerProcess } from '../support/server/server-process.ts'
 import { said, status, twoWorkers, workerPids } from '../support/server/two-workers.ts'
-import { CLIENT_ID, logIn, testSandbox } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { startParts } from '../support/world.ts'
 import { asleep } from '../support/time/stopped-process.ts'
 import { until } from '../support/time/until.ts'
 
@@ -23,10 +23,8 @@ async function counted(server: ServerProcess, route: string): Promise<number> {
 }
 
 await test('Two workers act as one server: one port, shared sessions and secrets, aggregated metrics', async (t) => {
-  const port = await freePort()
-  const publicUrl = `http://localhost:${port}`
-  const { settings } = await testSandbox(t, publicUrl)
-  const server = await twoWorkers(t, { ...settings, PORT: String(port), CLIENT_ID })
+  const { settings, port, publicUrl } = await startParts(t)
+  const server = await twoWorkers(t, { ...settings, PORT: String(port), SESSION_SECRETS: '' })
   // SESSION_SECRETS is not set, so both workers share the random secrets of their supervisor.
   const browser = new JarBrowser()
   await logIn(browser, publicUrl)

@@ -5,9 +5,10 @@ import { test, type Test } from 'tap'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
 import { MasterLink } from '../../src/store/links/master-link.ts'
 import { stalledWay } from '../support/peers/stalled-way.ts'
-import { testServer } from '../support/server/world.ts'
-import { joined, PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { testServer } from '../support/server/test-server.ts'
+import { joined } from '../support/upstream/scripted-upstream.ts'
+import { PUBLIC, sendTo } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 const HERE: LookupAddress = { address: '127.0.0.1', family: 4 }
 /** A link-local address without its link: no machine has a route there. */
@@ -27,7 +28,7 @@ async function stallingWorld(
   { at, ...more }: { readonly at?: string } & Record<string, string> = {},
 ) {
   const names = lookupThreads(t, 8)
-  const world = await relayWorld(t, { redis: true })
+  const world = await startWorld(t, { ...RELAY, redis: true })
   const { upstream, provider, settings, browser, redis } = world
   const ending = `-${++worlds}.addresses.test`
   const targets = {
@@ -63,7 +64,7 @@ async function stallingWorld(
       if (status !== 200) throw new Error(`a call got ${status}`)
     },
     sockets: async () => {
-      await joined(world, PUBLIC, { port })
+      await joined(world, PUBLIC, { at: { port } })
     },
     provider: async () => {
       const { headers } = await sendTo(port, 'GET', '/auth/login')

@@ -3,15 +3,14 @@ import { startSilentNameServer } from '../support/deployment/name-server.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
-import { CLIENT_ID, SECRETS } from '../support/server/world.ts'
+import { CLIENT_ID, SECRETS } from '../support/server/test-server.ts'
 import { said } from '../support/server/two-workers.ts'
-import { joined, PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { joined } from '../support/upstream/scripted-upstream.ts'
+import { PUBLIC, sendTo, ACCOUNTS } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 const skip = enterNamespaces()
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const CONNECTED = 'the session store is connected'
 /** For so long the others are used while one name server is silent: longer than the system waits for it. */
 const USED_MS = 11_000
@@ -28,7 +27,7 @@ for (const [workers, environment] of [
     async (t) => {
       const silent = new Set<string>()
       await startSilentNameServer(t, silent)
-      const world = await relayWorld(t, { redis: true })
+      const world = await startWorld(t, { ...RELAY, redis: true })
       const { upstream, provider, settings, browser } = world
       upstream.onRest = (_request, response) => {
         response.writeHead(200, { connection: 'close', 'content-type': 'application/json' }).end('{"data":[]}')
@@ -73,7 +72,7 @@ for (const [workers, environment] of [
         if (status !== 200) throw new Error(`a call got ${status}`)
       }
       const socket = async (): Promise<void> => {
-        const { client } = await joined(world, PUBLIC, { port })
+        const { client } = await joined(world, PUBLIC, { at: { port } })
         client.socket.terminate()
       }
       const client = await storeClient(t, world)

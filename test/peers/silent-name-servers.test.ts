@@ -2,16 +2,15 @@ import { test, type Test } from 'tap'
 import { LOOKUP_PLACES } from '../../src/config/thread-pool.ts'
 import { lookupThreads, type LookupThreads } from '../support/peers/lookup-threads.ts'
 import { storeClient } from '../support/redis/store-client.ts'
-import { testServer, type TestServer } from '../support/server/world.ts'
-import { joined, PUBLIC, relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { testServer, type TestServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
-import { sendTo, type Answer } from '../support/upstream/api-world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { joined } from '../support/upstream/scripted-upstream.ts'
+import { PUBLIC, sendTo, type Answer, ACCOUNTS } from '../support/user.ts'
+import { startWorld, type World, RELAY } from '../support/world.ts'
 
 /** A server each of whose peers has a name of its own, and what its users do. */
 interface NamedWorld {
-  readonly world: RelayWorld
+  readonly world: World<'scripted'>
   readonly names: LookupThreads
   /** Of this world alone, since addresses are remembered. */
   readonly named: Readonly<Record<'provider' | 'api' | 'sockets' | 'redis', string>>
@@ -37,7 +36,7 @@ async function namedWorld(t: Test, more: Readonly<Record<string, string>> = {}):
     redis: `redis${ending}`,
   }
   const names = lookupThreads(t, LOOKUP_PLACES)
-  const world = await relayWorld(t, { redis: true })
+  const world = await startWorld(t, { ...RELAY, redis: true })
   const { upstream, provider, settings, browser } = world
   const server = await testServer(t, {
     ...settings,
@@ -79,7 +78,7 @@ await test('While the name of the provider does not resolve and twenty logins wa
   const logins = Array.from({ length: 20 }, login)
   await until(() => names.unanswered(named.provider) > 0)
   t.equal((await call()).status, 200)
-  await joined(world, PUBLIC, { port: server.port })
+  await joined(world, PUBLIC, { at: server })
   const client = await storeClient(t, world)
   const connected = () => server.log.filter(({ msg }) => msg === 'the session store is connected').length
   const before = connected()
@@ -88,7 +87,7 @@ await test('While the name of the provider does not resolve and twenty logins wa
   t.equal((await call()).status, 200)
   for (const { headers } of await Promise.all(logins)) t.match(headers.location, 'auth_error=provider_unavailable')
   t.equal((await call()).status, 200, 'also when the logins have given up, and their lookups go on')
-  await joined(world, PUBLIC, { port: server.port })
+  await joined(world, PUBLIC, { at: server })
   t.ok(names.unanswered(named.provider) <= 2, 'there are never more than two lookups of one name')
   t.equal(ended.length, 20)
 })
@@ -96,7 +95,7 @@ await test('While the name of the provider does not resolve and twenty logins wa
 await test('While the names of upstream do not resolve, ten sockets and ten calls wait and logins go on', async (t) => {
   const { world, names, named, server, call, login } = await namedWorld(t, { UPSTREAM_CONNECT_SECONDS: '1' })
   names.silent.add(named.api).add(named.sockets)
-  const sockets = Array.from({ length: 10 }, () => world.connect(PUBLIC, { port: server.port }))
+  const sockets = Array.from({ length: 10 }, () => world.socket(PUBLIC, { at: server }))
   const calls = Array.from({ length: 10 }, call)
   await until(() => names.unanswered(named.api) > 0 && names.unanswered(named.sockets) > 0)
   t.match((await login()).headers.location, 'auth_error=invalid_grant', 'the provider has judged the code')

@@ -5,9 +5,8 @@ import { enterNamespaces } from '../support/deployment/namespaces.ts'
 import { fivePeers, PEERS, type Peer } from '../support/peers/five-peers.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
-import { PUBLIC } from '../support/sockets/relay-world.ts'
+import { PUBLIC, sendTo, type Answer, ACCOUNTS } from '../support/user.ts'
 import { nextEvent, within } from '../support/time/until.ts'
-import { sendTo, type Answer } from '../support/upstream/api-world.ts'
 
 const skip = enterNamespaces()
 
@@ -20,8 +19,6 @@ interface Use {
   /** Rejects unless it ends well. */
   readonly run: () => Promise<unknown>
 }
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const USED_MS = 2000
 /** Everything is begun so often, whether what was begun before has ended or not. */
 const EVERY_MS = 40
@@ -88,7 +85,7 @@ await test('While any two peers are down, whoever uses the others goes on', { sk
       if (error !== wanted) throw new Error(`a login ended with ${error}`)
     }
     const openSocket = async (): Promise<void> => {
-      const { socket } = world.connect(PUBLIC, { port })
+      const { socket } = world.socket(PUBLIC, { at: { port } })
       await nextEvent(socket, 'message')
       socket.terminate()
     }

@@ -4,7 +4,7 @@ import { newClientKey } from '../support/login/client-keys.ts'
 import type { Arrival, JarBrowser } from '../support/browser/jar-browser.ts'
 import { checkProduct } from '../support/providers/product-checks.ts'
 import type { Product } from '../support/providers/provider-product.ts'
-import { CLIENT_ID } from '../support/server/world.ts'
+import { CLIENT_ID } from '../support/server/test-server.ts'
 
 const key = newClientKey('P-256')
 const FORM = { email: 'demo@example.test', password: 'any' }

@@ -1,9 +1,9 @@
 import { test } from 'tap'
 import { catalog } from '../../src/proxy/catalog.ts'
 import type { Endpoint } from '../../src/proxy/endpoint.ts'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
-import { CLIENT_ID } from '../support/server/world.ts'
+import { CLIENT_ID } from '../support/server/test-server.ts'
+import { startWorld, API } from '../support/world.ts'
 
 const OVERVIEW = '/partners/analytics/v1/overview'
 
@@ -66,10 +66,11 @@ const KEPT_BACK = {
 }
 
 await test('every endpoint arrives upstream with its method, path, credential and headers', async (t) => {
-  const { call, send, upstream, cookie, world } = await apiWorld(t, {
+  const { call, send, upstream, cookie, provider, server } = await startWorld(t, {
+    ...API,
     settings: { FRONTEND_ORIGINS: 'https://app.example' },
   })
-  const tokens = world.provider.issued
+  const tokens = provider.issued
   upstream.answer = (_request, socket) => void socket.write(ok('{"data":1}', 'ETag: "x"\r\nX-Brand: y\r\n'))
 
   for (const [method, path, credential] of EXPECTED) {
@@ -116,7 +117,7 @@ await test('every endpoint arrives upstream with its method, path, credential an
       t.equal(response.status, credential === 'none' ? 200 : 401, `${method} ${path}`)
       if (credential === 'none') continue
       t.equal(response.json['code'], 'login_required')
-      t.equal(response.json['login_url'], `${world.server.url}/auth/login`)
+      t.equal(response.json['login_url'], `${server.url}/auth/login`)
       t.equal(response.headers['www-authenticate'], undefined)
     }
     const [name = '', value = ''] = cookie.split('=')
@@ -170,7 +171,7 @@ function isRoutedBy({ path: template, parameters }: Endpoint, path: string): boo
 }
 
 await test('a wrong id or kind in a path gets 404', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   for (const [method, path] of [
     ['POST', '/trading/v1/options/contracts/bulk-purchase/REAL'],
     ['POST', '/trading/v1/options/contracts/bulk-purchase/real2'],

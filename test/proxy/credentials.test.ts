@@ -1,25 +1,24 @@
 import { test, type Test } from 'tap'
-import { apiWorld, type ApiWorld } from '../support/upstream/api-world.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { startWorld, type World, API } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 const BULK = '/api/trading/v1/options/contracts/bulk-purchase/real'
 const REFUSED = 'HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error="invalid_token"\r\nContent-Length: 2\r\n\r\n{}'
 
-const isLive = async ({ send, cookie }: ApiWorld): Promise<unknown> =>
+const isLive = async ({ send, cookie }: World<'raw'>): Promise<unknown> =>
   (await send('GET', '/auth/session', { headers: { cookie } })).json['authenticated']
 
 /** The bearers that arrived, in order. */
-const bearers = ({ upstream }: ApiWorld): (string | undefined)[] =>
+const bearers = ({ upstream }: World<'raw'>): (string | undefined)[] =>
   upstream.requests.map(({ headers }) => headers.find(([name]) => name === 'authorization')?.[1])
 
 await test('a 401 of upstream ends a session without a refresh token', async (t) => {
   for (const [method, body] of [['GET'], ['POST', '{}']] as const) {
-    const api = await apiWorld(t)
+    const api = await startWorld(t, API)
     api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
     const response = await api.call(method, ACCOUNTS, body === undefined ? {} : { body })
     t.equal(response.status, 401, method)
-    t.match(response.json, { code: 'session_expired', login_url: `${api.world.server.url}/auth/login` })
+    t.match(response.json, { code: 'session_expired', login_url: `${api.server.url}/auth/login` })
     t.equal(response.headers['www-authenticate'], undefined)
     t.equal(response.json['outcome'], undefined, 'a refused call was not executed')
     t.equal(api.upstream.requests.length, 1)
@@ -30,7 +29,7 @@ await test('a 401 of upstream ends a session without a refresh token', async (t)
 })
 
 await test('a 401 to a call without a bearer passes, and so does every 403', async (t) => {
-  const api = await apiWorld(t)
+  const api = await startWorld(t, API)
   api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
   const bulk = await api.call('POST', BULK, { body: '{"accounts":[]}' })
   t.equal(bulk.status, 401)
@@ -47,8 +46,8 @@ await test('a 401 to a call without a bearer passes, and so does every 403', asy
 })
 
 /** A world in which tokens can be renewed, and whose upstream refuses the first call. */
-async function refusedOnce(t: Test): Promise<ApiWorld> {
-  const api = await apiWorld(t, { provider: { refreshTokens: true } })
+async function refusedOnce(t: Test): Promise<World<'raw'>> {
+  const api = await startWorld(t, { ...API, provider: { refreshTokens: true } })
   const { upstream } = api
   upstream.answer = (_request, socket) => void socket.write(upstream.requests.length === 1 ? REFUSED : ok('{"done":1}'))
   return api
@@ -62,12 +61,12 @@ await test('after a 401 a GET is repeated with a renewed token', async (t) => {
   const [old, renewed, ...more] = bearers(api)
   t.same(more, [])
   t.not(old, renewed)
-  t.equal(api.world.provider.tokenRequests(), 2)
+  t.equal(api.provider.tokenRequests(), 2)
 })
 
 await test('after a 401 a POST gets 503 with Retry-After: 0', async (t) => {
   const api = await refusedOnce(t)
-  const { upstream, call, world } = api
+  const { upstream, call, provider } = api
   const posted = await call('POST', ACCOUNTS, { body: '{"buy":1}' })
   t.equal(posted.status, 503)
   t.match(posted.json, { code: 'credential_renewed' })
@@ -76,23 +75,23 @@ await test('after a 401 a POST gets 503 with Retry-After: 0', async (t) => {
   t.equal(upstream.requests.length, 1, 'the server does not repeat the order')
   t.equal((await call('POST', ACCOUNTS, { body: '{"buy":1}' })).status, 200, 'the browser repeats it')
   t.not(bearers(api)[1], bearers(api)[0])
-  t.equal(world.provider.tokenRequests(), 2)
+  t.equal(provider.tokenRequests(), 2)
 })
 
 await test('concurrent calls with a refused token renew it once', async (t) => {
-  const api = await apiWorld(t, { provider: { refreshTokens: true } })
-  const { upstream, call, world } = api
+  const api = await startWorld(t, { ...API, provider: { refreshTokens: true } })
+  const { upstream, call, provider } = api
   upstream.answer = ({ headers }, socket) => {
     const isOld = headers.some(([name, value]) => name === 'authorization' && value === bearers(api)[0])
     socket.write(isOld ? REFUSED : ok())
   }
   const responses = await Promise.all(Array.from({ length: 20 }, () => call('GET', ACCOUNTS)))
   t.ok(responses.every(({ status }) => status === 200))
-  t.equal(world.provider.tokenRequests(), 2)
+  t.equal(provider.tokenRequests(), 2)
 })
 
 await test('a renewed token that is refused ends the session', async (t) => {
-  const api = await apiWorld(t, { provider: { refreshTokens: true } })
+  const api = await startWorld(t, { ...API, provider: { refreshTokens: true } })
   api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
   const response = await api.call('GET', ACCOUNTS)
   t.equal(response.status, 401)
@@ -102,9 +101,9 @@ await test('a renewed token that is refused ends the session', async (t) => {
 })
 
 await test('a 401 of upstream while the provider is down does not end the session', async (t) => {
-  const api = await apiWorld(t, { provider: { refreshTokens: true } })
+  const api = await startWorld(t, { ...API, provider: { refreshTokens: true } })
   api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
-  await api.world.provider.close()
+  await api.provider.close()
   for (const method of ['GET', 'POST']) {
     const response = await api.call(method, ACCOUNTS)
     t.equal(response.status, 503, method)

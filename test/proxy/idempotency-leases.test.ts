@@ -4,7 +4,7 @@ import { IdempotencyRecords } from '../../src/proxy/idempotency/idempotency-reco
 import { Envelope } from '../../src/sessions/index.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { DIGEST, LIMITS, sessionIn } from '../support/idempotency/records.ts'
-import { SECRETS } from '../support/server/world.ts'
+import { SECRETS } from '../support/server/test-server.ts'
 import { clockAhead, timeAhead } from '../support/time/clock-ahead.ts'
 
 await test('the lease of a key ends by whichever clock is there first', async (t) => {

@@ -2,7 +2,8 @@ import type { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { codeOf, keyedWorld, TRANSFER } from '../support/idempotency/keyed-world.ts'
+import { codeOf, keyedWorld } from '../support/idempotency/keyed-world.ts'
+import { TRANSFER } from '../support/user.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
 
@@ -28,21 +29,21 @@ const hasLeft = ({ audit }: Record<string, unknown>): boolean => audit === 'brow
 
 await test('What upstream did decides what becomes of an Idempotency-Key', async (t) => {
   const world = await keyedWorld(t, { UPSTREAM_HEADERS_SECONDS: '1' })
-  const { upstream, post, other, instance, abandon } = world
+  const { upstream, order, other, instance, abandon } = world
 
   for (const [name, [code, respond]] of Object.entries(UNKNOWN)) {
     await t.test(`after ${name} the outcome is unknown, and the key is never sent again`, async (t) => {
       upstream.reset()
       upstream.answer = (_request, socket) => respond(socket)
-      t.match((await post(name)).json, { code, outcome: 'unknown' })
+      t.match((await order({ key: name })).json, { code, outcome: 'unknown' })
       upstream.answer = (_request, socket) => void socket.write(ok())
-      for (const at of [world.world.server, other]) {
-        const again = await post(name, { at })
+      for (const at of [world.server, other]) {
+        const again = await order({ key: name, at })
         t.equal(again.status, 409)
         t.match(again.json, { code: 'outcome_unknown', outcome: 'unknown' })
       }
       t.equal(upstream.requests.length, 1)
-      const lines = world.world.server.log.filter(({ audit }) => audit === 'idempotency')
+      const lines = world.server.log.filter(({ audit }) => audit === 'idempotency')
       t.match(lines.at(-1), { outcome: 'repeated_unknown', method: 'POST', session: /[\w-]{10}/ })
     })
   }
@@ -55,20 +56,20 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
       upstream.reset()
       upstream.answer = (_request, socket) => status(line)(socket)
       for (const count of [1, 2]) {
-        t.equal((await post(line)).status, Number.parseInt(line, 10))
+        t.equal((await order({ key: line })).status, Number.parseInt(line, 10))
         t.equal(upstream.requests.length, count)
       }
       const half = `HTTP/1.1 ${line}\r\nRetry-After: 7\r\nContent-Length: 9\r\n\r\nhalf`
       upstream.answer = (_request, socket) => void socket.end(half)
-      const brokenOff = await post(line)
+      const brokenOff = await order({ key: line })
       t.equal(brokenOff.status, Number.parseInt(line, 10))
       t.equal(brokenOff.headers['retry-after'], '7')
       t.match(brokenOff.json, { code, outcome: undefined })
       upstream.answer = (_request, socket) => void socket.end(half.replace('Retry-After: 7\r\n', ''))
       const expected = code === 'rate_limited' ? '1' : undefined
-      t.equal((await post(line)).headers['retry-after'], expected, 'each 429 of this server says when')
+      t.equal((await order({ key: line })).headers['retry-after'], expected, 'each 429 of this server says when')
       upstream.answer = (_request, socket) => void socket.write(ok())
-      t.equal((await post(line, { at: other, body: 'another' })).status, 200)
+      t.equal((await order({ key: line, at: other, body: 'another' })).status, 200)
       t.equal(upstream.requests.length, 5)
     })
   }
@@ -84,12 +85,12 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
     const url = `http://127.0.0.1:${small.port}${TRANSFER}`
     const response = await fetch(url, { method: 'POST', headers, body: '{}', signal: abort.signal })
     t.equal(response.status, 429)
-    t.equal(codeOf(await post('left', { at: other, body: '{}' })), 'idempotency_in_progress')
+    t.equal(codeOf(await order({ key: 'left', at: other, body: '{}' })), 'idempotency_in_progress')
     abort.abort()
     // Either end may be noticed first.
     for (const socket of upstream.open) socket.destroy()
     upstream.answer = (_request, socket) => void socket.write(ok())
-    await until(async () => (await post('left', { at: other, body: '{}' })).status === 200)
+    await until(async () => (await order({ key: 'left', at: other, body: '{}' })).status === 200)
     t.equal(upstream.requests.length, 2)
   })
 
@@ -100,7 +101,10 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
     const upstreamSocket = await abandon('large', small)
     await until(async () => (await connections()) === 0, 'the server knows that the browser has left')
     upstreamSocket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n${'x'.repeat(500)}`)
-    await until(async () => codeOf(await post('large', { at: other })) === 'answer_not_kept', 'the response has begun')
+    await until(
+      async () => codeOf(await order({ key: 'large', at: other })) === 'answer_not_kept',
+      'the response has begun',
+    )
     upstreamSocket.write('x'.repeat(500))
     await until(() => small.log.some(hasLeft), 'the call is finished')
     t.match(small.log.filter(hasLeft), [{ status: 200, sent: 'whole' }])
@@ -110,16 +114,16 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
   await t.test('after upstream_unreachable the key is free again', async (t) => {
     upstream.reset()
     const unreachable = await instance({ API_URL: `http://127.0.0.1:${await freePort()}` })
-    t.equal(codeOf(await post('unreachable', { at: unreachable })), 'upstream_unreachable')
-    t.equal((await post('unreachable')).status, 200)
+    t.equal(codeOf(await order({ key: 'unreachable', at: unreachable })), 'upstream_unreachable')
+    t.equal((await order({ key: 'unreachable' })).status, 200)
   })
 
   await t.test('after credential_renewed the key is free again', async (t) => {
     upstream.reset()
     upstream.answer = (_request, socket) =>
       upstream.requests.length === 1 ? status('401 No')(socket) : void socket.write(ok())
-    t.equal(codeOf(await post('renewed')), 'credential_renewed')
-    const sent = await post('renewed', { at: other })
+    t.equal(codeOf(await order({ key: 'renewed' })), 'credential_renewed')
+    const sent = await order({ key: 'renewed', at: other })
     t.equal(sent.status, 200)
     t.equal(sent.headers['idempotency-replayed'], undefined)
     t.equal(upstream.requests.length, 2)
@@ -129,10 +133,10 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
     upstream.reset()
     const path = '/api/trading/v1/options/contracts/bulk-purchase/demo'
     upstream.answer = (_request, socket) => status('401 No')(socket)
-    t.match(await post('pat', { path }), { status: 401, headers: { 'idempotency-replayed': undefined } })
+    t.match(await order({ key: 'pat', path }), { status: 401, headers: { 'idempotency-replayed': undefined } })
     upstream.answer = (_request, socket) => void socket.write(ok())
-    t.match(await post('pat', { path, at: other }), { status: 401, headers: { 'idempotency-replayed': 'true' } })
-    t.equal(codeOf(await post('pat', { path, body: 'another' })), 'idempotency_key_reused')
+    t.match(await order({ key: 'pat', path, at: other }), { status: 401, headers: { 'idempotency-replayed': 'true' } })
+    t.equal(codeOf(await order({ key: 'pat', path, body: 'another' })), 'idempotency_key_reused')
     t.equal(upstream.requests.length, 1)
   })
 
@@ -140,8 +144,8 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
     upstream.reset()
     const path = '/api/trading/v1/options/contracts/bulk-purchase/real'
     upstream.answer = (_request, socket) => void socket.end('HTTP/1.1 401 No\r\nContent-Length: 9\r\n\r\nhalf')
-    t.match((await post('half pat', { path })).json, { code: 'upstream_lost', outcome: 'unknown' })
-    t.equal(codeOf(await post('half pat', { path, at: other })), 'outcome_unknown')
+    t.match((await order({ key: 'half pat', path })).json, { code: 'upstream_lost', outcome: 'unknown' })
+    t.equal(codeOf(await order({ key: 'half pat', path, at: other })), 'outcome_unknown')
     t.equal(upstream.requests.length, 1)
   })
 
@@ -149,7 +153,7 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
     upstream.reset()
     const upstreamSocket = await abandon('gone')
     upstreamSocket.resetAndDestroy()
-    await until(async () => codeOf(await post('gone')) === 'outcome_unknown')
+    await until(async () => codeOf(await order({ key: 'gone' })) === 'outcome_unknown')
     t.equal(upstream.requests.length, 1)
   })
 
@@ -158,22 +162,22 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
     const server = await instance({})
     const upstreamSocket = await abandon('restart', server)
     const closed = server.close()
-    t.equal(codeOf(await post('restart')), 'idempotency_in_progress')
+    t.equal(codeOf(await order({ key: 'restart' })), 'idempotency_in_progress')
     upstreamSocket.write(ok('{"done":2}'))
     await closed
-    t.equal((await post('restart')).text, '{"done":2}')
+    t.equal((await order({ key: 'restart' })).text, '{"done":2}')
     t.equal(upstream.requests.length, 1)
   })
 
   await t.test('a session that logs out during the call does not stop it', async (t) => {
     upstream.reset()
     const arrived = new Promise<Socket>((resolve) => (upstream.answer = (_request, socket) => resolve(socket)))
-    const response = post('logged out')
+    const response = order({ key: 'logged out' })
     const upstreamSocket = await arrived
     t.equal((await world.call('POST', '/auth/logout')).status, 204)
     upstreamSocket.write(ok('{"done":1}'))
     t.equal((await response).text, '{"done":1}')
-    t.equal((await post('logged out')).status, 401, 'nobody can ask for the record')
+    t.equal((await order({ key: 'logged out' })).status, 401, 'nobody can ask for the record')
     t.equal(upstream.requests.length, 1)
   })
 })

@@ -11,7 +11,7 @@ import { StoreUnavailable } from '../../src/store/store.ts'
 import { ANSWER, DIGEST, LIMITS, sessionIn } from '../support/idempotency/records.ts'
 import { SharedStoreLink } from '../support/idempotency/shared-store-link.ts'
 import { until } from '../support/time/until.ts'
-import { SECRETS } from '../support/server/world.ts'
+import { SECRETS } from '../support/server/test-server.ts'
 
 /** Two instances on one store, and a session. */
 async function twoInstances(times = { leaseMs: 30_000, clockSkewMs: 0 }) {

@@ -5,7 +5,7 @@ import { codeOf, keyedWorld } from '../support/idempotency/keyed-world.ts'
 const PIECE_MS = 400
 
 await test('A call with an Idempotency-Key to an upstream that is slower and slower', async (t) => {
-  const { upstream, post } = await keyedWorld(t, { UPSTREAM_HEADERS_SECONDS: '1', UPSTREAM_BODY_SECONDS: '1' })
+  const { upstream, order } = await keyedWorld(t, { UPSTREAM_HEADERS_SECONDS: '1', UPSTREAM_BODY_SECONDS: '1' })
   const trickle = (first: string, piece: string): void => {
     upstream.answer = (_request, socket) => {
       socket.write(first)
@@ -17,18 +17,18 @@ await test('A call with an Idempotency-Key to an upstream that is slower and slo
   await t.test('has an outcome though a byte of the body comes before every timeout', async (t) => {
     upstream.reset()
     trickle('HTTP/1.1 201 Created\r\nContent-Length: 1000\r\n\r\n', 'x')
-    const response = await post('body')
+    const response = await order({ key: 'body' })
     t.equal(codeOf(response), 'upstream_lost')
     t.equal(response.json['outcome'], 'unknown')
-    t.equal(codeOf(await post('body')), 'outcome_unknown')
+    t.equal(codeOf(await order({ key: 'body' })), 'outcome_unknown')
     t.equal(upstream.requests.length, 1)
   })
 
   await t.test('has an outcome though informational responses come before every timeout', async (t) => {
     upstream.reset()
     trickle('', 'HTTP/1.1 102 Processing\r\n\r\n')
-    t.equal(codeOf(await post('headers')), 'upstream_timeout')
-    t.equal(codeOf(await post('headers')), 'outcome_unknown')
+    t.equal(codeOf(await order({ key: 'headers' })), 'upstream_timeout')
+    t.equal(codeOf(await order({ key: 'headers' })), 'outcome_unknown')
   })
 
   await t.test('may take longer when its response is too large to be kept, and is streamed', async (t) => {
@@ -42,9 +42,9 @@ await test('A call with an Idempotency-Key to an upstream that is slower and slo
         if (--left === 0) clearInterval(timer)
       }, PIECE_MS)
     }
-    const response = await post('large')
+    const response = await order({ key: 'large' })
     t.equal(response.status, 201)
     t.equal(response.bytes.length, large)
-    t.equal(codeOf(await post('large')), 'answer_not_kept')
+    t.equal(codeOf(await order({ key: 'large' })), 'answer_not_kept')
   })
 })

@@ -1,39 +1,34 @@
 import { test } from 'tap'
 import { idempotencyKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
-import { codeOf, keyedWorld, TRANSFER } from '../support/idempotency/keyed-world.ts'
+import { sendTo, TRANSFER } from '../support/user.ts'
+import { codeOf, keyedWorld } from '../support/idempotency/keyed-world.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { instanceOn, newSession, sessionInstance } from '../support/sessions/session-instance.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
-import { SECRETS, testRedis, testServer } from '../support/server/world.ts'
+import { SECRETS, testRedis, testServer } from '../support/server/test-server.ts'
 
 await test('While the store is away, a call with an Idempotency-Key', async (t) => {
-  const {
-    upstream,
-    post,
-    send,
-    world: { redis },
-  } = await keyedWorld(t)
+  const { upstream, order, send, redis } = await keyedWorld(t)
 
   await t.test(
     'whose record was written without a reply is not sent, and its key is free once the store is back',
     async (t) => {
       upstream.reset()
       // From now on the instance knows the session without asking the store.
-      t.equal((await post('before')).status, 200)
+      t.equal((await order({ key: 'before' })).status, 200)
       upstream.reset()
       redis?.process.kill('SIGSTOP')
-      const response = await post('frozen')
+      const response = await order({ key: 'frozen' })
       t.equal(codeOf(response), 'session_store_unavailable')
       t.equal(upstream.requests.length, 0)
       redis?.process.kill('SIGCONT')
       const codes = new Set<unknown>()
       await until(async () => {
-        const { status, json } = await post('frozen', { body: '{"amount":1}' })
+        const { status, json } = await order({ key: 'frozen', body: '{"amount":1}' })
         codes.add(json['code'])
         return status === 200
       }, 'the key is free')
@@ -45,7 +40,7 @@ await test('While the store is away, a call with an Idempotency-Key', async (t) 
   await t.test('sends nothing while the store is down, and never waits for it in vain', async (t) => {
     upstream.reset()
     await redis?.close()
-    const response = await post('no store')
+    const response = await order({ key: 'no store' })
     t.equal(response.status, 503)
     t.equal(codeOf(response), 'session_store_unavailable')
     t.equal(response.headers['retry-after'], '1')
@@ -87,16 +82,16 @@ await test('A call with an Idempotency-Key whose record no replica confirms', as
   const cookie = sessions.cookie(id)
   const settings = { ...ALONE, API_URL: upstream.url, SESSION_SECRETS: SECRETS, REDIS_URL: master.url }
   const { port } = await testServer(t, { ...settings, IDEMPOTENCY_REPLICAS: '1' })
-  const post = (key: string) =>
+  const order = (key: string) =>
     sendTo(port, 'POST', TRANSFER, { headers: { cookie, 'x-csrf': '1', 'idempotency-key': key }, body: '{}' })
   const holds = (key: string) => askRedis(master, ['EXISTS', idempotencyKey(id, key)])
 
   await t.test('is not sent: 503 session_store_unavailable, while calls without a key are', async (t) => {
-    t.equal((await post('before')).status, 200)
+    t.equal((await order('before')).status, 200)
     upstream.reset()
     replica.process.kill('SIGSTOP')
     t.teardown(() => replica.process.kill('SIGCONT'))
-    const [first, second] = [await post('first'), await post('second')]
+    const [first, second] = [await order('first'), await order('second')]
     t.equal(first.status, 503)
     t.equal(codeOf(first), 'session_store_unavailable')
     t.equal(first.headers['retry-after'], '1')
@@ -108,9 +103,9 @@ await test('A call with an Idempotency-Key whose record no replica confirms', as
 
   await t.test('can be repeated with its key once the replica is back', async (t) => {
     upstream.reset()
-    await until(async () => (await post('first')).status === 200, 'the key is free')
+    await until(async () => (await order('first')).status === 200, 'the key is free')
     t.equal(upstream.requests.length, 1)
-    t.equal((await post('first')).headers['idempotency-replayed'], 'true')
+    t.equal((await order('first')).headers['idempotency-replayed'], 'true')
     t.equal(await askRedis(replica, ['EXISTS', idempotencyKey(id, 'first')]), 1)
   })
 })

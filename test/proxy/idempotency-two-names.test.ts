@@ -8,7 +8,7 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { ANSWER, DIGEST, LIMITS, sessionIn } from '../support/idempotency/records.ts'
 import { GatedStore } from '../support/idempotency/shared-store-link.ts'
-import { SECRETS } from '../support/server/world.ts'
+import { SECRETS } from '../support/server/test-server.ts'
 
 /** A quoted key as this version claims it, as version 0.2 does, and the key without quotes. */
 const QUOTED = (key: string): KeyNames => [key, `"${key}"`]

@@ -4,21 +4,20 @@ import { PassThrough } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { codeOf, keyedWorld, TRANSFER } from '../support/idempotency/keyed-world.ts'
+import { codeOf, keyedWorld } from '../support/idempotency/keyed-world.ts'
+import { TRANSFER } from '../support/user.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
-import { logIn } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
 
 const KIB = 1024
 
 await test('A call with an Idempotency-Key', async (t) => {
   const world = await keyedWorld(t)
-  const { upstream, post, other, call, abandon } = world
+  const { upstream, order, other, call, abandon } = world
   const audited = (outcome: string) =>
-    [...world.world.server.log, ...other.log].filter(
-      (line) => line['audit'] === 'idempotency' && line['outcome'] === outcome,
-    )
+    [...world.server.log, ...other.log].filter((line) => line['audit'] === 'idempotency' && line['outcome'] === outcome)
 
   await t.test('repeated with the same key gets the same response, and upstream sees it once', async (t) => {
     const body = Buffer.concat([randomBytes(1000), Buffer.from('\r\n\0')])
@@ -46,12 +45,12 @@ await test('A call with an Idempotency-Key', async (t) => {
     for (const [name, response] of Object.entries(responses)) {
       upstream.reset()
       upstream.answer = (_request, socket) => void socket.write(response)
-      const first = await post(`same ${name}`)
+      const first = await order({ key: `same ${name}` })
       t.equal(first.headers['idempotency-replayed'], undefined)
       t.equal(first.headers['content-encoding'], name === 'compressed' ? 'gzip' : undefined)
       t.ok(response.includes(first.bytes), `${name}: as upstream sent it`)
-      for (const at of [world.world.server, other]) {
-        const again = await post(`same ${name}`, { at })
+      for (const at of [world.server, other]) {
+        const again = await order({ key: `same ${name}`, at })
         t.equal(again.status, first.status, name)
         t.same(again.bytes, first.bytes, name)
         const { 'x-request-id': firstId, date: _date, ...headers } = first.headers
@@ -69,12 +68,12 @@ await test('A call with an Idempotency-Key', async (t) => {
 
   await t.test('is refused with 422 if the key belongs to another method, path, query or body', async (t) => {
     upstream.reset()
-    t.equal((await post('mine', { path: `${TRANSFER}?a=1` })).status, 200)
+    t.equal((await order({ key: 'mine', path: `${TRANSFER}?a=1` })).status, 200)
     const others = [
-      await post('mine'),
-      await post('mine', { path: `${TRANSFER}?a=2` }),
-      await post('mine', { path: `${TRANSFER}?a=1`, body: '{"amount":2}', at: other }),
-      await post('mine', { path: `/api/payment-agents/v1/withdraw?a=1` }),
+      await order({ key: 'mine' }),
+      await order({ key: 'mine', path: `${TRANSFER}?a=2` }),
+      await order({ key: 'mine', path: `${TRANSFER}?a=1`, body: '{"amount":2}', at: other }),
+      await order({ key: 'mine', path: `/api/payment-agents/v1/withdraw?a=1` }),
       await call('PATCH', '/api/payment-agents/v1/clients/me', { body: '{}', headers: { 'idempotency-key': 'mine' } }),
     ]
     for (const response of others) {
@@ -88,11 +87,11 @@ await test('A call with an Idempotency-Key', async (t) => {
   await t.test('of another session is unknown to this one', async (t) => {
     upstream.reset()
     const browser = new JarBrowser()
-    const url = new URL(world.world.server.url)
+    const url = new URL(world.server.url)
     await logIn(browser, url.origin)
     const cookie = browser.cookieHeader(url, url)
-    t.equal((await post('shared')).status, 200)
-    const theirs = await post('shared', { body: '{"amount":7}', headers: { cookie } })
+    t.equal((await order({ key: 'shared' })).status, 200)
+    const theirs = await order({ key: 'shared', body: '{"amount":7}', headers: { cookie } })
     t.equal(theirs.status, 200)
     t.equal(theirs.headers['idempotency-replayed'], undefined)
     t.equal(upstream.requests.length, 2)
@@ -103,7 +102,7 @@ await test('A call with an Idempotency-Key', async (t) => {
     const sent: Socket[] = []
     upstream.answer = (_request, socket) => void sent.push(socket)
     const all = Array.from({ length: 20 }, (_each, index) =>
-      post('at once', { at: index % 2 === 0 ? other : world.world.server }),
+      order({ key: 'at once', at: index % 2 === 0 ? other : world.server }),
     )
     let refused = 0
     for (const each of all) void each.then(({ status }) => (refused += status === 409 ? 1 : 0))
@@ -115,14 +114,14 @@ await test('A call with an Idempotency-Key', async (t) => {
     t.match(late?.json, { code: 'idempotency_in_progress' })
     t.equal(late?.json['outcome'], undefined)
     t.equal(late?.headers['retry-after'], '1')
-    t.equal((await post('at once')).text, '{"bought":1}')
+    t.equal((await order({ key: 'at once' })).text, '{"bought":1}')
     t.equal(upstream.requests.length, 1)
   })
 
   await t.test('is refused with 400 if the key is not 1 to 255 printable ASCII characters, once', async (t) => {
     upstream.reset()
     for (const key of ['', 'x'.repeat(256), 'tab\tinside', 'caf\xe9']) {
-      const response = await post(key)
+      const response = await order({ key })
       t.equal(response.status, 400, JSON.stringify(key))
       t.equal(codeOf(response), 'bad_request')
     }
@@ -132,7 +131,7 @@ await test('A call with an Idempotency-Key', async (t) => {
     )
     t.match(text, /^HTTP\/1\.1 400 /)
     t.equal(upstream.requests.length, 0)
-    for (const key of ['!', `~${' '.repeat(253)}~`]) t.equal((await post(key)).status, 200)
+    for (const key of ['!', `~${' '.repeat(253)}~`]) t.equal((await order({ key })).status, 200)
   })
 
   await t.test('on a GET is passed on and means nothing', async (t) => {
@@ -149,7 +148,7 @@ await test('A call with an Idempotency-Key', async (t) => {
       let head = ''
       upstream.onHead = (text) => (head = text)
       const body = new PassThrough()
-      const response = post(`slow ${size}`, { body, headers: { 'transfer-encoding': 'chunked' } })
+      const response = order({ key: `slow ${size}`, body, headers: { 'transfer-encoding': 'chunked' } })
       body.write(Buffer.alloc(size - 1, 'a'))
       // A round trip of another request, in which the first part has arrived.
       await call('GET', '/auth/session')
@@ -161,21 +160,21 @@ await test('A call with an Idempotency-Key', async (t) => {
     }
     upstream.reset()
     for (const headers of [{}, { 'transfer-encoding': 'chunked' }]) {
-      const response = await post('too large', { body: Buffer.alloc(256 * KIB + 1), headers })
+      const response = await order({ key: 'too large', body: Buffer.alloc(256 * KIB + 1), headers })
       t.equal(response.status, 413)
     }
     t.equal(upstream.requests.length, 0)
-    t.equal((await post('too large', { body: 'less' })).status, 200, 'the key of a refused body is free')
+    t.equal((await order({ key: 'too large', body: 'less' })).status, 200, 'the key of a refused body is free')
   })
 
   await t.test('is finished and recorded although its browser has left', async (t) => {
     upstream.reset()
     const upstreamSocket = await abandon('left')
-    t.equal(codeOf(await post('left')), 'idempotency_in_progress')
+    t.equal(codeOf(await order({ key: 'left' })), 'idempotency_in_progress')
     upstreamSocket.write(ok('{"left":1}'))
-    await until(async () => (await post('left')).text === '{"left":1}', 'the response was recorded')
+    await until(async () => (await order({ key: 'left' })).text === '{"left":1}', 'the response was recorded')
     t.equal(upstream.requests.length, 1)
-    const lines = world.world.server.log.filter(({ audit }) => audit === 'browser_left')
+    const lines = world.server.log.filter(({ audit }) => audit === 'browser_left')
     t.match(lines, [{ method: 'POST', status: 200, sent: 'whole' }])
   })
 
@@ -199,8 +198,8 @@ await test('A call with an Idempotency-Key', async (t) => {
             socket.write('0\r\n\r\n')
           }
           const key = `${name} ${framing}`
-          t.ok((await post(key)).bytes.equals(body), `${key}: the first call`)
-          const again = await post(key, { at: other })
+          t.ok((await order({ key })).bytes.equals(body), `${key}: the first call`)
+          const again = await order({ key, at: other })
           if (name === 'exact') t.ok(again.bytes.equals(body), `${key}: byte for byte`)
           else
             t.match(again.json, { code: 'answer_not_kept', status: 409, outcome: 'unknown', detail: /status 200/ }, key)
@@ -212,7 +211,7 @@ await test('A call with an Idempotency-Key', async (t) => {
 
   await t.test('is counted by its outcome', async (t) => {
     const counts = await Promise.all(
-      [world.world.server, other].map(({ opsUrl }) => samplesOf(opsUrl, 'bff_idempotency_requests_total')),
+      [world.server, other].map(({ opsUrl }) => samplesOf(opsUrl, 'bff_idempotency_requests_total')),
     )
     for (const outcome of ['answered', 'replayed', 'in_progress', 'key_reused', 'not_kept', 'repeated_not_kept']) {
       t.ok(

@@ -1,9 +1,10 @@
 import { test } from 'tap'
 import { catalog } from '../../src/proxy/catalog.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { sendTo } from '../support/user.ts'
 import { checkerOf, fullDocument, responseOf, type OpenApi } from '../support/openapi/document.ts'
 import { rise } from '../support/sandbox/world.ts'
-import { logIn, testWorld } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { startWorld } from '../support/world.ts'
 
 const OVERVIEW = '/partners/analytics/v1/overview'
 const CSRF = { 'x-csrf': '1' }
@@ -122,7 +123,7 @@ await test('every request body is a JSON object, whose members are named but not
 })
 
 await test('what the server and the sandbox answer fits the document', async (t) => {
-  const { server, browser } = await testWorld(t, { settings: { PARTNER_OVERVIEW_PATH: OVERVIEW } })
+  const { server, browser } = await startWorld(t, { settings: { PARTNER_OVERVIEW_PATH: OVERVIEW } })
   const document = (await sendTo(server.port, 'GET', '/openapi.json')).json as unknown as OpenApi
   const problems = checkerOf(document)
   const visited = new Set<string>()

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { compile } from '../../client/build.ts'
 import { typesOf } from '../support/openapi/types.ts'
-import { logIn, testWorld } from '../support/server/world.ts'
+import { startWorld } from '../support/world.ts'
 
 /** A page that uses the generated types. The compiler checks it, and the test runs it. */
 const PAGE = `
@@ -67,8 +67,7 @@ export async function visit(baseUrl: string, send: (request: Request) => Promise
 `
 
 await test('openapi-typescript and openapi-fetch type what a page reads, and the page works', async (t) => {
-  const { server, browser } = await testWorld(t)
-  await logIn(browser, server.url)
+  const { server, browser } = await startWorld(t, { user: 'demo' })
   const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as object
   const dir = t.testdir({ 'page.ts': PAGE })
   await writeFile(join(dir, 'api.ts'), await typesOf(document))

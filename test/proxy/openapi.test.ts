@@ -1,14 +1,14 @@
 import { test } from 'tap'
 import { catalog } from '../../src/proxy/catalog.ts'
 import { PROBLEM_CODES } from '../../src/problem.ts'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { responseOf, type OpenApi } from '../support/openapi/document.ts'
+import { startWorld, API } from '../support/world.ts'
 
 /** Redirects to another route, so the document leaves them out. */
 const ALIASES = ['GET /auth/signup/', 'HEAD /auth/signup/']
 
 await test('/openapi.json describes every route there is', async (t) => {
-  const { send, world } = await apiWorld(t)
+  const { send, server } = await startWorld(t, API)
   const answer = await send('GET', '/openapi.json')
   t.equal(answer.status, 200)
   t.match(answer.headers['content-type'], /^application\/json/)
@@ -16,13 +16,13 @@ await test('/openapi.json describes every route there is', async (t) => {
   const document = answer.json as unknown as OpenApi
 
   t.equal(document.openapi, '3.1.0')
-  t.equal(document.servers[0]?.url, world.server.url)
+  t.equal(document.servers[0]?.url, server.url)
   t.match(document.components.schemas['Problem'], { properties: { code: { enum: PROBLEM_CODES } } })
 
   const described = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
   )
-  t.same([...described, ...ALIASES].toSorted(), routes(world.server.app.server.printRoutes({ commonPrefix: false })))
+  t.same([...described, ...ALIASES].toSorted(), routes(server.app.server.printRoutes({ commonPrefix: false })))
   const operations = Object.values(document.paths).flatMap((each) => Object.values(each))
   t.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length)
 

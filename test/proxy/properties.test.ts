@@ -2,8 +2,8 @@ import * as fc from 'fast-check'
 import { test } from 'tap'
 import { catalog } from '../../src/proxy/catalog.ts'
 import { REQUEST_HEADERS } from '../../src/upstream/headers.ts'
-import { apiWorld } from '../support/upstream/api-world.ts'
-import { CLIENT_ID } from '../support/server/world.ts'
+import { CLIENT_ID } from '../support/server/test-server.ts'
+import { startWorld, API } from '../support/world.ts'
 
 const OVERVIEW = '/partners/analytics/v1/overview'
 const RUNS = { numRuns: 300 }
@@ -60,8 +60,8 @@ const header = fc.tuple(
 )
 
 await test('upstream receives only requests of the catalog with at most one bearer, whatever a browser sends', async (t) => {
-  const { raw, upstream, cookie, world } = await apiWorld(t)
-  const tokens = new Set(world.provider.issued)
+  const { raw, upstream, cookie, provider } = await startWorld(t, API)
+  const tokens = new Set(provider.issued)
   let arrived = 0
 
   const check = (): boolean => {

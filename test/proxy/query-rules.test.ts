@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import { REPORTING_PERIOD } from '../../src/proxy/query-rules.ts'
-import { apiWorld } from '../support/upstream/api-world.ts'
+import { startWorld, API } from '../support/world.ts'
 
 const PATH = '/api/partners/analytics/v1/overview'
 const DAY_MS = 86_400_000
@@ -78,7 +78,7 @@ await test('of any text only a calendar date that exists passes', (t) => {
 })
 
 await test('GET /api/partners/analytics/v1/overview names each wrong field with 400, and does not call upstream', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   const refused = await call('GET', `${PATH}?start_date=2026-02-30`)
   t.equal(refused.status, 400)
   t.equal(refused.headers['content-type'], 'application/problem+json')
@@ -97,7 +97,7 @@ await test('GET /api/partners/analytics/v1/overview names each wrong field with 
 })
 
 await test('without PARTNER_OVERVIEW_PATH the overview is 404', async (t) => {
-  const { call, upstream } = await apiWorld(t, { settings: { PARTNER_OVERVIEW_PATH: '' } })
+  const { call, upstream } = await startWorld(t, { ...API, settings: { PARTNER_OVERVIEW_PATH: '' } })
   const response = await call('GET', `${PATH}?start_date=2026-01-01&end_date=2026-01-02`)
   t.equal(response.status, 404)
   t.same(upstream.requests, [])

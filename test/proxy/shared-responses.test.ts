@@ -3,12 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient, type RedisClientType } from 'redis'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { apiWorld, sendTo } from '../support/upstream/api-world.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until, within } from '../support/time/until.ts'
 import { LosingProxy } from '../support/redis/losing-proxy.ts'
-import { testRedis, testServer } from '../support/server/world.ts'
+import { testRedis, testServer } from '../support/server/test-server.ts'
+import { sendTo } from '../support/user.ts'
+import { startWorld, API } from '../support/world.ts'
 
 /** Much less than a claim lasts. */
 const SOON_MS = 6000
@@ -19,7 +20,7 @@ const readsOf = async (client: Pick<RedisClientType, 'info'>) =>
 const ask = (port: number) => sendTo(port, 'GET', HEALTH, { headers: { 'x-csrf': '1' } })
 
 await test('GET /api/v1/health asks upstream once for any number of callers', async (t) => {
-  const { send, upstream, world } = await apiWorld(t, { settings: { HEALTH_SECONDS: '3' } })
+  const { send, upstream, server } = await startWorld(t, { ...API, settings: { HEALTH_SECONDS: '3' } })
   const headers = { 'x-csrf': '1' }
   upstream.answer = (_request, socket) =>
     void socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-Brand: x\r\nContent-Length: 2\r\n\r\nOK')
@@ -45,7 +46,7 @@ await test('GET /api/v1/health asks upstream once for any number of callers', as
   upstream.answer = (_request, socket) => void socket.write(ok('{"later":1}'))
   t.equal((await send('GET', HEALTH, { headers })).text, '{"later":1}', 'upstream is asked again after that time')
   t.equal(upstream.requests.length, 2)
-  t.equal(world.server.log.filter(({ level }) => level === 50).length, 0)
+  t.equal(server.log.filter(({ level }) => level === 50).length, 0)
 })
 
 await test('callers share a failure of GET /api/v1/health too', async (t) => {
@@ -54,7 +55,7 @@ await test('callers share a failure of GET /api/v1/health too', async (t) => {
     ['302 secret', 502, 'upstream_error', 1],
     ['reset', 502, 'upstream_lost', 2],
   ] as const) {
-    const { send, upstream } = await apiWorld(t)
+    const { send, upstream } = await startWorld(t, API)
     upstream.answer = (_request, socket) => {
       if (name === 'reset') socket.resetAndDestroy()
       else socket.write(`HTTP/1.1 ${name}\r\nRetry-After: 7\r\nLocation: /x\r\nContent-Length: 6\r\n\r\nsecret`)
@@ -71,13 +72,13 @@ await test('callers share a failure of GET /api/v1/health too', async (t) => {
     }
     t.equal(upstream.requests.length, times)
   }
-  const { send, upstream } = await apiWorld(t)
+  const { send, upstream } = await startWorld(t, API)
   upstream.answer = (_request, socket) => void socket.write(ok('x'.repeat(70_000)))
   t.equal((await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })).status, 502, 'a response of 70 KB is not shared')
 })
 
 await test('like any GET, it is sent once more after a connection that failed before any response', async (t) => {
-  const { send, upstream } = await apiWorld(t)
+  const { send, upstream } = await startWorld(t, API)
   const headers = { 'x-csrf': '1' }
   upstream.answer = (_request, socket) => {
     if (upstream.requests.length === 1) socket.resetAndDestroy()
@@ -87,7 +88,7 @@ await test('like any GET, it is sent once more after a connection that failed be
   t.match({ status, text }, { status: 200, text: '{"second":1}' })
   t.equal(upstream.requests.length, 2)
 
-  const other = await apiWorld(t)
+  const other = await startWorld(t, API)
   other.upstream.answer = (_request, socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Len')
     setTimeout(() => socket.resetAndDestroy(), 50)
@@ -97,7 +98,7 @@ await test('like any GET, it is sent once more after a connection that failed be
 })
 
 await test('a second try without a response ends as upstream_timeout', async (t) => {
-  const { send, upstream } = await apiWorld(t, { settings: { UPSTREAM_HEADERS_SECONDS: '1' } })
+  const { send, upstream } = await startWorld(t, { ...API, settings: { UPSTREAM_HEADERS_SECONDS: '1' } })
   upstream.answer = (_request, socket) => {
     if (upstream.requests.length === 1) socket.resetAndDestroy()
   }
@@ -107,7 +108,7 @@ await test('a second try without a response ends as upstream_timeout', async (t)
 })
 
 await test('too many callers that wait for the same response get 429', async (t) => {
-  const { send, upstream } = await apiWorld(t)
+  const { send, upstream } = await startWorld(t, API)
   const asked = new Promise<Socket>((resolve) => {
     upstream.answer = (_request, socket) => resolve(socket)
   })
@@ -131,10 +132,10 @@ await test('too many callers that wait for the same response get 429', async (t)
 })
 
 await test('all instances together ask upstream once in HEALTH_SECONDS, one at a time', async (t) => {
-  const { upstream, world } = await apiWorld(t, { redis: true, settings: { HEALTH_SECONDS: '3' } })
-  const other = await testServer(t, { ...world.settings, HEALTH_SECONDS: '3' })
+  const { upstream, settings, server } = await startWorld(t, { ...API, redis: true, settings: { HEALTH_SECONDS: '3' } })
+  const other = await testServer(t, { ...settings, HEALTH_SECONDS: '3' })
   const crowd = () =>
-    Promise.all(Array.from({ length: 40 }, (_, index) => ask(index % 2 === 0 ? world.server.port : other.port)))
+    Promise.all(Array.from({ length: 40 }, (_, index) => ask(index % 2 === 0 ? server.port : other.port)))
   let requests = 0
   const answers: (() => void)[] = []
   upstream.answer = (_request, socket) => {
@@ -149,9 +150,9 @@ await test('all instances together ask upstream once in HEALTH_SECONDS, one at a
   t.equal(requests, 1)
 
   await sleep(3000)
-  const asking = ask(world.server.port)
+  const asking = ask(server.port)
   await until(() => requests === 2)
-  for (const who of [other, world.server, other]) {
+  for (const who of [other, server, other]) {
     t.equal((await ask(who.port)).text, '{"request":1}', 'the others get the last one')
   }
   for (const answer of answers) answer()
@@ -161,7 +162,8 @@ await test('all instances together ask upstream once in HEALTH_SECONDS, one at a
 })
 
 await test('a response counts no longer for other instances when the clock of the one that asked is an hour ahead', async (t) => {
-  const { upstream, world } = await apiWorld(t, { redis: true, settings: { HEALTH_SECONDS: '1' } })
+  const world = await startWorld(t, { ...API, redis: true, settings: { HEALTH_SECONDS: '1' } })
+  const { upstream } = world
   const { server, settings } = world
   const other = await testServer(t, { ...settings, PUBLIC_URL: server.url, PORT: String(await freePort()) })
   upstream.answer = (_request, socket) => void socket.write(ok(`{"answer":${upstream.requests.length}}`))
@@ -174,12 +176,12 @@ await test('a response counts no longer for other instances when the clock of th
 })
 
 await test('the largest response is shared by all instances, too', async (t) => {
-  const { upstream, world } = await apiWorld(t, { redis: true })
-  const other = await testServer(t, world.settings)
+  const { upstream, settings, server } = await startWorld(t, { ...API, redis: true })
+  const other = await testServer(t, settings)
   const page = 'x'.repeat(65_536)
   upstream.answer = (_request, socket) =>
     void socket.write(`HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\nContent-Length: 65536\r\n\r\n${page}`)
-  for (const port of [world.server.port, other.port]) {
+  for (const port of [server.port, other.port]) {
     const response = await ask(port)
     t.equal(response.status, 404)
     t.ok(response.text === page)
@@ -188,8 +190,8 @@ await test('the largest response is shared by all instances, too', async (t) => 
 })
 
 await test('the claim of an instance that dies while it asks expires, and another instance asks upstream', async (t) => {
-  const { upstream, world, send } = await apiWorld(t, { redis: true })
-  const client = await createClient({ url: world.redis?.url ?? '' }).connect()
+  const { upstream, send, redis } = await startWorld(t, { ...API, redis: true })
+  const client = await createClient({ url: redis?.url ?? '' }).connect()
   t.teardown(() => client.close())
   await client.set('bff:1:response:/v1/health', 'a claim of the dead', {
     expiration: { type: 'PX', value: 2500 },
@@ -203,9 +205,9 @@ await test('the claim of an instance that dies while it asks expires, and anothe
 })
 
 await test('without the store each process asks for itself, and a response that was not sealed with our secrets is ignored', async (t) => {
-  const { upstream, world } = await apiWorld(t, { redis: true, settings: { HEALTH_SECONDS: '2' } })
-  const { port } = world.server
-  const client = await createClient({ url: world.redis?.url ?? '' }).connect()
+  const { upstream, server, redis } = await startWorld(t, { ...API, redis: true, settings: { HEALTH_SECONDS: '2' } })
+  const { port } = server
+  const client = await createClient({ url: redis?.url ?? '' }).connect()
   const key = 'bff:1:response:/v1/health'
   t.equal((await ask(port)).status, 200)
   const sealed = await client.get(key)
@@ -215,7 +217,7 @@ await test('without the store each process asks for itself, and a response that 
   await client.set(key, JSON.stringify(forged), { expiration: { type: 'PX', value: 500 } })
   t.equal((await ask(port)).text, '{}')
   await client.close()
-  await world.redis?.close()
+  await redis?.close()
   await sleep(2010)
   const before = upstream.requests.length
   t.equal((await ask(port)).status, 200)
@@ -226,27 +228,27 @@ await test('without the store each process asks for itself, and a response that 
 await test('an instance that has not heard that it has the claim asks, and the others need not wait until it expires', async (t) => {
   const redis = await testRedis(t)
   const proxy = await LosingProxy.start(t, redis)
-  const { upstream, world } = await apiWorld(t, { settings: { REDIS_URL: proxy.url } })
-  const { port } = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url, REDIS_URL: redis.url })
+  const { upstream, settings, server } = await startWorld(t, { ...API, settings: { REDIS_URL: proxy.url } })
+  const { port } = await testServer(t, { ...settings, PUBLIC_URL: server.url, REDIS_URL: redis.url })
   upstream.answer = (_request, socket) => void socket.write(ok('{}'))
   const lost = proxy.loseReply((sent) => sent.includes("'NX'") && sent.includes('bff:1:response:'))
-  t.equal((await ask(world.server.port)).status, 200)
+  t.equal((await ask(server.port)).status, 200)
   await lost
   t.equal((await within(ask(port), 'the other instance', SOON_MS)).status, 200)
 })
 
 await test('nobody waits for a silent store until it counts as lost, neither before upstream is asked nor after', async (t) => {
   for (const when of ['before', 'after'] as const) {
-    const { upstream, world } = await apiWorld(t, { redis: true })
-    const stop = () => world.redis?.process.kill('SIGSTOP')
+    const { upstream, redis, server } = await startWorld(t, { ...API, redis: true })
+    const stop = () => redis?.process.kill('SIGSTOP')
     upstream.answer = (_request, socket) => {
       if (when === 'after') stop()
       socket.write(ok('{}'))
     }
     if (when === 'before') stop()
-    t.equal((await ask(world.server.port)).status, 200)
-    const losses = world.server.log.filter(({ msg }) => msg === 'the session store does not respond')
+    t.equal((await ask(server.port)).status, 200)
+    const losses = server.log.filter(({ msg }) => msg === 'the session store does not respond')
     t.equal(losses.length, 0, `the store was silent ${when} that`)
-    world.redis?.process.kill('SIGCONT')
+    redis?.process.kill('SIGCONT')
   }
 })

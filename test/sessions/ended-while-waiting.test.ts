@@ -1,22 +1,16 @@
 import { test, type Test } from 'tap'
-import { freePort } from '../../sandbox/listening.ts'
-import { sendTo, type Answer } from '../support/upstream/api-world.ts'
+import { type Answer, logOut, ACCOUNTS, TRANSFER, TRADING } from '../support/user.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { identityWorld, logOutEverywhere, operate, type IdentityWorld } from '../support/login/identity-world.ts'
-import type { JarBrowser } from '../support/browser/jar-browser.ts'
+import { operate, IDENTITY } from '../support/login/identity.ts'
 import { valueOf } from '../support/telemetry/metrics.ts'
-import { logOut } from '../support/sockets/relay-world.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { slowNames, type SlowNames } from '../support/upstream/slow-names.ts'
-import { isLoggedIn, startLogin } from '../support/login/token-endpoint.ts'
+import { isLoggedIn, startLogin, scripted, type TokenEndpoint } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
-import { testServer, type TestServer } from '../support/server/world.ts'
+import { type TestServer } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
-const TRANSFER = '/api/payment-agents/v1/transfer'
+import { startWorld, type World } from '../support/world.ts'
 const RECORDS = 'bff:1:idempotency:*'
-const TRADING = '/ws/trading/VRTC100'
 const USER = 'CR1'
 /** Longer than a body that is sent only once it is complete. */
 const LONG = 100_000
@@ -24,9 +18,7 @@ const LONG = 100_000
 const KINDS = ['read', 'order', 'keyed', 'streamed'] as const
 type Kind = (typeof KINDS)[number]
 
-interface WaitingWorld extends IdentityWorld {
-  readonly browser: JarBrowser
-  readonly cookie: string
+interface WaitingWorld extends Omit<World<'scripted', TokenEndpoint>, 'call'> {
   /** An instance whose connections to upstream wait. The world's own server is the other one. */
   readonly slow: TestServer
   readonly names: SlowNames
@@ -41,27 +33,29 @@ interface WaitingWorld extends IdentityWorld {
 }
 
 async function waitingWorld(t: Test): Promise<WaitingWorld> {
-  const world = await identityWorld(t, { redis: true, settings: { UPSTREAM_CONNECT_SECONDS: '600' } })
-  const { upstream, server, settings } = world
+  const own = { ...IDENTITY, UPSTREAM_CONNECT_SECONDS: '600' }
+  const world = await startWorld(t, {
+    provider: scripted,
+    upstream: 'scripted',
+    redis: true,
+    settings: own,
+    user: USER,
+  })
+  const { upstream } = world
   const names = slowNames(t)
   const API_URL = `http://${upstream.host.replace('127.0.0.1', names.host)}`
-  const slow = await testServer(t, { ...settings, API_URL, PORT: String(await freePort()) })
-  const { browser } = await world.logIn(USER)
-  const cookie = browser.cookieHeader(new URL(server.url), new URL(server.url))
+  const slow = await world.instance({ API_URL })
   const arrived: string[] = []
-  const { onRest } = upstream
   upstream.onRest = (request, response) => {
-    if (request.url === settings['IDENTITY_PATH']) return onRest(request, response)
     arrived.push(`${request.method} /api${request.url}`)
     request.resume().on('end', () => answerJson(response, 200, { data: [] }))
   }
-  const post = (body: string, headers = {}): Promise<Answer> =>
-    sendTo(slow.port, 'POST', TRANSFER, { headers: { cookie, 'x-csrf': '1', ...headers }, body })
+  const { call, order } = world
   const calls: Record<Kind, () => Promise<Answer>> = {
-    read: () => sendTo(slow.port, 'GET', ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } }),
-    order: () => post('{"amount":1}'),
-    keyed: () => post('{"amount":2}', { 'idempotency-key': 'one' }),
-    streamed: () => post('x'.repeat(LONG)),
+    read: () => call('GET', ACCOUNTS, { at: slow }),
+    order: () => order({ at: slow }),
+    keyed: () => order({ at: slow, key: 'one', body: '{"amount":2}' }),
+    streamed: () => order({ at: slow, body: 'x'.repeat(LONG) }),
   }
   let waiting = 0
   const waits = (count: number): Promise<void> => {
@@ -70,8 +64,6 @@ async function waitingWorld(t: Test): Promise<WaitingWorld> {
   }
   return {
     ...world,
-    browser,
-    cookie,
     slow,
     names,
     arrived,
@@ -82,7 +74,7 @@ async function waitingWorld(t: Test): Promise<WaitingWorld> {
     },
     repeat: (kind) => calls[kind](),
     async connect() {
-      const socket = new BrowserSocket(`ws://127.0.0.1:${slow.port}${TRADING}`, { origin: server.url, cookie })
+      const socket = world.socket(TRADING, { at: slow })
       await waits(1)
       return socket
     },
@@ -90,8 +82,8 @@ async function waitingWorld(t: Test): Promise<WaitingWorld> {
 }
 
 const ENDS: Record<string, (world: WaitingWorld) => Promise<unknown>> = {
-  'a logout': ({ browser }) => logOut(browser),
-  'a logout everywhere': ({ browser, server }) => logOutEverywhere(browser, server),
+  'a logout': ({ browser, server }) => logOut(browser, server.url),
+  'a logout everywhere': ({ browser, server }) => logOut(browser, server.url, '?everywhere=true'),
   'an operator': ({ server }) => operate(server, 'DELETE', { subject: USER }),
   'a new login of the browser': async (world) => (await startLogin(world)).finish({ code: USER }),
 }

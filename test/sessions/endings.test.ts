@@ -24,7 +24,9 @@ function twoInstances() {
   const instance = (at: string) => {
     const lossy = lossyStore(shared)
     const own = instanceOn(lossy.store)
-    own.sessions.onRecord(({ reason, record }) => void recorded.push({ at, reason, token: record?.accessToken }))
+    own.sessions.endings.onRecord(
+      ({ reason, record }) => void recorded.push({ at, reason, token: record?.accessToken }),
+    )
     return { ...own, lossy }
   }
   return { shared, recorded, one: instance('one'), other: instance('other') }
@@ -131,8 +133,8 @@ for (const loss of ['unheard', 'unsent'] as const) {
     one.lossy.lose('lock', loss)
     const [own, foreign] = found
     if (own === undefined || foreign === undefined) throw new Error('no session')
-    await one.sessions.recordExpiry(own)
-    await other.sessions.recordExpiry(foreign)
+    await one.sessions.endings.recordExpiry(own)
+    await other.sessions.endings.recordExpiry(foreign)
     await until(() => recorded.length > 0)
     await delay(LATER_MS)
     t.same(

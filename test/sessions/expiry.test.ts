@@ -1,13 +1,14 @@
 import { test, type Test } from 'tap'
 import { instanceOn, newSession, sessionInstance } from '../support/sessions/session-instance.ts'
-import { logIn, testRedis, testServer, testWorld } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld } from '../support/world.ts'
 
 /** Lets a session expire that two instances have cached. @returns the ends that both recorded together */
 async function expire(t: Test, settings: Record<string, string>): Promise<{ logged: string[]; counted: string[] }> {
-  const world = await testWorld(t, { redis: true, settings })
-  const servers = [world.server, await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })]
-  await logIn(world.browser, world.server.url)
+  const world = await startWorld(t, { redis: true, settings })
+  const servers = [world.server, await world.instance()]
+  await world.logIn()
   const cookie = world.browser.cookieHeader(new URL(world.server.url), new URL(world.server.url))
   const isLive = async (url: string): Promise<boolean> => {
     const response = await fetch(`${url}/auth/session`, { headers: { cookie } })
@@ -42,7 +43,7 @@ await test('a watcher of an unused session is notified that it ended idle, or ex
   const instances = [1, 2].map(() => instanceOn(store, 3000, false))
   const [holder] = instances
   if (holder === undefined) throw new Error('no instance')
-  for (const { sessions } of instances) sessions.onEnd(({ reason }) => void recorded.push(reason))
+  for (const { sessions } of instances) sessions.endings.onEnd(({ reason }) => void recorded.push(reason))
   for (const [livesMs, reason] of [
     [60_000, 'idle'],
     [2000, 'expired'],

@@ -1,26 +1,24 @@
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { gatedWorld } from '../support/login/gated-provider.ts'
-import { isLoggedIn, logInThere, loginWorld, startLogin, tokens } from '../support/login/token-endpoint.ts'
-import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { gated } from '../support/login/gated-provider.ts'
+import { isLoggedIn, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { LosingProxy } from '../support/redis/losing-proxy.ts'
 import { storeClient } from '../support/redis/store-client.ts'
-import { logIn, testRedis, testServer, type TestServer } from '../support/server/world.ts'
-import { sendTo } from '../support/upstream/api-world.ts'
+import { testRedis, testServer, type TestServer } from '../support/server/test-server.ts'
 import { until, within } from '../support/time/until.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { startWorld } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 /** Two instances, the first of which may lose replies of Redis, and a user who has logged in. */
 async function losingWorld(t: Test) {
   const redis = await testRedis(t)
   const proxy = await LosingProxy.start(t, redis)
-  const world = await loginWorld(t, { settings: { REDIS_URL: proxy.url } })
-  const { server, settings, endpoint, browser } = world
-  endpoint.behaviour = tokens({ refresh_token: 'the-refresh-token' })
+  const world = await startWorld(t, { provider: scripted, settings: { REDIS_URL: proxy.url } })
+  const { server, settings, provider, browser } = world
+  provider.behaviour = tokens({ refresh_token: 'the-refresh-token' })
   const own = { ...settings, PUBLIC_URL: server.url, REDIS_URL: redis.url, PORT: String(await freePort()) }
   const other = await testServer(t, own)
-  await logInThere(world)
+  await world.logIn()
   const cookie = browser.cookieHeader(new URL(server.url), new URL(server.url))
   const logOut = async (at: TestServer): Promise<number> => {
     const headers = { cookie, 'x-csrf': '1', origin: server.url, 'sec-fetch-site': 'same-origin' }
@@ -42,7 +40,7 @@ const buries = (sent: string): boolean => sent.includes(':tombstone')
 
 for (const where of ['the same', 'another'] as const) {
   await test(`POST /auth/logout: when the reply to the end of the session is lost, a repetition at ${where} instance gets 204, and the end is recorded once`, async (t) => {
-    const { server, other, proxy, endpoint, logOut, ended, counted } = await losingWorld(t)
+    const { server, other, proxy, provider, logOut, ended, counted } = await losingWorld(t)
     const lost = proxy.loseReply(buries)
     t.equal(await logOut(server), 503)
     await within(lost, 'the reply is lost')
@@ -51,11 +49,11 @@ for (const where of ['the same', 'another'] as const) {
     proxy.isDown = isOther
     const at = isOther ? other : server
     await until(async () => (await logOut(at)) === 204, 'the repetition succeeds')
-    await until(() => endpoint.revoked.length > 1, 'its tokens are revoked')
+    await until(() => provider.revoked.length > 1, 'its tokens are revoked')
     proxy.isDown = false
     await until(() => connections(server) > 1, 'the store is back')
     t.equal(await logOut(server), 204)
-    t.same(endpoint.revoked, ['the-refresh-token', 'the-access-token'])
+    t.same(provider.revoked, ['the-refresh-token', 'the-access-token'])
     t.match(ended(), [{ reason: 'logout', session: String, reqId: String }])
     t.equal(other.log.filter(({ audit }) => audit === 'session_ended').length, Number(isOther))
     t.same(await counted(), ['{reason="logout"} 1'])
@@ -67,17 +65,16 @@ for (const [what, meant] of [
   ['the read under the lock', (sent: string) => sent.includes('\r\nGET\r\n') && sent.includes('bff:1:session:')],
 ] as const) {
   await test(`GET /api: when the reply to ${what} is lost, calls succeed on both instances once the store is back`, async (t) => {
-    const { gate, redis, settings, port } = await gatedWorld(t)
+    const redis = await testRedis(t)
     const proxy = await LosingProxy.start(t, redis)
-    const server = await testServer(t, { ...settings, REDIS_URL: proxy.url, PORT: String(port) })
-    const other = await testServer(t, { ...settings, PORT: String(await freePort()) })
-    const browser = new JarBrowser()
+    const settings = { REDIS_URL: proxy.url }
+    const world = await startWorld(t, { provider: gated(), upstream: 'sandbox', settings })
+    const { provider: gate, server } = world
+    const other = await world.instance({ REDIS_URL: redis.url })
     gate.expiresIn = 0.001
-    await logIn(browser, server.url)
+    await world.logIn()
     gate.expiresIn = undefined
-    const cookie = browser.cookieHeader(new URL(server.url), new URL(server.url))
-    const call = async (at: TestServer): Promise<number> =>
-      (await sendTo(at.port, 'GET', ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })).status
+    const call = async (at: TestServer): Promise<number> => (await world.call('GET', ACCOUNTS, { at })).status
     const isLocked = (sent: string): boolean => what === 'the lock for a refresh' || hasLock(sent)
     let locks = 0
     const hasLock = (sent: string): boolean => (locks += Number(sent.includes("'NX'"))) > 0
@@ -95,24 +92,24 @@ for (const [what, meant] of [
 await test('GET /auth/callback: when the reply to the beginning is lost, the browser may come again, and the code is exchanged once', async (t) => {
   const redis = await testRedis(t)
   const proxy = await LosingProxy.start(t, redis)
-  const world = await loginWorld(t, { settings: { REDIS_URL: proxy.url } })
-  const { server, endpoint, browser } = world
+  const world = await startWorld(t, { provider: scripted, settings: { REDIS_URL: proxy.url } })
+  const { server, provider, browser } = world
   const login = await startLogin(world)
   const lost = proxy.loseReply((sent) => sent.includes('PXAT') && sent.includes('bff:1:login:'))
   t.match((await login.finish()).url.search, /error=try_later/)
   await within(lost, 'the reply is lost')
-  t.equal(endpoint.forms.length, 0)
+  t.equal(provider.forms.length, 0)
   await until(() => connections(server) > 1, 'the store is back')
   const again = await login.finish()
   t.notMatch(again.url.search, /error/)
   t.ok(await isLoggedIn(browser, server.url))
-  t.equal(endpoint.forms.length, 1)
+  t.equal(provider.forms.length, 1)
 })
 
 await test('GET /auth/callback: when the reply to the creation of the session is lost, no session is left that nobody has', async (t) => {
   const redis = await testRedis(t)
   const proxy = await LosingProxy.start(t, redis)
-  const world = await loginWorld(t, { settings: { REDIS_URL: proxy.url } })
+  const world = await startWorld(t, { provider: scripted, settings: { REDIS_URL: proxy.url } })
   const client = await storeClient(t, { redis })
   const login = await startLogin(world)
   const lost = proxy.loseReply((sent) => sent.includes('\r\nSET\r\n') && sent.includes('bff:1:session:'))

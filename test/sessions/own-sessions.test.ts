@@ -5,7 +5,7 @@ import { pageTag } from '../../src/sessions/session.ts'
 import { SubjectIndex } from '../../src/sessions/subject-index.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { SECRETS } from '../support/server/world.ts'
+import { SECRETS } from '../support/server/test-server.ts'
 import { sessionRecord } from '../support/sessions/session-instance.ts'
 import { REQUESTER, subjectInstance, type SubjectInstance } from '../support/sessions/subject-instance.ts'
 

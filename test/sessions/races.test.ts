@@ -12,7 +12,7 @@ import {
   sessionRecord,
   type SessionInstance,
 } from '../support/sessions/session-instance.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 
 const ROUNDS = 200

@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { gatedWorld, type GatedProvider } from '../support/login/gated-provider.ts'
+import { gated, type GatedProvider } from '../support/login/gated-provider.ts'
+import { startParts } from '../support/world.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
-import { CLIENT_ID, logIn, SECRETS } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
 import { until } from '../support/time/until.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 /** A token lifetime that is over at once. */
 const OVER = 0.001
 
@@ -17,8 +17,8 @@ async function threeProcesses(t: Test): Promise<{
   /** Calls the API on one of them. */
   call: (process: ServerProcess | undefined) => Promise<Response>
 }> {
-  const { gate, port, publicUrl, ...world } = await gatedWorld(t)
-  const settings = { ...world.settings, CLIENT_ID, SESSION_SECRETS: SECRETS }
+  const parts = await startParts(t, { provider: gated(), upstream: 'sandbox', redis: true })
+  const { provider: gate, port, publicUrl, settings } = parts
   const processes = await Promise.all([
     serverProcess(t, { ...settings, PORT: String(port) }),
     serverProcess(t, settings),
@@ -82,8 +82,10 @@ await test('under load, tokens are renewed once each, and every call is sent onc
   const USERS = 12
   const FOR_MS = 2.5 * TOKEN_SECONDS * 1000
   const PROVIDER_MS = 700
-  const { gate, port, publicUrl, upstream, ...world } = await gatedWorld(t, { accessTokenSeconds: TOKEN_SECONDS })
-  const settings = { ...world.settings, CLIENT_ID, SESSION_SECRETS: SECRETS, AUTH_STARTS_PER_MINUTE: '0' }
+  const provider = gated({ accessTokenSeconds: TOKEN_SECONDS })
+  const unlimited = { AUTH_STARTS_PER_MINUTE: '0' }
+  const parts = await startParts(t, { provider, upstream: 'sandbox', redis: true, settings: unlimited })
+  const { provider: gate, port, publicUrl, upstream, settings } = parts
   const processes = [await serverProcess(t, { ...settings, PORT: String(port) }), await serverProcess(t, settings)]
   t.same(await Promise.all(processes.map((each) => ready(each))), [true, true])
   const browsers = Array.from({ length: USERS }, () => new JarBrowser())

@@ -1,22 +1,20 @@
 import { test, type Test } from 'tap'
 import type { ProviderOptions } from '../../sandbox/provider.ts'
-import { gatedWorld, type GatedWorld } from '../support/login/gated-provider.ts'
+import { gated, type GatedProvider } from '../support/login/gated-provider.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { sessionState } from '../support/login/token-endpoint.ts'
 import { fillRedis } from '../support/redis/full-redis.ts'
-import { logIn, testServer, type TestServer } from '../support/server/world.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { type World, startWorld } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 const BULK = '/api/trading/v1/options/contracts/bulk-purchase/demo'
 /** Token lifetimes in seconds. */
 const OVER = 0.001
 const HOUR = 3600
 
-interface RefreshWorld extends GatedWorld {
-  readonly server: TestServer
-  readonly browser: JarBrowser
+interface RefreshWorld extends Omit<World<'sandbox', GatedProvider>, 'call' | 'provider'> {
+  readonly gate: GatedProvider
   readonly call: (init?: { method?: string; browser?: JarBrowser }) => Promise<Response>
 }
 
@@ -26,16 +24,14 @@ async function refreshWorld(
   expiresIn: number,
   provider: Partial<ProviderOptions> = {},
 ): Promise<RefreshWorld> {
-  const world = await gatedWorld(t, provider)
-  const { gate, settings, port } = world
-  const server = await testServer(t, { ...settings, PORT: String(port) })
-  const browser = new JarBrowser()
+  const world = await startWorld(t, { provider: gated(provider), upstream: 'sandbox', redis: true })
+  const { provider: gate, browser } = world
   gate.expiresIn = expiresIn
-  await logIn(browser, server.url)
+  await world.logIn()
   gate.expiresIn = HOUR
   const call: RefreshWorld['call'] = ({ method = 'GET', browser: page = browser } = {}) =>
     page.fetch(ACCOUNTS, { method, headers: { 'x-csrf': '1' } })
-  return { ...world, server, browser, call }
+  return { ...world, gate, call }
 }
 
 async function codeOf(response: Response): Promise<unknown> {
@@ -79,8 +75,8 @@ await test('a call with an expired token renews it, and the session goes on', as
 })
 
 await test('twenty calls on two instances cause one refresh', async (t) => {
-  const { gate, call, settings, browser } = await refreshWorld(t, OVER)
-  const other = await testServer(t, settings)
+  const { gate, call, instance, browser } = await refreshWorld(t, OVER)
+  const other = await instance()
   const there = browser.clone()
   there.page = new URL(other.url)
   const responses = await Promise.all(
@@ -163,8 +159,8 @@ await test('invalid_grant for a refresh ends the session with session_expired', 
 })
 
 await test('invalid_client for a refresh does not end the session, and is logged as an error', async (t) => {
-  const { gate, call, browser, settings } = await refreshWorld(t, OVER)
-  const wrong = await testServer(t, { ...settings, CLIENT_ID: 'unknown-client' })
+  const { gate, call, browser, instance } = await refreshWorld(t, OVER)
+  const wrong = await instance({ CLIENT_ID: 'unknown-client' })
   const there = browser.clone()
   there.page = new URL(wrong.url)
   const response = await call({ browser: there })
@@ -208,11 +204,11 @@ await test('an outage of Redis between refresh and save does not lose the new to
   gate.after = wait.hook
   const calling = call()
   await wait.reached
-  redis.process.kill('SIGSTOP')
+  redis?.process.kill('SIGSTOP')
   wait.open()
   // Longer than the command timeout.
   await new Promise((resolve) => void setTimeout(resolve, 2000))
-  redis.process.kill('SIGCONT')
+  redis?.process.kill('SIGCONT')
   const response = await calling
   t.equal(response.status, 200)
   t.equal((await call()).status, 200)
@@ -221,7 +217,7 @@ await test('an outage of Redis between refresh and save does not lose the new to
 
 await test('a full Redis refuses new logins, but renews tokens and logs users out', async (t) => {
   const { call, redis, browser, server, gate } = await refreshWorld(t, OVER)
-  const full = await fillRedis(t, redis.url)
+  const full = await fillRedis(t, redis?.url ?? '')
   gate.expiresIn = OVER
   t.equal((await call()).status, 200)
   gate.expiresIn = HOUR

@@ -1,9 +1,7 @@
 import { test } from 'tap'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { settingsOf } from '../support/login/identity-world.ts'
 import { refusalWorld, type RefusalWorld } from '../support/login/refusal-world.ts'
 import { isLoggedIn, json } from '../support/login/token-endpoint.ts'
-import { testServer } from '../support/server/world.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
@@ -137,7 +135,7 @@ await test('a refusal holds for all instances, and survives their restart; a gra
   const browser = await user('alice')
   refuses.set('alice', json({ error: 'login_required' }, 400))
   t.match(await call(browser), DOWN)
-  const restarted = await testServer(t, settingsOf(world))
+  const restarted = await world.instance()
   for (const there of [server, other, restarted, other]) {
     const answer = await call(browser, { server: there })
     t.match(answer, DOWN)

@@ -2,17 +2,18 @@ import { test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
-import { held, json, loginWorld, logInThere, isLoggedIn, startLogin, tokens } from '../support/login/token-endpoint.ts'
+import { held, json, isLoggedIn, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { within } from '../support/time/until.ts'
+import { startWorld } from '../support/world.ts'
 
 const LOGIN = '__Host-login-'
 
 await test('a second user in the same browser ends the session of the first', async (t) => {
-  const world = await loginWorld(t)
-  const { browser, endpoint, server } = world
-  await logInThere(world)
+  const world = await startWorld(t, { provider: scripted })
+  const { browser, provider, server } = world
+  await world.logIn()
   const first = browser.clone()
-  endpoint.behaviour = tokens({ access_token: 'of-the-second-user' })
+  provider.behaviour = tokens({ access_token: 'of-the-second-user' })
   const login = await startLogin(world)
   t.ok(await isLoggedIn(first, server.url), 'the old session lives until the login succeeds')
   await login.finish()
@@ -26,9 +27,9 @@ await test('a second user in the same browser ends the session of the first', as
 })
 
 await test('a login that a link of another site started replaces the session, although it carried no Strict cookie', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const { browser, server } = world
-  await logInThere(world)
+  await world.logIn()
   const first = browser.clone()
   const partner = new URL('https://partner.example/')
   const { url: authorize } = await browser.navigate(`${server.url}/auth/signup`, { from: partner })
@@ -39,17 +40,17 @@ await test('a login that a link of another site started replaces the session, al
 })
 
 await test('a login replaces a session that is known only from the start of the login', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const { browser, server } = world
-  await logInThere(world)
+  await world.logIn()
   const first = browser.clone()
   for (const [key, { name }] of browser.cookies) if (name.startsWith(LOGIN)) browser.cookies.delete(key)
-  await logInThere(world)
+  await world.logIn()
   t.notOk(await isLoggedIn(first, server.url))
 })
 
 await test('a login replaces the session that another tab created meanwhile', async (t) => {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const { browser, server } = world
   const [first, second] = [await startLogin(world), await startLogin(world)]
   await second.finish()
@@ -60,12 +61,12 @@ await test('a login replaces the session that another tab created meanwhile', as
 })
 
 await test('a login that fails does not end the live session', async (t) => {
-  const world = await loginWorld(t)
-  const { browser, endpoint, server } = world
-  await logInThere(world)
+  const world = await startWorld(t, { provider: scripted })
+  const { browser, provider, server } = world
+  await world.logIn()
   for (const behaviour of [json({ error: 'invalid_grant' }, 400), json('', 503)]) {
-    endpoint.behaviour = behaviour
-    const arrival = await logInThere(world)
+    provider.behaviour = behaviour
+    const arrival = await world.logIn()
     t.match(arrival.url.search, /auth_error/)
     t.ok(await isLoggedIn(browser, server.url))
   }
@@ -80,12 +81,12 @@ await test('a login that fails does not end the live session', async (t) => {
 })
 
 await test('GET /auth/callback redirects with try_later while the store is down', async (t) => {
-  const world = await loginWorld(t, { redis: true })
-  const { browser, endpoint, server, redis } = world
+  const world = await startWorld(t, { provider: scripted, redis: true })
+  const { browser, provider, server, redis } = world
   const login = await startLogin(world, '/auth/login?return_to=/chart')
   const during = await startLogin(world, '/auth/login?return_to=/chart')
   const waiting = held()
-  endpoint.behaviour = waiting.behaviour
+  provider.behaviour = waiting.behaviour
   const finishing = during.finish()
   await waiting.asked
   await redis?.close()
@@ -98,9 +99,9 @@ await test('GET /auth/callback redirects with try_later while the store is down'
   t.equal(start.hops[0]?.status, 303)
   t.same(start.hops[0]?.headers.getSetCookie(), [])
   t.same(browser.named('__Host-session'), [])
-  t.equal(endpoint.forms.length, 1)
-  while (endpoint.revoked.length === 0) await new Promise((resolve) => void setTimeout(resolve, 5))
-  t.same(endpoint.revoked, ['the-access-token'], 'the unused token is revoked')
+  t.equal(provider.forms.length, 1)
+  while (provider.revoked.length === 0) await new Promise((resolve) => void setTimeout(resolve, 5))
+  t.same(provider.revoked, ['the-access-token'], 'the unused token is revoked')
 })
 
 /** A store that announces no changes, like a Cluster. While it is held, reads wait with what they have found. */

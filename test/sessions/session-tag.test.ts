@@ -3,8 +3,10 @@ import { sessionState } from '../../src/sessions/session.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { JarBrowser } from '../support/browser/jar-browser.ts'
-import { logIn, SECRETS, testServer, testWorld } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { SECRETS, testServer } from '../support/server/test-server.ts'
 import { instanceOn, newSession, sessionRecord } from '../support/sessions/session-instance.ts'
+import { startWorld } from '../support/world.ts'
 
 const NEXT = 'the-next-secret-of-thirty-two-bytes-or-more'
 
@@ -17,7 +19,7 @@ async function tagOf(browser: JarBrowser, url?: string): Promise<string> {
 }
 
 await test('GET /auth/session: the tag of a session stays through a roll of secrets, and another login has another', async (t) => {
-  const { browser, server, settings } = await testWorld(t, { redis: true })
+  const { browser, server, settings } = await startWorld(t, { redis: true })
   const roll = (secrets: string) => testServer(t, { ...settings, PUBLIC_URL: server.url, SESSION_SECRETS: secrets })
   await logIn(browser, server.url)
   const tag = await tagOf(browser)

@@ -2,11 +2,11 @@ import { test } from 'tap'
 import { huntTokens } from '../support/telemetry/token-hunt.ts'
 import type { JarBrowser } from '../support/browser/jar-browser.ts'
 import { storedSessions } from '../support/sessions/stored-sessions.ts'
-import { logIn, SECRETS, testServer, testWorld } from '../support/server/world.ts'
+import { SECRETS } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { startWorld } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 /** Calls the API from the page, or on the instance with this address, as behind a balancer. */
 async function accounts(browser: JarBrowser, url?: string): Promise<Response> {
@@ -16,8 +16,8 @@ async function accounts(browser: JarBrowser, url?: string): Promise<Response> {
 }
 
 await test('a session that one instance ends is refused by every instance', async (t) => {
-  const world = await testWorld(t, { redis: true })
-  const second = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+  const world = await startWorld(t, { redis: true })
+  const second = await world.instance()
   const { browser } = world
   const client = await storeClient(t, world)
   const deadOnSecond = async (): Promise<void> => {
@@ -30,7 +30,7 @@ await test('a session that one instance ends is refused by every instance', asyn
     async () => client.del(await storedSessions(client)),
     () => client.flushAll(),
   ]) {
-    await logIn(browser, world.server.url)
+    await world.visitor(browser).logIn()
     copy = browser.clone()
     t.equal((await accounts(copy, second.url)).status, 200)
     t.equal((await accounts(copy)).status, 200)
@@ -41,9 +41,9 @@ await test('a session that one instance ends is refused by every instance', asyn
 })
 
 await test('Redis has no plain secret and no key without an expiry', async (t) => {
-  const world = await testWorld(t, { redis: true, provider: { refreshTokens: true } })
+  const world = await startWorld(t, { redis: true, provider: { refreshTokens: true } })
   await world.browser.navigate(`${world.server.url}/auth/login`)
-  await logIn(world.browser, world.server.url)
+  await world.logIn()
   const client = await storeClient(t, world)
   const keys = await client.keys('*')
   t.ok(keys.length >= 3, `${keys.length} keys`)
@@ -72,9 +72,8 @@ await test('Redis has no plain secret and no key without an expiry', async (t) =
 })
 
 await test('GET /api prolongs a session, GET /auth/session does not, and an unused session ends', async (t) => {
-  const world = await testWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
+  const world = await startWorld(t, { user: 'demo', redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
   const { browser } = world
-  await logIn(browser, world.server.url)
   const idleEnd = async (): Promise<number> => {
     const state = (await (await browser.fetch('/auth/session')).json()) as { idle_expires_at: number }
     return state.idle_expires_at
@@ -93,8 +92,7 @@ await test('GET /api prolongs a session, GET /auth/session does not, and an unus
 })
 
 await test('a session in use ends at SESSION_MAX_SECONDS', async (t) => {
-  const world = await testWorld(t, { redis: true, settings: { SESSION_MAX_SECONDS: '2' } })
-  await logIn(world.browser, world.server.url)
+  const world = await startWorld(t, { user: 'demo', redis: true, settings: { SESSION_MAX_SECONDS: '2' } })
   const copy = world.browser.clone()
   await until(async () => {
     const [session] = copy.named('__Host-session')
@@ -105,8 +103,7 @@ await test('a session in use ends at SESSION_MAX_SECONDS', async (t) => {
 })
 
 await test('a cookie that is doubled, tampered with or unknown is anonymous, and is not cleared', async (t) => {
-  const world = await testWorld(t)
-  await logIn(world.browser, world.server.url)
+  const world = await startWorld(t, { user: 'demo' })
   const value = world.browser.named('__Host-session')[0]?.value ?? ''
   // Of the last character of a signature, only some bits count.
   const [start, changed] = [value.slice(0, -2), value.at(-2) === 'A' ? 'B' : 'A']
@@ -135,12 +132,11 @@ await test('a cookie that is doubled, tampered with or unknown is anonymous, and
 })
 
 await test('SESSION_SECRETS rotate in two rolls without ending a session', async (t) => {
-  const world = await testWorld(t, { redis: true })
+  const world = await startWorld(t, { redis: true })
   const { browser } = world
   const other = 'the-next-secret-of-thirty-two-bytes-or-more'
-  const roll = (secrets: string) =>
-    testServer(t, { ...world.settings, PUBLIC_URL: world.server.url, SESSION_SECRETS: secrets })
-  await logIn(browser, world.server.url)
+  const roll = (secrets: string) => world.instance({ SESSION_SECRETS: secrets })
+  await world.visitor(browser).logIn()
   const appended = await roll(`${SECRETS},${other}`)
   const moved = await roll(`${other},${SECRETS}`)
   const dropped = await roll(other)
@@ -153,9 +149,8 @@ await test('SESSION_SECRETS rotate in two rolls without ending a session', async
 })
 
 await test('without Redis the API answers 503 at once and keeps the cookie, and it serves again when Redis is back', async (t) => {
-  const world = await testWorld(t, { redis: true })
+  const world = await startWorld(t, { user: 'demo', redis: true })
   const { browser, redis } = world
-  await logIn(browser, world.server.url)
   redis?.process.kill('SIGSTOP')
   await until(async () => (await accounts(browser)).status === 503)
   const response = await accounts(browser)

@@ -1,14 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import { test, type Test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
-import { gatedWorld } from '../support/login/gated-provider.ts'
-import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { gated } from '../support/login/gated-provider.ts'
+import { startWorld } from '../support/world.ts'
 import { httpServer } from '../support/server/http-server.ts'
-import { logIn, testServer } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 const USERS = 10
 /** Requests of each user on each of two instances. */
 const CALLS = 10
@@ -20,18 +19,17 @@ const ask = (path: string, cookie: string, { url }: { url: string }): Promise<Re
 /** Two instances, an upstream that responds when it is released, and users who are logged in. */
 async function slowWorld(t: Test) {
   const waiting: ServerResponse[] = []
-  const { redis, port, publicUrl, ...world } = await gatedWorld(t)
   const settings = {
-    ...world.settings,
     API_URL: await httpServer(t, (_request, response) => void waiting.push(response)),
     LOG_LEVEL: 'warn',
     AUTH_STARTS_PER_MINUTE: '0',
   }
-  const servers = [await testServer(t, { ...settings, PORT: String(port) }), await testServer(t, settings)]
-  const client = await storeClient(t, { redis })
-  const browsers = Array.from({ length: USERS }, () => new JarBrowser())
-  await Promise.all(browsers.map((browser) => logIn(browser, publicUrl)))
-  const cookies = browsers.map((browser) => browser.cookieHeader(new URL(publicUrl), new URL(publicUrl)))
+  const world = await startWorld(t, { provider: gated(), redis: true, settings, instances: 2 })
+  const { publicUrl, servers } = world
+  const client = await storeClient(t, world)
+  const users = await Promise.all(Array.from({ length: USERS }, () => world.user()))
+  const browsers = users.map(({ browser }) => browser)
+  const cookies = users.map(({ cookie }) => cookie)
   const keys = cookies.map((cookie) => sessionKey(/__Host-session=([^.;]+)/.exec(cookie)?.[1] ?? ''))
 
   return {

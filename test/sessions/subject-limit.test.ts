@@ -4,7 +4,7 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { subjectInstance, type SubjectInstance } from '../support/sessions/subject-instance.ts'
-import { SECRETS, testRedis } from '../support/server/world.ts'
+import { SECRETS, testRedis } from '../support/server/test-server.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 
 const [OLD, NEW] = [SECRETS, 'the-next-secret-of-thirty-two-bytes-or-more']

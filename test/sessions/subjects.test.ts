@@ -6,7 +6,7 @@ import { ENDED_MS } from '../../src/store/session-index.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { REQUESTER, subjectInstance } from '../support/sessions/subject-instance.ts'
-import { SECRETS, testRedis } from '../support/server/world.ts'
+import { SECRETS, testRedis } from '../support/server/test-server.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { assertNoneSurvives } from './everywhere-races.ts'
 

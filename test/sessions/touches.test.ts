@@ -7,7 +7,7 @@ import { StoreUnavailable } from '../../src/store/store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { instanceOn, newSession, sessionInstance } from '../support/sessions/session-instance.ts'
 import { touchesOf } from '../support/sessions/touches.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { clockAhead, timeAhead } from '../support/time/clock-ahead.ts'
 
 await test('a session in use costs Redis one EVAL for each step of its idle limit and instance, and no other command', async (t) => {

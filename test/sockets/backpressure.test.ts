@@ -2,14 +2,15 @@ import { once } from 'node:events'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import { flood, inOrder, MANY, MESSAGE, isolatedRelay, stalled } from '../support/sockets/isolated-relay.ts'
-import { PUBLIC, relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
+import { PUBLIC } from '../support/user.ts'
+import { startWorld, type World } from '../support/world.ts'
 
-const buffered = async (world: RelayWorld): Promise<number> =>
+const buffered = async (world: World<'scripted'>): Promise<number> =>
   (await world.metric('bff_relay_buffered_bytes')).get('') ?? 0
 
 /** Resolves with the bytes that wait in the server once it holds many and the sender can send no more. */
-async function bufferedWhenStalled(world: RelayWorld, sender: WebSocket): Promise<number> {
+async function bufferedWhenStalled(world: World<'scripted'>, sender: WebSocket): Promise<number> {
   // On a busy machine a sender may also be kept from sending because the server has not read anything yet.
   await until(async () => (await buffered(world)) > 100_000, 'the server holds messages')
   await stalled(sender)
@@ -17,8 +18,8 @@ async function bufferedWhenStalled(world: RelayWorld, sender: WebSocket): Promis
 }
 
 await test('upstream waits while a browser reads nothing, and the browser then receives every message', async (t) => {
-  const world = await relayWorld(t, { anonymous: true, settings: { MAX_BUFFERED_BYTES: '200000' } })
-  const client = await world.connect(PUBLIC).opened()
+  const world = await startWorld(t, { upstream: 'scripted', settings: { MAX_BUFFERED_BYTES: '200000' } })
+  const client = await world.socket(PUBLIC).opened()
   const peer = await world.upstream.socket()
   client.socket.pause()
   flood(peer)
@@ -43,8 +44,8 @@ await test('upstream waits while a browser reads nothing, and the browser then r
 })
 
 await test('a browser waits while upstream reads nothing, and upstream then receives every message', async (t) => {
-  const world = await relayWorld(t, { anonymous: true, settings: { MAX_BUFFERED_BYTES: '200000' } })
-  const client = await world.connect(PUBLIC).opened()
+  const world = await startWorld(t, { upstream: 'scripted', settings: { MAX_BUFFERED_BYTES: '200000' } })
+  const client = await world.socket(PUBLIC).opened()
   const peer = await world.upstream.socket()
   const got: Buffer[] = []
   peer.on('message', (data: Buffer) => got.push(data))
@@ -63,11 +64,11 @@ await test('a browser waits while upstream reads nothing, and upstream then rece
 })
 
 await test('a browser that reads nothing for SLOW_CONSUMER_SECONDS is closed with 4408', async (t) => {
-  const world = await relayWorld(t, {
-    anonymous: true,
+  const world = await startWorld(t, {
+    upstream: 'scripted',
     settings: { MAX_BUFFERED_BYTES: '200000', SLOW_CONSUMER_SECONDS: '1' },
   })
-  const client = await world.connect(PUBLIC).opened()
+  const client = await world.socket(PUBLIC).opened()
   const peer = await world.upstream.socket()
   client.socket.pause()
   flood(peer)

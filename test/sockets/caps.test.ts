@@ -1,32 +1,33 @@
 import { test } from 'tap'
 import { Caps } from '../../src/limits/caps.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { PUBLIC, relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
+import { PUBLIC, TRADING } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 const full = { code: 4429, reason: 'too_many_relays' }
 
 await test('public sockets leave a quarter of MAX_RELAYS to trading sockets', async (t) => {
-  const world = await relayWorld(t, { settings: { MAX_RELAYS: '8' } })
-  const market = await Promise.all(Array.from({ length: 6 }, () => world.connect(PUBLIC).opened()))
-  t.same(await world.connect(PUBLIC).closed, full)
-  const trading = await Promise.all(Array.from({ length: 2 }, () => world.connect(TRADING).opened()))
-  t.same(await world.connect(TRADING).closed, full, 'trading sockets are limited too')
+  const world = await startWorld(t, { ...RELAY, settings: { MAX_RELAYS: '8' } })
+  const market = await Promise.all(Array.from({ length: 6 }, () => world.socket(PUBLIC).opened()))
+  t.same(await world.socket(PUBLIC).closed, full)
+  const trading = await Promise.all(Array.from({ length: 2 }, () => world.socket(TRADING).opened()))
+  t.same(await world.socket(TRADING).closed, full, 'trading sockets are limited too')
 
   market[0]?.socket.close()
   await market[0]?.closed
   await until(() => world.upstream.open === 7)
-  const third = await world.connect(TRADING).opened()
-  t.same(await world.connect(PUBLIC).closed, full, 'trading sockets may take more than a quarter')
+  const third = await world.socket(TRADING).opened()
+  t.same(await world.socket(PUBLIC).closed, full, 'trading sockets may take more than a quarter')
   trading[0]?.socket.close()
   await trading[0]?.closed
-  await world.connect(PUBLIC).opened()
+  await world.socket(PUBLIC).opened()
   for (const client of [...market, ...trading, third]) client.socket.terminate()
 })
 
 await test('PUBLIC_HANDSHAKES_PER_MINUTE bounds the public sockets that an address opens, and the handshakes upstream', async (t) => {
-  const world = await relayWorld(t, { settings: { PUBLIC_HANDSHAKES_PER_MINUTE: '3', TRUST_PROXY: '1' } })
-  const from = (address: string) => world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } })
+  const world = await startWorld(t, { ...RELAY, settings: { PUBLIC_HANDSHAKES_PER_MINUTE: '3', TRUST_PROXY: '1' } })
+  const from = (address: string) => world.socket(PUBLIC, { headers: { 'x-forwarded-for': address } })
   const opened = async (address: string): Promise<void> => {
     const client = await from(address).opened()
     client.socket.close()
@@ -42,7 +43,7 @@ await test('PUBLIC_HANDSHAKES_PER_MINUTE bounds the public sockets that an addre
   await opened('192.0.2.1')
   const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
   const headers = { 'x-forwarded-for': '2001:db8::1', cookie }
-  const trading = await world.connect(TRADING, { headers }).opened()
+  const trading = await world.socket(TRADING, { headers }).opened()
   trading.socket.close()
 })
 
@@ -52,10 +53,10 @@ await test('PUBLIC_HANDSHAKES_PER_MINUTE is four times MAX_PUBLIC_RELAYS_PER_IP 
     ['0', 12],
   ] as const) {
     const settings = { MAX_PUBLIC_RELAYS_PER_IP: '1', PUBLIC_HANDSHAKES_PER_MINUTE: setting }
-    const world = await relayWorld(t, { settings, anonymous: true })
+    const world = await startWorld(t, { upstream: 'scripted', settings })
     let opened = 0
     for (let count = 0; count < 12; count++) {
-      const client = world.connect(PUBLIC)
+      const client = world.socket(PUBLIC)
       await Promise.race([client.opened().then(() => client.socket.close()), client.closed])
       if ((await client.closed).code === 1005) opened++
     }
@@ -70,12 +71,12 @@ await test('MAX_RELAYS, MAX_RELAYS_PER_SESSION and MAX_PUBLIC_RELAYS_PER_IP hold
     MAX_PUBLIC_RELAYS_PER_IP: '3',
     TRUST_PROXY: '1',
   }
-  const world = await relayWorld(t, { settings })
+  const world = await startWorld(t, { ...RELAY, settings })
   const full = { code: 4429, reason: 'too_many_relays' }
-  const from = (address: string) => world.connect(PUBLIC, { headers: { cookie: '', 'x-forwarded-for': address } })
-  const trading = [await world.connect(TRADING).opened(), await world.connect(TRADING).opened()]
+  const from = (address: string) => world.socket(PUBLIC, { headers: { cookie: '', 'x-forwarded-for': address } })
+  const trading = [await world.socket(TRADING).opened(), await world.socket(TRADING).opened()]
   await until(() => world.upstream.open === 2)
-  t.same(await world.connect(TRADING).closed, full, 'the limit of a session')
+  t.same(await world.socket(TRADING).closed, full, 'the limit of a session')
   t.equal(world.upstream.otpRequests.length, 2, 'a refused socket causes no request for a one-time URL')
 
   const household = [from('2001:db8:1:2::1'), from('2001:db8:1:2:ffff::1'), from('2001:db8:1:2:3:4:5:6')]
@@ -93,7 +94,7 @@ await test('MAX_RELAYS, MAX_RELAYS_PER_SESSION and MAX_PUBLIC_RELAYS_PER_IP hold
   await until(() => world.upstream.open === 0)
   // A page that reloads is not refused because of the sockets that it has just closed.
   for (let round = 0; round < 20; round++) {
-    const two = [await world.connect(TRADING).opened(), await world.connect(TRADING).opened()]
+    const two = [await world.socket(TRADING).opened(), await world.socket(TRADING).opened()]
     for (const client of two) {
       client.socket.close(1000)
       t.same(await client.closed, { code: 1000, reason: '' }, `round ${round}`)

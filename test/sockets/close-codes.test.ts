@@ -4,7 +4,9 @@ import type { Duplex } from 'node:stream'
 import { test } from 'tap'
 import { BROWSER, codeLabel, UPSTREAM, WITHOUT_CODE } from '../../src/sockets/close-codes.ts'
 import { frame, switchProtocols } from '../support/sockets/raw-frames.ts'
-import { joined, PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
+import { joined } from '../support/upstream/scripted-upstream.ts'
+import { PUBLIC } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 const CLOSE = 8
 const reason = (text: string): Buffer => Buffer.from(text)
@@ -46,7 +48,7 @@ await test('the close codes of 3000 and above have five labels', async (t) => {
 const CODES = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999]
 
 await test('close codes and reasons pass both ways', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const long = 'é'.repeat(61)
   for (const [index, code] of CODES.entries()) {
     const reason = ['', 'why', long][index % 3] ?? ''
@@ -65,7 +67,7 @@ await test('close codes and reasons pass both ways', async (t) => {
 })
 
 await test('close codes of upstream that have a meaning of ours, or none, are mapped', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   for (const code of [4400, 4401, 4408, 4429, 4499]) {
     const { client, peer } = await joined(world, PUBLIC)
     peer.close(code, 'session_expired')
@@ -98,7 +100,7 @@ await test('close codes of upstream that have a meaning of ours, or none, are ma
 })
 
 await test('a close frame ends the relay at once, although its sender keeps the connection open', async (t) => {
-  const world = await relayWorld(t, { anonymous: true })
+  const world = await startWorld(t, { upstream: 'scripted' })
   const { upstream, server } = world
   const ours: Duplex[] = []
   const bye = frame({
@@ -110,7 +112,7 @@ await test('a close frame ends the relay at once, although its sender keeps the 
     switchProtocols(request, socket)
   }
   for (const message of ['', '{"buy":1}']) {
-    const client = await world.connect(PUBLIC).opened()
+    const client = await world.socket(PUBLIC).opened()
     ours.at(-1)?.write(bye)
     // A message that the browser sends meanwhile is not delivered.
     if (message !== '') client.socket.send(message)

@@ -1,13 +1,15 @@
 import { test } from 'tap'
-import { joined, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { joined } from '../support/upstream/scripted-upstream.ts'
+import { PUBLIC, TRADING } from '../support/user.ts'
+import { startWorld, type World, RELAY } from '../support/world.ts'
 
 /** One-time URLs have room for 12 to 48 a minute, depending on what else there is: one every 1.25 to 5 s. */
 const BUDGET = { UPSTREAM_BUDGET: '60/60', DRAIN_SECONDS: '4', UPSTREAM_BUDGET_INSTANCES: '2' }
 const GAPS = [60 / 48, 60 / 12] as const
 
-async function openTrading(world: RelayWorld, count: number): Promise<BrowserSocket[]> {
+async function openTrading(world: World<'scripted'>, count: number): Promise<BrowserSocket[]> {
   const clients: BrowserSocket[] = []
   for (let index = 0; index < count; index++) clients.push((await joined(world, TRADING)).client)
   return clients
@@ -33,9 +35,9 @@ function areApart(times: readonly number[], least: number, most: number): boolea
 }
 
 await test('a server that drains gives every trading socket its own time, and public sockets none', async (t) => {
-  const world = await relayWorld(t, { settings: BUDGET })
+  const world = await startWorld(t, { ...RELAY, settings: BUDGET })
   const trading = await openTrading(world, 5)
-  const market = await world.connect(PUBLIC).opened()
+  const market = await world.socket(PUBLIC).opened()
   await until(() => world.upstream.open === 6)
   const closing = world.server.close()
   const times = await timesIn(trading, 1012, 'shutting_down')
@@ -48,7 +50,7 @@ await test('a server that drains gives every trading socket its own time, and pu
 })
 
 await test('after a loss of upstream the trading sockets come back at the pace that is left to one instance', async (t) => {
-  const world = await relayWorld(t, { settings: BUDGET })
+  const world = await startWorld(t, { ...RELAY, settings: BUDGET })
   const trading = await openTrading(world, 4)
   const { client: market, peer } = await joined(world, PUBLIC)
   peer.terminate()
@@ -58,9 +60,9 @@ await test('after a loss of upstream the trading sockets come back at the pace t
   t.comment(`seconds: ${times.join(', ')}`)
   t.equal(times[0], 0)
   t.ok(areApart(times, 2 * GAPS[0] - 1, 2 * GAPS[1] + 1), 'each instance has half of the room')
-  const [place = 0] = await timesIn([world.connect(TRADING)], 1013, 'upstream_unreachable')
+  const [place = 0] = await timesIn([world.socket(TRADING)], 1013, 'upstream_unreachable')
   t.ok(place > (times[3] ?? 0), 'who tries again meanwhile gets a place behind them')
-  const [again = 0] = await timesIn([world.connect(TRADING)], 1013, 'upstream_unreachable')
+  const [again = 0] = await timesIn([world.socket(TRADING)], 1013, 'upstream_unreachable')
   t.ok(again <= place && again > place - 3, 'and keeps it')
   const labels = [...(await world.metric('bff_relay_refusals_total')).keys()]
   t.same(labels, ['reason="upstream_unreachable"'], 'the label has no time')
@@ -68,11 +70,11 @@ await test('after a loss of upstream the trading sockets come back at the pace t
 })
 
 await test('a trading socket that the budget refuses is told when to come back, and costs no one-time URL', async (t) => {
-  const world = await relayWorld(t, { settings: { ...BUDGET, UPSTREAM_BUDGET: '5/60' } })
+  const world = await startWorld(t, { ...RELAY, settings: { ...BUDGET, UPSTREAM_BUDGET: '5/60' } })
   const times: number[] = []
   await openTrading(world, 4)
   for (let count = 0; count < 3; count++) {
-    const { code, reason } = await world.connect(TRADING).closed
+    const { code, reason } = await world.socket(TRADING).closed
     t.equal(code, 4429)
     times.push(Number(/^upstream_budget;retry_after=(\d+)$/.exec(reason)?.[1]))
   }
@@ -84,7 +86,7 @@ await test('a trading socket that the budget refuses is told when to come back, 
 })
 
 await test('without a budget no close has a time', async (t) => {
-  const world = await relayWorld(t, { settings: { DRAIN_SECONDS: '2' } })
+  const world = await startWorld(t, { ...RELAY, settings: { DRAIN_SECONDS: '2' } })
   const [first, second] = [await joined(world, TRADING), await joined(world, TRADING)]
   first.peer.terminate()
   t.same(await first.client.closed, { code: 1013, reason: 'upstream_lost' })
@@ -98,8 +100,8 @@ for (const [seconds, asked] of [
   ['99999999999', 3600],
 ] as const) {
   await test(`upstream's 429 with Retry-After ${seconds} asks the page to stay away for ${asked} seconds`, async (t) => {
-    const world = await relayWorld(t)
+    const world = await startWorld(t, RELAY)
     world.upstream.onOtp = (_request, response) => void response.writeHead(429, { 'retry-after': seconds }).end()
-    t.same(await world.connect(TRADING).closed, { code: 4429, reason: `rate_limited;retry_after=${asked}` })
+    t.same(await world.socket(TRADING).closed, { code: 4429, reason: `rate_limited;retry_after=${asked}` })
   })
 }

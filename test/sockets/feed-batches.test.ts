@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import { test } from 'tap'
-import { FrameSequence } from '../../src/sockets/feed/wire/write-batch.ts'
+import { FrameSequence, WriteBatch } from '../../src/sockets/feed/wire/write-batch.ts'
 import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
-import { WriteBatch } from '../../src/sockets/feed/wire/write-batch.ts'
 import { memberHost, startMember, waitingOn } from '../support/feed/started-member.ts'
 import { until } from '../support/time/until.ts'
 

@@ -10,7 +10,7 @@ import {
   reply,
   tick,
 } from '../support/feed/world.ts'
-import { PUBLIC } from '../support/sockets/relay-world.ts'
+import { PUBLIC } from '../support/user.ts'
 
 const asked = (symbol: string, reqId: number, extra: Message = {}): Message => ({
   ticks_history: symbol,
@@ -42,7 +42,7 @@ await test('a history that is fetched for a browser is a request of the browser,
   const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '2', TRUST_PROXY: '1' })
   const { market } = world
   const from = async (address: string): Promise<FeedBrowser> =>
-    new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
+    new FeedBrowser(await world.socket(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
   await living(t, world, 'R_1')
   const browser = await from('192.0.2.1')
   for (const count of [1, 2]) {

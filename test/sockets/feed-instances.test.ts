@@ -6,7 +6,7 @@ import { nobody } from '../support/sandbox/world.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
-import { SECRETS, testRedis } from '../support/server/world.ts'
+import { SECRETS, testRedis } from '../support/server/test-server.ts'
 
 type Message = Record<string, unknown>
 

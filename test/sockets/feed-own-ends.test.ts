@@ -6,7 +6,7 @@ import { failureCount } from '../support/telemetry/lines.ts'
 import { feedWorld, type FeedBrowser, type FeedWorld } from '../support/feed/world.ts'
 import { rawBrowser } from '../support/browser/raw-browser.ts'
 import { closeCode, frame } from '../support/sockets/raw-frames.ts'
-import { PUBLIC } from '../support/sockets/relay-world.ts'
+import { PUBLIC } from '../support/user.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 
 const TEXT = 1

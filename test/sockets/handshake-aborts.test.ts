@@ -5,15 +5,15 @@ import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
-import { logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
-import { logIn, testServer } from '../support/server/world.ts'
 import { until, within } from '../support/time/until.ts'
+import { PUBLIC, TRADING } from '../support/user.ts'
+import { startWorld, type World, RELAY } from '../support/world.ts'
 
 /** With a single permit, a handshake that keeps it blocks the next one. */
 const ONE_PERMIT = { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', MAX_PUBLIC_RELAYS_PER_IP: '1' }
 
 /** The connection of a browser that has sent its handshake and can leave before the response. */
-async function halfOpen(world: RelayWorld, path: string, port = world.server.port): Promise<Socket> {
+async function halfOpen(world: World<'scripted'>, path: string, port = world.server.port): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
   const head = [
@@ -43,12 +43,12 @@ async function hungUp(raw: Duplex): Promise<void> {
   raw.destroy()
 }
 
-const left = async (world: RelayWorld): Promise<number> =>
+const left = async (world: World<'scripted'>): Promise<number> =>
   (await world.metric('bff_relay_refusals_total')).get('reason="browser_left"') ?? 0
 
 /** Whether the one permit is free. */
-async function isFree(world: RelayWorld, path = TRADING): Promise<boolean> {
-  const client = await world.connect(path).opened()
+async function isFree(world: World<'scripted'>, path = TRADING): Promise<boolean> {
+  const client = await world.socket(path).opened()
   const peer = await world.upstream.socket()
   client.socket.close(1000)
   const { code } = await client.closed
@@ -58,7 +58,7 @@ async function isFree(world: RelayWorld, path = TRADING): Promise<boolean> {
 
 for (const [how, leave] of LEAVES) {
   await test(`a browser that leaves while the server requests its one-time URL releases its permit (${how})`, async (t) => {
-    const world = await relayWorld(t, { settings: ONE_PERMIT })
+    const world = await startWorld(t, { ...RELAY, settings: ONE_PERMIT })
     const { upstream } = world
     const { onOtp } = upstream
     const asked = new Promise<() => void>((resolve) => {
@@ -79,7 +79,7 @@ for (const [how, leave] of LEAVES) {
   })
 
   await test(`a browser that leaves while upstream opens ends that handshake and releases its permit (${how})`, async (t) => {
-    const world = await relayWorld(t, { settings: ONE_PERMIT })
+    const world = await startWorld(t, { ...RELAY, settings: ONE_PERMIT })
     const { upstream } = world
     for (const path of [PUBLIC, TRADING]) {
       const before = await left(world)
@@ -99,16 +99,16 @@ for (const [how, leave] of LEAVES) {
 }
 
 await test('a browser that leaves while its session is read causes no call upstream', async (t) => {
-  const world = await relayWorld(t, { settings: ONE_PERMIT, redis: true })
+  const world = await startWorld(t, { ...RELAY, settings: ONE_PERMIT, redis: true })
   // A second instance, whose near cache does not have the session.
-  const fresh = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+  const fresh = await world.instance()
   world.redis?.process.kill('SIGSTOP')
   const socket = await halfOpen(world, TRADING, fresh.port)
   socket.destroy()
   const refused = async (): Promise<string> => (await fetch(`${fresh.opsUrl}/metrics`)).text()
   await until(async () => (await refused()).includes('bff_relay_refusals_total{reason="browser_left"} 1'))
   world.redis?.process.kill('SIGCONT')
-  const client = await world.connect(TRADING, { port: fresh.port }).opened()
+  const client = await world.socket(TRADING, { at: fresh }).opened()
   await world.upstream.socket()
   t.equal(world.upstream.otpRequests.length, 1, 'only the browser that stayed gets a one-time URL')
   client.socket.close()
@@ -116,7 +116,7 @@ await test('a browser that leaves while its session is read causes no call upstr
 })
 
 await test('the last check of the session: a browser that leaves ends upstream, and without Redis no relay opens', async (t) => {
-  const world = await relayWorld(t, { settings: ONE_PERMIT, redis: true })
+  const world = await startWorld(t, { ...RELAY, settings: ONE_PERMIT, redis: true })
   const { upstream } = world
   const store = world.redis?.process
   upstream.onUpgrade = (request, raw, head) => {
@@ -132,10 +132,9 @@ await test('the last check of the session: a browser that leaves ends upstream, 
   store?.kill('SIGCONT')
 
   const refused = { code: 1013, reason: 'session_store_unavailable' }
-  let answer = await world.connect(TRADING).closed
+  let answer = await world.socket(TRADING).closed
   // The first handshake may still find the store unavailable.
-  while (answer.reason === refused.reason && upstream.upgrades.length === 1)
-    answer = await world.connect(TRADING).closed
+  while (answer.reason === refused.reason && upstream.upgrades.length === 1) answer = await world.socket(TRADING).closed
   t.same(answer, refused, 'a handshake whose last check fails is refused')
   store?.kill('SIGCONT')
   await world.quiet()
@@ -150,7 +149,7 @@ class SilentStore extends MemoryStore {
 
 await test('a session that ends in the last moment of a handshake is closed with 4401, and no message passes', async (t) => {
   const store = new SilentStore()
-  const world = await relayWorld(t, { store })
+  const world = await startWorld(t, { ...RELAY, store })
   const { upstream, browser } = world
   const [cookie] = browser.named('__Host-session')
   const arrived: unknown[] = []
@@ -164,7 +163,7 @@ await test('a session that ends in the last moment of a handshake is closed with
       upstream.accept(request, raw, head)
     })
   }
-  const client = world.connect(TRADING)
+  const client = world.socket(TRADING)
   client.socket.on('open', () => client.socket.send('{"buy":1}'))
   const close = await within(client.closed, 'the handshake is refused', 2000)
   t.same(close, { code: 4401, reason: 'session_expired' })
@@ -174,32 +173,32 @@ await test('a session that ends in the last moment of a handshake is closed with
 })
 
 await test('a session that ends during a handshake is closed with 4401, on every instance', async (t) => {
-  const world = await relayWorld(t, { redis: true })
-  const second = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+  const world = await startWorld(t, { ...RELAY, redis: true })
+  const second = await world.instance()
   const { upstream, browser } = world
   const { onOtp } = upstream
   for (const port of [world.server.port, second.port]) {
     const copy = browser.clone()
     upstream.onOtp = () => undefined
-    const asking = world.connect(TRADING, { browser: copy, port })
+    const asking = world.visitor(copy).socket(TRADING, { at: { port } })
     await until(() => upstream.otpRequests.length > 0)
-    t.equal((await logOut(browser)).status, 204)
+    t.equal((await world.logOut()).status, 204)
     t.same(await asking.closed, { code: 4401, reason: 'session_expired' }, 'while the server requests the one-time URL')
     upstream.onOtp = onOtp
 
-    await logIn(browser, world.server.url)
+    await world.visitor(browser).logIn()
     const upgrading = new Promise<Duplex>((resolve) => {
       upstream.onUpgrade = (_request, raw) => resolve(raw)
     })
-    const opening = world.connect(TRADING, { browser: browser.clone(), port })
+    const opening = world.visitor(browser.clone()).socket(TRADING, { at: { port } })
     const raw = await upgrading
     const over = hungUp(raw)
-    await logOut(browser)
+    await world.logOut()
     t.same(await opening.closed, { code: 4401, reason: 'session_expired' }, 'while upstream opens')
     await over
     upstream.onUpgrade = undefined
     upstream.otpRequests.length = 0
-    await logIn(browser, world.server.url)
+    await world.visitor(browser).logIn()
   }
   t.equal(upstream.open, 0)
 })

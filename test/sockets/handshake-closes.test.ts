@@ -2,11 +2,13 @@ import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
-import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
-import { logIn, SECRETS, testServer } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { SECRETS, testServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 import { answerJson, type ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
 import { storeClient } from '../support/redis/store-client.ts'
+import { TRADING } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 type Play = (upstream: ScriptedUpstream) => void
 const otp =
@@ -80,21 +82,22 @@ const REFUSALS: [why: string, play: Play, code: number, reason: string][] = [
 ]
 
 await test('GET /ws/trading/:account answers 101 and a close frame for every failure upstream, and releases its permits', async (t) => {
-  const world = await relayWorld(t, {
+  const world = await startWorld(t, {
+    ...RELAY,
     settings: { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', UPSTREAM_HEADERS_SECONDS: '3' },
   })
   const { upstream } = world
   const { onOtp } = upstream
   for (const [why, play, code, reason] of REFUSALS) {
     play(upstream)
-    const client = await world.connect(TRADING).opened()
+    const client = await world.socket(TRADING).opened()
     t.same(await client.closed, { code, reason }, why)
     upstream.onOtp = onOtp
     upstream.onUpgrade = undefined
   }
   t.equal(upstream.open, 0)
   // There is one permit. This relay opens only if every refused handshake has released it.
-  const client = await world.connect(TRADING).opened()
+  const client = await world.socket(TRADING).opened()
   await upstream.socket()
   client.socket.close(1000)
   t.equal((await client.closed).code, 1000)
@@ -108,7 +111,7 @@ await test('GET /ws/trading/:account answers 101 and a close frame for every fai
 })
 
 await test('an unexpected error closes the socket with 1011, causes no call upstream, and releases the permits', async (t) => {
-  const world = await relayWorld(t, { redis: true, settings: { MAX_RELAYS: '1' } })
+  const world = await startWorld(t, { ...RELAY, redis: true, settings: { MAX_RELAYS: '1' } })
   const { browser, server, settings } = world
   // A second instance, whose near cache does not have the session.
   const other = await testServer(t, { ...settings, PUBLIC_URL: server.url })
@@ -121,23 +124,23 @@ await test('an unexpected error closes the socket with 1011, causes no call upst
   const record = envelope.open(key, id, (await store.get(key)) ?? '') ?? '{}'
   const broken = { ...(JSON.parse(record) as object), tokenExpiresAt: 1, refreshToken: 5 }
   await store.set(key, envelope.seal(key, id, JSON.stringify(broken)), { KEEPTTL: true })
-  t.same(await world.connect(TRADING, { port: other.port }).closed, { code: 1011, reason: 'internal_error' })
+  t.same(await world.socket(TRADING, { at: other }).closed, { code: 1011, reason: 'internal_error' })
   t.equal(world.upstream.otpRequests.length, 0)
   t.ok(other.log.some(({ level, msg }) => level === 50 && msg === 'a relay could not be opened'))
 
   await logIn(browser, server.url)
-  const client = await world.connect(TRADING, { port: other.port }).opened()
+  const client = await world.socket(TRADING, { at: other }).opened()
   await world.upstream.socket()
   t.equal(client.socket.readyState, 1, 'the permit was released')
 })
 
 await test('a trading socket is closed with provider_unavailable while the provider cannot renew its token', async (t) => {
-  const world = await relayWorld(t, { provider: { refreshTokens: true, accessTokenSeconds: 2 } })
-  const open = await world.connect(TRADING).opened()
+  const world = await startWorld(t, { ...RELAY, provider: { refreshTokens: true, accessTokenSeconds: 2 } })
+  const open = await world.socket(TRADING).opened()
   await world.provider.close()
   const refused = { code: 1013, reason: 'provider_unavailable' }
   await until(async () => {
-    const client = world.connect(TRADING)
+    const client = world.socket(TRADING)
     await Promise.race([client.closed, world.upstream.socket()])
     client.socket.terminate()
     const { code, reason } = await client.closed

@@ -1,14 +1,15 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { test } from 'tap'
-import { PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { nextEvent } from '../support/time/until.ts'
+import { PUBLIC, TRADING } from '../support/user.ts'
+import { startWorld, type World, RELAY } from '../support/world.ts'
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
 
 /** The HTTP response to a handshake; '' leaves a header out. */
 async function responseTo(
-  world: RelayWorld,
+  world: World<'scripted'>,
   path: string,
   headers: Record<string, string>,
 ): Promise<IncomingMessage & { body: string }> {
@@ -37,7 +38,7 @@ async function responseTo(
 const PLAIN = { connection: '', upgrade: '', 'sec-websocket-version': '', 'sec-websocket-key': '' }
 
 await test('a handshake without the right Origin, Upgrade, version or key gets an HTTP problem, and causes no call upstream', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
   const cases: [why: string, headers: Record<string, string>, status: number, code: string, path?: string][] = [
     ['a foreign Origin', { origin: 'https://evil.example' }, 403, 'origin_rejected'],
@@ -88,20 +89,20 @@ await test('a handshake without the right Origin, Upgrade, version or key gets a
 })
 
 await test('GET /ws/trading/:account without a session is closed with login_required, and GET /ws/public needs none', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
   const refused = { code: 4401, reason: 'login_required' }
   for (const other of ['', `${cookie}; ${cookie}`, `${cookie}x`, cookie.replace('session=', 'session=x'), 'a=b']) {
-    t.same(await world.connect(TRADING, { headers: { cookie: other } }).closed, refused, other.slice(0, 20))
+    t.same(await world.socket(TRADING, { headers: { cookie: other } }).closed, refused, other.slice(0, 20))
   }
   t.same(world.upstream.otpRequests, [])
-  t.same((await world.connect(PUBLIC, { headers: { cookie: '' } }).opened()).received, [], 'the public socket opens')
+  t.same((await world.socket(PUBLIC, { headers: { cookie: '' } }).opened()).received, [], 'the public socket opens')
 })
 
 await test('upstream gets the bearer and no header of the browser, and no secret is in the log', async (t) => {
-  const world = await relayWorld(t, { settings: { SERVICE_APP_ID: 'app-77', LOG_LEVEL: 'trace' } })
+  const world = await startWorld(t, { ...RELAY, settings: { SERVICE_APP_ID: 'app-77', LOG_LEVEL: 'trace' } })
   const client = await world
-    .connect(TRADING, { headers: { authorization: 'Bearer of-the-browser', 'x-forwarded-for': '1.2.3.4' } })
+    .socket(TRADING, { headers: { authorization: 'Bearer of-the-browser', 'x-forwarded-for': '1.2.3.4' } })
     .opened()
   const [asked] = world.upstream.otpRequests
   t.equal(asked?.url, '/trading/v1/options/accounts/VRTC100/otp')
@@ -114,7 +115,7 @@ await test('upstream gets the bearer and no header of the browser, and no secret
   t.equal(client.socket.extensions, '')
   t.equal(client.socket.protocol, '')
   // This client ends the connection when no subprotocol is confirmed, as browsers do.
-  const offering = world.connect(TRADING, { headers: { 'sec-websocket-protocol': 'graphql-ws, mqtt' } })
+  const offering = world.socket(TRADING, { headers: { 'sec-websocket-protocol': 'graphql-ws, mqtt' } })
   const [response] = (await once(offering.socket, 'upgrade')) as [IncomingMessage]
   t.notOk('sec-websocket-protocol' in response.headers, 'no subprotocol is confirmed')
   t.notOk(

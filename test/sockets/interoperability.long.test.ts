@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
-import { PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
+import { PUBLIC } from '../support/user.ts'
+import { startWorld } from '../support/world.ts'
 
 const PEER = fileURLToPath(new URL('../support/sockets/websocket_peer.py', import.meta.url))
 /** Debian's Python, which python3-websockets is installed for. */
@@ -36,8 +37,8 @@ await test('clients and servers of another WebSocket library exchange messages t
   const seed = Number(process.env['SEED'] ?? randomInt(1_000_000))
   const upstream = peer(t, 'upstream', seed, 400)
   const port = await upstream.line()
-  const world = await relayWorld(t, {
-    anonymous: true,
+  const world = await startWorld(t, {
+    upstream: 'scripted',
     settings: { WS_URL: `ws://127.0.0.1:${port}`, SLOW_CONSUMER_SECONDS: '120' },
   })
   const { server } = world

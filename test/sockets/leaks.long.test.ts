@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { logOut, PUBLIC, relayWorld, TRADING } from '../support/sockets/relay-world.ts'
+import { PUBLIC, TRADING } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 /** A multiple of eight. RELAYS=5000 repeats the run by which this was judged. */
 const ROUNDS = Number(process.env['RELAYS'] ?? 2000)
@@ -13,11 +14,11 @@ function activeResources(): Record<string, number> {
 }
 
 await test('thousands of relays open and close without leaving timers, connections, listeners or buffered bytes', async (t) => {
-  const world = await relayWorld(t, { redis: true, settings: { PUBLIC_HANDSHAKES_PER_MINUTE: '0' } })
+  const world = await startWorld(t, { ...RELAY, redis: true, settings: { PUBLIC_HANDSHAKES_PER_MINUTE: '0' } })
   let newest: WebSocket | undefined
   world.upstream.onSocket = (socket) => (newest = socket)
   const round = async (path: string): Promise<void> => {
-    const client = await world.connect(path).opened()
+    const client = await world.socket(path).opened()
     client.socket.send('{"ping":1}')
     client.socket.close(1000)
     await client.closed
@@ -54,10 +55,10 @@ await test('thousands of relays open and close without leaving timers, connectio
   t.equal((await world.metric('bff_relay_buffered_bytes')).get(''), 0)
 
   // A relay is counted once, although three causes end it at the same time.
-  const client = await world.connect(TRADING).opened()
+  const client = await world.socket(TRADING).opened()
   newest?.close(1000)
   client.socket.close(1000)
-  await logOut(world.browser)
+  await world.logOut()
   await client.closed
   await world.quiet()
   const closes = [...(await world.metric('bff_relay_endings_total')).values()]

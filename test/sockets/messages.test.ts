@@ -5,7 +5,9 @@ import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import type { Received } from '../support/browser/browser-socket.ts'
 import { nextEvent, until } from '../support/time/until.ts'
-import { joined, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { joined } from '../support/upstream/scripted-upstream.ts'
+import { PUBLIC, TRADING } from '../support/user.ts'
+import { startWorld, type World, RELAY } from '../support/world.ts'
 
 /** Where lengths, frame headers and buffers change their form. */
 const SIZES = [0, 1, 2, 124, 125, 126, 127, 1000, 16_383, 16_384, 65_534, 65_535, 65_536]
@@ -89,7 +91,7 @@ function difference(sent: readonly Received[], got: readonly Received[]): string
 
 /** One relay: both peers send at once, then the browser closes. @throws Error where a message is lost or changed */
 async function passes(
-  world: RelayWorld,
+  world: World<'scripted'>,
   path: string,
   down: readonly Sending[],
   up: readonly Sending[],
@@ -110,7 +112,7 @@ async function passes(
 }
 
 await test('messages of any size, type and fragmentation pass both ways at once, in order and byte for byte', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   for (const path of [PUBLIC, TRADING]) {
     // On a failure this throws with the seed and the path that repeat it.
     await fc.assert(
@@ -122,7 +124,7 @@ await test('messages of any size, type and fragmentation pass both ways at once,
 })
 
 await test('empty messages and messages of exactly MAX_MESSAGE_BYTES pass', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const { client, peer } = await joined(world, PUBLIC)
   const atPeer = received(peer)
   const large = contentOf({ isBinary: true, bytes: 1_048_576, seed: 1 })
@@ -145,14 +147,14 @@ await test('empty messages and messages of exactly MAX_MESSAGE_BYTES pass', asyn
 })
 
 await test('messages that upstream sends before the browser has its 101 reach the browser', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const early = Array.from({ length: 500 }, (_, index) => `early ${index} ${'x'.repeat(500)}`)
   world.upstream.onSocket = (socket) => {
     for (const text of early) socket.send(text)
     socket.close(3001, 'that was all')
   }
   for (const path of [PUBLIC, TRADING]) {
-    const client = world.connect(path)
+    const client = world.socket(path)
     t.same(await client.closed, { code: 3001, reason: 'that was all' })
     t.same(client.texts, early)
   }
@@ -160,7 +162,7 @@ await test('messages that upstream sends before the browser has its 101 reach th
 })
 
 await test('messages that a peer sent before its close frame reach the other peer', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   for (let round = 0; round < 20; round++) {
     const { client, peer } = await joined(world, TRADING)
     const atPeer = received(peer)

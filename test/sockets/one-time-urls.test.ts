@@ -1,7 +1,8 @@
 import { test } from 'tap'
 import { answerJson, type ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
-import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
+import { TRADING } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 const otp =
   (status: number, body: unknown) =>
@@ -10,37 +11,37 @@ const otp =
   }
 
 await test('a 401 for the one-time URL ends a session without a refresh token, and all its relays', async (t) => {
-  const plain = await relayWorld(t)
-  const other = await plain.connect(TRADING).opened()
+  const plain = await startWorld(t, RELAY)
+  const other = await plain.socket(TRADING).opened()
   otp(401, {})(plain.upstream)
-  t.same(await plain.connect(TRADING).closed, { code: 4401, reason: 'session_expired' })
+  t.same(await plain.socket(TRADING).closed, { code: 4401, reason: 'session_expired' })
   t.same(await other.closed, { code: 4401, reason: 'session_expired' }, 'its other relays end too')
-  t.same(await plain.connect(TRADING).closed, { code: 4401, reason: 'login_required' })
+  t.same(await plain.socket(TRADING).closed, { code: 4401, reason: 'login_required' })
 })
 
 await test('a 401 for the one-time URL renews the token once; another one soon after it was accepted only refuses the socket', async (t) => {
-  const world = await relayWorld(t, { provider: { refreshTokens: true } })
+  const world = await startWorld(t, { ...RELAY, provider: { refreshTokens: true } })
   const { upstream } = world
-  const other = await world.connect(TRADING).opened()
+  const other = await world.socket(TRADING).opened()
   const first = upstream.otpRequests[0]?.headers.authorization
   upstream.onOtp = (request, response) =>
     request.headers.authorization === first
       ? answerJson(response, 401, {})
       : answerJson(response, 200, { data: { url: upstream.otpUrl() } })
-  const client = await world.connect(TRADING).opened()
+  const client = await world.socket(TRADING).opened()
   await until(() => upstream.open === 2)
   t.equal(upstream.otpRequests.length, 3, 'the server asks once more, with the new token')
   otp(401, {})(upstream)
-  t.same(await world.connect(TRADING).closed, { code: 1013, reason: 'provider_unavailable' })
+  t.same(await world.socket(TRADING).closed, { code: 1013, reason: 'provider_unavailable' })
   t.equal(upstream.otpRequests.length, 4)
   for (const each of [client, other]) t.equal(each.socket.readyState, 1, 'the session goes on')
 })
 
 await test('a 401 for the one-time URL with a renewed token ends the session, and all its relays', async (t) => {
-  const world = await relayWorld(t, { provider: { refreshTokens: true } })
-  const other = await world.connect(TRADING).opened()
+  const world = await startWorld(t, { ...RELAY, provider: { refreshTokens: true } })
+  const other = await world.socket(TRADING).opened()
   otp(401, {})(world.upstream)
-  t.same(await world.connect(TRADING).closed, { code: 4401, reason: 'session_expired' })
+  t.same(await world.socket(TRADING).closed, { code: 4401, reason: 'session_expired' })
   t.equal(world.upstream.otpRequests.length, 3, 'upstream is asked once with each token')
   t.same((await other.closed).code, 4401)
   await world.quiet()
@@ -57,11 +58,11 @@ const URLS: [why: string, make: (good: string, host: string) => unknown][] = [
 ]
 
 await test('the one-time URL is found wherever upstream puts it in its response', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   for (const [why, make] of URLS) {
     world.upstream.onOtp = (_request, response) =>
       answerJson(response, 200, JSON.stringify(make(world.upstream.otpUrl(), world.upstream.host)))
-    const client = await world.connect(TRADING).opened()
+    const client = await world.socket(TRADING).opened()
     const peer = await world.upstream.socket()
     peer.send('hello')
     t.same((await client.count(1)).length, 1, why)

@@ -4,8 +4,9 @@ import { test, type Test } from 'tap'
 import { measuredServer, type MeasuredServer } from '../support/server/measured-server.ts'
 import { rawBrowser } from '../support/browser/raw-browser.ts'
 import { frame } from '../support/sockets/raw-frames.ts'
-import { PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
+import { PUBLIC } from '../support/user.ts'
+import { startWorld } from '../support/world.ts'
 
 const CONTINUATION = 0
 const TEXT = 1
@@ -75,7 +76,7 @@ await test('messages that fifty sockets never complete cost less than 10 MB', as
 })
 
 await test('reasonable fragments and pings pass', async (t) => {
-  const world = await relayWorld(t, { anonymous: true })
+  const world = await startWorld(t, { upstream: 'scripted' })
   const { port, url: publicUrl } = world.server
   const socket = await rawSocket(t, { port, publicUrl })
   const peer = await world.upstream.socket()

@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { test } from 'tap'
 import { rawBrowser } from '../support/browser/raw-browser.ts'
 import { closeCode, frame, switchProtocols } from '../support/sockets/raw-frames.ts'
-import { PUBLIC, relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { failureCount } from '../support/telemetry/lines.ts'
 import { until } from '../support/time/until.ts'
+import { PUBLIC } from '../support/user.ts'
+import { startWorld, type World } from '../support/world.ts'
 
 const TEXT = 1
 const BINARY = 2
@@ -69,8 +70,8 @@ async function allOf(socket: NodeJS.ReadableStream): Promise<Buffer> {
 }
 
 /** Whether a relay between well-behaved peers works. */
-async function works(world: RelayWorld): Promise<boolean> {
-  const client = await world.connect(PUBLIC).opened()
+async function works(world: World<'scripted'>): Promise<boolean> {
+  const client = await world.socket(PUBLIC).opened()
   const peer = await world.upstream.socket()
   peer.send('still here')
   await client.count(1)
@@ -80,8 +81,8 @@ async function works(world: RelayWorld): Promise<boolean> {
 }
 
 await test('a browser that violates RFC 6455 is closed with the code of the violation, and upstream with 1001', async (t) => {
-  const world = await relayWorld(t, { anonymous: true })
-  const bystander = await world.connect(PUBLIC).opened()
+  const world = await startWorld(t, { upstream: 'scripted' })
+  const bystander = await world.socket(PUBLIC).opened()
   const bystanders = await world.upstream.socket()
   for (const [why, make, code] of VIOLATIONS) {
     const browser = await rawBrowser({ port: world.server.port, publicUrl: world.server.url, path: PUBLIC })
@@ -107,7 +108,7 @@ await test('a browser that violates RFC 6455 is closed with the code of the viol
 })
 
 await test('an upstream that violates RFC 6455 is closed with the code of the violation, and the browser with 1013', async (t) => {
-  const world = await relayWorld(t, { anonymous: true })
+  const world = await startWorld(t, { upstream: 'scripted' })
   for (const [why, make, code] of VIOLATIONS) {
     let response: Promise<Buffer> | undefined
     world.upstream.onUpgrade = (request, socket) => {
@@ -115,7 +116,7 @@ await test('an upstream that violates RFC 6455 is closed with the code of the vi
       response = allOf(socket)
       socket.write(make(false))
     }
-    const client = world.connect(PUBLIC)
+    const client = world.socket(PUBLIC)
     const { code: seen } = await client.closed
     t.equal(seen, code === 1009 ? 1009 : 1013, `${why}: the browser is not blamed`)
     t.equal(closeCode((await response) ?? Buffer.alloc(0)), code, `${why}: ${code}`)
@@ -129,11 +130,11 @@ await test('an upstream that violates RFC 6455 is closed with the code of the vi
 })
 
 await test('a message over the limit closes both peers with 1009 or 1001, after the messages before it have passed', async (t) => {
-  const world = await relayWorld(t, {
-    anonymous: true,
+  const world = await startWorld(t, {
+    upstream: 'scripted',
     settings: { MAX_MESSAGE_BYTES: '1000', MAX_UPSTREAM_MESSAGE_BYTES: '5000' },
   })
-  const big = await world.connect(PUBLIC).opened()
+  const big = await world.socket(PUBLIC).opened()
   const spared = await world.upstream.socket()
   let messages = 0
   spared.on('message', () => messages++)
@@ -145,13 +146,13 @@ await test('a message over the limit closes both peers with 1009 or 1001, after 
   await over
   t.equal(messages, 1, 'the message before it still passes')
 
-  const pieces = await world.connect(PUBLIC).opened()
+  const pieces = await world.socket(PUBLIC).opened()
   await world.upstream.socket()
   for (let count = 0; count < 11; count++) pieces.socket.send('x'.repeat(100), { fin: false })
   t.equal((await pieces.closed).code, 1009, 'a fragmented message counts as a whole')
   t.notOk(world.server.log.some(({ msg }) => msg.includes('broke')))
 
-  const innocent = await world.connect(PUBLIC).opened()
+  const innocent = await world.socket(PUBLIC).opened()
   const rude = await world.upstream.socket()
   const answered = once(rude, 'close')
   rude.send('x'.repeat(5000))

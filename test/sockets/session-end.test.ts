@@ -1,35 +1,32 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { joined, logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { storedSessions } from '../support/sessions/stored-sessions.ts'
-import { logIn, testServer, type TestServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
+import { joined } from '../support/upstream/scripted-upstream.ts'
+import { PUBLIC, TRADING } from '../support/user.ts'
+import { startWorld, type World, RELAY } from '../support/world.ts'
 
 const EXPIRED = { code: 4401, reason: 'session_expired' }
 
 /** An open trading relay, and the code that upstream is closed with. */
 async function trading(
-  world: RelayWorld,
+  world: World<'scripted'>,
   port?: number,
 ): Promise<{ client: BrowserSocket; upstreamClosed: Promise<number> }> {
-  const { client, peer } = await joined(world, TRADING, port === undefined ? {} : { port })
+  const { client, peer } = await joined(world, TRADING, port === undefined ? {} : { at: { port } })
   return { client, upstreamClosed: once(peer, 'close').then(([code]: number[]) => code ?? 0) }
-}
-
-function secondServer(t: Test, world: RelayWorld): Promise<TestServer> {
-  return testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
 }
 
 for (const redis of [false, true]) {
   await test(`POST /auth/logout closes every trading relay of the session with 4401, and no public one (${redis ? 'Redis' : 'memory'})`, async (t) => {
-    const world = await relayWorld(t, { redis })
-    const market = await world.connect(PUBLIC).opened()
+    const world = await startWorld(t, { ...RELAY, redis })
+    const market = await world.socket(PUBLIC).opened()
     const stream = await world.upstream.socket()
     const relays = [await trading(world), await trading(world)]
-    t.equal((await logOut(world.browser)).status, 204)
+    t.equal((await world.logOut()).status, 204)
     for (const { client, upstreamClosed } of relays) {
       t.same(await client.closed, EXPIRED)
       t.equal(await upstreamClosed, 1001)
@@ -41,13 +38,13 @@ for (const redis of [false, true]) {
   })
 
   await test(`a new login closes the relays of the session that it replaces with 4401 (${redis ? 'Redis' : 'memory'})`, async (t) => {
-    const world = await relayWorld(t, { redis })
+    const world = await startWorld(t, { ...RELAY, redis })
     const { client, peer } = await joined(world, TRADING)
     const received: string[] = []
     peer.on('message', (data: Buffer) => received.push(data.toString()))
     client.socket.send('before')
     await until(() => received.length === 1)
-    await logIn(world.browser, world.server.url)
+    await world.logIn()
     client.socket.send('after')
     t.same(await client.closed, EXPIRED)
     t.same(received, ['before'], 'its socket is open for another second, but sends nothing on')
@@ -58,7 +55,7 @@ for (const redis of [false, true]) {
 }
 
 await test('orders that wait here because upstream does not read do not leave after the session has ended', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const { client, peer } = await joined(world, TRADING)
   let received = 0
   peer.on('message', () => void received++)
@@ -71,7 +68,7 @@ await test('orders that wait here because upstream does not read do not leave af
     await delay(5)
   }
   const least = Math.floor((await waiting()) / order.length)
-  t.equal((await logOut(world.browser)).status, 204)
+  t.equal((await world.logOut()).status, 204)
   t.same(await client.closed, EXPIRED)
   const closed = once(peer, 'close')
   peer.resume()
@@ -81,12 +78,12 @@ await test('orders that wait here because upstream does not read do not leave af
 })
 
 await test('a replaced session is refused at once, and its sockets are closed a second later, on every instance', async (t) => {
-  const world = await relayWorld(t, { redis: true })
-  const other = await secondServer(t, world)
+  const world = await startWorld(t, { ...RELAY, redis: true })
+  const other = await world.instance()
   const relays = [await trading(world), await trading(world, other.port)]
   const before = world.browser.clone()
   const startedAt = performance.now()
-  await logIn(world.browser, world.server.url)
+  await world.logIn()
   const closings = relays.map(async ({ client }) => {
     t.same(await client.closed, EXPIRED)
     return performance.now() - startedAt
@@ -97,7 +94,7 @@ await test('a replaced session is refused at once, and its sockets are closed a 
     const call = (): Promise<Response> => fetch(`${url}/api/account/v1/nickname`, { headers })
     if (port === world.server.port) t.equal((await call()).status, 401)
     else await until(async () => (await call()).status === 401)
-    t.match(await world.connect(TRADING, { port, browser: before }).closed, { code: 4401 })
+    t.match(await world.visitor(before).socket(TRADING, { at: { port } }).closed, { code: 4401 })
   }
   // How long a slow machine takes beyond that second does not matter here.
   for (const afterMs of await Promise.all(closings)) t.ok(afterMs >= 1000, `${Math.round(afterMs)} ms`)
@@ -111,14 +108,14 @@ await test('a replaced session is refused at once, and its sockets are closed a 
 })
 
 await test('relays are closed with 4401 when their session reaches SESSION_MAX_SECONDS', async (t) => {
-  const world = await relayWorld(t, { settings: { SESSION_MAX_SECONDS: '2' } })
+  const world = await startWorld(t, { ...RELAY, settings: { SESSION_MAX_SECONDS: '2' } })
   const { client } = await trading(world)
   t.same(await client.closed, EXPIRED)
   await world.quiet()
 })
 
 await test('relays are closed with 4401 when the token of their session expires and cannot be renewed', async (t) => {
-  const world = await relayWorld(t, { provider: { accessTokenSeconds: 2 }, redis: true })
+  const world = await startWorld(t, { ...RELAY, provider: { accessTokenSeconds: 2 }, redis: true })
   const { client } = await trading(world)
   t.same(await client.closed, EXPIRED)
   await world.quiet()
@@ -126,18 +123,18 @@ await test('relays are closed with 4401 when the token of their session expires 
 
 await test('with RELAYS_KEEP_SESSION=false an open relay does not count as use of its session', async (t) => {
   const settings = { SESSION_IDLE_SECONDS: '3', RELAYS_KEEP_SESSION: 'false' }
-  const world = await relayWorld(t, { settings, redis: true })
+  const world = await startWorld(t, { ...RELAY, settings, redis: true })
   const { client } = await trading(world)
   t.same(await client.closed, EXPIRED)
   await world.quiet()
 })
 
 await test('a session that an operator deletes from Redis ends its relays on every instance', async (t) => {
-  const world = await relayWorld(t, { redis: true })
-  const second = await secondServer(t, world)
+  const world = await startWorld(t, { ...RELAY, redis: true })
+  const second = await world.instance()
   const redis = await storeClient(t, world)
   for (const remove of [async () => redis.del(await storedSessions(redis)), async () => redis.flushAll()]) {
-    await logIn(world.browser, world.server.url)
+    await world.logIn()
     const relays = [await trading(world), await trading(world, second.port)]
     await remove()
     for (const { client } of relays) t.same(await client.closed, EXPIRED)

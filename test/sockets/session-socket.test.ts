@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { rawBrowser } from '../support/browser/raw-browser.ts'
 import { closeCode, frame } from '../support/sockets/raw-frames.ts'
-import { logOut, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
-import { logIn, testServer, type TestServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
+import { TRADING } from '../support/user.ts'
+import { startWorld, type World, RELAY } from '../support/world.ts'
 
 const SESSION = '/ws/session'
 const EXPIRED = { code: 4401, reason: 'session_expired' }
@@ -18,24 +18,20 @@ function eventsOf(client: BrowserSocket): Event[] {
 }
 
 /** An open session socket that has received the state of its session. */
-async function listening(world: RelayWorld, port?: number): Promise<BrowserSocket> {
-  const client = await world.connect(SESSION, port === undefined ? {} : { port }).opened()
+async function listening(world: World<'scripted'>, port?: number): Promise<BrowserSocket> {
+  const client = await world.socket(SESSION, port === undefined ? {} : { at: { port } }).opened()
   await client.count(1)
   return client
 }
 
-function secondServer(t: Test, world: RelayWorld): Promise<TestServer> {
-  return testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
-}
-
-function use(world: RelayWorld, method = 'POST'): Promise<Response> {
+function use(world: World<'scripted'>, method = 'POST'): Promise<Response> {
   return world.browser.fetch('/auth/session', { method, headers: { 'x-csrf': '1' } })
 }
 
 await test('GET /ws/session: the state of the session first, and 4401 login_required without one', async (t) => {
-  const world = await relayWorld(t, { anonymous: true })
-  t.same(await world.connect(SESSION).closed, { code: 4401, reason: 'login_required' })
-  await logIn(world.browser, world.server.url)
+  const world = await startWorld(t, { upstream: 'scripted' })
+  t.same(await world.socket(SESSION).closed, { code: 4401, reason: 'login_required' })
+  await world.logIn()
   const client = await listening(world)
   const state = (await (await use(world, 'GET')).json()) as Event
   const [{ event, now, ...pushed } = {}] = eventsOf(client)
@@ -52,10 +48,10 @@ await test('GET /ws/session: the state of the session first, and 4401 login_requ
 
 for (const redis of [false, true]) {
   await test(`POST /auth/logout ends every session socket with the reason (${redis ? 'Redis, two instances' : 'memory'})`, async (t) => {
-    const world = await relayWorld(t, { redis })
-    const ports = redis ? [world.server.port, (await secondServer(t, world)).port] : [world.server.port]
+    const world = await startWorld(t, { ...RELAY, redis })
+    const ports = redis ? [world.server.port, (await world.instance()).port] : [world.server.port]
     const clients = await Promise.all(ports.map((port) => listening(world, port)))
-    t.equal((await logOut(world.browser)).status, 204)
+    t.equal((await world.logOut()).status, 204)
     for (const client of clients) {
       t.same(await client.closed, EXPIRED)
       t.same(eventsOf(client).at(-1), { event: 'ended', reason: 'logout' })
@@ -65,10 +61,10 @@ for (const redis of [false, true]) {
 }
 
 await test('a new login ends the session sockets of the old session with the reason replaced, on every instance', async (t) => {
-  const world = await relayWorld(t, { redis: true })
-  const other = await secondServer(t, world)
+  const world = await startWorld(t, { ...RELAY, redis: true })
+  const other = await world.instance()
   const clients = await Promise.all([listening(world), listening(world, other.port)])
-  await logIn(world.browser, world.server.url)
+  await world.logIn()
   for (const client of clients) {
     t.same(await client.closed, EXPIRED)
     t.same(eventsOf(client).at(-1), { event: 'ended', reason: 'replaced' })
@@ -76,7 +72,7 @@ await test('a new login ends the session sockets of the old session with the rea
 })
 
 await test('a session that nobody uses ends, although its session socket is open, with the reason idle', async (t) => {
-  const world = await relayWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
+  const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
   const client = await listening(world)
   await client.count(2)
   const [first = {}, warning = {}] = eventsOf(client)
@@ -86,7 +82,7 @@ await test('a session that nobody uses ends, although its session socket is open
 })
 
 await test('at the absolute limit the reason is expired, and the warning says absolute', async (t) => {
-  const world = await relayWorld(t, { settings: { SESSION_MAX_SECONDS: '2' } })
+  const world = await startWorld(t, { ...RELAY, settings: { SESSION_MAX_SECONDS: '2' } })
   const client = await listening(world)
   t.same(await client.closed, EXPIRED)
   const events = eventsOf(client)
@@ -96,7 +92,7 @@ await test('at the absolute limit the reason is expired, and the warning says ab
 
 await test('near the absolute limit, the idle one moves on by itself, and the warning still comes 60 seconds ahead', async (t) => {
   const settings = { SESSION_IDLE_SECONDS: '63', SESSION_MAX_SECONDS: '67' }
-  const world = await relayWorld(t, { settings })
+  const world = await startWorld(t, { ...RELAY, settings })
   t.equal((await use(world)).status, 204)
   const client = await listening(world)
   await client.count(2)
@@ -107,8 +103,8 @@ await test('near the absolute limit, the idle one moves on by itself, and the wa
 })
 
 await test('POST /auth/session moves the idle limit, and session sockets of all instances receive the new state', async (t) => {
-  const world = await relayWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '10' } })
-  const other = await secondServer(t, world)
+  const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '10' } })
+  const other = await world.instance()
   const clients = await Promise.all([listening(world), listening(world, other.port)])
   const shown: number[] = []
   await until(async () => {
@@ -131,7 +127,7 @@ await test('POST /auth/session moves the idle limit, and session sockets of all 
 })
 
 await test('POST /auth/session: 401 without a session, 403 without X-CSRF, and a preflight that allows it', async (t) => {
-  const world = await relayWorld(t, { anonymous: true })
+  const world = await startWorld(t, { upstream: 'scripted' })
   world.browser.page = new URL(world.server.url)
   const anonymous = await use(world)
   t.equal(anonymous.status, 401)
@@ -146,8 +142,8 @@ await test('POST /auth/session: 401 without a session, 403 without X-CSRF, and a
 })
 
 await test('a session socket is no use of its session, and a trading socket is', async (t) => {
-  const world = await relayWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
-  const relay = await world.connect(TRADING).opened()
+  const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
+  const relay = await world.socket(TRADING).opened()
   const client = await listening(world)
   await new Promise((resolve) => void setTimeout(resolve, 3000))
   t.equal(client.socket.readyState, client.socket.OPEN, 'the relay keeps the session alive')
@@ -158,21 +154,21 @@ await test('a session socket is no use of its session, and a trading socket is',
 
 await test('MAX_SESSION_SOCKETS and PUBLIC_HANDSHAKES_PER_MINUTE limit session sockets with 4429', async (t) => {
   const settings = { MAX_SESSION_SOCKETS: '2', PUBLIC_HANDSHAKES_PER_MINUTE: '4' }
-  const world = await relayWorld(t, { settings })
+  const world = await startWorld(t, { ...RELAY, settings })
   const first = await listening(world)
   await listening(world)
-  t.same(await world.connect(SESSION).closed, { code: 4429, reason: 'too_many_relays' })
+  t.same(await world.socket(SESSION).closed, { code: 4429, reason: 'too_many_relays' })
   first.socket.close()
   await first.closed
   await until(async () => (await world.metric('bff_relays')).get('kind="session"') === 1)
   await listening(world)
-  const { code, reason } = await world.connect(SESSION).closed
+  const { code, reason } = await world.socket(SESSION).closed
   t.equal(code, 4429)
   t.match(reason, /^rate_limited;retry_after=([1-9]|[1-5][0-9]|60)$/)
 })
 
 await test('a browser may send a session socket ten short messages a minute; beyond that it is closed with 1008', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const policy = { code: 1008, reason: '' }
   const talker = await listening(world)
   for (let count = 0; count < 10; count++) talker.socket.send('x'.repeat(1024))
@@ -190,7 +186,7 @@ await test('a browser may send a session socket ten short messages a minute; bey
 })
 
 await test('pings inside an unfinished message end a session socket with 1008, and nothing more is read from it', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const { port, url: publicUrl } = world.server
   const cookie = world.browser.cookieHeader(new URL(publicUrl), new URL(publicUrl))
   const browser = await rawBrowser({ port, publicUrl, path: SESSION, cookie })
@@ -209,8 +205,8 @@ await test('pings inside an unfinished message end a session socket with 1008, a
 })
 
 await test('a session socket closes with 1012 at a shutdown, and with 1013 when the store stays away', async (t) => {
-  const world = await relayWorld(t, { redis: true, settings: { RELAY_STORE_GRACE_SECONDS: '1' } })
-  const other = await secondServer(t, world)
+  const world = await startWorld(t, { ...RELAY, redis: true, settings: { RELAY_STORE_GRACE_SECONDS: '1' } })
+  const other = await world.instance()
   const draining = await listening(world, other.port)
   void other.close()
   t.same(await draining.closed, { code: 1012, reason: 'shutting_down' })

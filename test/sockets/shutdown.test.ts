@@ -1,19 +1,20 @@
 import { connect } from 'node:net'
 import { test } from 'tap'
-import { PUBLIC, relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 import { nextEvent, until } from '../support/time/until.ts'
+import { PUBLIC, TRADING } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 await test('a server that shuts down closes every socket with 1012, also one that reads nothing and one in its handshake', async (t) => {
-  const world = await relayWorld(t, { settings: { DRAIN_SECONDS: '2' } })
+  const world = await startWorld(t, { ...RELAY, settings: { DRAIN_SECONDS: '2' } })
   const { upstream, server } = world
   const restarting = { code: 1012, reason: 'shutting_down' }
-  const open = [await world.connect(PUBLIC).opened(), await world.connect(TRADING).opened()]
+  const open = [await world.socket(PUBLIC).opened(), await world.socket(TRADING).opened()]
   // One browser reads nothing any more, and one still waits for upstream.
-  const deaf = await world.connect(PUBLIC).opened()
+  const deaf = await world.socket(PUBLIC).opened()
   deaf.socket.pause()
   await until(() => upstream.open === 3)
   upstream.onOtp = () => undefined
-  const waiting = world.connect(TRADING)
+  const waiting = world.socket(TRADING)
   await until(() => upstream.otpRequests.length === 2)
   // A handshake that is half sent when the server begins to stop.
   const late = connect(server.port, '127.0.0.1')

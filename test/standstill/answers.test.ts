@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { controlsWorld } from '../support/controls/controls-world.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 /** Two seconds for a call with a key, and one for a one-time URL. */
 const SETTINGS = { UPSTREAM_HEADERS_SECONDS: '1', UPSTREAM_BODY_SECONDS: '1' }
@@ -15,7 +16,7 @@ function block(ms: number): void {
 await test('an answer that arrives while the process stands still is read, although its time is over, and recorded', async (t) => {
   const world = await controlsWorld(t, { instances: 1, settings: SETTINGS })
   const { server, upstream } = world
-  const cookie = await world.user('CR1')
+  const user = await world.user('CR1')
   let made = 0
   upstream.onRest = (request, response) => {
     request.resume().on('end', () => {
@@ -24,9 +25,8 @@ await test('an answer that arrives while the process stands still is read, altho
       block(2200)
     })
   }
-  const keyed = { 'idempotency-key': 'one' }
-  t.match(await world.order(server, cookie, 'an order', keyed), { status: 201, json: { data: { made: 1 } } })
-  t.match(await world.order(server, cookie, 'an order', keyed), {
+  t.match(await user.order({ at: server, key: 'one', body: 'an order' }), { status: 201, json: { data: { made: 1 } } })
+  t.match(await user.order({ at: server, key: 'one', body: 'an order' }), {
     status: 201,
     headers: { 'idempotency-replayed': 'true' },
     json: { data: { made: 1 } },
@@ -35,20 +35,20 @@ await test('an answer that arrives while the process stands still is read, altho
 
 await test('a one-time URL that arrives while the process stands still is used, although its time is over', async (t) => {
   const world = await controlsWorld(t, { instances: 1, settings: SETTINGS })
-  const cookie = await world.user('CR1')
+  const user = await world.user('CR1')
   const { onOtp } = world.upstream
   world.upstream.onOtp = (request, response) => {
     onOtp(request, response)
     block(1200)
   }
-  const { browser } = await world.trade(world.server, cookie)
+  const { browser } = await world.trade(user, world.server)
   t.equal(browser.socket.readyState, browser.socket.OPEN)
 })
 
 await test('an answer that arrives while the process stands still, at the end of the time for its headers, is read', async (t) => {
   const world = await controlsWorld(t, { instances: 1, settings: SETTINGS })
   const { server, upstream } = world
-  const cookie = await world.user('CR1')
+  const user = await world.user('CR1')
   let reads = 0
   let order: ServerResponse | undefined
   upstream.onRest = (request, response) => {
@@ -60,11 +60,11 @@ await test('an answer that arrives while the process stands still, at the end of
     }
   }
   // undici measures in steps of half a second, which begin with this call.
-  const unanswered = [world.read(server, cookie)]
+  const unanswered = [user.call('GET', ACCOUNTS, { at: server })]
   await delay(300)
-  const ordered = world.order(server, cookie, 'an order')
+  const ordered = user.order({ at: server, body: 'an order' })
   await delay(900)
-  unanswered.push(world.read(server, cookie))
+  unanswered.push(user.call('GET', ACCOUNTS, { at: server }))
   t.equal((await ordered).status, 201)
   for (const each of unanswered) t.equal((await each).status, 504)
 })
@@ -73,7 +73,7 @@ for (const part of ['head', 'end'] as const) {
   await test(`the ${part} of an answer to a GET that arrives while the process stands still for longer than its time is read`, async (t) => {
     const world = await controlsWorld(t, { instances: 1, settings: SETTINGS })
     const { server, upstream } = world
-    const cookie = await world.user('CR1')
+    const user = await world.user('CR1')
     upstream.onRest = (_request, response) => {
       if (part === 'end') response.writeHead(200, { 'content-length': '2' }).flushHeaders()
       setTimeout(() => {
@@ -82,6 +82,6 @@ for (const part of ['head', 'end'] as const) {
         block(5000)
       }, 100)
     }
-    t.equal((await world.read(server, cookie)).status, 200)
+    t.equal((await user.call('GET', ACCOUNTS, { at: server })).status, 200)
   })
 }

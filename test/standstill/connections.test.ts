@@ -3,7 +3,7 @@ import { test } from 'tap'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { LastingConnection } from '../../src/store/links/lasting-connection.ts'
 import { askRedis } from '../support/redis/topologies.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { standstillWorld } from '../support/sessions/standstill-world.ts'
 import { until } from '../support/time/until.ts'
 

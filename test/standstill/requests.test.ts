@@ -1,8 +1,8 @@
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
-import { apiWorld, readAll } from '../support/upstream/api-world.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { nextEvent } from '../support/time/until.ts'
+import { API, readAll, startWorld } from '../support/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
@@ -16,8 +16,8 @@ const post = (cookie: string, bytes: number): string =>
 
 for (const blockedMs of [1200, 400]) {
   await test(`a POST that arrives on an idle connection while the process stands still for ${blockedMs} ms is answered, although the connection is too old`, async (t) => {
-    const { connection, upstream, cookie, world } = await apiWorld(t)
-    Object.assign(world.server.app.server.server, { keepAliveTimeout: 200, keepAliveTimeoutBuffer: 0 })
+    const { connection, upstream, cookie, server } = await startWorld(t, API)
+    Object.assign(server.app.server.server, { keepAliveTimeout: 200, keepAliveTimeoutBuffer: 0 })
     const socket = await connection()
     for (const count of [1, 2]) {
       await turn()
@@ -32,13 +32,13 @@ for (const blockedMs of [1200, 400]) {
 }
 
 await test('a request that becomes complete while the process stands still is answered, although its time is over', async (t) => {
-  const { connection, cookie, world } = await apiWorld(t)
+  const { connection, cookie, server } = await startWorld(t, API)
   const whole = `${post(cookie, 2)}{}`
   for (const cut of [20, whole.length - 1]) {
     const socket = await connection()
     socket.write(whole.slice(0, cut))
     await delay(100)
-    Object.assign(world.server.app.server.server, { headersTimeout: 300, requestTimeout: 300 })
+    Object.assign(server.app.server.server, { headersTimeout: 300, requestTimeout: 300 })
     await turn()
     socket.write(whole.slice(cut))
     // Node looks at the time of requests once a second.
@@ -50,8 +50,8 @@ await test('a request that becomes complete while the process stands still is an
 })
 
 await test('a response that arrives while the process stands still reaches the browser, although its connection was idle for too long', async (t) => {
-  const { connection, upstream, cookie, world } = await apiWorld(t)
-  world.server.app.server.server.timeout = 300
+  const { connection, upstream, cookie, server } = await startWorld(t, API)
+  server.app.server.server.timeout = 300
   upstream.answer = (_request, socket) => {
     socket.write(ok('{}'))
     block(800)
@@ -63,9 +63,9 @@ await test('a response that arrives while the process stands still reaches the b
 })
 
 await test('a first request that arrives while the process stands still, just after its server closed, is answered', async (t) => {
-  const { connection, world } = await apiWorld(t)
+  const { connection, server } = await startWorld(t, API)
   const socket = await connection()
-  const closed = world.server.close()
+  const closed = server.close()
   await delay(200)
   await turn()
   socket.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n')
@@ -76,7 +76,7 @@ await test('a first request that arrives while the process stands still, just af
 })
 
 await test('a large upload whose rest arrives while the process stands still does not count as too slow', async (t) => {
-  const { connection, upstream, cookie } = await apiWorld(t)
+  const { connection, upstream, cookie } = await startWorld(t, API)
   const socket = await connection()
   socket.write(`${post(cookie, 90_000)}${'x'.repeat(70_000)}`)
   await delay(200)

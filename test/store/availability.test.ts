@@ -6,7 +6,7 @@ import { Changeable } from '../../src/config/changing.ts'
 import { connectedStore, QUIET } from '../support/redis/connected-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 /** A store of a user with these rights, and the way to change them. */
 async function poorStore(t: Test, rights: string, redis?: RedisProcess) {

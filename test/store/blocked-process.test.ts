@@ -6,7 +6,7 @@ import { ready, serverProcess } from '../support/server/server-process.ts'
 import { logInThere, tokenEndpoint } from '../support/login/token-endpoint.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { freePort } from '../../sandbox/listening.ts'
 
 /** Longer than the command timeout of Redis. */

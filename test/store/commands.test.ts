@@ -8,7 +8,7 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
 import type { DataCommands } from '../../src/store/store.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 const MINUTE_MS = 60_000
 
@@ -29,6 +29,7 @@ const DATA_ARGUMENTS: ArgumentsOf<DataCommands> = {
   lock: fc.tuple(key, value, ttlMs),
   read: fc.tuple(key),
   readUntracked: fc.tuple(key),
+  readMany: fc.tuple(fc.array(key, { maxLength: 3 })),
   replace: fc.tuple(key, value, value, expiresAt),
   extend: fc.tuple(key, expiresAt),
   remove: fc.tuple(key),

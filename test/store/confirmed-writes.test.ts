@@ -5,7 +5,7 @@ import { StoreUnavailable, type ConfirmableWrites } from '../../src/store/store.
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 interface Replicated {
   readonly master: RedisProcess

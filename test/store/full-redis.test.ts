@@ -3,7 +3,7 @@ import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 
 const MINUTE_MS = 60_000

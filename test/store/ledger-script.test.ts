@@ -3,7 +3,7 @@ import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
 import { scriptTerms, SETTLE } from '../../src/store/ledger/ledger-commands.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import { seededRandom } from '../support/time/seeded-random.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 
 const TERMS: LedgerTerms = {

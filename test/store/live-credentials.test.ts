@@ -7,7 +7,7 @@ import { newConnection } from '../../src/store/links/connection.ts'
 import { budgetChannel } from '../../src/store/keys.ts'
 import { tryCredentials } from '../../src/store/credentials-trial.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 
 const RIGHTS = ['on', '~*', '&*', '+@all']

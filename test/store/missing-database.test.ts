@@ -6,7 +6,7 @@ import { mayLackDatabase } from '../../src/store/links/redis-link.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { QUIET } from '../support/redis/connected-store.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 await test('--check and a start name a database of REDIS_URL that Redis has not got', async (t) => {
   const redis = await testRedis(t)

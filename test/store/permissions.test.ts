@@ -5,7 +5,7 @@ import { connectedStore } from '../support/redis/connected-store.ts'
 import { DOCUMENTED_COMMANDS, deniedOn, withDocumentedRights } from '../support/redis/rights.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { sharedStoreContract } from './store-contract.ts'
 
 /** Commands of this test, of a replica, and those that need no right. */

@@ -3,7 +3,8 @@ import { probeRedis } from '../../src/store/probe.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis, testWorld } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
+import { startWorld } from '../support/world.ts'
 
 await test('--check and /readyz warn of replicas that do not fit IDEMPOTENCY_REPLICAS, and of a Redis without appendonly', async (t) => {
   const master = await testRedis(t)
@@ -40,7 +41,7 @@ await test('--check and /readyz warn of replicas that do not fit IDEMPOTENCY_REP
 })
 
 await test('/readyz warns of a Redis without appendonly by default, too', async (t) => {
-  const { server } = await testWorld(t, { redis: true })
+  const { server } = await startWorld(t, { redis: true })
   const warnings = async (): Promise<unknown[]> =>
     ((await (await fetch(`${server.opsUrl}/readyz`)).json()) as { warnings: unknown[] }).warnings
   await until(async () => (await warnings()).length > 0)

@@ -6,7 +6,7 @@ import { ADVICE } from '../../src/store/servers/causes.ts'
 import { probeRedis } from '../../src/store/probe.ts'
 import { DOCUMENTED_COMMANDS, withDocumentedRights } from '../support/redis/rights.ts'
 import { askRedis } from '../support/redis/topologies.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 const USES = { timeoutMs: 5000, replicas: 1, hasSubjects: true }
 

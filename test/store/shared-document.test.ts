@@ -5,7 +5,7 @@ import type { SharedDocument } from '../../src/store/shared-document.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 /** The document of an instance, and how often it was told of changes. */
 async function open(t: Test, url: string): Promise<{ document: SharedDocument; news: { count: number } }> {

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { callsKey, permitsKey } from '../../src/store/keys.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 
 const PERMITS = permitsKey('session:a')

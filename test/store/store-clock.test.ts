@@ -7,7 +7,7 @@ import { storeClient } from '../support/redis/store-client.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { clockAhead, wrongClock } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 
 const ONE = new Set(['one'])
 const HOUR = 3_600_000

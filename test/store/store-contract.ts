@@ -199,4 +199,18 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
       t.pass('the change is announced')
     }
   })
+  await t.test('onChange announces a change of a key that is read just after none was', async (t) => {
+    const other = await open()
+    const key = fresh()
+    await store.create(key, 'v', soon())
+    const announced = new Promise<void>((resolve) => {
+      store.onChange((name) => {
+        if (name === key) resolve()
+      })
+    })
+    await Promise.all([store.readMany([]), store.read(key)])
+    await other.remove(key)
+    await announced
+    t.pass('the change is announced')
+  })
 }

@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { readiness } from '../../src/ops/ops-listener.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { storeClient } from '../support/redis/store-client.ts'
-import { testRedis } from '../support/server/world.ts'
+import { testRedis } from '../support/server/test-server.ts'
 import { clockAhead, wrongClock } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 

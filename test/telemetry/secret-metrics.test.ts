@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { test } from 'tap'
 import { samplesOf } from '../support/telemetry/metrics.ts'
-import { loginWorld } from '../support/login/token-endpoint.ts'
 import { SecretVolume } from '../support/config/secret-volume.ts'
-import { SECRETS, testRedis, testServer } from '../support/server/world.ts'
+import { SECRETS, testRedis, testServer } from '../support/server/test-server.ts'
 import { secretFingerprint } from '../../src/telemetry/secret-metrics.ts'
+import { startWorld } from '../support/world.ts'
+import { scripted } from '../support/login/token-endpoint.ts'
 
 const NEW = 'a-new-secret-of-thirty-two-bytes-at-least'
 
@@ -12,7 +13,7 @@ const NEW = 'a-new-secret-of-thirty-two-bytes-at-least'
 const prints = (list: readonly string[]): string[] => list.map((each) => each.slice(2)).toSorted()
 
 await test('bff_secret_processes has the same fingerprints on two instances of one Redis, and others on another Redis', async (t) => {
-  const { settings } = await loginWorld(t)
+  const { settings } = await startWorld(t, { provider: scripted })
   const [redis, otherRedis] = [await testRedis(t), await testRedis(t)]
   const dir = t.testdir({ first: {}, second: {}, elsewhere: {} })
   const fingerprintsOf = async (name: string, redisUrl: string, secrets: string): Promise<string[]> => {

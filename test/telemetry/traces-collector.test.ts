@@ -8,7 +8,7 @@ import { logInto, type Line } from '../support/telemetry/lines.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { said, status, twoWorkers } from '../support/server/two-workers.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 
 const LOST = 'traces were lost'

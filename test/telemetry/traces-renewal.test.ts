@@ -1,13 +1,11 @@
 import { test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { gatedWorld } from '../support/login/gated-provider.ts'
-import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { gated } from '../support/login/gated-provider.ts'
+import { startWorld } from '../support/world.ts'
 import { Collector, type ReceivedSpan } from '../support/telemetry/collector.ts'
-import { logIn, testServer } from '../support/server/world.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { ACCOUNTS } from '../support/user.ts'
 const LOCK = 'wait for the refresh lock'
 /** A token lifetime that is over at once. */
 const OVER = 0.001
@@ -24,14 +22,13 @@ class SharedStore extends MemoryStore {
 
 await test('A login, and a refresh: the call that refreshes has the call of the provider, and one on another instance the wait for it', async (t) => {
   const collector = await Collector.start(t)
-  const { gate, port, publicUrl, settings } = await gatedWorld(t)
   const store = new SharedStore()
-  const traced = { ...settings, REDIS_URL: '', ...collector.settings }
-  const first = await testServer(t, { ...traced, PORT: String(port) }, store)
-  const second = await testServer(t, traced, store)
-  const browser = new JarBrowser()
+  const { settings } = collector
+  const world = await startWorld(t, { provider: gated(), upstream: 'sandbox', store, settings, instances: 2 })
+  const { provider: gate, browser, server: first } = world
+  const [, second = first] = world.servers
   gate.expiresIn = OVER
-  await logIn(browser, publicUrl)
+  await world.logIn()
   const login = await collector.span('GET /auth/callback')
   const namesIn = (span: ReceivedSpan): string[] => collector.trace(span).map(({ name }) => name)
   t.same(namesIn(login), ['GET /auth/callback', 'POST /oauth2/token'])
@@ -64,11 +61,11 @@ await test('A login, and a refresh: the call that refreshes has the call of the 
 
 await test('A GET that goes on with its old token shows the renewal that it began, and no wait for it', async (t) => {
   const collector = await Collector.start(t)
-  const { gate, port, publicUrl, settings } = await gatedWorld(t)
-  await testServer(t, { ...settings, ...collector.settings, PORT: String(port) })
-  const browser = new JarBrowser()
+  const { settings } = collector
+  const world = await startWorld(t, { provider: gated(), upstream: 'sandbox', redis: true, settings })
+  const { provider: gate, browser } = world
   gate.expiresIn = 600
-  await logIn(browser, publicUrl)
+  await world.logIn()
   timeAhead(t)(580_000)
   const call = async (): Promise<number> => (await browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })).status
   t.equal(await call(), 200)

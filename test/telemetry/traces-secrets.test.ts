@@ -1,9 +1,8 @@
 import { test } from 'tap'
-import { relayWorld } from '../support/sockets/relay-world.ts'
 import { Collector, type ReceivedSpan } from '../support/telemetry/collector.ts'
 import { until } from '../support/time/until.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { startWorld, RELAY } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 /** In every place where a browser, the provider or upstream can put one. */
 const PLANTED = 'PLANTED'
 
@@ -34,9 +33,7 @@ const ALLOWED: Readonly<Record<string, RegExp>> = {
 
 await test('No attribute, event or name of any span of a whole journey has a value of a browser, the provider or upstream', async (t) => {
   const collector = await Collector.start(t)
-  const world = await relayWorld(t, {
-    settings: { ...collector.settings, TRUST_TRACEPARENT: 'true' },
-  })
+  const world = await startWorld(t, { ...RELAY, settings: { ...collector.settings, TRUST_TRACEPARENT: 'true' } })
   const { browser, upstream, server } = world
   const call = (path: string, init: CallInit = {}): Promise<unknown> =>
     browser
@@ -80,15 +77,15 @@ await test('No attribute, event or name of any span of a whole journey has a val
   }
   // Sockets: opened, closed by upstream with a text, refused by the OTP endpoint and by upstream.
   const path = `/ws/trading/${PLANTED}1?x=${PLANTED}`
-  const client = await world.connect(path).opened()
+  const client = await world.socket(path).opened()
   ;(await upstream.socket()).close(4000, PLANTED)
   await client.closed
   upstream.onOtp = (_request, response) => void response.end(`{"data":{"url":"ws://${PLANTED}.example/${PLANTED}"}}`)
-  await world.connect(path).closed
+  await world.socket(path).closed
   upstream.onOtp = (_request, response) =>
     void response.end(`{"data":{"url":"ws://${upstream.host}/${PLANTED}?${PLANTED}"}}`)
   upstream.onUpgrade = (_request, socket) => void socket.end(`HTTP/1.1 403 ${PLANTED}\r\n\r\n`)
-  await world.connect(path).closed
+  await world.socket(path).closed
   await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
 
   const logout = (): boolean => collector.spans.some(({ name }) => name === 'POST /auth/logout')

@@ -2,9 +2,10 @@ import { test, type Test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { Collector, type ReceivedSpan } from '../support/telemetry/collector.ts'
-import { relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
 import type { SeenRequest } from '../support/upstream/scripted-upstream.ts'
 import { until } from '../support/time/until.ts'
+import { TRADING } from '../support/user.ts'
+import { startWorld, type World, RELAY } from '../support/world.ts'
 
 const ACCOUNTS = '/trading/v1/options/accounts'
 const RESET = `${ACCOUNTS}/:account_id/reset-demo-balance`
@@ -19,10 +20,10 @@ async function tracedWorld(
   t: Test,
   settings: Record<string, string> = {},
   store?: Store,
-): Promise<RelayWorld & { readonly collector: Collector; readonly seen: SeenRequest[] }> {
+): Promise<World<'scripted'> & { readonly collector: Collector; readonly seen: SeenRequest[] }> {
   const collector = await Collector.start(t)
   const all = { ...collector.settings, ...settings }
-  const world = await relayWorld(t, { settings: all, ...(store && { store }) })
+  const world = await startWorld(t, { ...RELAY, settings: all, ...(store && { store }) })
   const seen: SeenRequest[] = []
   const respond = world.upstream.onRest
   world.upstream.onRest = (request, response) => {
@@ -176,7 +177,7 @@ await test('POST /api/… with an Idempotency-Key: the claim and the record of t
 await test('GET /ws/trading/…: one trace has the handshake, the one-time URL, the socket upstream and the end', async (t) => {
   const world = await tracedWorld(t)
   const { collector, server, upstream } = world
-  const client = await world.connect(TRADING).opened()
+  const client = await world.socket(TRADING).opened()
   const peer = await upstream.socket()
   const opened = await collector.span('GET /ws/trading/:accountId')
   t.match(opened.attributes, { 'http.response.status_code': 101 })
@@ -198,7 +199,7 @@ await test('GET /ws/trading/…: one trace has the handshake, the one-time URL, 
     )
 
   upstream.onOtp = (_request, response) => void response.writeHead(403).end()
-  await world.connect(TRADING).closed
+  await world.socket(TRADING).closed
   const refused = (): ReceivedSpan | undefined =>
     collector.spans.find(({ events }) => events[0]?.name === 'socket refused')
   await until(() => refused() !== undefined)

@@ -1,10 +1,10 @@
 import { test } from 'tap'
 import { control, pause, shown } from '../support/controls/controls-world.ts'
-import { IDENTITY } from '../support/login/identity-world.ts'
+import { IDENTITY } from '../support/login/identity.ts'
 import { askRedis, testCluster, testSentinel } from '../support/redis/topologies.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { valueOf } from '../support/telemetry/metrics.ts'
-import { SECRETS, testServer, type TestServer } from '../support/server/world.ts'
+import { SECRETS, testServer, type TestServer } from '../support/server/test-server.ts'
 import { untilSlow as until } from '../support/time/until.ts'
 
 for (const [where, start] of [

@@ -1,9 +1,9 @@
 import { test } from 'tap'
 import { earlyInAMinute } from '../support/time/clock-minute.ts'
 import { askRedis, testCluster, testSentinel } from '../support/redis/topologies.ts'
-import { logOut, relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 import { untilSlow } from '../support/time/until.ts'
-import { testServer } from '../support/server/world.ts'
+import { TRADING } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 for (const [where, start] of [
   ['On a Cluster', testCluster],
@@ -12,17 +12,17 @@ for (const [where, start] of [
   await test(`${where}, two instances count the sockets and the calls of a session together`, async (t) => {
     const topology = await start(t)
     const limits = { MAX_RELAYS_PER_SESSION: '2', API_REQUESTS_PER_MINUTE: '6' }
-    const world = await relayWorld(t, { settings: { REDIS_URL: topology.url, ...limits } })
-    const other = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+    const world = await startWorld(t, { ...RELAY, settings: { REDIS_URL: topology.url, ...limits } })
+    const other = await world.instance()
     const ports = [world.server.port, other.port]
     const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
     await earlyInAMinute()
     for (const port of ports) {
-      await world.connect(TRADING, { port }).opened()
+      await world.socket(TRADING, { at: { port } }).opened()
       await world.upstream.socket()
     }
     for (const port of ports) {
-      t.same(await world.connect(TRADING, { port }).closed, { code: 4429, reason: 'too_many_relays' })
+      t.same(await world.socket(TRADING, { at: { port } }).closed, { code: 4429, reason: 'too_many_relays' })
     }
     const statuses: number[] = []
     for (let count = 0; count < 8; count++) {
@@ -36,7 +36,7 @@ for (const [where, start] of [
       [200, 200, 200, 200, 429, 429, 429, 429],
       'beside the two one-time URLs',
     )
-    t.equal((await logOut(world.browser)).status, 204)
+    t.equal((await world.logOut()).status, 204)
     await untilSlow(async () => {
       const keys = await Promise.all((await topology.masters()).map((redis) => askRedis(redis, ['KEYS', '*:relays'])))
       return keys.every((found) => (found as unknown[]).length === 0)

@@ -1,7 +1,6 @@
 import { test, type Test } from 'tap'
 import { askRedis, testCluster, testSentinel, type Topology } from '../support/redis/topologies.ts'
-import { logOut, relayWorld } from '../support/sockets/relay-world.ts'
-import { testServer } from '../support/server/world.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 /** How many commands read keys on all masters so far. */
 async function readsOf({ masters }: Topology): Promise<number> {
@@ -16,11 +15,11 @@ for (const [where, start] of [
 ] as const) {
   await test(`${where}, session sockets of two instances learn of a logout, with its reason`, async (t: Test) => {
     const topology = await start(t)
-    const world = await relayWorld(t, { settings: { REDIS_URL: topology.url } })
-    const other = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+    const world = await startWorld(t, { ...RELAY, settings: { REDIS_URL: topology.url } })
+    const other = await world.instance()
     const clients = await Promise.all(
       [world.server.port, other.port].map(async (port) => {
-        const client = await world.connect('/ws/session', { port }).opened()
+        const client = await world.socket('/ws/session', { at: { port } }).opened()
         await client.count(1)
         return client
       }),
@@ -32,7 +31,7 @@ for (const [where, start] of [
     const reads = (await readsOf(topology)) - before
     t.ok(reads <= 4, `${reads} reads in 4 s`)
 
-    t.equal((await logOut(world.browser)).status, 204)
+    t.equal((await world.logOut()).status, 204)
     const loggedOutAt = performance.now()
     for (const client of clients) {
       t.same(await client.closed, { code: 4401, reason: 'session_expired' })

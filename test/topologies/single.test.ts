@@ -3,13 +3,15 @@ import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { until } from '../support/time/until.ts'
-import { logIn, testRedis, testServer, testWorld } from '../support/server/world.ts'
+import { logIn } from '../support/parts.ts'
+import { testRedis, testServer } from '../support/server/test-server.ts'
 import { assertEndedSessionsAreNoticed } from './failover.ts'
+import { startWorld } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 const FROZEN_SECONDS = 10
 /** Maximum time for which a server serves what it has read over a connection that has stopped replying. */
 const MAX_STALE_MS = 4000
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 
 await test('On a single Redis, watchers of a session and requests notice that it has ended elsewhere', async (t) => {
   const redis = await testRedis(t)
@@ -31,7 +33,7 @@ const call = async (server: string, cookie: string): Promise<Call> => {
 
 await test('While Redis hangs for ten seconds, calls get 200 or 503 in time, and an ended session is not served for long', async (t) => {
   const redis = await testRedis(t, ['--enable-debug-command', 'yes'])
-  const world = await testWorld(t, { settings: { REDIS_URL: redis.url, LOG_LEVEL: 'warn' } })
+  const world = await startWorld(t, { settings: { REDIS_URL: redis.url, LOG_LEVEL: 'warn' } })
   const url = new URL(world.server.url)
   const servers = [world.server, await testServer(t, { ...world.settings, PUBLIC_URL: url.origin })]
   const [kept = '', ended = ''] = await Promise.all(

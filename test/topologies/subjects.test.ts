@@ -2,10 +2,12 @@ import { test, type Test } from 'tap'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { assertNoneSurvives } from '../sessions/everywhere-races.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { identityWorld, operate } from '../support/login/identity-world.ts'
+import { operate, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
 import { end, listed, tagOf } from '../support/login/own-sessions.ts'
 import { askRedis, testCluster, testSentinel, type Topology } from '../support/redis/topologies.ts'
-import { testRedis, testServer } from '../support/server/world.ts'
+import { testRedis, testServer } from '../support/server/test-server.ts'
+import { startWorld } from '../support/world.ts'
+import { startLogin } from '../support/login/token-endpoint.ts'
 
 const LOGINS = 1000
 const SOCKETS = 60
@@ -28,12 +30,12 @@ for (const [where, start] of [
 
   await test(`${where}, DELETE /sessions closes ${SOCKETS} sockets on three instances`, async (t) => {
     const { url } = await start(t)
-    const world = await identityWorld(t, { settings: { REDIS_URL: url } })
+    const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, REDIS_URL: url } })
     const settings = { ...world.settings, PUBLIC_URL: world.server.url }
     const servers = [world.server, await testServer(t, settings), await testServer(t, settings)]
     const sockets: BrowserSocket[] = []
     for (let count = 0; count < SOCKETS; count++) {
-      const { browser } = await world.logIn('CR1')
+      const { browser } = await world.user('CR1')
       const cookie = browser.cookieHeader(new URL(world.server.url), undefined)
       const { port } = servers[count % 3] ?? world.server
       const path = count % 2 === 0 ? '/ws/session' : '/ws/trading/VRTC100'
@@ -55,10 +57,10 @@ for (const [where, start] of [
 
   await test(`${where}, DELETE /auth/sessions/<tag> closes the sockets on another instance, and no instance lists the session`, async (t) => {
     const { url } = await start(t)
-    const world = await identityWorld(t, { settings: { REDIS_URL: url } })
+    const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, REDIS_URL: url } })
     const { server } = world
     const other = await testServer(t, { ...world.settings, PUBLIC_URL: server.url })
-    const [{ browser: mine }, { browser: theirs }] = [await world.logIn('CR1'), await world.logIn('CR1')]
+    const [{ browser: mine }, { browser: theirs }] = [await world.user('CR1'), await world.user('CR1')]
     for (const each of [server, other]) t.equal((await listed(mine, each)).length, 2)
     const cookie = theirs.cookieHeader(new URL(server.url), undefined)
     const sockets = ['/ws/session', '/ws/trading/CR1'].map(
@@ -77,7 +79,7 @@ for (const [where, start] of [
 await test('A login with a subject costs one call upstream and two more round trips to Redis', async (t) => {
   const costs: number[] = []
   for (const settings of [{ IDENTITY_PATH: '', IDENTITY_POINTER: '', OPS_TOKEN: '' }, { OPS_TOKEN: '' }]) {
-    const world = await identityWorld(t, { redis: true, settings })
+    const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, ...settings }, redis: true })
     const { redis } = world
     if (redis === undefined) throw new Error('no Redis')
     const stats = async (): Promise<Map<string, number>> => {
@@ -85,13 +87,13 @@ await test('A login with a subject costs one call upstream and two more round tr
       const all = [...text.matchAll(/^cmdstat_([\w|]+):calls=(\d+)/gm)]
       return new Map(all.map(([, name = '', calls]) => [name, Number(calls)]))
     }
-    await world.logIn('warm')
+    await world.user('warm')
     const before = await stats()
     const times: number[] = []
     for (let count = 0; count < MEASURED; count++) {
-      const { login } = await world.start(`CR${count}`)
+      const login = await startLogin({ ...world, ...world.visitor() })
       const beganAt = performance.now()
-      await login.finish()
+      await login.finish({ code: `CR${count}` })
       times.push(performance.now() - beganAt)
     }
     const after = await stats()

@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { LimitedWorld, type User } from '../support/budget/limited-world.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { until } from '../support/time/until.ts'
-import { testServer } from '../support/server/world.ts'
+import { testServer } from '../support/server/test-server.ts'
 
 const HELD = 'bff_upstream_budget_held_back'
 const USERS = 'bff_upstream_limited_users'

@@ -2,17 +2,16 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { test } from 'tap'
-import { apiWorld, readAll, type ApiWorld } from '../support/upstream/api-world.ts'
 import { gone, ok } from '../support/upstream/raw-upstream.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { readAll, startWorld, type World, API } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 const LIMIT = 100_000
 /** More than the server buffers before it sends a body on. */
 const LARGE = 'x'.repeat(70_000)
 const get = (cookie: string) => `GET ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n\r\n`
 
 await test('a body up to MAX_BODY_BYTES passes, and a longer one gets 413 and does not reach upstream', async (t) => {
-  const { call, upstream } = await apiWorld(t, { settings: { MAX_BODY_BYTES: String(LIMIT) } })
+  const { call, upstream } = await startWorld(t, { ...API, settings: { MAX_BODY_BYTES: String(LIMIT) } })
   const chunked = { 'transfer-encoding': 'chunked' }
   for (const [name, body, headers] of [
     ['a length', Buffer.alloc(LIMIT, 'a'), {}],
@@ -42,7 +41,7 @@ await test('a body up to MAX_BODY_BYTES passes, and a longer one gets 413 and do
 })
 
 await test('a connection serves the next request after a 413', async (t) => {
-  const { connection, upstream, cookie } = await apiWorld(t, { settings: { MAX_BODY_BYTES: '10' } })
+  const { connection, upstream, cookie } = await startWorld(t, { ...API, settings: { MAX_BODY_BYTES: '10' } })
   const socket = await connection()
   const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
   let text = ''
@@ -56,7 +55,7 @@ await test('a connection serves the next request after a 413', async (t) => {
 })
 
 await test('a client that sends too much and closes its end can still read the 413', async (t) => {
-  const { connection, cookie } = await apiWorld(t, { settings: { MAX_BODY_BYTES: '10' } })
+  const { connection, cookie } = await startWorld(t, { ...API, settings: { MAX_BODY_BYTES: '10' } })
   const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\nConnection: close\r\n`
   const body = Buffer.alloc(8 * 1024 * 1024)
   const socket = await connection()
@@ -69,7 +68,7 @@ await test('a client that sends too much and closes its end can still read the 4
 })
 
 await test('request and response bodies are streamed', async (t) => {
-  const { call, connection, upstream, cookie } = await apiWorld(t)
+  const { call, connection, upstream, cookie } = await startWorld(t, API)
   await t.test('the first byte of a large request body arrives upstream before the last is sent', async (t) => {
     for (const framing of ['chunked', 'length']) {
       const body = new PassThrough()
@@ -130,7 +129,7 @@ async function standstill(count: () => number): Promise<number> {
 }
 
 await test('a browser that does not read makes upstream wait, and is cut off in the end', async (t) => {
-  const { connection, upstream, cookie } = await apiWorld(t, { settings: { UPSTREAM_BODY_SECONDS: '2' } })
+  const { connection, upstream, cookie } = await startWorld(t, { ...API, settings: { UPSTREAM_BODY_SECONDS: '2' } })
   let poured = { taken: () => 0 }
   upstream.answer = (_request, socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n')
@@ -148,7 +147,8 @@ await test('a browser that does not read makes upstream wait, and is cut off in 
 })
 
 await test('an upstream that does not read makes the browser wait', async (t) => {
-  const { connection, upstream, cookie } = await apiWorld(t, {
+  const { connection, upstream, cookie } = await startWorld(t, {
+    ...API,
     settings: { MAX_BODY_BYTES: '1000000000', UPSTREAM_HEADERS_SECONDS: '2' },
   })
   upstream.onHead = (_head, socket) => void socket.pause()
@@ -160,7 +160,7 @@ await test('an upstream that does not read makes the browser wait', async (t) =>
 })
 
 /** Sends a request that upstream does not answer, and leaves once it has arrived upstream. */
-async function leave({ connection, upstream }: ApiWorld, text: string, answered = false): Promise<Socket> {
+async function leave({ connection, upstream }: World<'raw'>, text: string, answered = false): Promise<Socket> {
   const arrived = new Promise<Socket>((resolve) => {
     upstream.answer = (_request, upstreamSocket) => {
       if (answered) upstreamSocket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
@@ -176,12 +176,12 @@ async function leave({ connection, upstream }: ApiWorld, text: string, answered 
 }
 
 await test('when the browser leaves, a GET is aborted upstream, and an order that was sent whole finishes', async (t) => {
-  const api = await apiWorld(t)
-  const { upstream, world, cookie, connection } = api
+  const api = await startWorld(t, API)
+  const { upstream, server, cookie, connection } = api
   const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
   const logged = async (count: number): Promise<Record<string, unknown>> => {
     for (;;) {
-      const lines = world.server.log.filter(({ audit }) => audit === 'browser_left')
+      const lines = server.log.filter(({ audit }) => audit === 'browser_left')
       const line = lines.at(-1)
       if (lines.length === count && line !== undefined) return line
       await new Promise((resolve) => void setTimeout(resolve, 5))
@@ -235,7 +235,7 @@ await test('when the browser leaves, a GET is aborted upstream, and an order tha
 })
 
 await test('a fault of upstream during an upload gets a problem response', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   for (const framing of ['chunked', 'length']) {
     const body = new PassThrough()
     upstream.onHead = (_head, socket) => socket.resetAndDestroy()

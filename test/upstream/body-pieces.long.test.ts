@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { until } from '../support/time/until.ts'
+import { startWorld, API } from '../support/world.ts'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
@@ -22,10 +22,10 @@ function usedBytes(): number {
 const BROWSER = ['POST /api/payment-agents/v1/transfer', 'GET /api/wallet/v1/wallets'] as const
 for (const line of [...BROWSER, 'GET /api/v1/health'] as const) {
   await test(`${line}: a body in pieces of one byte takes hardly more memory than any other`, async (t) => {
-    const { world, upstream, cookie, connection } = await apiWorld(t)
+    const { upstream, cookie, connection, server } = await startWorld(t, API)
     upstream.answer = () => undefined
     const accepted = new Set<Socket>()
-    world.server.app.server.server.on('connection', (socket) => accepted.add(socket))
+    server.app.server.server.on('connection', (socket) => accepted.add(socket))
     // Health is for strangers too.
     const session = line.endsWith('health') ? '' : `Cookie: ${cookie}\r\n`
     const head = `${line} HTTP/1.1\r\nHost: h\r\nX-CSRF: 1\r\n${session}Transfer-Encoding: chunked\r\n\r\n`
@@ -42,7 +42,7 @@ for (const line of [...BROWSER, 'GET /api/v1/health'] as const) {
 }
 
 await test('every byte of a body arrives, whatever the size of its pieces', async (t) => {
-  const { upstream, call } = await apiWorld(t)
+  const { upstream, call } = await startWorld(t, API)
   const longest = Array.from({ length: 90_000 }, (_each, index) => String.fromCharCode(33 + (index % 90))).join('')
   for (const size of [9, 1000, 65_536, 65_537]) {
     for (const bytes of [5, 65_536, 90_000]) {

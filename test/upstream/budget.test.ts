@@ -1,16 +1,13 @@
 import { test } from 'tap'
-import { apiWorld, sendTo } from '../support/upstream/api-world.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
-import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
-import { testServer } from '../support/server/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { TRADING, sendTo, ACCOUNTS } from '../support/user.ts'
+import { startWorld, API, RELAY } from '../support/world.ts'
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 await test('reads are refused at half of UPSTREAM_BUDGET and orders at the end of it, and nothing is sent then', async (t) => {
-  const { world, upstream, call } = await apiWorld(t, { settings: { UPSTREAM_BUDGET: '20/600' } })
+  const { upstream, call, server } = await startWorld(t, { ...API, settings: { UPSTREAM_BUDGET: '20/600' } })
   const statuses = async (method: string, count: number): Promise<number[]> => {
     const all: number[] = []
     for (let each = 0; each < count; each++) {
@@ -27,7 +24,7 @@ await test('reads are refused at half of UPSTREAM_BUDGET and orders at the end o
   const seconds = Number(refused.headers['retry-after'])
   t.ok(seconds >= 1 && seconds <= 607, `Retry-After is ${seconds}`)
   t.same(
-    await samplesOf(world.server.opsUrl, 'bff_upstream_budget_calls_total'),
+    await samplesOf(server.opsUrl, 'bff_upstream_budget_calls_total'),
     new Map([
       ['class="orders",outcome="granted"', 10],
       ['class="orders",outcome="refused"', 2],
@@ -40,7 +37,7 @@ await test('reads are refused at half of UPSTREAM_BUDGET and orders at the end o
 })
 
 await test('an Idempotency-Key is free again after a refusal, and a replay neither costs a call nor shows limits of upstream', async (t) => {
-  const { upstream, call } = await apiWorld(t, { settings: { UPSTREAM_BUDGET: '2/600' } })
+  const { upstream, call } = await startWorld(t, { ...API, settings: { UPSTREAM_BUDGET: '2/600' } })
   upstream.answer = (_request, socket) => void socket.write(ok('{"done":1}', 'RateLimit-Remaining: 3\r\n'))
   const post = (key: string, body: string) =>
     call('POST', ACCOUNTS, { body, headers: { ...JSON_TYPE, 'idempotency-key': key } })
@@ -57,7 +54,7 @@ await test('an Idempotency-Key is free again after a refusal, and a replay neith
 })
 
 await test('a trading socket whose one-time URL is over the budget is closed with 4429 upstream_budget', async (t) => {
-  const world = await relayWorld(t, { settings: { UPSTREAM_BUDGET: '3/600' } })
+  const world = await startWorld(t, { ...RELAY, settings: { UPSTREAM_BUDGET: '3/600' } })
   const { upstream } = world
   let asked = 0
   const { onOtp } = upstream
@@ -65,29 +62,30 @@ await test('a trading socket whose one-time URL is over the budget is closed wit
     asked++
     onOtp(...request)
   }
-  const sockets = [world.connect(TRADING), world.connect(TRADING)]
+  const sockets = [world.socket(TRADING), world.socket(TRADING)]
   for (const socket of sockets) await socket.opened()
-  const { code, reason } = await world.connect(TRADING).closed
+  const { code, reason } = await world.socket(TRADING).closed
   t.equal(code, 4429)
   t.match(reason, /^upstream_budget/)
   t.equal(asked, 2, '80 % of three calls are two')
 })
 
 await test('a call that never reached a connection costs nothing', async (t) => {
-  const { world, upstream, call } = await apiWorld(t, {
+  const { upstream, call, server } = await startWorld(t, {
+    ...API,
     settings: { UPSTREAM_BUDGET: '4/600', API_URL: 'http://127.0.0.1:9' },
   })
   for (let count = 0; count < 6; count++) t.equal((await call('POST', ACCOUNTS, { body: '{}' })).status, 502)
   t.equal(upstream.requests.length, 0)
   t.equal(
-    (await samplesOf(world.server.opsUrl, 'bff_upstream_budget_calls_total')).get('class="orders",outcome="refused"'),
+    (await samplesOf(server.opsUrl, 'bff_upstream_budget_calls_total')).get('class="orders",outcome="refused"'),
     0,
   )
 })
 
 await test("upstream's rate limit headers are passed on only without a budget", async (t) => {
   for (const budget of ['', '100/60']) {
-    const { upstream, call } = await apiWorld(t, { settings: { UPSTREAM_BUDGET: budget } })
+    const { upstream, call } = await startWorld(t, { ...API, settings: { UPSTREAM_BUDGET: budget } })
     const limits = 'RateLimit-Remaining: 3\r\nX-RateLimit-Limit: 300\r\nRetry-After: 1\r\n'
     upstream.answer = (_request, socket) => void socket.write(ok('{}', limits))
     const { headers } = await call('GET', ACCOUNTS)
@@ -98,8 +96,9 @@ await test("upstream's rate limit headers are passed on only without a budget", 
 
 await test('two instances keep the budget together, in every window', async (t) => {
   const settings = { UPSTREAM_BUDGET: '30/2,50/5', UPSTREAM_BUDGET_ALONE: '0' }
-  const { world, upstream, call, cookie } = await apiWorld(t, { redis: true, settings })
-  const other = await testServer(t, world.settings)
+  const world = await startWorld(t, { ...API, redis: true, settings })
+  const { upstream, call, cookie, instance } = world
+  const other = await instance()
   const headers = { cookie, 'x-csrf': '1', ...JSON_TYPE }
   const arrivals: number[] = []
   upstream.answer = (_request, socket) => {

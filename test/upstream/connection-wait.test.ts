@@ -1,7 +1,8 @@
 import { test } from 'tap'
 import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { restClient } from '../support/upstream/rest-client.ts'
-import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
+import { TRADING } from '../support/user.ts'
+import { startWorld, RELAY } from '../support/world.ts'
 
 await test('a call waits for a free connection for UPSTREAM_CONNECT_SECONDS at most', async (t) => {
   const upstream = await rawUpstream(t)
@@ -26,7 +27,7 @@ await test('a call waits for a free connection for UPSTREAM_CONNECT_SECONDS at m
 })
 
 await test('requests for one-time URLs use connections of their own', async (t) => {
-  const world = await relayWorld(t)
+  const world = await startWorld(t, RELAY)
   const { upstream, browser } = world
   const ports: (number | undefined)[] = []
   const { onOtp, onRest } = upstream
@@ -41,7 +42,7 @@ await test('requests for one-time URLs use connections of their own', async (t) 
   const call = () => browser.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })
   t.equal((await call()).status, 200)
   t.equal((await call()).status, 200)
-  await world.connect(TRADING).opened()
+  await world.socket(TRADING).opened()
   t.equal(ports[0], ports[1], 'API calls share a connection')
   t.not(ports[2], ports[0], 'the request for a one-time URL has its own')
 })

@@ -5,21 +5,18 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { apiWorld, sendTo } from '../support/upstream/api-world.ts'
 import { awakeClock } from '../support/time/awake-clock.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { proxyProcess } from '../support/proxies/process.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { testCa, trust } from '../support/redis/tls.ts'
-import { TRADING } from '../support/sockets/relay-world.ts'
 import { failureCount } from '../support/telemetry/lines.ts'
-import { logIn, testWorld } from '../support/server/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { TRADING, sendTo, ACCOUNTS } from '../support/user.ts'
+import { startWorld, API } from '../support/world.ts'
 const UNFRAMED = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nhalf of it'
 
 await test('a response without a length is complete when upstream closes, and cut off when it resets', async (t) => {
-  const { call, upstream, world } = await apiWorld(t)
+  const { call, upstream, server } = await startWorld(t, API)
   for (const method of ['GET', 'POST']) {
     upstream.answer = (_request, socket) => void socket.end(UNFRAMED)
     t.equal((await call(method, ACCOUNTS)).text, 'half of it', method)
@@ -27,7 +24,7 @@ await test('a response without a length is complete when upstream closes, and cu
       void socket.write(UNFRAMED, () => setTimeout(() => socket.resetAndDestroy(), 20))
     await t.rejects(call(method, ACCOUNTS), { message: /aborted|hang up/ }, 'the browser cannot take it for whole')
   }
-  const broken = world.server.log.filter(({ msg }) => msg === 'upstream broke off its response')
+  const broken = server.log.filter(({ msg }) => msg === 'upstream broke off its response')
   t.same(
     broken.map(({ method }) => method),
     ['GET', 'POST'],
@@ -35,7 +32,7 @@ await test('a response without a length is complete when upstream closes, and cu
 })
 
 await test('a connection that has been idle for longer than upstream keeps it is not reused', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   const connectionOf = async (method: string, keepAlive = ''): Promise<number> => {
     upstream.answer = (_request, socket) => void socket.write(ok('{}', keepAlive))
     t.equal((await call(method, ACCOUNTS)).status, 200)
@@ -55,7 +52,7 @@ await test('a connection that has been idle for longer than upstream keeps it is
 })
 
 await test('no order is lost when upstream closes idle connections silently', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   const idleMs = 1000
   const timers = new Map<Socket, NodeJS.Timeout>()
   // While this process stands still, so does the server, which cannot know yet for how long it was.
@@ -84,7 +81,7 @@ await test('no order is lost when upstream closes idle connections silently', as
 })
 
 await test('a TLS alert on a connection that has been used does not mean that an order was not read', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   const sockets: Socket[] = []
   const keep = (opened: unknown): void => void sockets.push((opened as { socket: Socket }).socket)
   const opened = channel('net.client.socket')
@@ -127,8 +124,7 @@ frontend tls
   )
   await proxyProcess(t, 'haproxy', ['-db', '-f', config], { port, log: join(dir, 'log') })
   const settings = { API_URL: `https://localhost:${port}`, WS_URL: `wss://localhost:${port}` }
-  const { server, browser } = await testWorld(t, { settings })
-  await logIn(browser, server.url)
+  const { server, browser } = await startWorld(t, { user: 'demo', settings })
   const url = new URL(server.url)
   const cookie = browser.cookieHeader(url, url)
   for (const method of ['GET', 'POST']) {

@@ -1,23 +1,22 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { test } from 'tap'
-import { apiWorld, sendTo } from '../support/upstream/api-world.ts'
-import { identityWorld } from '../support/login/identity-world.ts'
+import { IDENTIFIED } from '../support/login/identity.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { until } from '../support/time/until.ts'
-import { logIn } from '../support/server/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { logIn } from '../support/parts.ts'
+import { sendTo, ACCOUNTS } from '../support/user.ts'
+import { startWorld, API } from '../support/world.ts'
 /** Calls that a session may have in progress, of the 512 connections for reads, and of as many for orders. */
 const MOST = 100
 
 for (const method of ['GET', 'POST'] as const) {
   await test(`${method}: a session whose downloads never end holds 100 upstream connections at most, and keeps nobody waiting`, async (t) => {
-    const api = await apiWorld(t)
-    const { world, upstream, cookie, connection } = api
-    const url = new URL(world.server.url)
+    const api = await startWorld(t, API)
+    const { server, upstream, cookie, connection } = api
+    const url = new URL(server.url)
     upstream.answer = ({ target }, socket) =>
       void socket.write(target.includes('slow') ? ok('x'.repeat(5000)).slice(0, -1) : ok())
     const body = method === 'POST' ? 'Content-Length: 2\r\n\r\n{}' : '\r\n'
@@ -54,14 +53,12 @@ for (const method of ['GET', 'POST'] as const) {
 }
 
 await test('the sessions of one user hold no more upstream connections together than one session alone', async (t) => {
-  const world = await identityWorld(t)
+  const world = await startWorld(t, IDENTIFIED)
   const { upstream, server } = world
   const held: ServerResponse[] = []
-  const { onRest } = upstream
-  upstream.onRest = (request, response) =>
-    request.url === world.settings['IDENTITY_PATH'] ? onRest(request, response) : void held.push(response)
+  upstream.onRest = (_request, response) => void held.push(response)
   const cookieOf = async (user: string): Promise<string> =>
-    (await world.logIn(user)).browser.cookieHeader(new URL(server.url), new URL(server.url))
+    (await world.user(user)).browser.cookieHeader(new URL(server.url), new URL(server.url))
   const call = (cookie: string) => sendTo(server.port, 'GET', ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
   const cookies = [await cookieOf('CR1'), await cookieOf('CR1')]
   const refused: number[] = []

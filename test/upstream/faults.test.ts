@@ -1,12 +1,11 @@
 import type { Socket } from 'node:net'
 import { test } from 'tap'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { gone, ok } from '../support/upstream/raw-upstream.ts'
 import { failureCount } from '../support/telemetry/lines.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 import { freePort } from '../../sandbox/listening.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { startWorld, API } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 const TOKEN = 'a-token-in-the-answer'
 
 /** A fault, and the status and code that it must cause: 502 and upstream_lost, unless said otherwise. */
@@ -68,7 +67,7 @@ for (const status of [500, 501, 502, 503, 504, 599]) {
 }
 
 await test('a fault of upstream becomes a problem, and only a GET is repeated, once', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   for (const [name, { sends, status = 502, code = 'upstream_lost', repeated = false }] of Object.entries(FAULTS)) {
     for (const method of ['GET', 'POST', 'PATCH']) {
       const path = method === 'PATCH' ? '/api/payment-agents/v1/clients/me' : ACCOUNTS
@@ -96,7 +95,7 @@ await test('a fault of upstream becomes a problem, and only a GET is repeated, o
 })
 
 await test('an upstream that sends informational responses alone is too slow, also where each comes in time', async (t) => {
-  const { call, upstream } = await apiWorld(t, { settings: { UPSTREAM_HEADERS_SECONDS: '1' } })
+  const { call, upstream } = await startWorld(t, { ...API, settings: { UPSTREAM_HEADERS_SECONDS: '1' } })
   upstream.answer = (_request, socket) => {
     const timer = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 600)
     socket.on('close', () => clearInterval(timer)).on('error', () => undefined)
@@ -107,7 +106,7 @@ await test('an upstream that sends informational responses alone is too slow, al
 })
 
 await test('a repeated GET gets the response, also after a 103', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   upstream.answer = (_request, socket) => {
     if (upstream.requests.length === 1) socket.resetAndDestroy()
     else socket.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${ok('{"n":2}')}`)
@@ -123,7 +122,7 @@ await test('a repeated GET gets the response, also after a 103', async (t) => {
 })
 
 await test('a response that upstream cuts off is cut off for the browser too', async (t) => {
-  const { call, upstream, world } = await apiWorld(t)
+  const { call, upstream, server } = await startWorld(t, API)
   const cuts: Record<string, (socket: Socket) => void> = {
     'half a body': end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello'),
     'reset in the middle': (socket) =>
@@ -141,12 +140,15 @@ await test('a response that upstream cuts off is cut off for the browser too', a
       t.equal(upstream.requests.length, 1)
     }
   }
-  await world.server.close()
-  t.equal(failureCount(world.server.log, 'upstream broke off its response'), 8)
+  await server.close()
+  t.equal(failureCount(server.log, 'upstream broke off its response'), 8)
 })
 
 await test('with HTTP/1.0, where the end of a connection ends a response, one that is cut off ends with a reset', async (t) => {
-  const { connection, cookie, upstream } = await apiWorld(t, { settings: { IDEMPOTENCY_MAX_ANSWER_BYTES: '2' } })
+  const { connection, cookie, upstream } = await startWorld(t, {
+    ...API,
+    settings: { IDEMPOTENCY_MAX_ANSWER_BYTES: '2' },
+  })
   upstream.answer = (_request, socket) =>
     end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n')(socket)
   for (const start of ['GET', 'POST', 'POST with a key']) {
@@ -160,7 +162,7 @@ await test('with HTTP/1.0, where the end of a connection ends a response, one th
 })
 
 await test('a response that breaks off before its body begins causes upstream_lost, and is not repeated', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   for (const head of ['Content-Length: 10', 'Transfer-Encoding: chunked', 'Retry-After: 9\r\nContent-Length: 10']) {
     for (const method of ['GET', 'POST']) {
       upstream.reset()
@@ -175,7 +177,7 @@ await test('a response that breaks off before its body begins causes upstream_lo
 })
 
 await test('unexpected bytes of upstream reach no browser', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   const stray = ok('{"of":"another user"}')
   upstream.answer = (_request, socket) => void socket.write(ok('{"mine":1}') + stray)
   t.equal((await call('GET', ACCOUNTS)).text, '{"mine":1}')
@@ -200,7 +202,7 @@ await test('unexpected bytes of upstream reach no browser', async (t) => {
 })
 
 await test('an upstream that cannot be reached causes upstream_unreachable without an outcome', async (t) => {
-  const { call } = await apiWorld(t, { settings: { API_URL: `http://127.0.0.1:${await freePort()}` } })
+  const { call } = await startWorld(t, { ...API, settings: { API_URL: `http://127.0.0.1:${await freePort()}` } })
   for (const method of ['GET', 'POST']) {
     const response = await call(method, ACCOUNTS, method === 'GET' ? {} : { body: '{"a":1}' })
     t.equal(response.status, 502)
@@ -210,7 +212,7 @@ await test('an upstream that cannot be reached causes upstream_unreachable witho
 })
 
 await test('an upstream that does not respond causes upstream_timeout, for an order with outcome unknown', async (t) => {
-  const { call, upstream } = await apiWorld(t, { settings: { UPSTREAM_HEADERS_SECONDS: '1' } })
+  const { call, upstream } = await startWorld(t, { ...API, settings: { UPSTREAM_HEADERS_SECONDS: '1' } })
   upstream.answer = () => undefined
   const responses = await Promise.all([
     call('GET', ACCOUNTS),
@@ -226,7 +228,7 @@ await test('an upstream that does not respond causes upstream_timeout, for an or
 })
 
 await test('a response body that stalls for UPSTREAM_BODY_SECONDS is cut off', async (t) => {
-  const { call, upstream } = await apiWorld(t, { settings: { UPSTREAM_BODY_SECONDS: '1' } })
+  const { call, upstream } = await startWorld(t, { ...API, settings: { UPSTREAM_BODY_SECONDS: '1' } })
   upstream.answer = (_request, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
   await t.rejects(call('GET', ACCOUNTS), { code: 'ECONNRESET' })
 })
@@ -241,7 +243,10 @@ const trickle =
   }
 
 await test('a response that nobody gets may not go on for ever, byte by byte', async (t) => {
-  const { call, connection, cookie, upstream, world } = await apiWorld(t, { settings: { UPSTREAM_BODY_SECONDS: '1' } })
+  const { call, connection, cookie, upstream, server } = await startWorld(t, {
+    ...API,
+    settings: { UPSTREAM_BODY_SECONDS: '1' },
+  })
   upstream.answer = trickle('500 Failed')
   const calls = [call('GET', ACCOUNTS), call('POST', ACCOUNTS, { body: '{}' })]
   const keyed = call('POST', ACCOUNTS, { body: '{}', headers: { 'idempotency-key': 'a' } })
@@ -254,7 +259,7 @@ await test('a response that nobody gets may not go on for ever, byte by byte', a
   await nextEvent(browser, 'data')
   browser.destroy()
   await until(() => upstream.open.size === 0, 'upstream has its connections back')
-  const left = (): Record<string, unknown> | undefined => world.server.log.find(({ audit }) => audit === 'browser_left')
+  const left = (): Record<string, unknown> | undefined => server.log.find(({ audit }) => audit === 'browser_left')
   await until(() => left() !== undefined, 'the outcome of the call is logged')
   t.match(left(), { sent: 'whole', status: 200, cause: { message: 'the discarded response is not complete in time' } })
 })

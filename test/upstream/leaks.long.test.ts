@@ -1,14 +1,19 @@
 import { test } from 'tap'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { ok, type RawRequest } from '../support/upstream/raw-upstream.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { startWorld, API } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 const CALLS = Number(process.argv[2] ?? 1500)
 const AT_ONCE = 25
 
 await test(`${CALLS} mixed calls leave no connections, timers or memory behind`, async (t) => {
-  const { call, connection, upstream, cookie, world } = await apiWorld(t)
-  const { server } = world.server.app.server
+  const {
+    call,
+    connection,
+    upstream,
+    cookie,
+    server: { app },
+  } = await startWorld(t, API)
+  const { server } = app.server
   const connections = (): Promise<number> =>
     new Promise((resolve) => void server.getConnections((_error, count) => resolve(count)))
   const fromLogIn = await connections()

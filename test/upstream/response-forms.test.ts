@@ -13,12 +13,11 @@ import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { restClient } from '../support/upstream/rest-client.ts'
 import type { RawUpstream } from '../support/upstream/raw-upstream.ts'
 import { FORMS, REFUSED, sendForm } from '../support/upstream/response-forms.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { startWorld, API } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 /** One body for every endpoint. */
 function bodyOf({ url }: RawUpstream): string {
@@ -39,7 +38,7 @@ const textOf = ({ status, text }: { status: number; text: string }): string =>
 
 /** Every kind of request to a peer that speaks HTTP, and what each comes to. */
 async function formsWorld(t: Test) {
-  const world = await apiWorld(t, { settings: { CALLS_PER_SESSION_MINUTE: '0' } })
+  const world = await startWorld(t, { ...API, settings: { CALLS_PER_SESSION_MINUTE: '0' } })
   const { call, send: sendCall, upstream } = world
   const body = bodyOf(upstream)
   const settings = {
@@ -120,7 +119,7 @@ await test('Every valid form of a response is taken, whoever sends it', async (t
 })
 
 await test('A 100 that comes while a large body is on its way does not end the call', async (t) => {
-  const { upstream, call } = await apiWorld(t)
+  const { upstream, call } = await startWorld(t, API)
   const body = 'x'.repeat(500_000)
   upstream.onHead = (_head, socket) => void socket.write('HTTP/1.1 100 Continue\r\n\r\n')
   for (let times = 0; times < 3; times++) t.match(await call('POST', ACCOUNTS, { body }), { status: 200 })
@@ -154,7 +153,7 @@ await test('A form that is not taken is the fault of who sends it, and --check t
 })
 
 await test('Nothing but the heads of responses is changed, whatever a body looks like and when it comes', async (t) => {
-  const { upstream, call } = await apiWorld(t)
+  const { upstream, call } = await startWorld(t, API)
   const text = `HTTP/1.1 100 Continue\r\nContent-Length: 7 \r\n\r\nHTTP/1.1 200 OK\r\n`
   const length = `Content-Length: ${text.length} \r\nX-Name: a  b \t\r\n\r\n`
   for (const interim of ['', 'HTTP/1.1 100 Continue\r\n\r\n']) {

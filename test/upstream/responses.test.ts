@@ -1,12 +1,11 @@
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
-import { apiWorld } from '../support/upstream/api-world.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { startWorld, API } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 
 await test('status, headers and body of upstream pass unchanged', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   const responses: Record<string, [head: string, body: string, expected: string]> = {
     'more than its length': ['200 OK\r\nContent-Length: 5', 'helloEXTRA', 'hello'],
     'until the connection ends': ['200 OK\r\nConnection: close', 'hello', 'hello'],
@@ -37,7 +36,7 @@ await test('status, headers and body of upstream pass unchanged', async (t) => {
 })
 
 await test('a 408 or 421, on which browsers send a call again, passes only where that does no harm', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   for (const status of [408, 421]) {
     upstream.answer = (_request, socket) => socket.write(`HTTP/1.1 ${status} \r\nContent-Length: 2\r\n\r\n{}`)
     t.match(await call('GET', ACCOUNTS), { status, text: '{}' })
@@ -54,7 +53,7 @@ await test('a 408 or 421, on which browsers send a call again, passes only where
 })
 
 await test('only listed response headers pass', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   const back = {
     'content-type': 'text/csv; charset=latin1',
     'content-language': 'de',
@@ -106,7 +105,7 @@ await test('only listed response headers pass', async (t) => {
 })
 
 await test('headers that Connection names go no further, in either direction (RFC 9110 §7.6.1)', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   const lines = 'Connection: Keep-Alive, ETag\r\nETag: "a"\r\nContent-Language: de\r\n'
   upstream.answer = (_request, socket) => void socket.write(ok('{}', lines))
   const connection = 'keep-alive, Accept-Language, Idempotency-Key'
@@ -130,7 +129,7 @@ await test('headers that Connection names go no further, in either direction (RF
 })
 
 await test('a 204 has no length, as a response and as a repetition (RFC 9110 §8.6)', async (t) => {
-  const { raw, cookie, upstream } = await apiWorld(t)
+  const { raw, cookie, upstream } = await startWorld(t, API)
   upstream.answer = (_request, socket) => void socket.write('HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n')
   const head = `Host: a\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\nConnection: close\r\n`
   const post = `POST ${ACCOUNTS} HTTP/1.1\r\n${head}Idempotency-Key: a\r\nContent-Length: 2\r\n\r\n{}`
@@ -143,7 +142,7 @@ await test('a 204 has no length, as a response and as a repetition (RFC 9110 §8
 })
 
 await test('a file name passes byte for byte, in whatever encoding, and wherever the length stands', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   const names = { 'ISO 8859-1': Buffer.from('\u00e9', 'latin1'), 'UTF-8': Buffer.from('\u00e9\u2603') }
   for (const [encoding, bytes] of Object.entries(names)) {
     const disposition = `attachment; filename="${bytes.toString('latin1')}.csv"`
@@ -167,7 +166,7 @@ await test('a file name passes byte for byte, in whatever encoding, and wherever
 })
 
 await test('every byte of a response passes, however upstream splits it', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   for (const size of [1, 256, 16_384, 16_385, 200_000]) {
     const body = Buffer.from(Array.from({ length: size }, (_, index) => index % 256))
     for (const pieces of [1, 2, 3]) {
@@ -185,7 +184,7 @@ await test('every byte of a response passes, however upstream splits it', async 
 })
 
 await test('a compressed response passes without being unpacked', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
   upstream.answer = (_request, socket) => {
     socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`)

@@ -1,13 +1,12 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'tap'
-import { apiWorld, readAll, type ApiWorld } from '../support/upstream/api-world.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
-import { logIn } from '../support/server/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { logIn } from '../support/parts.ts'
+import { readAll, startWorld, type World, API } from '../support/world.ts'
+import { ACCOUNTS } from '../support/user.ts'
 /** More than the server buffers before it sends a body on. */
 const LARGE = 'x'.repeat(70_000)
 
@@ -17,14 +16,14 @@ const post = (cookie: string, length: number | 'chunked'): string =>
     length === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${length}`
   }\r\n\r\n`
 
-async function startUpload({ connection }: ApiWorld, bytes: string): Promise<Socket> {
+async function startUpload({ connection }: World<'raw'>, bytes: string): Promise<Socket> {
   const socket = await connection()
   socket.write(bytes)
   return socket
 }
 
 await test('a small body is sent upstream once it is complete, even if it arrives byte by byte', async (t) => {
-  const api = await apiWorld(t)
+  const api = await startWorld(t, API)
   const { cookie, upstream, call } = api
   for (const [framing, bytes] of [
     ['length', '{"amount":1}'],
@@ -47,9 +46,9 @@ await test('a small body is sent upstream once it is complete, even if it arrive
 })
 
 await test('uploads that are never finished do not block the API for other sessions', async (t) => {
-  const api = await apiWorld(t)
-  const { world, upstream, call } = api
-  const url = new URL(world.server.url)
+  const api = await startWorld(t, API)
+  const { server, upstream, call } = api
+  const url = new URL(server.url)
   for (let user = 0; user < 6; user++) {
     const browser = new JarBrowser()
     await logIn(browser, url.href.slice(0, -1), `user-${user}@example.test`)
@@ -62,7 +61,7 @@ await test('uploads that are never finished do not block the API for other sessi
 })
 
 await test('a session may have only a few large uploads at a time', async (t) => {
-  const api = await apiWorld(t)
+  const api = await startWorld(t, API)
   const { cookie, upstream, call } = api
   let heads = 0
   upstream.onHead = () => heads++
@@ -78,7 +77,7 @@ await test('a session may have only a few large uploads at a time', async (t) =>
 })
 
 await test('a large upload that hardly moves gets 408, but not one that waits for upstream', async (t) => {
-  const api = await apiWorld(t, { settings: { MAX_BODY_BYTES: '100000000' } })
+  const api = await startWorld(t, { ...API, settings: { MAX_BODY_BYTES: '100000000' } })
   const { cookie, upstream } = api
   const slow = await startUpload(api, post(cookie, 80_000) + LARGE)
   const drip = setInterval(() => slow.write('x'), 100)
@@ -106,7 +105,7 @@ await test('a large upload that hardly moves gets 408, but not one that waits fo
 })
 
 await test('an upload of a session that ends meanwhile is not sent upstream', async (t) => {
-  const api = await apiWorld(t, { redis: true })
+  const api = await startWorld(t, { ...API, redis: true })
   const { cookie, upstream, send } = api
   const headers = { cookie, 'x-csrf': '1' }
   const uploads = [
@@ -122,7 +121,7 @@ await test('an upload of a session that ends meanwhile is not sent upstream', as
 })
 
 await test('a request body with a Content-Encoding is refused, because that header does not pass upstream', async (t) => {
-  const { call, upstream } = await apiWorld(t)
+  const { call, upstream } = await startWorld(t, API)
   for (const coding of ['gzip', 'br', 'x, y', '']) {
     const headers = { 'content-encoding': coding }
     const response = await call('POST', ACCOUNTS, { body: '{}', headers })

@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../../config/config.ts'
-import type { Opened } from '../handshake.ts'
-import type { SocketDependencies } from '../socket-dependencies.ts'
-import { socketRoute } from '../socket-route.ts'
+import { socketRoute, type Opened } from '../handshake.ts'
+import type { SocketDependencies } from '../prepare-sockets.ts'
 import { Feed } from './feed.ts'
 
 interface FeedRouteDependencies extends SocketDependencies {
@@ -15,8 +14,8 @@ export async function feedRoutes(fastify: FastifyInstance, deps: FeedRouteDepend
   fastify.addHook('onClose', async () => feed.end())
   // Nothing upstream is opened for it, so its handshake waits for nothing.
   const opened: Opened = {
-    join(browser, slot, identity) {
-      slot.owner = feed.join(browser, identity.client, slot.opened(identity))
+    join(browser, slot, { identity, ended }) {
+      slot.owner = feed.join(browser, identity.client, ended)
     },
     drop: () => undefined,
   }

@@ -10,7 +10,7 @@ import type { RestClient } from '../../upstream/rest-client.ts'
 import { CLOSE, fromStatus, type CloseStatus } from '../close-codes.ts'
 
 /** The outcome of a request for a one-time WebSocket URL. The URL is a credential: it is used once and never logged. */
-export type OtpOutcome =
+type OtpOutcome =
   | { readonly is: 'url'; readonly url: URL }
   /** Upstream refused the bearer. */
   | { readonly is: 'unauthorized' }

@@ -2,8 +2,8 @@ import { isUnambiguous, parsedObject } from '../json-text.ts'
 import { membersOf, operationOf, READS } from '../operations.ts'
 import { echoing, refusing } from '../upstream-error.ts'
 
-/** What a message is, as far as that is beyond doubt. */
-export interface PausedMessage {
+/** The meaning of a message, as far as it is beyond doubt. */
+interface PausedMessage {
   /** `read`: it changes nothing, or stops an automation. `closing`: it closes what was bought. Anything else may be an order. */
   readonly kind: 'read' | 'closing' | 'order'
   /** The text of the message, if it is a JSON object that may be repeated in an answer. */

@@ -9,18 +9,16 @@ import { isTokenAccepted, refusalSource, sharerOf, type Session } from '../../se
 import { logFailure } from '../../telemetry/failure-log.ts'
 import type { RestClients } from '../../upstream/rest-clients.ts'
 import { after, CLOSE, closeOf } from '../close-codes.ts'
-import type { Handshake, Opened } from '../handshake.ts'
-import type { SocketDependencies } from '../socket-dependencies.ts'
-import type { SocketSlot } from '../slot.ts'
-import { socketRoute } from '../socket-route.ts'
-import type { SocketIdentity, SocketKind } from '../socket-log.ts'
+import { socketRoute, type Handshake, type Opened } from '../handshake.ts'
+import type { SocketDependencies } from '../prepare-sockets.ts'
+import type { SocketKind } from '../registry.ts'
+import type { OpenSocket } from '../socket-end.ts'
 import { OtpClient } from './otp.ts'
 import { orderGate, type OrderGate } from './order-gate.ts'
-import { Relay, type RelayPeers } from './relay.ts'
+import { Relay } from './relay.ts'
 import { relayUser, type RelayUser } from './relay-user.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
 
-/** What relays work with. */
 interface RelayDependencies extends SocketDependencies {
   readonly config: Pick<Config, 'relay' | 'feed' | 'upstream'>
   readonly clients: RestClients
@@ -31,7 +29,7 @@ interface RelayDependencies extends SocketDependencies {
   readonly controls: Controls | undefined
 }
 
-/** What is asked before a message of a browser is sent on. */
+/** These are asked before a message of a browser is sent on. */
 interface RelayChecks {
   readonly user?: RelayUser
   readonly gate?: OrderGate | undefined
@@ -161,13 +159,7 @@ async function openUpstream(
   // One-time URLs may have hosts of their own (OTP_HOSTS), whose names may not keep market data waiting.
   const peer = new URL(url).hostname === new URL(wsUrl).hostname ? 'sockets' : 'other'
   const outcome = await openUpstreamSocket(url, maxUpstreamMessageBytes, handshake.signal, peer)
-  if (outcome.is === 'open') {
-    const { connection: upstream } = outcome
-    return {
-      join: (browser, slot, identity) => joinRelay({ browser, upstream }, slot, identity, deps, checks),
-      drop: () => upstream.socket.terminate(),
-    }
-  }
+  if (outcome.is === 'open') return relayTo(outcome.connection, deps, checks)
   if (handshake.isOver) return
   const { why, cause, close } = outcome
   const { kind } = handshake
@@ -175,31 +167,32 @@ async function openUpstream(
   return handshake.end(close)
 }
 
-function joinRelay(
-  peers: RelayPeers,
-  slot: SocketSlot,
-  identity: SocketIdentity,
-  deps: RelayDependencies,
+/** Waits for the browser's socket, which is joined to this one. */
+function relayTo(
+  upstream: OpenSocket,
+  { metrics, log, config, returns }: RelayDependencies,
   checks: RelayChecks,
-): void {
-  const { metrics, log, config } = deps
-  const ended = slot.opened(identity)
-  // A public relay comes back without a one-time URL.
-  const returns = identity.kind === 'public' ? undefined : deps.returns
-  if (returns !== undefined) slot.onRelease(returns.join())
-  slot.owner = new Relay(peers, {
-    limits: config.relay,
-    metrics,
-    ...checks,
-    withReturn: returns && ((close) => returns.closed(close)),
-    onEnd: (close, violation) => {
-      const { kind, reqId } = identity
-      if (violation !== undefined) {
-        logFailure(log.child({ reqId }), 'upstream broke the WebSocket protocol', { kind, why: violation })
-      }
-      ended(close)
+): Opened {
+  return {
+    join(browser, slot, { identity: { kind, reqId }, ended }) {
+      // A public relay comes back without a one-time URL.
+      const comesBack = kind === 'public' ? undefined : returns
+      if (comesBack !== undefined) slot.onRelease(comesBack.join())
+      slot.owner = new Relay(browser, upstream, {
+        limits: config.relay,
+        metrics,
+        ...checks,
+        withReturn: comesBack && ((close) => comesBack.closed(close)),
+        onEnd(close, fault) {
+          if (fault !== undefined) {
+            logFailure(log.child({ reqId }), 'upstream broke the WebSocket protocol', { kind, why: fault })
+          }
+          ended(close)
+        },
+      })
     },
-  })
+    drop: () => upstream.socket.terminate(),
+  }
 }
 
 /** Demo or real, where the path of the one-time URL says so. */

@@ -1,27 +1,19 @@
 import { WebSocket } from 'ws'
+import type { Config } from '../../config/config.ts'
 import { MAX_DEAF_MS } from '../../sessions/index.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { judgeAfter } from '../../time/judge-after.ts'
 import { standstill } from '../../time/standstill.ts'
 import { FirstByte } from '../../upstream/first-byte.ts'
-import { BROWSER, CLOSE, GOING_AWAY, UPSTREAM, type CloseStatus, type Ending } from '../close-codes.ts'
+import { BROWSER, CLOSE, UPSTREAM, type CloseStatus, type Ending } from '../close-codes.ts'
 import { operationOf } from '../operations.ts'
-import type { Registered } from '../registry.ts'
 import { SocketEnd, type OpenSocket } from '../socket-end.ts'
 import type { OrderGate } from './order-gate.ts'
 import type { RelayUser } from './relay-user.ts'
 
-/** Sizes and times of a relay (docs/reference.md, Sockets). */
-export interface RelayLimits {
-  readonly maxBufferedBytes: number
-  readonly slowConsumerMs: number
-  /** Time between two pings. */
-  readonly heartbeatMs?: number
-}
-
-/** What a relay works with. */
-export interface RelayOptions {
-  readonly limits: RelayLimits
+interface RelayOptions {
+  /** See docs/reference.md, Sockets. */
+  readonly limits: Pick<Config['relay'], 'maxBufferedBytes' | 'slowConsumerMs'> & { readonly heartbeatMs?: number }
   readonly metrics: Pick<Metrics, 'relayTraffic' | 'countRelayOperation'>
   /** Absent without a session. */
   readonly user?: RelayUser | undefined
@@ -37,20 +29,14 @@ export interface RelayOptions {
   readonly onEnd: (close: CloseStatus, fault?: string) => void
 }
 
-/** The two open connections of a relay. Upstream's is paused. */
-export interface RelayPeers {
-  readonly browser: OpenSocket
-  readonly upstream: OpenSocket
-}
-
 /**
  * Joins a browser's socket to an upstream one. Messages pass both ways, in order and unchanged, until either peer or the server
  * ends the relay. While one peer is slow the other is paused, so memory stays bounded.
  */
-export class Relay implements Registered {
+export class Relay {
   readonly #browser: SocketEnd
   readonly #upstream: SocketEnd
-  readonly #limits: RelayLimits
+  readonly #limits: RelayOptions['limits']
   readonly #options: RelayOptions
   /** Ends the time that a slow browser has. */
   #endSlowness: (() => void) | undefined
@@ -67,7 +53,8 @@ export class Relay implements Registered {
   #ended = false
   readonly #leaveGate: (() => void) | undefined
 
-  constructor(peers: RelayPeers, options: RelayOptions) {
+  /** @param upstream is paused */
+  constructor(browser: OpenSocket, upstream: OpenSocket, options: RelayOptions) {
     this.#options = options
     this.#limits = options.limits
     const { user, gate } = options
@@ -75,8 +62,8 @@ export class Relay implements Registered {
       session: user && (() => this.#isExcused || user.isCurrent()),
       orders: gate && (() => !gate.isClosed),
     })
-    this.#browser = this.#listenToBrowser(peers.browser)
-    this.#upstream = this.#listenToUpstream(peers.upstream)
+    this.#browser = this.#listenToBrowser(browser)
+    this.#upstream = this.#listenToUpstream(upstream)
     this.#leaveGate = gate?.onClosed(() => this.#withdraw())
     this.#upstream.begin()
   }
@@ -88,7 +75,7 @@ export class Relay implements Registered {
 
   end(close: CloseStatus): void {
     if (close === CLOSE.sessionExpired || close === CLOSE.storeDown) this.#drop()
-    this.#finish(close, GOING_AWAY)
+    this.#finish(close)
   }
 
   #listenToBrowser(connection: OpenSocket): SocketEnd {
@@ -231,7 +218,7 @@ export class Relay implements Registered {
   }
 
   /** The only way a relay ends. The codes of each way are those of {@link BROWSER}, {@link UPSTREAM} and {@link CLOSE}. */
-  #finish(toBrowser: CloseStatus, toUpstream: CloseStatus, fault?: string): void {
+  #finish(toBrowser: CloseStatus, toUpstream?: CloseStatus, fault?: string): void {
     if (this.#ended) return
     this.#ended = true
     this.#leaveGate?.()

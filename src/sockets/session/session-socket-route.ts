@@ -2,9 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Controls } from '../../controls/controls.ts'
 import { sharerOf } from '../../sessions/index.ts'
 import { CLOSE } from '../close-codes.ts'
-import type { Handshake, Opened } from '../handshake.ts'
-import type { SocketDependencies } from '../socket-dependencies.ts'
-import { socketRoute } from '../socket-route.ts'
+import { socketRoute, type Handshake, type Opened } from '../handshake.ts'
+import type { SocketDependencies } from '../prepare-sockets.ts'
 import { SessionSocket } from './session-socket.ts'
 
 interface SessionSocketDependencies extends SocketDependencies {
@@ -34,8 +33,8 @@ async function openSessionSocket(handshake: Handshake, deps: SessionSocketDepend
   // Without a subject, one user may have any number of sessions.
   if (session.record.subject === undefined && !handshake.acquire(caps.acquireSessionSocketAt(ip))) return
   return {
-    join: (browser, slot, identity) => {
-      slot.owner = new SessionSocket(browser, session, { sessions, controls, onEnd: slot.opened(identity) })
+    join: (browser, slot, { ended }) => {
+      slot.owner = new SessionSocket(browser, session, { sessions, controls, onEnd: ended })
     },
     drop: () => undefined,
   }

@@ -3,7 +3,6 @@ import type { Controls } from '../../controls/controls.ts'
 import type { Session, Sessions, SessionState } from '../../sessions/index.ts'
 import { BROWSER, CLOSE, POLICY_VIOLATION, type CloseStatus } from '../close-codes.ts'
 import { onTooLong } from '../receiver.ts'
-import type { Registered } from '../registry.ts'
 import { SocketEnd, type OpenSocket } from '../socket-end.ts'
 import { storeNow } from '../../time/store-time.ts'
 
@@ -19,8 +18,7 @@ const MAX_BUFFERED_BYTES = 65_536
 const MAX_MESSAGES = 10
 const MAX_MESSAGE_BYTES = 1024
 
-/** What a session socket works with. */
-export interface SessionSocketOptions {
+interface SessionSocketOptions {
   readonly sessions: Sessions
   /** Absent where there are no notices. */
   readonly controls?: Pick<Controls, 'noticeState' | 'onNotice'> | undefined
@@ -32,7 +30,7 @@ export interface SessionSocketOptions {
  * An open session socket: it sends a page the state of its session and the notice of the operator whenever these change, a warning
  * before the session expires, and the reason of its end (docs/reference.md, The session socket). Being open is no use of the session.
  */
-export class SessionSocket implements Registered {
+export class SessionSocket {
   readonly #end: SocketEnd
   readonly #options: SessionSocketOptions
   readonly #messages = new Window(60_000)

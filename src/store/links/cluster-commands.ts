@@ -1,7 +1,6 @@
 import type { ClusterNode } from './cluster-node.ts'
 import type { ClusterNodes } from './cluster-nodes.ts'
 import { slotOf, targetOf } from './cluster-slots.ts'
-import type { Connection } from './connection.ts'
 import { delay, replyCode, type RedisCommands } from './redis-link.ts'
 
 /** How often a command is sent on to another node before it fails. */
@@ -24,34 +23,19 @@ export class ClusterCommands implements RedisCommands {
     this.#nodes = nodes
   }
 
-  get(key: string): Promise<string | null> {
-    return this.#send(key, (node) => node.get(key))
+  readMany(keys: readonly string[]): Promise<(string | null)[]> {
+    // MGET fails here, because the keys live on different nodes.
+    return Promise.all(keys.map((key) => this.send(key, ['GET', key]) as Promise<string | null>))
   }
 
-  set(key: string, ...rest: Rest<Connection['set']>): Promise<string | null> {
-    return this.#send(key, (node) => node.set(key, ...rest))
-  }
-
-  del(key: string): Promise<number> {
-    return this.#send(key, (node) => node.del(key))
-  }
-
-  pExpireTime(key: string): Promise<number> {
-    return this.#send(key, (node) => node.pExpireTime(key))
-  }
-
-  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown> {
-    return this.#send(options.keys[0] ?? '', (node) => node.eval(script, options))
-  }
-
-  async #send<Reply>(key: string, command: (connection: Connection) => Promise<Reply>): Promise<Reply> {
+  async send(key: string, words: string[]): Promise<unknown> {
     let place: Place | undefined = { node: this.#nodes.ownerOf(key) }
     for (let redirections = 0; ; redirections++) {
       const connection = await place.node.connection()
       try {
         // Both go out together, so ASKING concerns this command.
         if (place.isAsked) connection.sendCommand(['ASKING']).catch(() => undefined)
-        return await command(connection)
+        return await connection.sendCommand(words)
       } catch (error) {
         const next: Place | undefined =
           redirections < MAX_REDIRECTIONS ? await this.#after(error as Error, key, place) : undefined
@@ -85,5 +69,3 @@ export class ClusterCommands implements RedisCommands {
     }
   }
 }
-
-type Rest<Method> = Method extends (key: string, ...rest: infer Others) => unknown ? Others : never

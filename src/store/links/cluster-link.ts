@@ -69,11 +69,6 @@ export class ClusterLink implements RedisLink {
     return this.#commands
   }
 
-  async readMany(keys: readonly string[]): Promise<(string | null)[]> {
-    // MGET fails here, because the keys live on different nodes.
-    return Promise.all(keys.map((key) => this.#commands.get(key)))
-  }
-
   askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[]> {
     return Promise.all(this.#nodes.masters.map(async (node) => question(await node.connection())))
   }

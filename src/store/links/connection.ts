@@ -99,28 +99,22 @@ export class Connection extends RedisClient<RedisModules, RedisFunctions, RedisS
       throw new Error('the replies of Redis are out of step')
   }
 
-  get(key: string): Promise<string | null> {
-    return this.sendCommand(['GET', key])
+  send(_key: string, words: string[]): Promise<unknown> {
+    return this.sendCommand(words)
   }
 
-  mGet(keys: readonly string[]): Promise<(string | null)[]> {
+  readMany(keys: readonly string[]): Promise<(string | null)[]> {
     return this.sendCommand(['MGET', ...keys])
+  }
+
+  get(key: string): Promise<string | null> {
+    return this.sendCommand(['GET', key])
   }
 
   /** @returns null where the condition is not met */
   set(key: string, value: string, { expiration, condition }: SetOptions): Promise<string | null> {
     const words = ['SET', key, value, expiration.type, String(expiration.value)]
     return this.sendCommand(condition === undefined ? words : [...words, condition])
-  }
-
-  /** @returns how many keys there were: 0 or 1 */
-  del(key: string): Promise<number> {
-    return this.sendCommand(['DEL', key])
-  }
-
-  /** @returns epoch ms; negative without a key, or without an expiry */
-  pExpireTime(key: string): Promise<number> {
-    return this.sendCommand(['PEXPIRETIME', key])
   }
 
   eval(script: string, { keys, arguments: args }: { keys: string[]; arguments: string[] }): Promise<unknown> {

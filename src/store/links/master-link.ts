@@ -68,10 +68,6 @@ export class MasterLink implements RedisLink {
     return master
   }
 
-  async readMany(keys: readonly string[]): Promise<(string | null)[]> {
-    return this.untracked().mGet(keys)
-  }
-
   async askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[]> {
     return [await question(this.untracked())]
   }

@@ -4,8 +4,13 @@ import type { RedisAccess, RedisNode } from '../../config/redis-address.ts'
 import type { Connection } from './connection.ts'
 import { LiveCredentials } from './live-credentials.ts'
 
-/** The commands that the store uses. */
-export type RedisCommands = Pick<Connection, 'get' | 'set' | 'del' | 'eval' | 'pExpireTime'>
+/** Sends commands to the master that has their keys. */
+export interface RedisCommands {
+  /** Sends the words of one command. @param key its first one, by which a Cluster finds the master */
+  send(key: string, words: string[]): Promise<unknown>
+  /** Reads the values of several keys, in as few commands as possible. */
+  readMany(keys: readonly string[]): Promise<(string | null)[]>
+}
 
 /** A server that is, or should be, a master. */
 export interface MasterServer {
@@ -42,8 +47,6 @@ export interface RedisLink {
   commands(): RedisCommands
   /** For a single command whose keys the server does not track. @throws Error while there is no connection */
   untracked(): RedisCommands
-  /** Reads values without tracking their keys, in as few commands as possible. */
-  readMany(keys: readonly string[]): Promise<(string | null)[]>
   /** Asks every master. Rejects when one of them does not reply. */
   askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[]>
   /** The master that has a key. @throws Error while there is none */

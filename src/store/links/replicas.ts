@@ -1,7 +1,17 @@
+import { beforeDeadline } from '../../time/deadline.ts'
 import { ConfirmingServer } from './confirming-server.ts'
 import type { Connection } from './connection.ts'
 import type { RedisLink } from './redis-link.ts'
-import { ReplicaCheck } from './replica-check.ts'
+import { ReplicatedWrites } from './replicated-writes.ts'
+
+/** How long a master waits for one of its replicas (WAIT). */
+const WAIT_MS = 200
+/** Timeout for the answer whether a replica has a write. */
+const ANSWER_MS = 1000
+
+/** Writes what expires by itself, even when the server is full. */
+const MARK = `#!lua flags=allow-oom
+return redis.call('SET', KEYS[1], '', 'PX', 1000)`
 
 /** The log of the {@link Replicas}. */
 interface Log {
@@ -11,7 +21,7 @@ interface Log {
 
 /** What is known of the replicas of one master. */
 interface OfMaster {
-  readonly check: ReplicaCheck
+  readonly marks: ReplicatedWrites
   /** Opened with the first write that they have to confirm. */
   confirming?: ConfirmingServer
 }
@@ -21,6 +31,8 @@ export class Replicas {
   readonly #link: Pick<RedisLink, 'masterOf' | 'masterNames'>
   readonly #log: Log
   readonly #masters = new Map<string, OfMaster>()
+  /** The connections over which a master has named a replica. */
+  readonly #replicated = new WeakSet<Connection>()
 
   constructor(link: Pick<RedisLink, 'masterOf' | 'masterNames'>, log: Log) {
     this.#link = link
@@ -33,7 +45,7 @@ export class Replicas {
    */
   async have(key: string): Promise<boolean | undefined> {
     try {
-      return await this.#of(key).check.ask(key)
+      return await beforeDeadline(ANSWER_MS, this.#mark(key))
     } catch {
       return false
     }
@@ -67,6 +79,19 @@ export class Replicas {
     for (const name of this.#masters.keys()) this.#forget(name)
   }
 
+  /** WAIT covers only the writes of its own connection, so that one writes a marker after the write in question. */
+  async #mark(key: string): Promise<boolean | undefined> {
+    const { marks } = this.#of(key)
+    const connection = await marks.connection()
+    // A master names its replicas, but no longer one whose connection has closed.
+    const [, , known] = await connection.role()
+    if (!Array.isArray(known) || known.length === 0) return this.#replicated.has(connection) ? false : undefined
+    this.#replicated.add(connection)
+    // The braces put the marker into the same slot, and it expires by itself.
+    await marks.write((wire) => wire.eval(MARK, { keys: [`{${key}}:ended`], arguments: [] }))
+    return true
+  }
+
   /** @throws Error while there is no master */
   #of(key: string): OfMaster {
     const master = this.#link.masterOf(key)
@@ -74,14 +99,14 @@ export class Replicas {
     if (known !== undefined) return known
     const present = this.#link.masterNames()
     for (const name of this.#masters.keys()) if (!present.has(name)) this.#forget(name)
-    const added = { check: new ReplicaCheck(master) }
+    const added = { marks: new ReplicatedWrites(master, { replicas: 1, waitMs: WAIT_MS }) }
     this.#masters.set(master.name, added)
     return added
   }
 
   #forget(name: string): void {
-    const { check, confirming } = this.#masters.get(name) ?? {}
-    check?.close()
+    const { marks, confirming } = this.#masters.get(name) ?? {}
+    marks?.close()
     confirming?.close()
     this.#masters.delete(name)
   }

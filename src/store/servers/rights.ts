@@ -128,7 +128,7 @@ export async function tryRights(server: Connection, key: string, uses: Uses): Pr
     codeOf(server.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP'])),
     codeOf(server.set(key, '0', { expiration: { type: 'PX', value: 10_000 } })),
     codeOf(server.get(key)),
-    codeOf(server.del(key)),
+    codeOf(server.send(key, ['DEL', key])),
   ])
   const missing = missingOf([
     ...(isMissing(tracking) ? [`${TRACKING} `] : []),

@@ -1,7 +1,7 @@
 import { ConnectionTimeoutError, type RedisClientOptions } from '@redis/client'
 import type { CheckResult } from '../../config/setting-rule.ts'
 import { adviceFor, ADVICE, writeRefusalOf } from './causes.ts'
-import { isUnresolved } from '../../peers/dialing.ts'
+import { names } from '../../peers/names.ts'
 import { clusterSize, MEMBER_ADVICE } from '../links/cluster-slots.ts'
 import { withConnection, type Connection, type ServerInfo } from '../links/connection.ts'
 import { CommandTimeout } from '../../time/deadline.ts'
@@ -162,7 +162,7 @@ export function unreachable(error: unknown, name: string): CheckResult {
   const isLate = error instanceof ConnectionTimeoutError || error instanceof CommandTimeout
   const host = name.slice(0, name.lastIndexOf(':'))
   // A lookup that is still running is the reason why there is no connection yet.
-  const late = isUnresolved(host) ? 'EAI_AGAIN' : 'ETIMEDOUT'
+  const late = names.isUnresolved(host) ? 'EAI_AGAIN' : 'ETIMEDOUT'
   const code = isLate ? late : ((error as { code?: string }).code ?? replyCode(error) ?? 'error')
   const advice = replyCode(error) === undefined ? adviceAbout(code) : adviceFor(code)
   return failed(`${name} cannot be used (${code})`, advice ?? adviceAbout(code))

@@ -1,15 +1,14 @@
 import type { Test } from 'tap'
-import { apiWorld } from '../upstream/api-world.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { around, type Scenario } from './scrapes.ts'
-import { logIn } from '../server/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { logIn } from '../parts.ts'
+import { startWorld, API } from '../world.ts'
+import { ACCOUNTS } from '../user.ts'
 
 /** Users send more orders than the budget allows. */
 export async function usedBudgetScenario(t: Test): Promise<Scenario> {
-  const { world, call } = await apiWorld(t, { settings: { UPSTREAM_BUDGET: '10/600' } })
-  return around(world.server, 'the budget is used up', ['BffBudgetRefusesOrders', 'BffBudgetNearlyUsed'], async () => {
+  const { call, server } = await startWorld(t, { ...API, settings: { UPSTREAM_BUDGET: '10/600' } })
+  return around(server, 'the budget is used up', ['BffBudgetRefusesOrders', 'BffBudgetNearlyUsed'], async () => {
     for (let count = 0; count < 12; count++) await call('POST', ACCOUNTS, { body: '{}' })
   })
 }
@@ -17,16 +16,16 @@ export async function usedBudgetScenario(t: Test): Promise<Scenario> {
 /** Upstream refuses calls that the budget allows: of users at so many addresses. */
 async function refusedUsers(t: Test, count: number, name: string, raises: readonly string[]): Promise<Scenario> {
   const settings = { UPSTREAM_BUDGET: '1000/60', TRUST_PROXY: '1' }
-  const { world, upstream, send } = await apiWorld(t, { settings })
-  const url = new URL(world.server.url)
+  const { upstream, send, server } = await startWorld(t, { ...API, settings })
+  const url = new URL(server.url)
   const cookies: string[] = []
   for (let each = 0; each < count; each++) {
     const browser = new JarBrowser()
-    await logIn(browser, world.server.url, `user${each}@example.test`)
+    await logIn(browser, server.url, `user${each}@example.test`)
     cookies.push(browser.cookieHeader(url, url))
   }
   upstream.answer = (_request, socket) => void socket.write('HTTP/1.1 429 No\r\nContent-Length: 0\r\n\r\n')
-  return around(world.server, name, raises, async () => {
+  return around(server, name, raises, async () => {
     for (const [each, cookie] of cookies.entries()) {
       await send('GET', ACCOUNTS, { headers: { cookie, 'x-csrf': '1', 'x-forwarded-for': `192.0.2.${each}` } })
     }

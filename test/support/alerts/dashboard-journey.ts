@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import type { WebSocket } from 'ws'
 import { JarBrowser } from '../browser/jar-browser.ts'
-import { BrowserSocket } from '../browser/browser-socket.ts'
 import { control, controlsWorld, pause, type ControlsWorld } from '../controls/controls-world.ts'
 import { reply, served } from '../feed/world.ts'
 import { html, json, startLogin, tokens } from '../login/token-endpoint.ts'
@@ -10,6 +9,7 @@ import { twoWorkers, workerPids } from '../server/two-workers.ts'
 import { until } from '../time/until.ts'
 import { answerJson } from '../upstream/scripted-upstream.ts'
 import { storeClient } from '../redis/store-client.ts'
+import { ACCOUNTS } from '../user.ts'
 
 type Message = Record<string, unknown>
 const UNREAD = { text: '', isTaken: true }
@@ -21,7 +21,6 @@ const ANSWERS: readonly ((response: ServerResponse) => unknown)[] = [
   (response) => answerJson(response, 500, {}),
   (response) => response.destroy(),
 ]
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const COMPLETE_LINK =
   '/auth/signup?sidc=0f8fad5b-d9cb-469f-a165-70867728950e&utm_campaign=c&utm_medium=affiliate&utm_source=CU1'
 
@@ -55,17 +54,17 @@ export async function dashboardJourney(t: Test): Promise<DashboardJourney> {
   return {
     targets: [...opsHosts, `127.0.0.1:${workers.opsPort}`],
     async happens() {
-      const user = `CR${++rounds}`
+      const name = `CR${++rounds}`
       // What the last round has left.
       world.upstream.onUpgrade = undefined
       await control(world.server, 'DELETE', '/orders')
-      await orders(world, user)
-      const cookie = await world.user(`${user}-poor`)
-      for (let count = 0; count < 12; count++) await world.order(poor, cookie)
-      await sockets(t, world, user)
+      await orders(world, name)
+      const user = await world.user(`${name}-poor`)
+      for (let count = 0; count < 12; count++) await user.order({ at: poor })
+      await sockets(world, name)
       await refreshes(world)
       await logins(world)
-      await pauses(world, user)
+      await pauses(world, name)
       await faultsOfRedis(t, world)
       // Last, so that Prometheus sees its sockets open before.
       loseFeed(world, feeds)
@@ -75,38 +74,34 @@ export async function dashboardJourney(t: Test): Promise<DashboardJourney> {
 }
 
 /** Reads, and orders with every outcome, some of them with keys. */
-async function orders(world: ControlsWorld, user: string): Promise<void> {
+async function orders(world: ControlsWorld, name: string): Promise<void> {
   const { servers, upstream } = world
   const [server] = servers
-  const cookie = await world.user(user)
-  for (const each of servers) for (let count = 0; count < 3; count++) await world.read(each, cookie)
+  const user = await world.user(name)
+  for (const each of servers) for (let count = 0; count < 3; count++) await user.call('GET', ACCOUNTS, { at: each })
   const usual = upstream.onRest
   for (const [index, answer] of ANSWERS.entries()) {
     upstream.onRest = (request, response) => {
       if (request.method === 'GET') return usual(request, response)
       request.resume().on('end', () => answer(response))
     }
-    const key = { 'idempotency-key': `"${user}-${index}"` }
-    for (const headers of [{}, key, key]) await world.order(server, cookie, '{}', headers)
+    const keyed = { key: `"${name}-${index}"` }
+    for (const init of [{}, keyed, keyed]) await user.order({ ...init, body: '{}' })
   }
   upstream.onRest = (request, response) =>
     request.method === 'GET' ? usual(request, response) : answerJson(response, 429, {})
-  const limited = await world.user(`${user}-limited`)
-  for (let count = 0; count < 3; count++) await world.order(server, limited)
+  const limited = await world.user(`${name}-limited`)
+  for (let count = 0; count < 3; count++) await limited.order({ at: server })
   upstream.onRest = usual
 }
 
 /** Sockets of every kind, a feed that is lost, and a socket without a session. */
-async function sockets(t: Test, world: ControlsWorld, user: string): Promise<void> {
+async function sockets(world: ControlsWorld, name: string): Promise<void> {
   const [server] = world.servers
-  const cookie = await world.user(user)
-  const open = (path: string, headers: Record<string, string> = {}): BrowserSocket => {
-    const browser = new BrowserSocket(`ws://127.0.0.1:${server.port}${path}`, { origin: server.url, ...headers })
-    t.teardown(() => browser.socket.terminate())
-    return browser
-  }
-  const { browser } = await world.trade(server, cookie)
-  await open('/ws/session', { cookie }).opened()
+  const user = await world.user(name)
+  const { socket: open } = world.visitor()
+  const { browser } = await world.trade(user, server)
+  await user.socket('/ws/session').opened()
   for (let count = 0; count < 2; count++) {
     const watcher = await open('/ws/public').opened()
     watcher.socket.send('{"ticks":"R_100","subscribe":1}')
@@ -130,41 +125,41 @@ function loseFeed({ upstream }: ControlsWorld, feeds: Set<WebSocket>): void {
 
 /** Tokens that are refreshed, and a provider that then fails so often that it is left alone. */
 async function refreshes(world: ControlsWorld): Promise<void> {
-  const { endpoint } = world
-  const usual = endpoint.behaviour
-  endpoint.behaviour = tokens({ expires_in: 0.001, refresh_token: 'refresh' })
+  const { provider } = world
+  const usual = provider.behaviour
+  provider.behaviour = tokens({ expires_in: 0.001, refresh_token: 'refresh' })
   const browsers = []
-  for (let count = 0; count < 6; count++) browsers.push((await world.logIn('expiring')).browser)
+  for (let count = 0; count < 6; count++) browsers.push((await world.user('expiring')).browser)
   await browsers[0]?.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })
-  endpoint.behaviour = html(503)
+  provider.behaviour = html(503)
   for (const browser of [...browsers, ...browsers]) await browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })
-  endpoint.behaviour = usual
+  provider.behaviour = usual
 }
 
 /** Logins that fail, sign-ups of partners, a logout. */
 async function logins(world: ControlsWorld): Promise<void> {
-  const { endpoint, server } = world
-  const usual = endpoint.behaviour
+  const { provider, server } = world
+  const usual = provider.behaviour
   for (const behaviour of [html(503), json({ error: 'invalid_scope' }, 400)]) {
-    endpoint.behaviour = behaviour
-    await world.logIn('nobody')
+    provider.behaviour = behaviour
+    await world.user('nobody')
   }
-  endpoint.behaviour = usual
+  provider.behaviour = usual
   for (const link of [COMPLETE_LINK, '/auth/signup?utm_source=CU1']) {
     await (await startLogin({ server, browser: new JarBrowser() }, link)).finish()
   }
-  const { browser } = await world.logIn('leaving')
-  await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+  const leaving = await world.user('leaving')
+  await leaving.logOut()
 }
 
 /** Orders are paused, tried, and go on. */
-async function pauses(world: ControlsWorld, user: string): Promise<void> {
+async function pauses(world: ControlsWorld, name: string): Promise<void> {
   const [server] = world.servers
-  const cookie = await world.user(user)
-  const { browser } = await world.trade(server, cookie)
+  const user = await world.user(name)
+  const { browser } = await world.trade(user, server)
   await control(server, 'PUT', '/notice', { message: 'Prices are late.' })
   await pause(server)
-  await world.order(server, cookie)
+  await user.order({ at: server })
   browser.socket.send('{"buy":"abc","price":1,"req_id":1}')
   await browser.count(1)
 }

@@ -1,8 +1,7 @@
 import type { Test } from 'tap'
-import { apiWorld } from '../upstream/api-world.ts'
 import { around, type Scenario } from './scrapes.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { startWorld, API } from '../world.ts'
+import { ACCOUNTS } from '../user.ts'
 /** Calls in a minute. */
 const CALLS = 6
 
@@ -10,7 +9,7 @@ const all = (status: number, count = CALLS): number[] => Array<number>(count).fi
 
 /** Upstream responds, and refuses what users ask. */
 export async function orderScenarios(t: Test): Promise<Scenario[]> {
-  const { world, upstream, call } = await apiWorld(t)
+  const { upstream, call, server } = await startWorld(t, API)
   const when = async (
     name: string,
     raises: readonly string[],
@@ -20,7 +19,7 @@ export async function orderScenarios(t: Test): Promise<Scenario[]> {
     const rest = [...statuses]
     upstream.answer = (_request, socket) =>
       void socket.write(`HTTP/1.1 ${rest.shift()} Said\r\nContent-Length: 0\r\n\r\n`)
-    const scenario = await around(world.server, name, raises, async () => {
+    const scenario = await around(server, name, raises, async () => {
       for (const _ of statuses) await call(method, ACCOUNTS, method === 'GET' ? {} : { body: '{}' })
     })
     return { ...scenario, happensOnce }

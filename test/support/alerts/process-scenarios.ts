@@ -2,18 +2,19 @@ import { connect } from 'node:net'
 import type { Test } from 'tap'
 import { SecretVolume } from '../config/secret-volume.ts'
 import { controlsWorld, pause } from '../controls/controls-world.ts'
-import { json, logInThere, loginWorld } from '../login/token-endpoint.ts'
+import { json, scripted } from '../login/token-endpoint.ts'
 import { ready, serverProcess } from '../server/server-process.ts'
 import { ALONE } from '../server/settings.ts'
-import { SECRETS, testServer } from '../server/world.ts'
+import { SECRETS, testServer } from '../server/test-server.ts'
 import { said, twoWorkers, workerPids } from '../server/two-workers.ts'
 import { asleep } from '../time/stopped-process.ts'
 import { nextEvent, until } from '../time/until.ts'
 import { around, LAG, scrape, scrapeAll, type Scenario } from './scrapes.ts'
+import { startWorld } from '../world.ts'
 
 /** Two instances whose secrets differ. */
 export async function secretsScenario(t: Test): Promise<Scenario> {
-  const { settings } = await loginWorld(t)
+  const { settings } = await startWorld(t, { provider: scripted })
   const other = 'other-secrets-of-thirty-two-bytes-or-more'
   const servers = [
     await testServer(t, { ...settings, SESSION_SECRETS: SECRETS }),
@@ -29,7 +30,7 @@ export async function secretsScenario(t: Test): Promise<Scenario> {
 
 /** A file of secrets that has lost the one that signs. */
 export async function refusedFileScenario(t: Test): Promise<Scenario> {
-  const { settings } = await loginWorld(t)
+  const { settings } = await startWorld(t, { provider: scripted })
   const volume = new SecretVolume(t.testdir({}), { SESSION_SECRETS: SECRETS })
   const server = await testServer(t, { ...settings, ...volume.settings })
   return around(server, 'a file of secrets cannot be used', ['BffSecretFileRefused'], async () => {
@@ -47,10 +48,10 @@ export async function pausedScenario(t: Test): Promise<Scenario> {
 
 /** A new instance whose first refusal comes before its first scrape. */
 export async function firstRefusalScenario(t: Test): Promise<Scenario> {
-  const world = await loginWorld(t)
+  const world = await startWorld(t, { provider: scripted })
   const before = await scrape(world.server)
-  world.endpoint.behaviour = json({ error: 'invalid_client' }, 401)
-  await logInThere(world)
+  world.provider.behaviour = json({ error: 'invalid_client' }, 401)
+  await world.logIn()
   const raises = ['BffClientRefused']
   return {
     name: 'the first refusal is the first sample',
@@ -61,7 +62,7 @@ export async function firstRefusalScenario(t: Test): Promise<Scenario> {
 
 /** A process whose event loop is late, and one whose event loop is not. Run this alone. */
 export async function lagScenarios(t: Test): Promise<Scenario[]> {
-  const { opsUrl } = (await loginWorld(t)).server
+  const { opsUrl } = (await startWorld(t, { provider: scripted })).server
   await scrapeAll({ opsUrl })
   for (let count = 0; count < 4; count++) {
     const blockedUntil = performance.now() + 300
@@ -104,7 +105,7 @@ export async function scarcityScenario(t: Test): Promise<Scenario> {
 export async function restartScenario(t: Test): Promise<Scenario> {
   const server = await twoWorkers(t)
   const opsUrl = `http://127.0.0.1:${server.opsPort}`
-  return around({ opsUrl }, 'workers die', ['BffRestarting'], async () => {
+  return around({ opsUrl }, 'workers die', ['BffDied', 'BffRestarting'], async () => {
     for (let count = 0; count < 3; count++) {
       const pids = workerPids(server)
       process.kill(pids.at(-1) ?? 0, 'SIGKILL')

@@ -1,15 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import { JarBrowser } from '../browser/jar-browser.ts'
-import { PUBLIC, relayWorld } from '../sockets/relay-world.ts'
-import { html, json, logInThere, loginWorld, startLogin, tokens } from '../login/token-endpoint.ts'
+import { html, json, logInThere, startLogin, tokens, scripted } from '../login/token-endpoint.ts'
 import { httpServer } from '../server/http-server.ts'
-import { testRedis } from '../server/world.ts'
+import { testRedis } from '../server/test-server.ts'
 import { nextEvent, until } from '../time/until.ts'
 import { around, scrape, type Scenario } from './scrapes.ts'
 import { storeClient } from '../redis/store-client.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { PUBLIC, ACCOUNTS } from '../user.ts'
+import { startWorld } from '../world.ts'
 /** Enough events to make a rate. */
 const TIMES = 6
 /** A token lifetime that is over at once. */
@@ -22,19 +21,22 @@ async function times(what: () => Promise<unknown>): Promise<void> {
 /** Faults between a browser, the provider and upstream's REST API. */
 export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
   const api = await scriptedApi(t)
-  const world = await loginWorld(t, { settings: { API_URL: api.url, AUTH_STARTS_PER_MINUTE: '1000' } })
-  const { endpoint, server } = world
+  const world = await startWorld(t, {
+    provider: scripted,
+    settings: { API_URL: api.url, AUTH_STARTS_PER_MINUTE: '1000' },
+  })
+  const { provider, server } = world
   const fresh = () => ({ server, browser: new JarBrowser() })
   const when = (name: string, raises: string[], happen: () => Promise<unknown>) => around(server, name, raises, happen)
-  const logsIn = (answer: typeof endpoint.behaviour) => async () => {
-    endpoint.behaviour = answer
+  const logsIn = (answer: typeof provider.behaviour) => async () => {
+    provider.behaviour = answer
     await times(() => logInThere(fresh()))
   }
   const calls = async (behave: typeof api.behave, expiresIn = 3600) => {
-    endpoint.behaviour = tokens({ expires_in: expiresIn, refresh_token: 'refresh' })
+    provider.behaviour = tokens({ expires_in: expiresIn, refresh_token: 'refresh' })
     const { browser } = fresh()
     await logInThere({ server, browser })
-    endpoint.behaviour = html(503)
+    provider.behaviour = html(503)
     api.behave = behave
     await Promise.all(Array.from({ length: TIMES }, () => browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })))
   }
@@ -61,7 +63,7 @@ export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
     await when('upstream hangs up', ['BffServerErrors', 'BffUpstreamFailing'], () =>
       calls((response) => response.destroy()),
     ),
-    await when('upstream is slow', ['BffSlow', 'BffUpstreamSlow'], () =>
+    await when('upstream is slow', ['BffSlow', 'BffUpstreamCrawls', 'BffUpstreamSlow'], () =>
       calls((response) => setTimeout(() => response.end('{}'), 2800)),
     ),
     await when('the provider gives no new tokens', ['BffRefreshesFailing', 'BffServerErrors'], () =>
@@ -81,7 +83,7 @@ async function scriptedApi(t: Test): Promise<{ url: string; behave: (response: S
 
 /** Too many logins from one address. */
 export async function limitScenario(t: Test): Promise<Scenario> {
-  const { server } = await loginWorld(t, { settings: { AUTH_STARTS_PER_MINUTE: '1' } })
+  const { server } = await startWorld(t, { provider: scripted, settings: { AUTH_STARTS_PER_MINUTE: '1' } })
   return around(server, 'all users have one address', ['BffLoginsTurnedAway'], () =>
     times(() => new JarBrowser().navigate(`${server.url}/auth/login`)),
   )
@@ -89,7 +91,7 @@ export async function limitScenario(t: Test): Promise<Scenario> {
 
 /** Redis is gone. */
 export async function storeScenario(t: Test): Promise<Scenario> {
-  const world = await loginWorld(t, { redis: true, settings: { READY_GRACE_SECONDS: '1' } })
+  const world = await startWorld(t, { provider: scripted, redis: true, settings: { READY_GRACE_SECONDS: '1' } })
   const { server, redis } = world
   return around(server, 'Redis is gone', ['BffStoreDown', 'BffNotReady', 'BffLoginsFailing'], async () => {
     await redis?.close()
@@ -100,7 +102,7 @@ export async function storeScenario(t: Test): Promise<Scenario> {
 
 /** Redis is filled, and then emptied. */
 export async function fullStoreScenarios(t: Test): Promise<Scenario[]> {
-  const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1000' } })
+  const world = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1000' } })
   const { server } = world
   const redis = await storeClient(t, world)
   for (let count = 0; count < 25; count++) await logInThere({ server, browser: new JarBrowser() })
@@ -127,11 +129,11 @@ export async function fullStoreScenarios(t: Test): Promise<Scenario[]> {
 
 /** A stopped replica of Redis does not receive a logout. */
 export async function replicaScenario(t: Test): Promise<Scenario> {
-  const world = await loginWorld(t, { redis: true })
+  const world = await startWorld(t, { provider: scripted, redis: true })
   const { server, browser, redis } = world
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(redis?.port)])
   const master = await storeClient(t, world)
-  await logInThere(world)
+  await world.logIn()
   const logOut = () => browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
   return around(server, 'a replica is stopped', ['BffLogoutUnreplicated'], async () => {
     await until(async () => (await master.info('replication')).includes('state=online'))
@@ -148,10 +150,10 @@ export async function replicaScenario(t: Test): Promise<Scenario> {
 /** The number of sockets reaches its limit, and readers are too slow. */
 export async function socketScenario(t: Test): Promise<Scenario> {
   const settings = { MAX_RELAYS: '3', MAX_BUFFERED_BYTES: '200000', SLOW_CONSUMER_SECONDS: '1' }
-  const world = await relayWorld(t, { anonymous: true, settings })
+  const world = await startWorld(t, { upstream: 'scripted', settings })
   const raises = ['BffRelaysNearLimit', 'BffSlowConsumers']
   return around(world.server, 'sockets are many and slow', raises, async () => {
-    const slow = await world.connect(PUBLIC).opened()
+    const slow = await world.socket(PUBLIC).opened()
     const peer = await world.upstream.socket()
     slow.socket.pause()
     const message = 'x'.repeat(10_000)
@@ -159,16 +161,16 @@ export async function socketScenario(t: Test): Promise<Scenario> {
     await nextEvent(peer, 'close')
     slow.socket.resume()
     await slow.closed
-    for (let count = 0; count < 3; count++) await world.connect(PUBLIC).opened()
+    for (let count = 0; count < 3; count++) await world.socket(PUBLIC).opened()
   })
 }
 
 /** An ordinary day, which must raise no alert. */
 export async function ordinaryScenario(t: Test): Promise<Scenario> {
   const api = await scriptedApi(t)
-  const world = await loginWorld(t, { redis: true, settings: { API_URL: api.url } })
-  const { server, endpoint } = world
-  endpoint.behaviour = tokens({ refresh_token: 'refresh' })
+  const world = await startWorld(t, { provider: scripted, redis: true, settings: { API_URL: api.url } })
+  const { server, provider } = world
+  provider.behaviour = tokens({ refresh_token: 'refresh' })
   return around(server, 'an ordinary day', [], () =>
     times(async () => {
       const browser = new JarBrowser()

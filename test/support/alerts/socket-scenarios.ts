@@ -1,7 +1,8 @@
 import type { Test } from 'tap'
-import { PUBLIC, relayWorld, TRADING, type RelayWorld } from '../sockets/relay-world.ts'
 import { nextEvent } from '../time/until.ts'
 import { around, type Scenario } from './scrapes.ts'
+import { PUBLIC, TRADING } from '../user.ts'
+import { startWorld, type World, RELAY } from '../world.ts'
 
 const SETTINGS = { PUBLIC_HANDSHAKES_PER_MINUTE: '0', MAX_PUBLIC_RELAYS_PER_IP: '100' }
 /** Sockets that fail in a minute: more than a single page tries. */
@@ -11,10 +12,10 @@ const OTHERS = 12
 
 /** Upstream refuses or loses sockets of one kind, or of all. */
 export async function failingSocketScenarios(t: Test): Promise<Scenario[]> {
-  const world = await relayWorld(t, { settings: SETTINGS })
+  const world = await startWorld(t, { ...RELAY, settings: SETTINGS })
   const { upstream } = world
   const refused = async (path: string, count = TRIES): Promise<void> => {
-    for (let tries = 0; tries < count; tries++) await (await world.connect(path).opened()).closed
+    for (let tries = 0; tries < count; tries++) await (await world.socket(path).opened()).closed
   }
   const when = async (name: string, raises: readonly string[], happen: () => Promise<unknown>): Promise<Scenario> => {
     const { onOtp } = upstream
@@ -51,7 +52,7 @@ export async function failingSocketScenarios(t: Test): Promise<Scenario[]> {
       return refused(TRADING)
     }),
   ]
-  const others = Array.from({ length: OTHERS }, () => world.connect(PUBLIC).opened())
+  const others = Array.from({ length: OTHERS }, () => world.socket(PUBLIC).opened())
   await Promise.all(others)
   failing.push(
     await when('upstream gives no one-time URL, and public sockets are open', ['BffSocketsFailing'], () => {
@@ -71,7 +72,7 @@ export async function failingSocketScenarios(t: Test): Promise<Scenario[]> {
 }
 
 /** Upstream ends all sockets at the same moment. */
-async function restart({ upstream }: RelayWorld): Promise<void> {
+async function restart({ upstream }: World<'scripted'>): Promise<void> {
   const peers = await Promise.all(Array.from({ length: OTHERS }, () => upstream.socket()))
   const ended = peers.map((peer) => nextEvent(peer, 'close'))
   for (const peer of peers) peer.terminate()

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { ALONE } from '../server/settings.ts'
 import { scrape, type Scenario } from './scrapes.ts'
-import { testServer } from '../server/world.ts'
+import { testServer } from '../server/test-server.ts'
 
 const RAISES = ['BffTrafficGone']
 

@@ -4,13 +4,12 @@ import type { Test } from 'tap'
 import { WebSocket } from 'ws'
 import { freePort } from '../../../sandbox/listening.ts'
 import { BUDGET_CLASSES, type BudgetClass } from '../../../src/config/upstream-budget.ts'
-import { sendTo } from '../upstream/api-world.ts'
+import { sendTo, ACCOUNTS } from '../user.ts'
 import { countingUpstream, type CountingUpstream } from './counting-upstream.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
-import { CLIENT_ID, logIn, SECRETS, testProvider } from '../server/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { CLIENT_ID, SECRETS } from '../server/test-server.ts'
+import { logIn, testProvider } from '../parts.ts'
 const STEPPING_CLOCK = fileURLToPath(new URL('../time/stepping-clock.ts', import.meta.url))
 const CLASSES = BUDGET_CLASSES
 /** A start waits for tokens for up to three leases of 15 s. */

@@ -1,12 +1,10 @@
 import type { Test } from 'tap'
-import { sendTo, type Answer } from '../upstream/api-world.ts'
+import { sendTo, type Answer, ACCOUNTS } from '../user.ts'
 import { BrowserSocket } from '../browser/browser-socket.ts'
 import { countingUpstream, type CountingUpstream } from './counting-upstream.ts'
 import { newSession, sessionInstance, type SessionInstance } from '../sessions/session-instance.ts'
 import { ALONE } from '../server/settings.ts'
-import { SECRETS, testRedis, testServer, type TestServer } from '../server/world.ts'
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { SECRETS, testRedis, testServer, type TestServer } from '../server/test-server.ts'
 
 /** A session of somebody, and the address that they call from. */
 export interface User {

@@ -5,11 +5,11 @@ import type { WebSocket } from 'ws'
 import { createClient, type Client, type Message, type ServerOptions } from '../../../client/dist/client.js'
 import { parseJson } from '../../../client/src/core/base/json.ts'
 import { createFakeClient, type FakeServer } from '../../../client/dist/testing.js'
-import { relayWorld, logOut, type RelayWorld } from '../sockets/relay-world.ts'
-import { logIn } from '../server/world.ts'
+import { logIn } from '../parts.ts'
 import { until } from '../time/until.ts'
 import { pageOptions } from './page-client.ts'
 import { TradingService } from './trading-service.ts'
+import { startWorld, type World } from '../world.ts'
 
 /** What a test says of a call or a message. */
 type Answer<Body> = Body | ((message: Message) => Body | undefined)
@@ -40,7 +40,7 @@ function fakeClient(t: Test): DrivenClient {
 
 /** A real client at a real server, in front of a scripted trading service. They end with the test. */
 async function realClient(t: Test): Promise<DrivenClient> {
-  const world = await relayWorld(t, { anonymous: true })
+  const world = await startWorld(t, { upstream: 'scripted' })
   const network = new PageNetwork(pageOptions(world.browser, world.server.url, world.server.url))
   const client = createClient({ baseUrl: world.server.url, ...network.options })
   t.teardown(() => {
@@ -102,7 +102,7 @@ class PageNetwork {
   }
 }
 
-function realServer(world: RelayWorld, client: Client, network: PageNetwork): DrivenServer {
+function realServer(world: World<'scripted'>, client: Client, network: PageNetwork): DrivenServer {
   const { browser, server, upstream } = world
   const service = new TradingService(upstream)
   const answers = new Map<string, unknown>()
@@ -115,7 +115,7 @@ function realServer(world: RelayWorld, client: Client, network: PageNetwork): Dr
     },
     async endSession() {
       await until(() => network.hasSessionSocket !== false)
-      await logOut(browser)
+      await world.logOut()
       await until(() => client.session.get().status === 'anonymous')
     },
     respond(method, path, answer) {

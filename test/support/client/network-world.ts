@@ -4,7 +4,8 @@ import { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
 import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
 import { StallingProxy } from './stalling-proxy.ts'
 import { TradingService } from './trading-service.ts'
-import { CLIENT_ID, SECRETS, testProvider, testRedis } from '../server/world.ts'
+import { CLIENT_ID, SECRETS, testRedis } from '../server/test-server.ts'
+import { testProvider } from '../parts.ts'
 
 const PAGE = (script: string): string =>
   `<!doctype html><title>page</title><script type="module" src="${script}"></script>`

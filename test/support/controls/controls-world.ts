@@ -1,16 +1,13 @@
 import type { Test } from 'tap'
 import type { WebSocket } from 'ws'
-import { freePort } from '../../../sandbox/listening.ts'
-import { BrowserSocket } from '../browser/browser-socket.ts'
-import { identityWorld, OPS_TOKEN, type IdentityWorld } from '../login/identity-world.ts'
-import { testServer, type TestServer } from '../server/world.ts'
+import type { BrowserSocket } from '../browser/browser-socket.ts'
+import { IDENTITY, OPS_TOKEN } from '../login/identity.ts'
+import { scripted, type TokenEndpoint } from '../login/token-endpoint.ts'
+import type { TestServer } from '../server/test-server.ts'
 import { until } from '../time/until.ts'
-import { sendTo, type Answer } from '../upstream/api-world.ts'
-import { answerJson } from '../upstream/scripted-upstream.ts'
-
-const TRADING = '/ws/trading/VRTC100'
-const TRANSFER = '/api/payment-agents/v1/transfer'
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+import { answerJson, joined } from '../upstream/scripted-upstream.ts'
+import { TRADING, type User } from '../user.ts'
+import { startWorld, type World } from '../world.ts'
 
 /** What `GET /controls` answers. */
 export interface ShownControls {
@@ -47,56 +44,38 @@ export async function shown(server: Pick<TestServer, 'opsUrl'>): Promise<ShownCo
 }
 
 /** Instances whose operators may pause orders, and users. */
-export interface ControlsWorld extends IdentityWorld {
+export interface ControlsWorld extends Omit<World<'scripted', TokenEndpoint>, 'servers'> {
+  /** Three, which may be the same one. */
   readonly servers: readonly [TestServer, TestServer, TestServer]
-  /** Another instance. */
-  readonly instance: (settings?: Record<string, string>) => Promise<TestServer>
   /** Orders that have reached upstream, by their bodies. */
   readonly orders: string[]
-  /** Logs a user in. @returns the Cookie header */
-  readonly user: (name: string) => Promise<string>
-  readonly order: (
-    server: TestServer,
-    cookie: string,
-    body?: string,
-    headers?: Record<string, string>,
-  ) => Promise<Answer>
-  readonly read: (server: TestServer, cookie: string) => Promise<Answer>
   /** An open trading socket, and upstream's end of it. Two at the same moment might get each other's. */
   readonly trade: (
-    server: TestServer,
-    cookie: string,
+    user: User,
+    at: { readonly port: number },
   ) => Promise<{ browser: BrowserSocket; peer: WebSocket; seen: string[] }>
   /** Resolves once all instances obey the same version. */
   readonly agreed: (version: unknown, servers?: readonly TestServer[]) => Promise<void>
 }
 
-function send(
-  at: TestServer,
-  method: string,
-  path: string,
-  cookie: string,
-  body?: string,
-  headers = {},
-): Promise<Answer> {
-  return sendTo(at.port, method, path, {
-    headers: { cookie, 'x-csrf': '1', ...headers },
-    ...(body !== undefined && { body }),
-  })
-}
-
-/** Starts three instances on one Redis that end with the test. */
+/** Starts three instances on one Redis, unless it is told otherwise. They end with the test. */
 export async function controlsWorld(
   t: Test,
-  options: { settings?: Record<string, string>; instances?: 1 | 3; redis?: boolean } = {},
+  {
+    settings,
+    instances = 3,
+    redis = true,
+  }: { settings?: Record<string, string>; instances?: 1 | 3; redis?: boolean } = {},
 ): Promise<ControlsWorld> {
-  const { instances = 3, redis = true } = options
-  const world = await identityWorld(t, { redis, ...(options.settings && { settings: options.settings }) })
-  const { server, settings, upstream } = world
-  const instance = async (more: Record<string, string> = {}): Promise<TestServer> =>
-    testServer(t, { ...settings, PUBLIC_URL: server.url, ...more, PORT: String(await freePort()) })
-  const others = instances === 1 ? [server, server] : [await instance(), await instance()]
-  const [second = server, third = server] = others
+  const world = await startWorld(t, {
+    provider: scripted,
+    upstream: 'scripted',
+    redis,
+    instances,
+    settings: { ...IDENTITY, ...settings },
+  })
+  const { server, upstream } = world
+  const [, second = server, third = server] = world.servers
   const orders: string[] = []
   const { onRest } = upstream
   upstream.onRest = (request, response) => {
@@ -108,21 +87,12 @@ export async function controlsWorld(
       answerJson(response, 200, { data: { made: body } })
     })
   }
-  const more: Omit<ControlsWorld, keyof IdentityWorld> = {
+  return {
+    ...world,
     servers: [server, second, third],
-    instance,
     orders,
-    async user(name) {
-      const { browser } = await world.logIn(name)
-      return browser.cookieHeader(new URL(server.url), new URL(server.url))
-    },
-    order: (at, cookie, body = '{"amount":1}', headers) => send(at, 'POST', TRANSFER, cookie, body, headers),
-    read: (at, cookie) => send(at, 'GET', ACCOUNTS, cookie),
-    async trade(at, cookie) {
-      const browser = new BrowserSocket(`ws://127.0.0.1:${at.port}${TRADING}`, { origin: server.url, cookie })
-      t.teardown(() => browser.socket.terminate())
-      await browser.opened()
-      const peer = await upstream.socket()
+    async trade({ socket }, at) {
+      const { client: browser, peer } = await joined({ socket, upstream }, TRADING, { at })
       const seen: string[] = []
       peer.on('message', (data: Buffer) => seen.push(data.toString()))
       return { browser, peer, seen }
@@ -139,6 +109,4 @@ export async function controlsWorld(
       }
     },
   }
-  // The same object: a test may change how it answers.
-  return Object.assign(world, more)
 }

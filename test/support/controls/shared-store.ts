@@ -8,7 +8,7 @@ import { CONTROLS_KEY } from '../../../src/store/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { SessionIndex } from '../../../src/store/session-index.ts'
 import { StoreUnavailable } from '../../../src/store/store.ts'
-import { SECRETS } from '../server/world.ts'
+import { SECRETS } from '../server/test-server.ts'
 
 /** In milliseconds. */
 export const DAY = 86_400_000

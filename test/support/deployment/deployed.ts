@@ -7,7 +7,8 @@ import { startNameServer } from './name-server.ts'
 import type { ProxyProcess } from '../proxies/process.ts'
 import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
 import { untilSlow } from '../time/until.ts'
-import { CLIENT_ID, SECRETS, testProvider, testRedis } from '../server/world.ts'
+import { CLIENT_ID, SECRETS, testRedis } from '../server/test-server.ts'
+import { testProvider } from '../parts.ts'
 
 /** Instances on one Redis, without a balancer. */
 export interface Fleet {

@@ -1,8 +1,9 @@
 import type { Test } from 'tap'
 import type { WebSocket } from 'ws'
 import type { BrowserSocket } from '../browser/browser-socket.ts'
-import { PUBLIC, relayWorld, type RelayWorld } from '../sockets/relay-world.ts'
 import { until } from '../time/until.ts'
+import { PUBLIC } from '../user.ts'
+import { startWorld, type World } from '../world.ts'
 
 /** A parsed message. */
 export type Message = Record<string, unknown>
@@ -170,7 +171,7 @@ export class FeedBrowser {
 }
 
 /** A server with PUBLIC_FEED=shared between a scripted upstream and browsers. */
-export interface FeedWorld extends RelayWorld {
+export interface FeedWorld extends World<'scripted'> {
   readonly market: FeedUpstream
   readonly metric: (name: string) => Promise<Map<string, number>>
   /** @param address of the browser, as a trusted proxy names it */
@@ -185,7 +186,7 @@ export async function subscribed({ join, market }: FeedWorld, ticks: string) {
 
 /** Starts a world that ends with the test. */
 export async function feedWorld(t: Test, settings: Record<string, string> = {}): Promise<FeedWorld> {
-  const world = await relayWorld(t, { anonymous: true, settings: { PUBLIC_FEED: 'shared', ...settings } })
+  const world = await startWorld(t, { upstream: 'scripted', settings: { PUBLIC_FEED: 'shared', ...settings } })
   const market = new FeedUpstream()
   world.upstream.onSocket = (socket) => market.accept(socket)
   return {
@@ -193,7 +194,7 @@ export async function feedWorld(t: Test, settings: Record<string, string> = {}):
     market,
     join: async (address) => {
       const headers = address === undefined ? {} : { 'x-forwarded-for': address }
-      return new FeedBrowser(await world.connect(PUBLIC, { headers }).opened())
+      return new FeedBrowser(await world.socket(PUBLIC, { headers }).opened())
     },
   }
 }

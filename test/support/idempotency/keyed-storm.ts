@@ -1,6 +1,5 @@
-import { sendTo, type Answer } from '../upstream/api-world.ts'
+import { sendTo, type Answer, TRANSFER } from '../user.ts'
 import { BEHAVIOURS, type OrderUpstream } from './order-upstream.ts'
-import { TRANSFER } from './keyed-world.ts'
 import { untilSlow } from '../time/until.ts'
 
 /** Where a storm goes. */

@@ -1,12 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import type { Test } from 'tap'
-import type { ProviderOptions, SandboxProvider } from '../../../sandbox/provider.ts'
-import type { RedisProcess } from '../../../sandbox/redis-process.ts'
-import type { SandboxUpstream } from '../../../sandbox/upstream.ts'
 import { freePort } from '../../../sandbox/listening.ts'
+import type { ProviderOptions, SandboxProvider } from '../../../sandbox/provider.ts'
+import { logIn, testProvider, type StartProvider } from '../parts.ts'
 import { httpServer } from '../server/http-server.ts'
-import { testProvider, testRedis, testUpstream } from '../server/world.ts'
 import { passOn } from './pass-on.ts'
 
 /** The sandbox's provider behind a gate at its token endpoint. */
@@ -24,58 +21,26 @@ export interface GatedProvider {
   after: () => Promise<boolean>
 }
 
-/** A gated provider, an upstream and a Redis, for servers that share them. */
-export interface GatedWorld {
-  readonly gate: GatedProvider
-  readonly upstream: SandboxUpstream
-  readonly redis: RedisProcess
-  /** Where one of the servers must listen. */
-  readonly port: number
-  readonly publicUrl: string
-  readonly settings: Record<string, string>
-}
-
-/** Starts one that ends with the test. */
-export async function gatedWorld(t: Test, options: Partial<ProviderOptions> = {}): Promise<GatedWorld> {
-  const port = await freePort()
-  const publicUrl = `http://localhost:${port}`
-  const gate = await gatedProvider(t, publicUrl, options)
-  const upstream = await testUpstream(t, { provider: gate.provider })
-  const redis = await testRedis(t)
-  const settings = {
-    PUBLIC_URL: publicUrl,
-    AUTH_URL: gate.url,
-    REVOCATION_URL: `${gate.url}/oauth2/revoke`,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
-    REDIS_URL: redis.url,
-  }
-  return { gate, upstream, redis, port, publicUrl, settings }
-}
-
 const open = async (): Promise<boolean> => true
 
 /**
- * Starts one that ends with the test: refresh tokens are given, rotate, and revoke everything when used twice.
+ * Such a provider as a part of a world: refresh tokens are given, rotate, and revoke everything when used twice.
  * Provider and gate have the same port, on two loopback addresses, so that the provider's own address is the gate's.
  */
-async function gatedProvider(t: Test, publicUrl: string, options: Partial<ProviderOptions>): Promise<GatedProvider> {
-  const port = await freePort()
-  const bind = '127.0.0.2'
-  const provider = await testProvider(t, publicUrl, { refreshTokens: true, port, bind, ...options })
-  const gate: GatedProvider = {
-    provider,
-    url: provider.url,
-    refreshes: [],
-    revoked: [],
-    expiresIn: undefined,
-    before: open,
-    after: open,
+export function gated(options: Partial<ProviderOptions> = {}): StartProvider<GatedProvider> {
+  return async (t, publicUrl) => {
+    const port = await freePort()
+    const bind = '127.0.0.2'
+    const provider = await testProvider(t, publicUrl, { refreshTokens: true, port, bind, ...options })
+    const { url } = provider
+    const hooks = { expiresIn: undefined, before: open, after: open }
+    const gate: GatedProvider = { provider, url, refreshes: [], revoked: [], ...hooks }
+    const relay: RequestListener = (request, response) =>
+      void pass(gate, request, response, { host: bind, port }).catch(() => response.destroy())
+    await httpServer(t, relay, port)
+    const settings = { AUTH_URL: url, REVOCATION_URL: `${url}/oauth2/revoke` }
+    return { provider: gate, users: provider, settings, logIn }
   }
-  const relay: RequestListener = (request, response) =>
-    void pass(gate, request, response, { host: bind, port }).catch(() => response.destroy())
-  await httpServer(t, relay, port)
-  return gate
 }
 
 async function pass(

@@ -1,6 +1,6 @@
 import { BrowserSocket } from '../browser/browser-socket.ts'
 import type { JarBrowser } from '../browser/jar-browser.ts'
-import type { TestServer } from '../server/world.ts'
+import type { TestServer } from '../server/test-server.ts'
 import type { OidcWorld } from './oidc-world.ts'
 
 /** Opens the session socket of a browser, which gets the state of the session first. */

@@ -1,10 +1,12 @@
 import { generateKeyPairSync, randomUUID, type KeyObject } from 'node:crypto'
 import { SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
 import type { Test } from 'tap'
-import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
-import { CLIENT_ID, type TestServer } from '../server/world.ts'
+import type { Arrival } from '../browser/jar-browser.ts'
+import { CLIENT_ID, type TestServer } from '../server/test-server.ts'
 import { document, metadataServer, type MetadataServer } from './metadata-server.ts'
-import { loginWorld, startLogin, tokens, type LoginWorld } from './token-endpoint.ts'
+import { scripted, startLogin, tokens, type TokenEndpoint } from './token-endpoint.ts'
+import type { User } from '../user.ts'
+import { startWorld, type World } from '../world.ts'
 
 /** The event of a logout token. */
 export const EVENTS = { 'http://schemas.openid.net/event/backchannel-logout': {} }
@@ -47,7 +49,7 @@ export const epoch = (seconds = 0): number => Math.floor(Date.now() / 1000) + se
 export type Claims = Record<string, unknown>
 
 /** A scripted provider with OpenID Connect, and a server. */
-export interface OidcWorld extends LoginWorld {
+export interface OidcWorld extends Omit<World<'none', TokenEndpoint>, 'user'> {
   /** Serves the keys. */
   readonly keys: MetadataServer
   key: IssuerKey
@@ -64,7 +66,7 @@ export interface OidcWorld extends LoginWorld {
   /** Posts a logout token as the provider does. */
   postLogout(token: string, server?: Pick<TestServer, 'url'>): Promise<Response>
   /** Logs a user in, in a browser of its own. @param claims of the ID token beside those of every one */
-  logIn(sub: string, claims?: Claims, server?: TestServer): Promise<{ browser: JarBrowser; arrival: Arrival }>
+  user(sub: string, claims?: Claims, server?: TestServer): Promise<User & { readonly arrival: Arrival }>
 }
 
 /** The settings of every world. */
@@ -88,10 +90,10 @@ export async function oidcWorld(
     END_SESSION_URL: `${keys.url}/end?p=1`,
     ...options.settings,
   }
-  const base = await loginWorld(t, { ...options, settings })
-  const issuer = base.endpoint.url
+  const base = await startWorld(t, { ...options, provider: scripted, settings })
+  const issuer = base.provider.url
   const nonces = new Map<string, JWTPayload>()
-  base.endpoint.behaviour = async (request, response, form) => {
+  base.provider.behaviour = async (request, response, form) => {
     const claims = nonces.get(form.get('code') ?? '') ?? { iss: issuer, aud: CLIENT_ID, iat: epoch(), exp: epoch(300) }
     const idToken = await world.idToken(claims)
     await tokens({ access_token: `at-${randomUUID()}`, id_token: idToken, ...world.tokens })(request, response, form)
@@ -110,14 +112,14 @@ export async function oidcWorld(
       defined({ iss: issuer, aud: CLIENT_ID, iat: epoch(), jti: randomUUID(), events: EVENTS, ...other }),
     logoutToken: (other, header) => sign(world.key, world.logoutClaims(other), { typ: 'logout+jwt', ...header }),
     postLogout: (token, { url } = base.server) => postForm(url, { logout_token: token }),
-    async logIn(sub, claims = {}, server = base.server) {
-      const browser = new JarBrowser()
-      const login = await startLogin({ browser, server })
+    async user(sub, claims = {}, server = base.server) {
+      const next = base.visitor(undefined, server)
+      const login = await startLogin({ ...next, server })
       const code = randomUUID()
       const nonce = login.authorize.searchParams.get('nonce')
       const usual = { iss: issuer, aud: CLIENT_ID, sub, nonce, iat: epoch(), exp: epoch(300) }
       nonces.set(code, defined({ ...usual, ...claims }))
-      return { browser, arrival: await login.finish({ code }) }
+      return Object.assign(next, { arrival: await login.finish({ code }) })
     },
   }
   world.publish(world.key)

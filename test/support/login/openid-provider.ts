@@ -1,62 +1,40 @@
 import type { Test } from 'tap'
-import { freePort } from '../../../sandbox/listening.ts'
 import type { SandboxProvider } from '../../../sandbox/provider.ts'
 import { readConfig } from '../../../src/config/config.ts'
 import { discover } from '../../../src/oauth/discovery.ts'
 import type { Arrival, JarBrowser } from '../browser/jar-browser.ts'
-import { testSandbox, testServer, type TestServer } from '../server/world.ts'
+import { sandboxProvider, type StartProvider } from '../parts.ts'
+import { startWorld, type World } from '../world.ts'
 import { ALONE } from '../server/settings.ts'
 import { OIDC } from './oidc-world.ts'
 
-/** A real provider with OpenID Connect and both logouts, and a server. */
-export interface OpenIdWorld {
-  readonly provider: SandboxProvider
-  readonly server: TestServer
-  /** For another instance. */
-  readonly settings: Record<string, string>
-}
-
 /**
- * Starts a world that ends with the test.
+ * Starts a world that ends with the test, whose provider is a real one with OpenID Connect and both logouts.
  * @param client what the provider knows of the client beside what every world has
  */
-export async function openIdWorld(
+export function openIdWorld(
   t: Test,
   {
     client = {},
-    settings: own = {},
+    settings = {},
     accessTokenSeconds = 3600,
   }: {
     client?: Record<string, unknown>
     settings?: Record<string, string>
     accessTokenSeconds?: number
   } = {},
-): Promise<OpenIdWorld> {
-  const port = await freePort()
-  const publicUrl = `http://localhost:${port}`
-  const { provider, settings: addresses } = await testSandbox(t, publicUrl, {
-    provider: {
-      refreshTokens: true,
-      accessTokenSeconds,
-      client: { ...registration(publicUrl), ...client },
-      library: LIBRARY,
-    },
-  })
-  const scope = 'openid profile trade offline_access'
-  const discovered = await discover(readConfig({ ...ALONE, ...OIDC, AUTH_URL: provider.url }).oauth)
-  if (discovered.is !== 'found') throw new Error(`no metadata: ${JSON.stringify(discovered)}`)
-  const { jwksUrl = '', endSessionUrl = '' } = discovered.provider.oidc ?? {}
-  const settings = {
-    ...OIDC,
-    OAUTH_SCOPE: scope,
-    JWKS_URL: jwksUrl,
-    END_SESSION_URL: endSessionUrl,
-    ...addresses,
-    AUTHORIZATION_PARAMS: 'prompt=consent',
-    ...own,
+): Promise<World> {
+  const provider: StartProvider<SandboxProvider> = async (t, publicUrl) => {
+    const registered = { ...registration(publicUrl), ...client }
+    const options = { refreshTokens: true, accessTokenSeconds, client: registered, library: LIBRARY }
+    const part = await sandboxProvider(options)(t, publicUrl)
+    const discovered = await discover(readConfig({ ...ALONE, ...OIDC, ...part.settings }).oauth)
+    if (discovered.is !== 'found') throw new Error(`no metadata: ${JSON.stringify(discovered)}`)
+    const { jwksUrl = '', endSessionUrl = '' } = discovered.provider.oidc ?? {}
+    return { ...part, settings: { ...part.settings, JWKS_URL: jwksUrl, END_SESSION_URL: endSessionUrl } }
   }
-  const server = await testServer(t, { ...settings, PORT: String(port) })
-  return { provider, server, settings }
+  const scope = { OAUTH_SCOPE: 'openid profile trade offline_access', AUTHORIZATION_PARAMS: 'prompt=consent' }
+  return startWorld(t, { provider, upstream: 'sandbox', settings: { ...OIDC, ...scope, ...settings } })
 }
 
 function registration(publicUrl: string) {

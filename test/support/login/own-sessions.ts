@@ -1,5 +1,5 @@
 import type { JarBrowser } from '../browser/jar-browser.ts'
-import type { TestServer } from '../server/world.ts'
+import type { TestServer } from '../server/test-server.ts'
 import { sessionState } from './token-endpoint.ts'
 
 /** A session as `GET /auth/sessions` lists it. */

@@ -2,11 +2,12 @@ import type { Test } from 'tap'
 import type { JarBrowser } from '../browser/jar-browser.ts'
 import { followStoreClock } from '../../../src/time/store-time.ts'
 import { storeClient } from '../redis/store-client.ts'
-import { testServer, type TestServer } from '../server/world.ts'
+import { type TestServer } from '../server/test-server.ts'
 import { until } from '../time/until.ts'
 import { clockAhead } from '../time/clock-ahead.ts'
-import { identityWorld, settingsOf, type IdentityWorld } from './identity-world.ts'
-import { tokens, type Behaviour } from './token-endpoint.ts'
+import { IDENTITY, IDENTIFIED } from './identity.ts'
+import { tokens, type Behaviour, type TokenEndpoint } from './token-endpoint.ts'
+import { startWorld, type World } from '../world.ts'
 
 /** A token lifetime that is over at once, in seconds. */
 const OVER = 0.001
@@ -17,7 +18,7 @@ const NEWS = 'bff:1:refreshes'
 const TIME = /\b\d{13}\b/g
 
 /** Two instances whose provider treats each user as a test says. The name of a user is also its refresh token. */
-export interface RefusalWorld extends IdentityWorld {
+export interface RefusalWorld extends Omit<World<'scripted', TokenEndpoint>, 'call' | 'user'> {
   readonly other: TestServer
   /** What the provider answers to the refreshes of a user; those of all others are granted. */
   readonly refuses: Map<string, Behaviour>
@@ -55,8 +56,8 @@ interface Answer {
 
 /** Starts one that ends with the test. */
 export async function refusalWorld(t: Test, settings: Record<string, string> = {}): Promise<RefusalWorld> {
-  const world = await identityWorld(t, { redis: true, settings })
-  const other = await testServer(t, settingsOf(world))
+  const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, ...settings }, redis: true })
+  const other = await world.instance()
   const store = await storeClient(t, world)
   const setAhead = clockAhead(t)
   // The monotonic clock, by which that of the store runs, is set ahead.
@@ -68,7 +69,7 @@ export async function refusalWorld(t: Test, settings: Record<string, string> = {
     const { granted } = JSON.parse((await store.get(NEWS)) ?? '{}') as { granted?: unknown }
     return JSON.stringify(granted ?? [])
   }
-  world.endpoint.behaviour = (request, response, form) => {
+  world.provider.behaviour = (request, response, form) => {
     const name = form.get('refresh_token') ?? form.get('code') ?? ''
     const isRefresh = form.get('grant_type') === 'refresh_token'
     if (isRefresh) refreshed.push(name)
@@ -83,7 +84,7 @@ export async function refusalWorld(t: Test, settings: Record<string, string> = {
     refreshed,
     async user(name, expiresIn = OVER) {
       lifetimes.set(name, expiresIn)
-      return (await world.logIn(name)).browser
+      return (await world.user(name)).browser
     },
     async call(browser, { server = world.server, method = 'GET', headers = {} } = {}) {
       const page = browser.clone()

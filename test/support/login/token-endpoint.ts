@@ -2,12 +2,11 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
-import { freePort } from '../../../sandbox/listening.ts'
+import type { Arrival, JarBrowser } from '../browser/jar-browser.ts'
 import { keepOutOfLogs } from '../telemetry/log-scan.ts'
 import { httpServer } from '../server/http-server.ts'
-import { testRedis, testServer, type TestServer } from '../server/world.ts'
-import type { RedisProcess } from '../../../sandbox/redis-process.ts'
+import type { StartProvider } from '../parts.ts'
+import type { TestServer } from '../server/test-server.ts'
 
 /** What a token endpoint does with a request. */
 export type Behaviour = (request: IncomingMessage, response: ServerResponse, form: URLSearchParams) => unknown
@@ -24,6 +23,9 @@ export interface TokenEndpoint {
   /** Headers of the login page. */
   pageHeaders: Readonly<Record<string, string>>
 }
+
+/** The code of a login without a name. */
+const CODE = 'the-authorization-code'
 
 /** A JSON response. */
 export function json(body: unknown, status = 200, headers: Record<string, string> = {}): Behaviour {
@@ -91,36 +93,6 @@ export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
   return endpoint
 }
 
-/** A server whose provider is such an endpoint, without an upstream. */
-export interface LoginWorld {
-  readonly endpoint: TokenEndpoint
-  readonly server: TestServer
-  readonly redis: RedisProcess | undefined
-  readonly settings: Record<string, string>
-  readonly browser: JarBrowser
-}
-
-/** Starts one that ends with the test. */
-export async function loginWorld(
-  t: Test,
-  options: { settings?: Record<string, string>; redis?: boolean } = {},
-): Promise<LoginWorld> {
-  const endpoint = await tokenEndpoint(t)
-  const redis = options.redis === true ? await testRedis(t) : undefined
-  const port = Number(options.settings?.['PORT'] ?? (await freePort()))
-  const settings = {
-    PUBLIC_URL: `http://localhost:${port}`,
-    AUTH_URL: endpoint.url,
-    REVOCATION_URL: `${endpoint.url}/oauth2/revoke`,
-    API_URL: 'http://127.0.0.1:9',
-    WS_URL: 'ws://127.0.0.1:9',
-    ...(redis && { REDIS_URL: redis.url }),
-    ...options.settings,
-  }
-  const server = await testServer(t, { ...settings, PORT: String(port) })
-  return { endpoint, server, redis, settings, browser: new JarBrowser() }
-}
-
 /** A login that has reached the provider's page. */
 export interface StartedLogin {
   readonly state: string
@@ -143,11 +115,29 @@ export async function startLogin({ browser, server }: Visit, path = '/auth/login
   const arrival = await browser.navigate(new URL(path, url).href, { from: 'address bar' })
   const authorize = arrival.url
   const state = authorize.searchParams.get('state') ?? ''
-  const finish: StartedLogin['finish'] = (parameters = { code: 'the-authorization-code' }) => {
+  const finish: StartedLogin['finish'] = (parameters = { code: CODE }) => {
     const query = new URLSearchParams({ ...parameters, state })
     return browser.navigate(`${url}/auth/callback?${query.toString()}`, { from: authorize })
   }
   return { state, authorize, arrival, finish }
+}
+
+/** Such an endpoint as the provider of a world. The name of a user is the code, and so it names the token. */
+export const scripted: StartProvider<TokenEndpoint> = async (t) => {
+  const provider = await tokenEndpoint(t)
+  provider.behaviour = (request, response, form) => {
+    const code = form.get('code')
+    tokens(code === null || code === CODE ? {} : { access_token: `of-${code}` })(request, response, form)
+  }
+  const settings = { AUTH_URL: provider.url, REVOCATION_URL: `${provider.url}/oauth2/revoke` }
+  return {
+    provider,
+    settings,
+    async logIn(browser, url, code) {
+      const login = await startLogin({ browser, server: { url } })
+      return login.finish(code === undefined ? undefined : { code })
+    },
+  }
 }
 
 /** Logs in. */

@@ -2,17 +2,17 @@ import { execFileSync } from 'node:child_process'
 import type { Test } from 'tap'
 import { StallingProxy } from '../client/stalling-proxy.ts'
 import { startSilentNameServer } from '../deployment/name-server.ts'
-import { relayWorld, type RelayWorld } from '../sockets/relay-world.ts'
-import { CLIENT_ID, SECRETS } from '../server/world.ts'
+import { CLIENT_ID, SECRETS } from '../server/test-server.ts'
 import { Collector } from '../telemetry/collector.ts'
 import { answerJson } from '../upstream/scripted-upstream.ts'
+import { startWorld, type World, RELAY } from '../world.ts'
 
 export const PEERS = ['provider', 'rest', 'sockets', 'redis', 'collector'] as const
 export type Peer = (typeof PEERS)[number]
 
 /** The peers of a server, each with a name, an address and a network of its own that can break. */
 export interface FivePeers {
-  readonly world: RelayWorld
+  readonly world: World<'scripted'>
   /** With these a server uses them, and limits nobody. */
   readonly settings: Readonly<Record<string, string>>
   /** From now on its name server is silent. */
@@ -37,7 +37,7 @@ export async function fivePeers(t: Test): Promise<FivePeers> {
   const silent = new Set<string>()
   await startSilentNameServer(t, silent, new Map(PEERS.map((peer) => [nameOf(peer), addressOf(peer)])))
   for (const peer of PEERS) ip(...own(peer))
-  const world = await relayWorld(t, { redis: true })
+  const world = await startWorld(t, { ...RELAY, redis: true })
   const collector = await Collector.start(t)
   const { upstream, provider, redis } = world
   // Every call needs a new connection.

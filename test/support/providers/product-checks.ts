@@ -8,7 +8,7 @@ import { ready, serverProcess, type ServerProcess } from '../server/server-proce
 import { isLoggedIn } from '../login/token-endpoint.ts'
 import { tokenGate } from './token-gate.ts'
 import { until } from '../time/until.ts'
-import { SECRETS, testRedis } from '../server/world.ts'
+import { SECRETS, testRedis } from '../server/test-server.ts'
 
 const CALL = '/api/trading/v1/options/accounts'
 const CSRF = { 'x-csrf': '1' }

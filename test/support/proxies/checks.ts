@@ -6,10 +6,10 @@ import { JarBrowser } from '../browser/jar-browser.ts'
 import { noOrderIsRepeated, rollLosesNothing } from './losses.ts'
 import { bodiesPass, entranceIsOurs, manyRequestsPass, nothingIsHeldBack } from './requests.ts'
 import { openSocket, SILENCE_MS, socketsPass } from './sockets.ts'
-import { PUBLIC } from '../sockets/relay-world.ts'
+import { PUBLIC } from '../user.ts'
 import { ready } from '../server/server-process.ts'
 import { untilSlow } from '../time/until.ts'
-import { logIn } from '../server/world.ts'
+import { logIn } from '../parts.ts'
 
 /** A proxy that the documentation shows. */
 export interface DocumentedProxy {

@@ -5,7 +5,7 @@ import { BrowserSocket } from '../browser/browser-socket.ts'
 import type { Fleet } from '../deployment/deployed.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { digest } from './requests.ts'
-import { PUBLIC, TRADING } from '../sockets/relay-world.ts'
+import { PUBLIC, TRADING } from '../user.ts'
 
 /** Longer than the short timeouts of a proxy, shorter than the documented ones. */
 export const SILENCE_MS = 3000

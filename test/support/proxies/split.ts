@@ -5,10 +5,10 @@ import { startFleet } from '../deployment/deployed.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import type { DocumentedProxy } from './checks.ts'
 import { ACCOUNTS, TRANSFER } from './requests.ts'
-import { PUBLIC } from '../sockets/relay-world.ts'
+import { PUBLIC } from '../user.ts'
 import { ready, type ServerProcess } from '../server/server-process.ts'
 import { untilSlow } from '../time/until.ts'
-import { logIn } from '../server/world.ts'
+import { logIn } from '../parts.ts'
 
 const INSTANCES = 3
 const SOCKETS = 150

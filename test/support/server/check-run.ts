@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { ALONE, COMPILED, nodeCommand } from './settings.ts'
-import { testSandbox } from './world.ts'
+import { startParts } from '../world.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 /** A folder without `.env`. */
@@ -40,8 +40,10 @@ export async function runProgram(
 
 /** Settings with a sandbox provider and a sandbox upstream, which run until the test ends. */
 export async function reachableSettings(t: Test): Promise<Record<string, string>> {
-  const { provider, settings } = await testSandbox(t, ALONE.PUBLIC_URL, { provider: { clientId: ALONE.CLIENT_ID } })
-  return { ...ALONE, ...settings, REVOCATION_URL: `${provider.url}/oauth2/revoke` }
+  const { CLIENT_ID, PUBLIC_URL } = ALONE
+  const settings = { CLIENT_ID, PUBLIC_URL, SESSION_SECRETS: '' }
+  const parts = await startParts(t, { settings, provider: { clientId: CLIENT_ID } })
+  return { ...parts.settings, PARTNER_OVERVIEW_PATH: '', REVOCATION_URL: `${parts.provider.url}/oauth2/revoke` }
 }
 
 /** Results of the lines about this setting. */

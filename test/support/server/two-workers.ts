@@ -1,7 +1,7 @@
 import { get } from 'node:http'
 import type { Test } from 'tap'
 import { ready, serverProcess, type ProcessOptions, type ServerProcess } from './server-process.ts'
-import { testRedis } from './world.ts'
+import { testRedis } from './test-server.ts'
 import { ALONE } from './settings.ts'
 import { until } from '../time/until.ts'
 

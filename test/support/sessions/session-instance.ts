@@ -10,7 +10,7 @@ import { Envelope } from '../../../src/sessions/envelope.ts'
 import { connectedStore } from '../redis/connected-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { logNames } from '../server/settings.ts'
-import { SECRETS } from '../server/world.ts'
+import { SECRETS } from '../server/test-server.ts'
 
 /** The sessions of one instance, without a server. */
 export interface SessionInstance {

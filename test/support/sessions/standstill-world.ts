@@ -4,15 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { control, controlsWorld, pause, type ControlsWorld } from '../controls/controls-world.ts'
-import { settingsOf } from '../login/identity-world.ts'
 import { testCluster } from '../redis/topologies.ts'
 import type { RedisProcess } from '../../../sandbox/redis-process.ts'
 import { ready, serverProcess } from '../server/server-process.ts'
 import { nextEvent, until } from '../time/until.ts'
-import { sendTo } from '../upstream/api-world.ts'
+import { type User, TRANSFER } from '../user.ts'
 
 const SUSPENDED = new URL('../time/suspended-machine.ts', import.meta.url)
-const TRANSFER = '/api/payment-agents/v1/transfer'
 
 export const BUY = '{"buy":"a proposal","price":1}'
 const PING = '{"ping":1}'
@@ -34,7 +32,7 @@ export interface StandstillOptions {
 
 /** A user who trades at the instance that stands still, by an open socket and over a connection that is warm. */
 export interface Trader {
-  readonly cookie: string
+  readonly user: User
   readonly socket: Awaited<ReturnType<ControlsWorld['trade']>>
   /** An order by REST. Resolves with the status of its answer, 0 without one. */
   order(body: string, headers?: Record<string, string>): Promise<number>
@@ -47,7 +45,6 @@ export interface StandstillWorld extends ControlsWorld {
   trader(name: string): Promise<Trader>
   stop(): void
   goOn(): void
-  logOut(trader: Trader): Promise<number>
   /** Lifts the pause of all orders. Resolves once all instances obey. */
   lift(): Promise<void>
 }
@@ -63,7 +60,7 @@ export async function standstillWorld(t: Test, options: StandstillOptions): Prom
   const stopped = await serverProcess(
     t,
     {
-      ...settingsOf(world),
+      ...world.settings,
       PUBLIC_URL: server.url,
       ...own,
       ...(cluster === undefined && { REDIS_URL: world.redis?.url ?? '' }),
@@ -79,12 +76,17 @@ export async function standstillWorld(t: Test, options: StandstillOptions): Prom
     stop: () => void child.kill('SIGSTOP'),
     goOn: () => void child.kill('SIGCONT'),
     async trader(name) {
-      const cookie = await world.user(name)
-      const socket = await world.trade({ ...server, port }, cookie)
+      const user = await world.user(name)
+      const socket = await world.trade(user, { port })
       const agent = new Agent({ keepAlive: true, maxSockets: 1 })
       t.teardown(() => agent.destroy())
       const order: Trader['order'] = async (body, more = {}) => {
-        const headers = { cookie, 'x-csrf': '1', 'content-length': String(Buffer.byteLength(body)), ...more }
+        const headers = {
+          cookie: user.cookie,
+          'x-csrf': '1',
+          'content-length': String(Buffer.byteLength(body)),
+          ...more,
+        }
         const outgoing = httpRequest({ agent, host: '127.0.0.1', port, method: 'POST', path: TRANSFER, headers })
         outgoing.on('error', () => undefined).end(body)
         const [response] = (await nextEvent(outgoing, 'response')) as [IncomingMessage]
@@ -92,15 +94,11 @@ export async function standstillWorld(t: Test, options: StandstillOptions): Prom
         return response.statusCode ?? 0
       }
       t.equal(await order(`before ${name}`), 200)
-      return { cookie, socket, order }
+      return { user, socket, order }
     },
     async lift() {
       const { json } = await control(server, 'DELETE', '/orders')
       await world.agreed(json['version'])
-    },
-    async logOut({ cookie }) {
-      const { status } = await sendTo(server.port, 'POST', '/auth/logout', { headers: { cookie, 'x-csrf': '1' } })
-      return status
     },
   }
 }
@@ -127,7 +125,7 @@ async function orderInTheDark(
   const [seenBefore, ordersBefore] = [seen.length, orders.length]
   world.stop()
   if (ways.includes('socket')) browser.socket.send(PING)
-  if ((await world.logOut(trader)) !== 204) throw new Error('the logout failed')
+  if ((await trader.user.logOut()).status !== 204) throw new Error('the logout failed')
   await delay(BEFORE_ORDER_MS)
   if (ways.includes('socket')) browser.socket.send(BUY)
   const call = ways.includes('call') ? trader.order('in the dark') : undefined

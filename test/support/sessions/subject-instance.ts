@@ -10,7 +10,7 @@ import { sessionKey } from '../../../src/store/keys.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { sessionRecord } from './session-instance.ts'
 import { logNames } from '../server/settings.ts'
-import { SECRETS } from '../server/world.ts'
+import { SECRETS } from '../server/test-server.ts'
 
 /** The sessions of one instance and their index by subject, without a server. */
 export interface SubjectInstance {

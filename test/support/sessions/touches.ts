@@ -3,7 +3,9 @@ import type { Test } from 'tap'
 import { REFRESHES_KEY } from '../../../src/store/keys.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { within } from '../time/until.ts'
-import { logIn, testServer, testWorld } from '../server/world.ts'
+import { logIn } from '../parts.ts'
+import { startWorld } from '../world.ts'
+import { ACCOUNTS } from '../user.ts'
 
 /** The commands that Redis received while sessions were used. */
 export interface Touches {
@@ -16,8 +18,6 @@ export interface Touches {
   /** The highest number of idle limits that a session got from all instances. */
   readonly limits: number
 }
-
-const ACCOUNTS = '/api/trading/v1/options/accounts'
 const MONITOR_LINE = /^\S+ \[\d+ (\S+)\] "(\w+)"(.*)$/
 
 interface Seen {
@@ -32,11 +32,11 @@ export async function touchesOf(
   t: Test,
   plan: { sessions: number; requests: number; pauseMs: number; idleSeconds: number },
 ): Promise<Touches> {
-  const world = await testWorld(t, {
+  const world = await startWorld(t, {
     redis: true,
     settings: { SESSION_IDLE_SECONDS: String(plan.idleSeconds), LOG_LEVEL: 'warn' },
   })
-  const second = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+  const second = await world.instance()
   const users = await Promise.all(Array.from({ length: plan.sessions }, () => user(world.server.url)))
   const use = async (request: number): Promise<void> => {
     const round = Math.floor(request / users.length)

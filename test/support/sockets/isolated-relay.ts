@@ -8,7 +8,7 @@ import type { CloseStatus } from '../../../src/sockets/close-codes.ts'
 import { nextEvent, until } from '../time/until.ts'
 import type { OrderGate } from '../../../src/sockets/relay/order-gate.ts'
 import type { RelayUser } from '../../../src/sockets/relay/relay-user.ts'
-import { Relay, type RelayLimits } from '../../../src/sockets/relay/relay.ts'
+import { Relay } from '../../../src/sockets/relay/relay.ts'
 import type { OpenSocket } from '../../../src/sockets/socket-end.ts'
 
 /** Bytes of each message of {@link flood}. */
@@ -48,7 +48,7 @@ export async function stalled(sender: WebSocket): Promise<number> {
 /** A relay without a server between two real sockets, with a heartbeat of 100 ms. */
 export async function isolatedRelay(
   t: Test,
-  limits: Partial<RelayLimits> = {},
+  limits: Partial<ConstructorParameters<typeof Relay>[2]['limits']> = {},
   gate?: OrderGate,
   user?: RelayUser,
 ): Promise<{
@@ -88,21 +88,13 @@ export async function isolatedRelay(
   ourUpstream.socket.pause()
   let relay: Relay | undefined
   const ended = new Promise<CloseStatus | undefined>((resolve) => {
-    relay = new Relay(
-      { browser: ourBrowser, upstream: ourUpstream },
-      {
-        limits: {
-          maxBufferedBytes: 200_000,
-          slowConsumerMs: 3_600_000,
-          heartbeatMs: 100,
-          ...limits,
-        },
-        metrics: createMetrics(),
-        gate,
-        user,
-        onEnd: resolve,
-      },
-    )
+    relay = new Relay(ourBrowser, ourUpstream, {
+      limits: { maxBufferedBytes: 200_000, slowConsumerMs: 3_600_000, heartbeatMs: 100, ...limits },
+      metrics: createMetrics(),
+      gate,
+      user,
+      onEnd: resolve,
+    })
   })
   if (relay === undefined) throw new Error('no relay')
   return { browser, upstream, upstreamWire, relay, ended }

@@ -5,13 +5,21 @@ import type { Duplex } from 'node:stream'
 import type { Test } from 'tap'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { keepOutOfLogs } from '../telemetry/log-scan.ts'
+import type { BrowserSocket } from '../browser/browser-socket.ts'
 import { nextEvent, within } from '../time/until.ts'
+import type { SocketOptions, User } from '../user.ts'
 
 /** A request as it arrived. */
 export interface SeenRequest {
   readonly url: string
   readonly headers: IncomingHttpHeaders
 }
+
+/** What an endpoint does with a request. */
+export type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
+
+/** The path of the identity endpoint. */
+export const IDENTITY_PATH = '/account/v1/me'
 
 /**
  * The part of upstream that relays use, scripted by a test: it can be slow, wrong or broken. By default it returns
@@ -21,6 +29,9 @@ export class ScriptedUpstream {
   /** Answers the OTP endpoint. */
   onOtp: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) =>
     answerJson(response, 200, { data: { url: this.otpUrl() } })
+  /** Answers the identity endpoint: by default with the user that a token `of-<user>` names. */
+  onIdentity: Answer = (request, response) =>
+    answerJson(response, 200, { data: { id: request.headers.authorization?.replace('Bearer of-', '') ?? '' } })
   /** Answers every other endpoint. */
   onRest: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) =>
     answerJson(response, 200, { data: [] })
@@ -29,6 +40,7 @@ export class ScriptedUpstream {
   /** Called with every new socket, before any message. */
   onSocket: (socket: WebSocket) => void = () => undefined
   readonly otpRequests: SeenRequest[] = []
+  readonly identityRequests: IncomingMessage[] = []
   readonly upgrades: SeenRequest[] = []
   readonly #server = createServer((request, response) => this.#answer(request, response))
   readonly #sockets: WebSocketServer
@@ -106,6 +118,10 @@ export class ScriptedUpstream {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const { url = '', headers, method } = request
+    if (url === IDENTITY_PATH) {
+      this.identityRequests.push(request)
+      return void this.onIdentity(request, response)
+    }
     if (method !== 'POST' || !/^\/trading\/v1\/options\/accounts\/[^/]+\/otp$/.test(url)) {
       return this.onRest(request, response)
     }
@@ -118,4 +134,14 @@ export class ScriptedUpstream {
 export function answerJson(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' })
   response.end(typeof body === 'string' ? body : JSON.stringify(body))
+}
+
+/** An open socket of a user, and upstream's socket that it leads to. */
+export async function joined(
+  { socket, upstream }: Pick<User, 'socket'> & { readonly upstream: ScriptedUpstream },
+  path: string,
+  options?: SocketOptions,
+): Promise<{ client: BrowserSocket; peer: WebSocket }> {
+  const client = await socket(path, options).opened()
+  return { client, peer: await upstream.socket() }
 }

@@ -1,7 +1,6 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import dns from 'node:dns'
-import type { Socket } from 'node:net'
 import type { Test } from 'tap'
+import { names } from '../../../src/peers/names.ts'
 
 type Answer = (error: Error | null, address: unknown, family?: number) => void
 
@@ -21,7 +20,7 @@ let hosts = 0
 export function slowNames(t: Test): SlowNames {
   const { lookup } = dns
   const host = `slow-${++hosts}.test`
-  const opened = new Set<Socket>()
+  let waiting = 0
   const lookups: (() => void)[] = []
   let isReleased = false
   const answerSlowly = (asked: string, options: { readonly all?: boolean }, answer: Answer): void => {
@@ -34,17 +33,24 @@ export function slowNames(t: Test): SlowNames {
     else lookups.push(reply)
   }
   dns.lookup = answerSlowly as typeof lookup
-  const noteSocket = (message: unknown): void => void opened.add((message as { socket: Socket }).socket)
-  subscribe('net.client.socket', noteSocket)
+  // Connections share a lookup, so they are counted where they ask for it.
+  const whose = names.for.bind(names)
+  names.for = (peer) => (asked, options, answer) => {
+    if (asked !== host) return whose(peer)(asked, options, answer)
+    waiting++
+    whose(peer)(asked, options, (...found) => {
+      waiting--
+      answer(...found)
+    })
+  }
   t.teardown(() => {
     dns.lookup = lookup
-    unsubscribe('net.client.socket', noteSocket)
+    Reflect.deleteProperty(names, 'for')
   })
   return {
     host,
     get waiting() {
-      // Node keeps the host of a connection there.
-      return [...opened].filter((socket) => socket.connecting && Reflect.get(socket, '_host') === host).length
+      return waiting
     },
     release() {
       isReleased = true

@@ -1,5 +1,4 @@
-import { BROWSER, CLOSE, GOING_AWAY, type CloseStatus } from '../../close-codes.ts'
-import type { Registered } from '../../registry.ts'
+import { BROWSER, CLOSE, type CloseStatus } from '../../close-codes.ts'
 import { SocketEnd, type OpenSocket } from '../../socket-end.ts'
 import type { OwnSocket } from './own-socket.ts'
 import { Awaited } from './awaited.ts'
@@ -34,7 +33,7 @@ const STALLED_MS = 50_000
  * A browser's socket, which its streams see as a `Browser`. Nothing is read from it while too much waits to be sent to it, or while
  * too many of its requests wait for their answers.
  */
-export class Member implements Registered {
+export class Member {
   /** The upstream socket for requests that cannot be shared. */
   own: OwnSocket | undefined
   /** The messages for the browser. */
@@ -153,7 +152,7 @@ export class Member implements Registered {
   }
 
   end(close: CloseStatus): void {
-    this.#finish(close, GOING_AWAY)
+    this.#finish(close)
   }
 
   /** Ends it after this time. Once is enough: a second call changes nothing. */
@@ -204,7 +203,7 @@ export class Member implements Registered {
   }
 
   /** The only way it ends. */
-  #finish(toBrowser: CloseStatus, toUpstream: CloseStatus): void {
+  #finish(toBrowser: CloseStatus, toUpstream?: CloseStatus): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#awaited.end()

@@ -94,7 +94,7 @@ export class OwnSocket {
   }
 
   /** Ends this socket, but not the browser's. */
-  end(close: CloseStatus): void {
+  end(close?: CloseStatus): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#opening.abort()

@@ -3,9 +3,7 @@ import { Writable } from 'node:stream'
 import { type Logger, pino } from 'pino'
 import type { Test } from 'tap'
 import { freePort } from '../../../sandbox/listening.ts'
-import type { ProviderOptions, SandboxProvider } from '../../../sandbox/provider.ts'
 import { startRedis, type RedisProcess } from '../../../sandbox/redis-process.ts'
-import type { SandboxUpstream, UpstreamOptions } from '../../../sandbox/upstream.ts'
 import { buildApp, type App } from '../../../src/app.ts'
 import type { Changing } from '../../../src/config/changing.ts'
 import { readConfig, type Config } from '../../../src/config/config.ts'
@@ -15,8 +13,7 @@ import { loggerOptions } from '../../../src/telemetry/log.ts'
 import { createOpsListener } from '../../../src/ops/ops-listener.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
-import { keepCookiesOutOfLogs, keepOutOfLogs, scanLog } from '../telemetry/log-scan.ts'
+import { keepCookiesOutOfLogs, scanLog } from '../telemetry/log-scan.ts'
 import { within } from '../time/until.ts'
 
 /** A drain of 20 s may be needed, and not more. */
@@ -56,11 +53,13 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
   const environment = {
     PUBLIC_URL: `http://localhost:${port}`,
     CLIENT_ID,
-    ...(settings['SESSION_SECRETS_FILE'] === undefined && { SESSION_SECRETS: SECRETS }),
+    SESSION_SECRETS: SECRETS,
     HOST: '127.0.0.1',
     OPS_PORT: '0',
     LOG_LEVEL: 'debug',
     ...settings,
+    // Not both.
+    ...(settings['SESSION_SECRETS_FILE'] !== undefined && { SESSION_SECRETS: '' }),
     PORT: String(port),
   }
   const config = readConfig(environment)
@@ -110,90 +109,4 @@ function intoLines(lines: LogLine[]): Writable {
       done()
     },
   })
-}
-
-/** Options of {@link testWorld}. */
-export interface WorldOptions {
-  readonly settings?: Record<string, string>
-  readonly provider?: Partial<ProviderOptions>
-  readonly upstream?: Partial<UpstreamOptions>
-  /** Sessions in a real Redis instead of in memory; a list has options of redis-server. */
-  readonly redis?: boolean | readonly string[]
-}
-
-/** A provider, an upstream and a server, all real, and a browser that has visited nothing yet. */
-export interface World {
-  readonly provider: SandboxProvider
-  readonly upstream: SandboxUpstream
-  readonly server: TestServer
-  readonly redis: RedisProcess | undefined
-  /** The settings of the server, for starting a second instance. */
-  readonly settings: Record<string, string>
-  readonly browser: JarBrowser
-}
-
-/**
- * A sandbox provider, one of whose clients is the server at this URL. It ends with the test, and no log may have its
- * secrets.
- */
-export async function testProvider(
-  t: Test,
-  publicUrl: string,
-  options: Partial<ProviderOptions> = {},
-): Promise<SandboxProvider> {
-  // Loading it takes longer than starting a server, and many tests need none.
-  const { startProvider } = await import('../../../sandbox/provider.ts')
-  const provider = await startProvider({
-    clientId: CLIENT_ID,
-    redirectUris: [`${publicUrl}/auth/callback`],
-    ...options,
-  })
-  t.teardown(() => provider.close())
-  for (const secrets of [provider.issued, provider.verifiers]) keepOutOfLogs(secrets)
-  return provider
-}
-
-/** A sandbox upstream, like {@link testProvider}. */
-export async function testUpstream(t: Test, options: UpstreamOptions): Promise<SandboxUpstream> {
-  const { startUpstream } = await import('../../../sandbox/upstream.ts')
-  const upstream = await startUpstream({ tickMs: 50, ...options })
-  t.teardown(() => upstream.close())
-  keepOutOfLogs(upstream.issued)
-  return upstream
-}
-
-/** Both for servers at this URL, and the settings that name them. */
-export async function testSandbox(
-  t: Test,
-  publicUrl: string,
-  options: Pick<WorldOptions, 'provider' | 'upstream'> = {},
-) {
-  const provider = await testProvider(t, publicUrl, options.provider)
-  const upstream = await testUpstream(t, { provider, ...options.upstream })
-  const settings = { PUBLIC_URL: publicUrl, AUTH_URL: provider.url, API_URL: upstream.url, WS_URL: upstream.wsUrl }
-  return { provider, upstream, settings }
-}
-
-/** Starts a world that ends with the test. */
-export async function testWorld(t: Test, options: WorldOptions = {}): Promise<World> {
-  const port = await freePort()
-  const publicUrl = options.settings?.['PUBLIC_URL'] ?? `http://localhost:${port}`
-  const { provider, upstream, settings: addresses } = await testSandbox(t, publicUrl, options)
-  const { redis: wanted = false } = options
-  const redis = wanted === false ? undefined : await testRedis(t, wanted === true ? [] : wanted)
-  const settings = {
-    ...addresses,
-    PARTNER_OVERVIEW_PATH: '/partners/analytics/v1/overview',
-    ...(redis && { REDIS_URL: redis.url }),
-    ...options.settings,
-  }
-  const server = await testServer(t, { ...settings, PORT: String(port) })
-  return { provider, upstream, server, redis, settings, browser: new JarBrowser() }
-}
-
-/** Logs a browser in as a user of the sandbox's provider, signing up first if need be. */
-export async function logIn(browser: JarBrowser, publicUrl: string, email = 'demo@example.test'): Promise<Arrival> {
-  const isDemo = email === 'demo@example.test'
-  const form = await browser.navigate(`${publicUrl}/auth/${isDemo ? 'login' : 'signup'}`)
-  return browser.submit(form, { email, password: 'any', action: 'continue' })
 }

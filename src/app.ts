@@ -28,6 +28,7 @@ import { callbackRoute } from './login/callback-route.ts'
 import { createLoginDependencies } from './login/login-dependencies.ts'
 import { loginRoutes } from './login/login-routes.ts'
 import { sessionRoutes } from './login/session-routes.ts'
+import { redirectTyped } from './login/typed-paths.ts'
 import { catalogRoutes } from './proxy/catalog-routes.ts'
 import { catalog } from './proxy/catalog.ts'
 import { documentRoutes } from './openapi/document-routes.ts'
@@ -37,7 +38,7 @@ import { sessionSocketRoute } from './sockets/session/session-socket-route.ts'
 import { readiness, type OpsSource } from './ops/ops-listener.ts'
 import { operatorCommands } from './ops/operator-commands.ts'
 
-/** What the caller of {@link buildApp} makes and closes. */
+/** The parts that the caller of {@link buildApp} makes and closes. */
 export interface AppDependencies {
   /**
    * Redis, or memory. While it is unavailable, logins return to the frontend with `try_later`, calls that need a session get
@@ -62,7 +63,12 @@ export interface App {
   close(waitMs?: number): Promise<void>
 }
 
-/** Builds the whole server. The routes are registered in the order in which a browser meets them. */
+/**
+ * Builds the whole server: its parts, and then its routes. That is the order of registration, and not the way of a request. Each
+ * request passes the hooks of {@link createServer} first, in their order there: it is logged, must be well-formed, and is refused
+ * while the server closes. Then {@link KnownPaths} refuses what no route takes, the hooks of its scope follow, such as the `Origin` of
+ * every socket in {@link prepareSockets}, and at last its route.
+ */
 export async function buildApp(config: Config, deps: AppDependencies): Promise<App> {
   const { store, log, droppedLines = () => 0, secretFiles } = deps
   logLateNames(log)
@@ -141,9 +147,10 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const pages = await registerStaticPages(server, http)
   await server.register(clientScriptRoutes, { guard, pages })
   await server.register(problemRoutes, pages)
-  server.setNotFoundHandler((request, reply) =>
-    pages.isPage(request) ? reply.sendFile('index.html') : sendProblem(request, reply, paths.problem(request)),
-  )
+  server.setNotFoundHandler((request, reply) => {
+    if (redirectTyped(request, reply, { publicUrl, metrics })) return reply
+    return pages.isPage(request) ? reply.sendFile('index.html') : sendProblem(request, reply, paths.problem(request))
+  })
 
   const { reasons, warnings, drain } = readiness(server, store, config.readyGraceMs)
   return {

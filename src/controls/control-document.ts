@@ -1,4 +1,4 @@
-/** What an operator has paused. Times are epoch ms by the store's clock. */
+/** A pause of orders by an operator. Times are epoch ms by the store's clock. */
 export interface OrdersPause {
   /** For the users, as a text. */
   readonly message?: string | undefined
@@ -8,7 +8,7 @@ export interface OrdersPause {
   readonly closing: boolean
 }
 
-/** What an operator tells all users, as a text. */
+/** A text that an operator shows to all users. */
 export interface Notice {
   readonly message: string
   /** When it ends by itself (epoch ms by the store's clock). */

@@ -22,7 +22,7 @@ export type Verdict = Paused | Unidentified
 
 interface Paused {
   readonly is: 'paused'
-  /** What the operator tells the user. */
+  /** The operator's words to the user. */
   readonly message: string | undefined
   /** When they may be sent again (epoch ms by the store's clock); Infinity where that is not known. */
   readonly until: number
@@ -38,13 +38,12 @@ interface Unidentified {
   readonly is: 'unidentified'
 }
 
-/** What pages get of a notice. */
+/** A notice as pages get it. */
 interface NoticeState {
   /** A text, and the time at which it ends (epoch seconds). */
   readonly notice?: { readonly message: string; readonly until?: number }
 }
 
-/** What the controls of a server work with. */
 interface ControlsDependencies extends Omit<SharedControlsDependencies, 'onChange'> {
   readonly registry: Registry
   readonly identify: Identify
@@ -53,8 +52,8 @@ interface ControlsDependencies extends Omit<SharedControlsDependencies, 'onChang
 const UNIDENTIFIED: Unidentified = { is: 'unidentified' }
 
 /**
- * The operator's hand on trading: whether orders may be sent, and what all users are told. It exists only where operators can
- * change that (OPS_TOKEN). A lookup is made in memory.
+ * Whether orders may be sent, and the notice that all users get. It exists only where operators can change that (OPS_TOKEN). A
+ * lookup is made in memory.
  */
 export class Controls {
   readonly shared: SharedControls
@@ -65,7 +64,7 @@ export class Controls {
   /** The pause of a subject forbids closing, too. */
   #forbidsClosing = false
   readonly #notice = new Changeable<Notice | undefined>(undefined)
-  /** What the pauses were taken from. */
+  /** The document from which the pauses were taken. */
   #document: ControlDocument = new Map()
   /** The names of the pauses that the last change has begun or altered. */
   readonly #begun = new Changeable<ReadonlySet<string>>(new Set())
@@ -80,7 +79,7 @@ export class Controls {
     })
   }
 
-  /** What all users are told at present. */
+  /** The notice that all users get at present. */
   get notice(): Notice | undefined {
     return this.#current(this.#notice.current)
   }

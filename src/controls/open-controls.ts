@@ -5,7 +5,6 @@ import type { Envelope, Session, Sessions, Subjects } from '../sessions/index.ts
 import type { ConfirmableWrites, Store } from '../store/store.ts'
 import { Controls } from './controls.ts'
 
-/** What the controls of a server are made of. */
 interface OpenDependencies {
   readonly store: Store
   readonly confirmed: ConfirmableWrites

@@ -37,7 +37,7 @@ const KEPT_MS = 10 * 365 * 86_400_000
 /** Made into a key together with a server secret. The document has no holder with a secret of its own. */
 const PURPOSE = 'controls of operators'
 
-/** What the controls of an instance work with. */
+/** The parts that the controls of an instance work with. */
 export interface SharedControlsDependencies {
   readonly store: Pick<Store, 'readMarked'>
   /** For writes that must outlive a failover; the store itself where no replica needs to confirm. */
@@ -62,7 +62,7 @@ export class SharedControls {
   readonly #reports: InstanceReports
   readonly #deps: SharedControlsDependencies
   readonly #state: SharedState<ControlDocument>
-  /** What was changed here and may be unknown to the store: when, by the names of the controls (monotonic ms). */
+  /** When controls were changed here of which the store may not know, by their names (monotonic ms). */
   readonly #untold = new Map<string, number>()
   /** Whether the store has more than is kept, as version 0.3 writes it. */
   #isUntidy = false
@@ -102,7 +102,7 @@ export class SharedControls {
     return standstill.lookedAt - knownAt > MAX_AGE_MS
   }
 
-  /** What an operator should know. */
+  /** Faults that an operator should know of. */
   get warnings(): string[] {
     const { version, isReadable } = this.#state
     if (version === undefined) {

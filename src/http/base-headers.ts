@@ -27,7 +27,7 @@ export function baseHeaders(config: Config['http'], guard: Guard) {
   }
 }
 
-/** The same headers for a response that is written by hand, because there is no parsed request. */
+/** The headers of every response, for one that is written by hand because there is no parsed request. */
 export function rawBaseHeaders(config: Config['http'], requestId: string): string[] {
   return [
     `X-Request-Id: ${requestId}`,

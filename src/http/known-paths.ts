@@ -4,7 +4,7 @@ import { Problem } from '../problem.ts'
 /** Path prefixes that belong to this server and never to the frontend. */
 export const RESERVED_PREFIXES = ['/api', '/auth', '/ws'] as const
 
-/** What an id in a path may be (docs/reference.md, REST). */
+/** The form of an id in a path (docs/reference.md, REST). */
 export const ID = /^[A-Za-z0-9_-]{1,64}$/
 
 /**

@@ -28,10 +28,10 @@ export function readBeforeJudging(server: Server): void {
   }
   // With a listener, Node leaves it to this server to close a connection that was idle for too long.
   server.on('timeout', (socket: Socket) => {
-    // What the response waits for may take more than one turn of the event loop.
+    // Its response may be on its way, and need more than one turn of the event loop.
     if (isBehind() && responseInProgress(socket) !== undefined) return void socket.setTimeout(socket.timeout ?? 0)
     const bytes = socket.bytesRead + socket.bytesWritten
-    // Whatever is read or written has Node measure anew.
+    // Bytes that are read or written have Node measure anew.
     setImmediate(() => {
       if (socket.bytesRead + socket.bytesWritten === bytes) socket.destroy()
     })

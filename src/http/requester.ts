@@ -28,7 +28,7 @@ export function callerOf({ sessionTag, subjectTag, ip }: FastifyRequest) {
   return { session: sessionTag, subject: subjectTag, client: loggedAddress(ip) }
 }
 
-/** The same for an event that may concern the trading account which the path names. */
+/** Who made a request, for an event that may concern the trading account which the path names. */
 export function callerOnAccount(request: FastifyRequest) {
   return { ...callerOf(request), account: request.accountTag?.() }
 }

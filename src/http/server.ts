@@ -30,9 +30,9 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Short keyed hash of the session in use, for the log; empty without one. */
     sessionTag: string
-    /** What the log calls the subject of that session; undefined where it is not known. */
+    /** The log tag of the subject of that session; undefined where it is not known. */
     subjectTag: string | undefined
-    /** What the log calls the trading account that the path names; undefined where it names none. */
+    /** Makes the log tag of the trading account that the path names; undefined where it names none. */
     accountTag: (() => string) | undefined
   }
 }
@@ -180,7 +180,7 @@ function stripForwardedPorts({ raw: { headers } }: FastifyRequest): void {
  */
 function dropUnwantedBody({ raw }: FastifyRequest): void {
   const { method, headers } = raw
-  // What follows a handshake are the frames of its socket.
+  // The frames of a socket follow its handshake, and are no body.
   if ((method !== 'GET' && method !== 'HEAD') || isUpgrade(raw)) return
   if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined) raw.resume()
 }

@@ -6,22 +6,22 @@ import { rawBaseHeaders } from './base-headers.ts'
 import { WRONG_VERSION } from './listener.ts'
 import { requestInProgress, responseInProgress } from './http-socket.ts'
 
-interface Refusal {
+interface StatusLine {
   readonly status: number
   /** The reason phrase. Importing `node:http` for it would load all that it exports, WebSocket included: 15 ms of a start. */
   readonly reason: string
 }
 
-const WRONG_VERSION_REFUSAL: Refusal = { status: WRONG_VERSION, reason: 'HTTP Version Not Supported' }
+const WRONG_VERSION_LINE: StatusLine = { status: WRONG_VERSION, reason: 'HTTP Version Not Supported' }
 /** By the code of the error. */
-const REFUSALS: Readonly<Record<string, Refusal>> = {
+const STATUS_LINES: Readonly<Record<string, StatusLine>> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, reason: 'Request Timeout' },
   HPE_HEADER_OVERFLOW: { status: 431, reason: 'Request Header Fields Too Large' },
-  HPE_INVALID_VERSION: WRONG_VERSION_REFUSAL,
+  HPE_INVALID_VERSION: WRONG_VERSION_LINE,
   // The connection began with the preface of HTTP/2.
-  HPE_PAUSED_H2_UPGRADE: WRONG_VERSION_REFUSAL,
+  HPE_PAUSED_H2_UPGRADE: WRONG_VERSION_LINE,
 }
-const MALFORMED: Refusal = { status: 400, reason: 'Bad Request' }
+const MALFORMED: StatusLine = { status: 400, reason: 'Bad Request' }
 /** Time for the client to read the response before the server destroys the connection. */
 const LINGER_MS = 1000
 
@@ -32,7 +32,7 @@ const LINGER_MS = 1000
 export function refuseUnparsable(config: Config['http']): (error: Error & { code?: string }, socket: Socket) => void {
   return (error, socket) => {
     if (!socket.writable || error.code === 'ECONNRESET' || !mayRespond(socket)) return void socket.destroy()
-    const { status, reason } = REFUSALS[error.code ?? ''] ?? MALFORMED
+    const { status, reason } = STATUS_LINES[error.code ?? ''] ?? MALFORMED
     const requestId = randomUUID()
     const body = new Problem('bad_request', { status }).body(requestId)
     const headers = [

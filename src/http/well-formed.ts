@@ -13,7 +13,7 @@ const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const NO_HOST =
   'Send HTTP/1.1 and a Host header. A health check belongs to the port for operations: GET /readyz or /livez.'
 
-/** Connections that sent a malformed request. Whatever Node parses on them afterwards cannot be trusted. */
+/** Connections that sent a malformed request. No request that Node parses on them afterwards can be trusted. */
 const distrusted = new WeakSet<Socket>()
 
 /**

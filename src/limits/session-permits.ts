@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { once, type Release } from './permits.ts'
-import { permitsKey } from '../store/keys.ts'
+import { besideKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 
 /** Well below the time after which a silent holder no longer counts. */
@@ -8,7 +8,7 @@ const RENEWAL_MS = 10_000
 /** Statements that are sent at once. More would delay what else this process has to do. */
 const BATCH = 500
 
-/** What permits need of the store: their count over all instances, and when it is back. */
+/** The part of the store that permits need: their count over all instances, and when it is back. */
 export type PermitStore = Pick<Store, 'limits' | 'onChange' | 'unavailableSince'>
 
 /** The permits of one session that this process holds. */
@@ -19,7 +19,7 @@ interface Held {
   claiming: number
   /** Claims and statements that are on their way to the store. */
   underWay: number
-  /** What the store has, once nothing is under way. */
+  /** The count in the store, once nothing is under way. */
   stated: number
 }
 
@@ -67,7 +67,7 @@ export class SessionPermits {
 
   async #claim(key: string, count: number): Promise<boolean> {
     try {
-      return await this.#store.limits.claim({ key: permitsKey(key), holder: this.#holder, count }, this.#limit)
+      return await this.#store.limits.claim({ key: besideKey(key, 'relays'), holder: this.#holder, count }, this.#limit)
     } catch {
       // The store is away. A limit within this process is better than no trading.
       return true
@@ -91,7 +91,11 @@ export class SessionPermits {
       // The store may have granted a claim whose reply is still on its way.
       statements.push({ key, held, count: held.count + held.claiming })
     }
-    const holdings = statements.map(({ key, count }) => ({ key: permitsKey(key), holder: this.#holder, count }))
+    const holdings = statements.map(({ key, count }) => ({
+      key: besideKey(key, 'relays'),
+      holder: this.#holder,
+      count,
+    }))
     try {
       for (let start = 0; start < holdings.length; start += BATCH) {
         await this.#store.limits.hold(holdings.slice(start, start + BATCH))

@@ -10,7 +10,7 @@ import { silentLast } from './silent-addresses.ts'
 /** The peers for whose names a place is kept, so that no other name can take all of them. */
 const PEERS = ['redis', 'api', 'sockets', 'provider'] as const
 
-/** Whose name is looked up. `other`: nobody's for whom a place is kept. */
+/** The peer whose name is looked up. `other`: a host for which no place is kept. */
 export type Peer = (typeof PEERS)[number] | 'other'
 
 /** After this time a lookup is late: a second one begins beside it, and the last good addresses serve. */
@@ -192,7 +192,7 @@ export class Names {
   }
 
   #found(name: Name, found: Addresses): void {
-    // Of two answers the one that was asked for later counts.
+    // The answer that was asked for later counts.
     if (name.last === undefined || name.last.askedAt <= found.askedAt) name.last = found
     settle(name, null, found.addresses)
   }

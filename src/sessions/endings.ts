@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Requester } from '../http/requester.ts'
-import { expiryMarkerKey, LEFT_MS, leftKey, tombstoneKey } from '../store/keys.ts'
+import { LEFT_MS, besideKey, partKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
 import { StoreUnavailable, type StoreData, type StoreHealth } from '../store/store.ts'
 import { expiryOf, type Session, type SessionRecord } from './session.ts'
@@ -38,7 +38,7 @@ export interface Ending extends Omit<EndedBy, 'id'> {
   readonly record?: SessionRecord | undefined
 }
 
-/** What {@link Endings.end} did. */
+/** The outcome of {@link Endings.end}. */
 interface Ended {
   /** False if there was no session to end, or its end is recorded already. */
   readonly existed: boolean
@@ -54,11 +54,12 @@ type Opened = Pick<Ending, 'record' | 'subjectTag'>
  */
 export class Endings {
   readonly #store: StoreData
-  /** What could not be asked or told. */
+  /** Records that could not be made. */
   readonly #pending: PendingWrites
   readonly #open: (id: string, key: string, sealed: string) => Opened
   readonly #endListeners: ((ending: Ending) => void)[] = []
   readonly #recordListeners: ((ending: Ending) => void)[] = []
+  readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
   /** @param open opens the record of a session that has ended, as far as that is possible */
   constructor(store: StoreData & StoreHealth, open: (id: string, key: string, sealed: string) => Opened) {
@@ -77,20 +78,39 @@ export class Endings {
     this.#recordListeners.push(listener)
   }
 
+  /** Calls `listener` with the store key of every end that no replica has confirmed: a failover right now could undo it. */
+  onUnreplicated(listener: (key: string) => void): void {
+    this.#unreplicatedListeners.push(listener)
+  }
+
   /**
-   * Ends a session everywhere, or finds its end if nobody has recorded that.
+   * Ends a session everywhere, or finds its end if nobody has recorded that. If Redis has replicas, this waits briefly until one
+   * has confirmed, so that a failover does not bring the session back.
+   * @param isAuthentic false if the key may be made up; if there then is no session, this does not wait for a replica
    * @throws StoreUnavailable, after which the session may have ended, and its end is recorded later
    */
-  async end(key: string, reason: CausedEnd, by: EndedBy): Promise<Ended> {
+  async end(key: string, reason: CausedEnd, by: EndedBy, isAuthentic: boolean): Promise<Ended> {
+    const ended = await this.#bury(key, reason, by)
+    // Even if the session was gone already: the process that ended it may not have waited for a replica.
+    if (isAuthentic || ended.existed) await this.replicate(key)
+    return ended
+  }
+
+  /** Waits briefly for a replica to have an end that was written at a key, and reports it if none has. Never rejects. */
+  async replicate(key: string): Promise<void> {
+    if ((await this.#store.isReplicated(key)) === false) tell(this.#unreplicatedListeners, key)
+  }
+
+  async #bury(key: string, reason: CausedEnd, by: EndedBy): Promise<Ended> {
     const name = randomUUID()
     const expiresAt = storeNow() + TOMBSTONE_MS
-    const tombstone = { key: tombstoneKey(key), leftKey: leftKey(key), value: reason, expiresAt }
+    const tombstone = { key: besideKey(key, 'tombstone'), leftKey: besideKey(key, 'left'), value: reason, expiresAt }
     let left: string | undefined
     try {
       left = await this.#store.bury(key, tombstone)
     } catch (error) {
       this.#later(error, async () => {
-        const stored = await this.#store.readUntracked(leftKey(key))
+        const stored = await this.#store.readUntracked(besideKey(key, 'left'))
         await this.#record(stored?.value, this.#endingIn(stored?.value, key, reason, by), name)
       })
       throw error
@@ -112,7 +132,7 @@ export class Endings {
   async reasonOf(session: Session): Promise<EndReason> {
     const expiry = expiryOf(session)
     if (expiry !== undefined) return expiry
-    const tombstone = await this.#store.readUntracked(tombstoneKey(session.key))
+    const tombstone = await this.#store.readUntracked(besideKey(session.key, 'tombstone'))
     return causedEnd(tombstone?.value) ?? 'gone'
   }
 
@@ -126,7 +146,7 @@ export class Endings {
     const { key, subjectTag } = session
     const name = randomUUID()
     const record = async (): Promise<void> => {
-      if (!(await this.#store.lock(expiryMarkerKey(key), name, EXPIRY_MARKER_MS))) return
+      if (!(await this.#store.lock(partKey(key, 'lapsed'), name, EXPIRY_MARKER_MS))) return
       for (const listeners of [this.#endListeners, this.#recordListeners]) tell(listeners, { key, reason, subjectTag })
     }
     await record().catch((error: unknown) => this.#later(error, record))
@@ -135,7 +155,7 @@ export class Endings {
   /** Records an end unless somebody else does. Returns whether this process has recorded it. @throws StoreUnavailable */
   async #record(left: string | undefined, ending: Ending | undefined, name: string): Promise<boolean> {
     if (left === undefined || ending === undefined) return false
-    const key = leftKey(ending.key)
+    const key = besideKey(ending.key, 'left')
     if (!(await this.#store.replace(key, left, name, storeNow() + LEFT_MS))) return false
     tell(this.#recordListeners, ending)
     // The name was for this process alone, in case that it would not have heard the reply.
@@ -167,6 +187,6 @@ function causedEnd(word: string | undefined): CausedEnd | undefined {
   return CAUSED_ENDS.find((reason) => reason === word)
 }
 
-function tell(listeners: readonly ((ending: Ending) => void)[], ending: Ending): void {
-  for (const listener of listeners) listener(ending)
+function tell<News>(listeners: readonly ((news: News) => void)[], news: News): void {
+  for (const listener of listeners) listener(news)
 }

@@ -22,9 +22,9 @@ interface IdentityConfig {
 interface Asker {
   readonly id: string
   readonly log: FastifyBaseLogger
-  /** What a failure leads to, for the log; by default a login without a subject. */
+  /** The consequence of a failure, for the log; by default a login without a subject. */
   readonly consequence?: string
-  /** What must hold when the request is sent. */
+  /** These must hold when the request is sent. */
   readonly conditions?: FirstByteConditions
 }
 

@@ -55,7 +55,6 @@ export type Authorization =
   /** Upstream has refused the token, which is not renewed before `retryAfterMs`, since the last renewal was so recent. */
   | { readonly is: 'justRenewed'; readonly tag: string; readonly retryAfterMs: number }
 
-/** What sessions need. */
 interface SessionDependencies {
   readonly store: Store
   readonly envelope: Envelope
@@ -94,8 +93,8 @@ export class Sessions {
     this.#tokens = new AccessTokens(this.#repository, this.#reader, this.#renewal)
     const { near } = this.#reader
     metrics.sessionStore.nearCache = () => ({ ...near.counts, ...near.size })
-    this.#repository.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
-    this.#repository.onRecord(({ key, reason, requester, subjectTag: subject, record }) => {
+    this.#repository.endings.onUnreplicated(() => metrics.unreplicatedEnds.inc())
+    this.#repository.endings.onRecord(({ key, reason, requester, subjectTag: subject, record }) => {
       if (reason === 'logout' && record !== undefined) this.revoke(record, this.tag(key))
       metrics.sessionsEnded.inc({ reason })
       audit(log, 'session_ended', { reason, session: this.tag(key), subject, ...requester })

@@ -75,7 +75,7 @@ export class NearCache {
     })
     store.onChange((key) => this.#changed(key))
     // This process acts at once on sessions that it ends itself, without waiting for the store's notification.
-    sessions.onEnd(({ key }) => {
+    sessions.endings.onEnd(({ key }) => {
       this.#loads.delete(key)
       this.#live.delete(key)
     })
@@ -140,7 +140,7 @@ export class NearCache {
     if (count !== this.#standstills) {
       this.#standstills = count
       this.#hasHeard = !this.#isTracked
-      // What was asked before may have been answered before.
+      // A read that was asked for before may have been answered before.
       this.#loads.clear()
       if (!this.#isTracked) {
         // Not its keys(): those of stale entries are not among them.
@@ -200,7 +200,7 @@ export class NearCache {
     const session = this.#live.peek(key, { allowStale: true })
     if (session === undefined) return
     this.#live.delete(key)
-    if (expiryOf(session) !== undefined) void this.#sessions.recordExpiry(session)
+    if (expiryOf(session) !== undefined) void this.#sessions.endings.recordExpiry(session)
   }
 }
 

@@ -3,7 +3,6 @@ import type { LogoutToken } from '../oauth/logout-tokens.ts'
 import type { EntryState } from '../store/session-index.ts'
 import type { Cause, IndexedSession, Place, SubjectIndex } from './subject-index.ts'
 
-/** What {@link ProviderLogouts} works with. */
 interface Parts {
   readonly bySubject: SubjectIndex
   /** The same sessions by their sessions at the provider. */

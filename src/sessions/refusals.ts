@@ -1,4 +1,4 @@
-/** What all instances know of a session whose refreshes the provider refuses or limits. Times are the store's (epoch ms). */
+/** The knowledge of all instances about a session whose refreshes the provider refuses or limits. Times are the store's (epoch ms). */
 export interface Refusals {
   /** When the provider refused the first and the last refresh; 0 where it has only limited them. */
   readonly first: number
@@ -10,7 +10,7 @@ export interface Refusals {
   readonly next: number
 }
 
-/** What all instances know of the provider's latest answers to refreshes and logins. Times are the store's (epoch ms). */
+/** The knowledge of all instances about the provider's latest answers to refreshes and logins. Times are the store's (epoch ms). */
 export interface ProviderNews {
   /** The two users whom the provider has granted something last. A user is never told apart from two others by fewer. */
   readonly granted: readonly (readonly [user: string, askedAt: number])[]

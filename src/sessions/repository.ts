@@ -6,7 +6,7 @@ import type { Envelope } from './envelope.ts'
 import { sessionKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
 import { StoreUnavailable, type StoreData, type StoredValue, type StoreHealth } from '../store/store.ts'
-import { Endings, type CausedEnd, type EndedBy, type Ending, type EndReason } from './endings.ts'
+import { Endings, type CausedEnd, type EndedBy } from './endings.ts'
 import { parseRecord, type Session, type SessionRecord } from './session.ts'
 import { storeNow } from '../time/store-time.ts'
 
@@ -35,6 +35,7 @@ export interface RepositoryOptions {
 /** Stores sessions sealed, under the hash of their id. A session that has ended cannot be brought back. */
 export class SessionRepository {
   readonly limits: SessionLimits
+  readonly endings: Endings
   /** The idle limits move in steps of this length. */
   readonly stepMs: number
   readonly #store: StoreData
@@ -44,8 +45,6 @@ export class SessionRepository {
   readonly #secrets: Changing<readonly string[]>
   readonly #logsPlainSubjects: boolean
   readonly #needsIdentity: boolean
-  readonly #endings: Endings
-  readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
   constructor(store: StoreData & StoreHealth, envelope: Envelope, limits: SessionLimits, options: RepositoryOptions) {
     const { secrets, logsPlainSubjects, needsIdentity = false } = options
@@ -54,7 +53,7 @@ export class SessionRepository {
     this.#store = store
     this.#pending = new PendingWrites(store)
     this.#envelope = envelope
-    this.#endings = new Endings(store, (id, key, sealed) => {
+    this.endings = new Endings(store, (id, key, sealed) => {
       const record = this.#record(id, key, sealed)
       return { record, subjectTag: this.#subjectTagOf(record) }
     })
@@ -139,18 +138,15 @@ export class SessionRepository {
     }
   }
 
-  /**
-   * Ends a session everywhere. Returns whether it still existed. If Redis has replicas, this waits briefly until one has
-   * confirmed, so that a failover does not bring the session back.
-   */
+  /** Ends a session everywhere. Returns whether it still existed. See {@link Endings.end}. @throws StoreUnavailable */
   async end(key: string, reason: CausedEnd, by: EndedBy = {}): Promise<boolean> {
-    return (await this.#end(key, reason, by, true)).existed
+    return (await this.endings.end(key, reason, by, true)).existed
   }
 
   /**
    * Ends a session by its id. Returns its final record, which a refresh may have changed a moment ago; undefined if the
    * session was gone or this instance cannot decrypt it.
-   * @param isAuthentic false if the id may be made up; if it then names no session, this does not wait for a replica
+   * @param isAuthentic false if the id may be made up
    */
   async endById(
     id: string,
@@ -158,45 +154,7 @@ export class SessionRepository {
     isAuthentic: boolean,
     requester?: Requester,
   ): Promise<SessionRecord | undefined> {
-    return (await this.#end(sessionKey(id), reason, { id, requester }, isAuthentic)).record
-  }
-
-  /** Why a session that is missing in the store has ended, as far as known. @throws StoreUnavailable */
-  reasonOf(session: Session): Promise<EndReason> {
-    return this.#endings.reasonOf(session)
-  }
-
-  /** See {@link Endings.recordExpiry}. */
-  recordExpiry(session: Session): Promise<void> {
-    return this.#endings.recordExpiry(session)
-  }
-
-  /** Waits briefly for a replica to have an end that was written at a key, and reports it if none has. Never rejects. */
-  async replicate(key: string): Promise<void> {
-    if ((await this.#store.isReplicated(key)) !== false) return
-    for (const listener of this.#unreplicatedListeners) listener(key)
-  }
-
-  /** Calls `listener` with the store key of every end that no replica has confirmed: a failover right now could undo it. */
-  onUnreplicatedEnd(listener: (key: string) => void): void {
-    this.#unreplicatedListeners.push(listener)
-  }
-
-  /** See {@link Endings.onEnd}. */
-  onEnd(listener: (ending: Ending) => void): void {
-    this.#endings.onEnd(listener)
-  }
-
-  /** See {@link Endings.onRecord}. */
-  onRecord(listener: (ending: Ending) => void): void {
-    this.#endings.onRecord(listener)
-  }
-
-  async #end(key: string, reason: CausedEnd, by: EndedBy, isAuthentic: boolean): ReturnType<Endings['end']> {
-    const ended = await this.#endings.end(key, reason, by)
-    // Even if the session was gone already: the process that ended it may not have waited for a replica.
-    if (isAuthentic || ended.existed) await this.replicate(key)
-    return ended
+    return (await this.endings.end(sessionKey(id), reason, { id, requester }, isAuthentic)).record
   }
 
   #subjectTagOf(record: SessionRecord | undefined): string | undefined {

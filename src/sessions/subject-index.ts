@@ -159,7 +159,7 @@ export class SubjectIndex {
    * The note waits for a replica, as the ends of the sessions do: there may be none of them, or none on this server of a Cluster.
    */
   async #endNoted(subject: string, sessions: readonly ListedSession[], by: Cause): Promise<number> {
-    const noted = this.keysOf(subject).map((key) => this.#sessions.replicate(key))
+    const noted = this.keysOf(subject).map((key) => this.#sessions.endings.replicate(key))
     const [ended] = await Promise.all([this.#endListed(sessions, by), ...noted])
     return ended
   }

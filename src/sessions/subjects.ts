@@ -55,7 +55,7 @@ interface Enlisted {
 /** The part of a session that an operator may know. Times are epoch ms. */
 export type SubjectSession = Pick<LiveSession, 'tag' | 'startedAt' | 'lastUsedAt' | 'client'>
 
-/** What subjects need besides the configuration. */
+/** Subjects need these besides the configuration. */
 export interface SubjectDependencies {
   readonly store: StoreData & Pick<Store, 'openIndex'>
   readonly envelope: Envelope

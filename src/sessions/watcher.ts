@@ -78,7 +78,7 @@ export class SessionWatcher {
     this.#store = store
     this.#options = options
     this.#recheckMs = Math.min(store.staleMs, MAX_UNREAD_MS) * 0.8
-    sessions.onEnd(({ key, reason }) => this.#end(key, reason))
+    sessions.endings.onEnd(({ key, reason }) => this.#end(key, reason))
     reader.near.onRead((session) => this.#noteRead(session))
     store.onChange((key) => {
       if (key !== undefined) void this.#check(key)
@@ -138,8 +138,8 @@ export class SessionWatcher {
         this.#schedule(watched)
         return true
       case 'none': {
-        void this.#sessions.recordExpiry(watched.session)
-        this.#end(key, await this.#sessions.reasonOf(watched.session).catch(() => 'gone' as const))
+        void this.#sessions.endings.recordExpiry(watched.session)
+        this.#end(key, await this.#sessions.endings.reasonOf(watched.session).catch(() => 'gone' as const))
         return true
       }
       case 'unknown':

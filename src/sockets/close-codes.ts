@@ -76,9 +76,9 @@ const ABNORMAL = 1006
 
 /** How the peer of an open socket has ended it. */
 export interface Ending {
-  /** What the peer gets, or has sent or got. */
+  /** The close frame of the peer: it gets this one, or has got or sent it. */
   readonly own: CloseStatus
-  /** What the other end of a relay gets. */
+  /** The close frame for the other end of a relay. */
   readonly other: CloseStatus
   /** For the log. */
   readonly why: string

@@ -15,7 +15,7 @@ declare module 'fastify' {
   }
 }
 
-/** What a handshake has opened for its browser: it takes over the browser's socket, or is dropped. */
+/** A thing that a handshake has opened for its browser: it takes over the browser's socket, or is dropped. */
 export interface Opened {
   /** @param open what the log says of the browser's socket, and how to end it */
   join(browser: OpenSocket, slot: SocketSlot, open: ReturnType<SocketSlot['opened']>): void
@@ -182,7 +182,6 @@ export class Handshake {
   }
 }
 
-/** What differs between the sockets of this server. */
 interface SocketRoute {
   readonly kind: SocketKind
   /** @throws Problem for a request that gets an HTTP response instead of a socket */

@@ -12,7 +12,7 @@ const MAX_DEPTH = 32
 /** A string, a bracket, a colon or a number. Only to be used on valid JSON text. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]|[-\d][-+.\w]*/g
 
-/** What JSON.parse makes of a text that is an object. Undefined for any other text. */
+/** Parses a text that is a JSON object. Undefined for any other text. */
 export function parsedObject(text: string): Record<string, unknown> | undefined {
   // Other JSON values need not be parsed.
   if (!/^[ \t\r\n]*\{/.test(text)) return undefined

@@ -6,7 +6,7 @@ import type { Guard } from '../http/guard.ts'
 import { noteAccount } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
 import type { Sessions } from '../sessions/index.ts'
-import { returnsKey } from '../store/keys.ts'
+import { budgetKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
@@ -16,7 +16,7 @@ import { SocketRegistry } from './registry.ts'
 import { Returns } from './returns.ts'
 import { socketOptions } from './socket-options.ts'
 
-/** What the routes call the id of a trading account in a path. */
+/** The parameter of a path that is the id of a trading account. */
 const ACCOUNT_ID = 'accountId'
 /** A nonce of 16 bytes (RFC 6455 §4.1). */
 const KEY = /^[+/0-9A-Za-z]{22}==$/
@@ -24,7 +24,7 @@ const KEY = /^[+/0-9A-Za-z]{22}==$/
 /** A token (RFC 9110 §5.6.2) with optional whitespace around it. */
 const SUBPROTOCOL = /^[ \t]*([!#$%&'*+.^_`|~\w-]+)[ \t]*$/
 
-/** What the sockets of every kind work with. */
+/** The parts of the server that the sockets of every kind share. */
 export interface SocketDependencies {
   readonly sessions: Sessions
   readonly metrics: Metrics
@@ -80,7 +80,8 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
 function createReturns({ config, budget, store, log }: SharedDependencies): Returns | undefined {
   const { budget: settings } = config.upstream
   if (settings === undefined || budget === undefined) return undefined
-  const enqueue = (durationMs: number): Promise<number> => store.limits.enqueue(returnsKey(settings.name), durationMs)
+  const enqueue = (durationMs: number): Promise<number> =>
+    store.limits.enqueue(budgetKey('returns', settings.name), durationMs)
   return new Returns({ budget, instances: settings.instances, enqueue, log })
 }
 

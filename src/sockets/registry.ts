@@ -8,7 +8,7 @@ import { attributesOf, CLOSE, codeLabel, WITHOUT_CODE, type CloseStatus } from '
 /** Few sockets close at once; many are spread, so that their browsers do not all reconnect in one moment. */
 const MS_PER_SOCKET = 2
 
-/** What metrics and logs call a socket. */
+/** The kind of a socket, as metrics and logs name it. */
 export type SocketKind = 'public' | 'demo' | 'real' | 'trading' | 'session'
 
 /** A browser's socket in its handshake, or open. */
@@ -68,9 +68,9 @@ interface SlotDependencies {
 }
 
 /**
- * What one browser's socket occupies in this process from the start of its handshake until it closes: its permits, the watch on
- * its session, and its place among the open sockets. It counts and logs the socket. It is separate from the handshake, so that an
- * open socket keeps nothing of that alive.
+ * The place of one browser's socket in this process, from the start of its handshake until it closes: its permits, the watch on its
+ * session, and its place among the open sockets. The slot counts and logs the socket. It is separate from the handshake, so that
+ * an open socket keeps nothing of that alive.
  */
 export class SocketSlot {
   /** The handshake first, the open socket later. */

@@ -4,7 +4,6 @@ import { within } from '../time/within.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
 import { after, CLOSE, type CloseStatus } from './close-codes.ts'
 
-/** What the times of {@link Returns} are computed with. */
 interface ReturnsOptions {
   readonly budget: Pick<Budget, 'spread'>
   /** How many instances share the budget (UPSTREAM_BUDGET_INSTANCES). */

@@ -26,7 +26,7 @@ const MAX_HEADER_BYTES = 14
 /** The header and the mask of a control frame (RFC 6455 §5.2). */
 const CONTROL_HEADER_BYTES = 6
 
-/** What the owner of an end learns of its peer. Nothing comes once the end is over. */
+/** The news of a peer for the owner of an end. None comes once the end is over. */
 interface EndEvents {
   readonly message: (message: Buffer, isBinary: boolean) => void
   /** The peer has ended it: its side of the socket is closed. Called at most once. */
@@ -91,7 +91,7 @@ export class SocketEnd {
     return this.wire.writableLength
   }
 
-  /** The same, with the overhead of the queued messages. */
+  /** These bytes, with the overhead of the queued messages. */
   get waitingBytes(): number {
     return this.wire.writableLength + this.#waiting * BYTES_PER_MESSAGE
   }
@@ -158,7 +158,7 @@ export class SocketEnd {
       this.#isWatched = queued > 0
       if (!isLastOfRead(message)) this.#beginBatch()
     }
-    // The messages of a batch add up. Whatever follows a watched message is watched too, so that the last callback means an
+    // The messages of a batch add up. A message that follows a watched one is watched too, so that the last callback means an
     // empty queue. The header counts, so that never more than `unwatchedBytes` wait without a callback.
     if (queued + MAX_HEADER_BYTES + message.length > unwatchedBytes) this.#isWatched = true
     const isWatched = this.#isWatched

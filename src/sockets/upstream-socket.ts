@@ -19,7 +19,7 @@ type OpenOutcome =
 
 /** The path of the market data socket below WS_URL. */
 export const PUBLIC_SOCKET_PATH = '/trading/v1/options/ws/public'
-/** What traces have instead of the path of a one-time URL. */
+/** The path of every one-time URL in traces. */
 const ONE_TIME = '/:one_time_url'
 /** For everything: DNS, connection, TLS and the handshake. */
 const OPEN_MS = 10_000

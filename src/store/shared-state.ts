@@ -155,7 +155,7 @@ export class SharedState<State> {
 
   /** One exchange after the other: a change must not be based on what another exchange is about to replace. */
   async #work(): Promise<void> {
-    // What counts at once is also told at once. All others that ask at the same moment share a read.
+    // A change that counts at once is also told at once. All others that ask at the same moment share a read.
     if (!this.#form.isAtOnce) await Promise.resolve()
     while (this.#pending.length > 0) {
       const batch = this.#pending

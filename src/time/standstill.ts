@@ -14,12 +14,12 @@ interface TwoClocks {
   timeOfDay(): number
 }
 
-/** Those of this process. */
+/** The clocks of this process. */
 const CLOCKS: TwoClocks = { monotonic: () => performance.now(), timeOfDay: () => Date.now() }
 
 /**
- * Notices that this process stood still, by either of its clocks. What it had heard until then says nothing of what happened
- * meanwhile. Whoever is about to rely on it asks at that very moment, since what has arrived may be handled before any timer.
+ * Notices that this process stood still, by either of its clocks. All that it had heard until then says nothing of what happened
+ * meanwhile. A caller that is about to rely on it asks at that very moment, since news that have arrived may be handled before any timer.
  */
 export class Standstill {
   readonly #clocks: TwoClocks
@@ -41,7 +41,7 @@ export class Standstill {
     return this.#count
   }
 
-  /** The same without a look, for those who have just looked. */
+  /** The count at the last look, for callers that have just looked. */
   get noticed(): number {
     return this.#count
   }
@@ -55,7 +55,7 @@ export class Standstill {
     return this.lookedAt
   }
 
-  /** The same at the last look, which was a tenth of a second ago at most. */
+  /** This clock at the last look, which was a tenth of a second ago at most. */
   get lookedAt(): number {
     return this.#lookedAt + this.#addedMs
   }

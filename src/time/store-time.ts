@@ -3,7 +3,7 @@ let storeClock: (() => number) | undefined
 
 /**
  * The time by the clock of the store (epoch ms); by that of this machine where nothing has told it yet, as with a store of one
- * process. Whatever instances share lasts by it, and so does what a browser or the provider brings back: instances whose clocks
+ * process. All that instances share lasts by it, and so does all that a browser or the provider brings back: instances whose clocks
  * differ agree on it. For what concerns this process alone the monotonic clock is better.
  */
 export function storeNow(): number {

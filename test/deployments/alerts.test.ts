@@ -157,25 +157,52 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   ordinaryScenario,
 ]
 /** `up` is a metric of Prometheus itself. */
-const GONE: Scenario = {
-  name: 'no instance responds',
-  raises: ['BffGone', 'BffInstanceDown'],
-  scrapes: { a: { after: '# TYPE up gauge\nup{job="trading-bff"} 0' } },
+const DOWN: Scenario = {
+  name: 'an instance does not respond',
+  raises: ['BffInstanceDown'],
+  scrapes: { a: { after: '# TYPE up gauge\nup 0' } },
 }
 
 await test('Every alert fires in its scenarios, on metrics that servers exported, and in no other', async (t) => {
-  const scenarios = [GONE]
+  const scenarios = [DOWN]
   const started = await Promise.all(STARTERS.map(async (start) => [await start(t)].flat()))
   scenarios.push(...started.flat(), ...(await lagScenarios(t)))
-  const raised = new Set(scenarios.flatMap(({ raises }) => raises))
+  const raised = new Set(['BffGone', ...scenarios.flatMap(({ raises }) => raises)])
   t.same(raised, new Set(alerts.map(({ alert }) => alert)), 'every alert has a scenario')
   const metrics = new Set(['up', ...alerts.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => name))])
   const tests = scenarios.map((scenario) => ruleTest(scenario, metrics))
   testRules(t, tests, SCENARIO_INTERVAL)
+  const foreign = scenarios.map((scenario) => ruleTest(scenario, metrics, 'another-service'))
+  testRules(t, foreign, SCENARIO_INTERVAL)
+})
+
+const readyIn = (environment: string, values: string): object => ({
+  series: `bff_ready{job="trading-bff",environment="${environment}",instance="${environment}"}`,
+  values,
+})
+
+await test('BffGone fires for an environment that is gone beside a living one, and where there never was any', (t) => {
+  const gone = 'group by (environment) (ALERTS{alertname="BffGone",alertstate="firing"})'
+  const production = { labels: '{environment="production"}', value: 1 }
+  const beside = {
+    interval: '1m',
+    input_series: [readyIn('staging', '1x120'), readyIn('production', '1x30 _x90')],
+    promql_expr_test: [
+      { expr: gone, eval_time: '30m', exp_samples: [] },
+      { expr: gone, eval_time: '60m', exp_samples: [production] },
+    ],
+  }
+  const never = {
+    interval: '1m',
+    input_series: [{ series: 'bff_ready{job="another-service"}', values: '1x60' }],
+    promql_expr_test: [{ expr: gone, eval_time: '30m', exp_samples: [{ labels: '{}', value: 1 }] }],
+  }
+  testRules(t, [beside, never])
+  t.end()
 })
 
 await test('BffTrafficGone fires until traffic is back, also when the hour before has had none either', (t) => {
-  const requests = 'bff_http_request_duration_seconds_count{route="/auth/session",instance="a",job="bff"}'
+  const requests = 'bff_http_request_duration_seconds_count{route="/auth/session",instance="a",job="trading-bff"}'
   const lasting = {
     interval: '1m',
     input_series: [{ series: requests, values: '0+30x60 1800x180 1830+30x60' }],

@@ -28,6 +28,30 @@ const USED = [
 ]
 const isNoSecret = (path: string): boolean => path !== join(ROOT, 'deploy/secrets')
 
+/** Changes with which no instance can become ready, each with its commands. */
+const HARMFUL = [
+  {
+    cause: 'a mistyped setting',
+    change: 'echo SESSION_IDLE_SECONDS=1h >.env',
+    restore: 'rm .env',
+    says: /SESSION_IDLE_SECONDS/,
+  },
+  {
+    cause: 'a wrong password of Redis',
+    // The running instances have the file itself, so a new one in its place is that of new instances alone.
+    change:
+      'cd deploy/secrets; mv redis-url kept; sed s/:[^:@]*@/:wrong@/ kept >redis-url; chmod --reference kept redis-url',
+    restore: 'mv deploy/secrets/kept deploy/secrets/redis-url',
+    says: /not ready: .*WRONGPASS/,
+  },
+  {
+    cause: 'an issuer that cannot be reached',
+    change: 'printf "DISCOVERY=true\\nISSUER=https://sandbox.localhost:4999\\n" >.env',
+    restore: 'rm .env',
+    says: /not ready: .*provider/,
+  },
+]
+
 type Send = (path: string, init?: { method?: string; body?: string; origin?: string }) => Promise<Response>
 
 /** The code block of docs/operating/ that starts with this text. @throws Error if there is none */
@@ -89,7 +113,9 @@ class Load {
   readonly #running: Promise<void>[]
   #isOver = false
 
-  constructor(sends: readonly Send[]) {
+  /** It ends with the test at the latest. */
+  constructor(t: Test, sends: readonly Send[]) {
+    t.teardown(() => this.stop())
     this.#running = sends.map((send) => this.#run(send))
   }
 
@@ -145,7 +171,7 @@ await test('docker-compose.yml: calls survive a rolling update, scaling, a kille
   const before = await containers()
   t.equal(before.length, 3)
 
-  const rolled = new Load(sends)
+  const rolled = new Load(t, sends)
   await shell(await documented('docker compose build app'))
   t.same(await rolled.stop(), [], `all ${rolled.outcomes.length} calls succeed during the rolling update`)
   const after = await containers()
@@ -155,14 +181,24 @@ await test('docker-compose.yml: calls survive a rolling update, scaling, a kille
     'every container is new',
   )
 
-  const scaled = new Load(sends)
+  const stopped = new Load(t, sends)
+  for (const { cause, change, restore, says } of HARMFUL) {
+    await shell(change)
+    const output = await shell('{ ! deploy/roll.sh; } 2>&1')
+    await shell(restore)
+    t.match(output, says, `${cause}: the roll says why`)
+    t.same(await containers(), after, `${cause}: the roll stops, and no instance was replaced`)
+  }
+  t.same(await stopped.stop(), [], `all ${stopped.outcomes.length} calls succeed while three rolls stop`)
+
+  const scaled = new Load(t, sends)
   await shell('docker compose up --detach --no-deps --no-recreate --scale app=10 app')
   await delay(3000)
   t.same(await scaled.stop(), [], `all ${scaled.outcomes.length} calls succeed while seven instances start`)
   await shell('docker compose up --detach --no-deps --no-recreate --scale app=3 app')
 
   const [victim = ''] = await containers()
-  const killed = new Load(sends)
+  const killed = new Load(t, sends)
   await delay(2000)
   await shell(`docker kill ${victim}`)
   await delay(4000)

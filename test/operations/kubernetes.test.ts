@@ -165,7 +165,7 @@ await test('prometheus-rule.yaml is what build-rule.ts makes of docs/alerts.yaml
 
 /** The names of jobs whose instances BffInstanceDown watches. */
 function jobPattern(): RegExp {
-  const [, pattern = ''] = /up\{job=~"([^"]+)"\} == 0/.exec(projectFile('docs/alerts.yaml')) ?? []
+  const [, pattern = ''] = /up\{job="([^"]+)"\} == 0/.exec(projectFile('docs/alerts.yaml')) ?? []
   return new RegExp(`^(?:${pattern})$`)
 }
 

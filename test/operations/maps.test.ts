@@ -6,7 +6,7 @@ import { test } from 'tap'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const read = (path: string): string => readFileSync(ROOT + path, 'utf8')
 const files = (pattern: string): string[] => globSync(pattern, { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'))
-const SOURCES = files('src/**/*.ts')
+const SOURCES = files('{src,client/src}/**/*.ts')
 const DOCUMENTS = ['README.md', ...files('docs/*.md'), ...files('docs/{decisions,operating}/*.md')]
 
 /** The code spans of a text, outside of code blocks. */
@@ -24,7 +24,7 @@ interface Map {
 const MAPS: readonly Map[] = files('docs/decisions/*.md').flatMap((name) => {
   const [, text] = /^\*\*Map\.\*\*(.*?)^\*\*Context\.\*\*/ms.exec(read(name)) ?? []
   if (text === undefined) return []
-  const [, folder = ''] = /`(src\/[\w/-]+)`/.exec(text) ?? []
+  const [, folder = ''] = /`((?:client\/)?src\/[\w/-]+)`/.exec(text) ?? []
   return [{ name, text, folder, rows: text.split('\n').filter((line) => /^\| (?!---)/.test(line)) }]
 })
 
@@ -59,7 +59,7 @@ await test('Every path of src that README.md names exists', (t) => {
 })
 
 await test('Every file that the map of a decision names exists', (t) => {
-  t.ok(MAPS.length >= 4, 'the store, the feed, the budget, Idempotency-Key')
+  t.ok(MAPS.length >= 5, 'the store, the feed, the budget, Idempotency-Key, the browser package')
   for (const { name, folder, rows } of MAPS) {
     const named = new Set(rows.flatMap(spans).filter((span) => span.endsWith('.ts')))
     t.ok(named.size > 5, name)

@@ -43,7 +43,7 @@ await test('a watcher of an unused session is notified that it ended idle, or ex
   const instances = [1, 2].map(() => instanceOn(store, 3000, false))
   const [holder] = instances
   if (holder === undefined) throw new Error('no instance')
-  for (const { sessions } of instances) sessions.onEnd(({ reason }) => void recorded.push(reason))
+  for (const { sessions } of instances) sessions.endings.onEnd(({ reason }) => void recorded.push(reason))
   for (const [livesMs, reason] of [
     [60_000, 'idle'],
     [2000, 'expired'],

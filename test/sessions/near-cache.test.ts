@@ -74,7 +74,7 @@ await test('a session is read again after maxUnreadMs, although the store announ
   const { store, sessions, key } = await cacheWithSession()
   const near = new NearCache(sessions, store, { maxUnreadMs: 50 })
   const ends: string[] = []
-  sessions.onEnd(({ reason }) => void ends.push(reason))
+  sessions.endings.onEnd(({ reason }) => void ends.push(reason))
   await near.load('id')
   t.ok(near.peek('id', key))
   // The session is gone, and no change was announced.
@@ -88,7 +88,7 @@ await test('a cached session that is too old to be served is still recorded as e
   const { store, sessions } = await cacheWithSession({ idleMs: 200, sessionIdleMs: 200 })
   const near = new NearCache(sessions, store, { maxUnreadMs: 20 })
   const ends: string[] = []
-  sessions.onEnd(({ reason }) => void ends.push(reason))
+  sessions.endings.onEnd(({ reason }) => void ends.push(reason))
   const idleEndsAt = (await near.load('id'))?.idleEndsAt ?? Infinity
   await until(() => Date.now() > idleEndsAt)
   t.equal(await near.load('id'), undefined)

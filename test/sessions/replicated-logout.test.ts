@@ -24,7 +24,7 @@ await test('a logout that no replica confirms is counted, and delays no other re
   const { instance, hang } = await withReplica(t)
   const { sessions, store } = instance
   const unconfirmed: string[] = []
-  sessions.onUnreplicatedEnd((key) => unconfirmed.push(key))
+  sessions.endings.onUnreplicated((key) => unconfirmed.push(key))
   const [first = '', ...others] = await Promise.all(
     Array.from({ length: 50 }, () => newSession({ sessions } as never)),
   ).then((ids) => ids.map(sessionKey))
@@ -48,7 +48,7 @@ await test('a logout counts as unconfirmed once the only replica is gone, and no
   const { instance, master, replica } = await withReplica(t)
   const { sessions } = instance
   const unconfirmed: string[] = []
-  sessions.onUnreplicatedEnd((key) => unconfirmed.push(key))
+  sessions.endings.onUnreplicated((key) => unconfirmed.push(key))
   const [first = '', second = ''] = [await newSession(instance), await newSession(instance)].map(sessionKey)
   await askRedis(master, ['CONFIG', 'SET', 'maxmemory', '1'])
   t.equal(await sessions.end(first, 'logout'), true)
@@ -69,7 +69,7 @@ await test('a second logout of a session waits for a replica, as the first may n
   const { sessions } = instance
   t.ok(await sessions.endById(id, 'logout', true))
   const unconfirmed: string[] = []
-  sessions.onUnreplicatedEnd((key) => unconfirmed.push(key))
+  sessions.endings.onUnreplicated((key) => unconfirmed.push(key))
   hang()
   t.equal(await sessions.endById('made-up', 'logout', false), undefined)
   t.same(unconfirmed, [])
@@ -81,7 +81,7 @@ await test('an end of all sessions of a subject that no replica confirms is coun
   const { instance, hang } = await withReplica(t)
   const { subjects, sessions } = await subjectInstance(instance.store)
   const unconfirmed: string[] = []
-  sessions.onUnreplicatedEnd((key) => unconfirmed.push(key))
+  sessions.endings.onUnreplicated((key) => unconfirmed.push(key))
   hang()
   t.equal(await subjects.endAll('CR1', { reason: 'logout', requester: REQUESTER }), 0)
   t.same(unconfirmed, [subjectKey('CR1', SECRETS)])

@@ -19,7 +19,7 @@ export async function assertMasterLossIsSurvived(
   const [one, other] = [await sessionInstance(t, url), await sessionInstance(t, url)]
   const [alive, dead]: [string[], string[]] = [[], []]
   const unreplicated: string[] = []
-  for (const instance of [one, other]) instance.sessions.onUnreplicatedEnd((key) => unreplicated.push(key))
+  for (const instance of [one, other]) instance.sessions.endings.onUnreplicated((key) => unreplicated.push(key))
   for (let count = 0; count < SESSIONS; count++) {
     const id = await newSession(one)
     t.equal(await one.store.isReplicated(sessionKey(id)), true)

@@ -2,7 +2,7 @@ import type { Controls } from '../../controls/controls.ts'
 import type { Session } from '../../sessions/index.ts'
 import { ordersPaused, readPaused } from './paused-message.ts'
 
-/** What becomes of a message: it passes, it is answered with this refusal, or it has to wait until more is known. */
+/** A message passes, is answered with this refusal, or has to wait until more is known. */
 type Passage = 'passes' | Buffer | Promise<void>
 
 /** Decides which messages of a browser reach upstream. */

@@ -2,7 +2,7 @@ import { isUnambiguous, parsedObject } from '../json-text.ts'
 import { membersOf, operationOf, READS } from '../operations.ts'
 import { echoing, refusing } from '../upstream-error.ts'
 
-/** What a message is, as far as that is beyond doubt. */
+/** The meaning of a message, as far as it is beyond doubt. */
 interface PausedMessage {
   /** `read`: it changes nothing, or stops an automation. `closing`: it closes what was bought. Anything else may be an order. */
   readonly kind: 'read' | 'closing' | 'order'

@@ -19,7 +19,6 @@ import { Relay } from './relay.ts'
 import { relayUser, type RelayUser } from './relay-user.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
 
-/** What relays work with. */
 interface RelayDependencies extends SocketDependencies {
   readonly config: Pick<Config, 'relay' | 'feed' | 'upstream'>
   readonly clients: RestClients
@@ -30,7 +29,7 @@ interface RelayDependencies extends SocketDependencies {
   readonly controls: Controls | undefined
 }
 
-/** What is asked before a message of a browser is sent on. */
+/** These are asked before a message of a browser is sent on. */
 interface RelayChecks {
   readonly user?: RelayUser
   readonly gate?: OrderGate | undefined

@@ -2,13 +2,13 @@ import type { Session, Sessions } from '../../sessions/index.ts'
 import { standstill } from '../../time/standstill.ts'
 
 /**
- * What the store says of the session of a socket. `asked`: it has been asked; a session that has ended has ended its socket.
+ * The answer of the store about the session of a socket. `asked`: it has been asked; a session that has ended has ended its socket.
  * `away`: it is away, and this process has heard from it since it stood still, so the socket lives on for the grace. `deaf`: this
  * process has not, so nothing may be sent.
  */
 type Confirmation = 'asked' | 'away' | 'deaf'
 
-/** Whose messages a relay sends on. */
+/** The user whose messages a relay sends on. */
 export interface RelayUser {
   /** Whether the session is as it was when it was read last, as far as this process has heard. */
   isCurrent(): boolean

@@ -11,8 +11,8 @@ import { SocketEnd, type OpenSocket } from '../socket-end.ts'
 import type { OrderGate } from './order-gate.ts'
 import type { RelayUser } from './relay-user.ts'
 
-/** What a relay works with. Its limits are told in docs/reference.md, Sockets. */
 interface RelayOptions {
+  /** See docs/reference.md, Sockets. */
   readonly limits: Pick<Config['relay'], 'maxBufferedBytes' | 'slowConsumerMs'> & { readonly heartbeatMs?: number }
   readonly metrics: Pick<Metrics, 'relayTraffic' | 'countRelayOperation'>
   /** Absent without a session. */

@@ -18,7 +18,6 @@ const MAX_BUFFERED_BYTES = 65_536
 const MAX_MESSAGES = 10
 const MAX_MESSAGE_BYTES = 1024
 
-/** What a session socket works with. */
 interface SessionSocketOptions {
   readonly sessions: Sessions
   /** Absent where there are no notices. */

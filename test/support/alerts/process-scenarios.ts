@@ -105,7 +105,7 @@ export async function scarcityScenario(t: Test): Promise<Scenario> {
 export async function restartScenario(t: Test): Promise<Scenario> {
   const server = await twoWorkers(t)
   const opsUrl = `http://127.0.0.1:${server.opsPort}`
-  return around({ opsUrl }, 'workers die', ['BffRestarting'], async () => {
+  return around({ opsUrl }, 'workers die', ['BffDied', 'BffRestarting'], async () => {
     for (let count = 0; count < 3; count++) {
       const pids = workerPids(server)
       process.kill(pids.at(-1) ?? 0, 'SIGKILL')

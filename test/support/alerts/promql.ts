@@ -2,8 +2,8 @@ import { allMetrics } from '../telemetry/metrics-table.ts'
 import { createSupervisorMetrics } from '../../../src/telemetry/metrics.ts'
 import { baseOf } from './rule-tests.ts'
 
-/** Labels that Prometheus adds itself, or the histogram. */
-const ADDED = ['instance', 'job', 'le']
+/** Labels that Prometheus adds itself, or the histogram, and that of the targets. */
+const ADDED = ['instance', 'job', 'le', 'environment']
 
 /** The metrics in a PromQL expression, with the labels of their selectors. */
 export function metricsIn(expr: string): { name: string; labels: string[] }[] {

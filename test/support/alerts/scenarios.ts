@@ -61,7 +61,7 @@ export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
     await when('upstream hangs up', ['BffServerErrors', 'BffUpstreamFailing'], () =>
       calls((response) => response.destroy()),
     ),
-    await when('upstream is slow', ['BffSlow', 'BffUpstreamSlow'], () =>
+    await when('upstream is slow', ['BffSlow', 'BffUpstreamCrawls', 'BffUpstreamSlow'], () =>
       calls((response) => setTimeout(() => response.end('{}'), 2800)),
     ),
     await when('the provider gives no new tokens', ['BffRefreshesFailing', 'BffServerErrors'], () =>

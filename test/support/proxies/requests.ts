@@ -15,6 +15,8 @@ export const TRANSFER = '/api/payment-agents/v1/transfer'
 export const VERIFICATION = '/api/payment-agents/v1/withdraw/verification_code'
 
 const DOWNLOAD = Buffer.alloc(20 * 1024 * 1024, 'a download of twenty MiB ')
+/** About as many characters as the address to which a login returns, which takes three for one of some characters. */
+const LONGEST_HEADER = 6400
 const LARGEST_UPLOAD = Buffer.alloc(1024 * 1024, 'an upload of one MiB ')
 /** A part of a stream that a proxy buffers has not arrived after this time. */
 const STREAM_MS = 3000
@@ -75,6 +77,14 @@ export async function bodiesPass(t: Test, fleet: Fleet, send: Send): Promise<voi
   t.match([first.status, first.headers.get('etag'), await first.text()], [200, '"one"', '{}'])
   const again = await send(ACCOUNTS + tagged, { headers: { 'if-none-match': '"one"' } })
   t.equal(again.status, 304, 'a condition comes through')
+
+  const long = `"${'long'.repeat(LONGEST_HEADER / 4)}"`
+  const labelled = answerTo(fleet, 'labelled', (_request, response) =>
+    response.writeHead(200, { etag: long }).end('{}'),
+  )
+  const answer = await send(ACCOUNTS + labelled)
+  t.match([answer.status, answer.headers.get('etag')], [200, long], 'a long header of a response comes through')
+  await answer.arrayBuffer()
 
   const download = answerTo(fleet, 'download', (_request, response) => response.end(DOWNLOAD))
   const got = new Uint8Array(await (await send(ACCOUNTS + download)).arrayBuffer())

@@ -1,0 +1,15 @@
+# The commands of docs/operating/runbook.md, for bash: `. deploy/toolbox.sh`. It needs curl, and redis-cli for `redis`.
+
+# The ops port of one instance. Where several may differ, set it for each.
+ops=${ops:-http://127.0.0.1:9464}
+redis() { redis-cli -u "$REDIS_URL" "$@"; }
+# Kubernetes: kubectl logs --since=15m --tail=-1 -l app.kubernetes.io/name=trading-bff
+# systemd: journalctl -o cat --since=-15m -u trading-bff
+logs() { docker compose logs --since 15m --no-log-prefix app; }
+# How often each value of a field occurs in these lines, the most frequent first.
+count() { grep -o "\"$1\":[^,}]*" | sort | uniq -c | sort -rn | head; }
+# The metrics whose name begins so, without bff_.
+now() { curl -s "$ops/metrics" | grep -E "^bff_($1)"; }
+# What has been counted during ten seconds, the most frequent first.
+recent() { awk '{ n = $NF; $NF = ""; if (FNR == NR) was[$0] = n; else if (n > was[$0]) print n - was[$0], $0 }' \
+  <(now "($1).*_total") <(sleep 10; now "($1).*_total") | sort -rn; }

@@ -1,7 +1,7 @@
 import type { Commands, SkewMs } from './command.ts'
 import { ENDED_CHANNEL, LEFT_MS } from './keys.ts'
 import type { MemoryValues } from './memory-values.ts'
-import { evenWhenFull, runScript } from './scripts.ts'
+import { evenWhenFull, NOW, runScript } from './scripts.ts'
 import type { ConfirmableWrites, DataCommands, StoredValue } from './store.ts'
 
 /** Reads a key and its expiry. */
@@ -52,6 +52,15 @@ redis.call('SET', KEYS[2], ARGV[1], 'PXAT', ARGV[2])
 redis.call('SET', KEYS[3], left, 'PX', ${LEFT_MS})
 redis.pcall('PUBLISH', ARGV[3], KEYS[1] .. ' ' .. ARGV[1])
 return left`)
+
+/** Where the mark is known, the value is not read: its length costs nothing, unless the user has no right to GETRANGE. */
+const READ_MARKED = `${NOW}
+local mark = ARGV[1] .. ' '
+local start = mark ~= ' ' and redis.pcall('GETRANGE', KEYS[1], 0, #mark - 1)
+if start == mark then return {1, false, now} end
+local value = redis.call('GET', KEYS[1])
+if mark ~= ' ' and value and string.sub(value, 1, #mark) == mark then return {1, false, now} end
+return {0, value, now}`
 
 /** A value and its expiry by the clock of the master, negative without a key or without an expiry; and what {@link EXTEND} adds. */
 type ReadReply = [value: string | null, expiresAt: number, refusal?: string | null]
@@ -161,6 +170,20 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
       values.write(key, String(count), current?.expiresAt ?? Date.now() + ttlMs)
       return count
     },
+  },
+  readMarked: {
+    send: (redis, _skewMs, key, mark) => runScript(redis, READ_MARKED, [key], [mark]),
+    reply: ([isKnown, value, now]: [isKnown: number, value: string | null, now: number]) => ({
+      isKnown: isKnown === 1,
+      value: value ?? undefined,
+      now,
+    }),
+    memory(values, key, mark) {
+      const value = values.get(key)?.value
+      const isKnown = mark !== '' && value?.startsWith(`${mark} `) === true
+      return { isKnown, value: isKnown ? undefined : value, now: Date.now() }
+    },
+    isUntracked: true,
   },
 }
 

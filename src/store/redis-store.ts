@@ -9,7 +9,6 @@ import { LinkHealth, type StoreLog } from './servers/link-health.ts'
 import { Masters } from './servers/masters.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './links/link-to.ts'
-import { readMarked, type MarkedReading } from './marked-reading.ts'
 import { Replicas } from './links/replicas.ts'
 import { ServerFacts } from './servers/server-facts.ts'
 import type { Ask } from './scripts.ts'
@@ -136,11 +135,7 @@ export class RedisStore extends runnerOf(DATA) implements Store {
   async openRefusals(name: string, onChange: () => void): Promise<SharedDocument> {
     const { openDocument } = await import('./shared-document.ts')
     const names = { key: refusalsKey(name), channel: budgetChannel(name) }
-    return openDocument(names, onChange, this.#listen, this.#askUntracked)
-  }
-
-  readMarked(key: string, mark: string): Promise<MarkedReading> {
-    return readMarked(this.#askUntracked, key, mark)
+    return openDocument(names, onChange, this.#listen, (...args) => this.readMarked(...args), this.#askUntracked)
   }
 
   async openConfirmed(replicas: number): Promise<ConfirmableWrites> {

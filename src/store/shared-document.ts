@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { SubscriberEvents } from './links/channel-subscriber.ts'
 import type { RedisCommands } from './links/redis-link.ts'
-import { markOf, readMarked } from './marked-reading.ts'
 import { evenWhenFull, runScript, type Ask } from './scripts.ts'
 
 /** A document that was read, and the store's clock. */
@@ -28,6 +27,11 @@ export interface SharedDocument {
   close(): void
 }
 
+/** The mark of a text: its first word. */
+export function markOf(text: string): string {
+  return text.split(' ', 1)[0] ?? ''
+}
+
 /** The word before the version of a document that has changed. Version 2 sends other words on the same channel. */
 const CHANGED = 'changed'
 
@@ -48,6 +52,7 @@ export function openDocument(
   { key, channel }: { readonly key: string; readonly channel: string },
   onChange: () => void,
   listen: (channel: string, events: SubscriberEvents) => { close(): unknown },
+  readMarked: (key: string, mark: '') => Promise<{ readonly value: string | undefined; readonly now: number }>,
   ask: Ask<RedisCommands>,
 ): SharedDocument {
   /** The version that this instance has written last, of which it needs no news. */
@@ -61,7 +66,7 @@ export function openDocument(
   })
   return {
     async read() {
-      const { value = '', now } = await readMarked(ask, key, '')
+      const { value = '', now } = await readMarked(key, '')
       const version = markOf(value)
       return { version, text: value.slice(version.length + 1), now }
     },

@@ -2,13 +2,22 @@ import type { SessionIndex } from './session-index.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
 import type { SharedLimits } from './shared-limits.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
-import type { MarkedReading } from './marked-reading.ts'
 import type { SharedDocument } from './shared-document.ts'
 
 /** A value and the time at which the store forgets it (epoch ms). */
 export interface StoredValue {
   readonly value: string
   readonly expiresAt: number
+}
+
+/** A value that was read with {@link DataCommands.readMarked}, and the store's clock. */
+export interface MarkedReading {
+  /** Undefined where there is no value, and where it has the mark that the caller knows. */
+  readonly value: string | undefined
+  /** Whether the value has the mark that the caller knows. */
+  readonly isKnown: boolean
+  /** The store's clock (epoch ms). */
+  readonly now: number
 }
 
 /** A record of why a key is gone. All keys live in the same slot of a Cluster. */
@@ -62,6 +71,12 @@ export interface DataCommands {
    * @param evenWhenFull for counters that no stranger can create; false by default
    */
   count(key: string, by: number, ttlMs: number, evenWhenFull?: boolean): Promise<number>
+  /**
+   * Reads a value that begins with a mark of its own and a space, untracked, and the store's clock. Costs one short reply while
+   * nothing changes.
+   * @param mark that of the value which the caller has read last; empty for none
+   */
+  readMarked(key: string, mark: string): Promise<MarkedReading>
 }
 
 /** Values by key, such as sessions and login transactions, and news of their changes. */
@@ -104,13 +119,6 @@ interface StoreParts {
    * @param onChange another process has changed the document, or may have
    */
   openRefusals(name: string, onChange: () => void): Promise<SharedDocument | undefined>
-  /**
-   * Reads a value that begins with a mark of its own and a space, and the store's clock. Costs one short reply while nothing
-   * changes.
-   * @param mark that of the value which the caller has read last; empty for none
-   * @throws StoreUnavailable
-   */
-  readMarked(key: string, mark: string): Promise<MarkedReading>
   /**
    * Opens writes that count only once this many replicas have confirmed them. They reject when too few do, and at once for a
    * second after that; the write may have happened all the same.

@@ -92,7 +92,8 @@ export async function compile(options: readonly string[], cwd = here('.')): Prom
 
 if (import.meta.main) {
   await writeFile(here('../src/openapi/asyncapi.json'), asyncApiJson())
-  for (const [name, text] of Object.entries(generatedSources())) await writeFile(here(`src/core/base/${name}`), text)
+  for (const [name, text] of Object.entries(generatedSources()))
+    await writeFile(here(`src/core/generated/${name}`), text)
   await rm(here('dist'), { recursive: true, force: true })
   await buildClient(here('dist'))
 }

@@ -1,4 +1,4 @@
-import type { Commands, SkewMs } from './command.ts'
+import type { Commands } from './command.ts'
 import { ENDED_CHANNEL, LEFT_MS } from './keys.ts'
 import type { MemoryValues } from './memory-values.ts'
 import { evenWhenFull, NOW, runScript } from './scripts.ts'
@@ -65,7 +65,11 @@ return {0, value, now}`
 /** A value and its expiry by the clock of the master, negative without a key or without an expiry; and what {@link EXTEND} adds. */
 type ReadReply = [value: string | null, expiresAt: number, refusal?: string | null]
 
-function storedValue([value, expiresAt]: ReadReply, skewMs: SkewMs, key: string): StoredValue | undefined {
+function storedValue(
+  [value, expiresAt]: ReadReply,
+  skewMs: (key: string) => number,
+  key: string,
+): StoredValue | undefined {
   return value !== null && expiresAt >= 0 ? { value, expiresAt: expiresAt - skewMs(key) } : undefined
 }
 

@@ -30,7 +30,3 @@ export function evenWhenFull(script: string): string {
 export const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`
-
-/** Writes what expires by itself, for a WAIT of the same connection. */
-export const MARK = evenWhenFull(`
-return redis.call('SET', KEYS[1], '', 'PX', 1000)`)

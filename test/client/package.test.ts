@@ -49,7 +49,7 @@ await test('the committed bundle is what the source builds to', async (t) => {
 
 await test('the paths, bodies, problem codes and close codes match those of the server', async (t) => {
   for (const [name, text] of Object.entries(generatedSources())) {
-    t.equal(await readFile(join(CLIENT, 'src/core/base', name), 'utf8'), text, `npm run build:client: ${name}`)
+    t.equal(await readFile(join(CLIENT, 'src/core/generated', name), 'utf8'), text, `npm run build:client: ${name}`)
   }
 })
 

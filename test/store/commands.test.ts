@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { test } from 'tap'
 import { DATA } from '../../src/store/data-commands.ts'
 import { INDEX } from '../../src/store/index-commands.ts'
-import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
+import { besideKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
 import type { DataCommands } from '../../src/store/store.ts'
@@ -36,7 +36,10 @@ const DATA_ARGUMENTS: ArgumentsOf<DataCommands> = {
   removeIf: fc.tuple(key, value),
   bury: fc
     .tuple(key, value, expiresAt)
-    .map(([key, value, expiresAt]) => [key, { key: tombstoneKey(key), leftKey: leftKey(key), value, expiresAt }]),
+    .map(([key, value, expiresAt]) => [
+      key,
+      { key: besideKey(key, 'tombstone'), leftKey: besideKey(key, 'left'), value, expiresAt },
+    ]),
   count: fc.tuple(key, fc.nat({ max: 5 }), ttlMs, fc.boolean()),
   // The left of a session that was buried begins with a mark.
   readMarked: fc.tuple(fc.oneof(key, key.map(leftKey)), fc.constantFrom('', '3', '4', '5')),

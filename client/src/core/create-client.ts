@@ -8,7 +8,7 @@ import { serverAt, type ServerOptions } from './server.ts'
 import type { LoginOptions } from './session/login.ts'
 import { sessionOf, type LogoutOptions, type Session } from './session/session.ts'
 import { SessionFollower } from './session/session-follower.ts'
-import { sessionKey } from './session/session-key.ts'
+import { sessionKey } from './session/session-state.ts'
 import { Sockets, type PublicSocket, type TradingSocket } from './sockets/socket.ts'
 
 /** Everything that a page needs to talk to the server. */

@@ -34,35 +34,24 @@ export function outcomeOf(order: SentOrder): {
   return { reply: replies[0], contractId: contract ? String(contract.contract_id) : found.get(order) }
 }
 
-/** The other orders on the account of an order, whose contracts could be taken for its own. */
-export class Rivals {
-  readonly #order: SentOrder
-  readonly #executedMs: number
-
-  /** @param executedMs within which time an order is executed */
-  constructor(order: SentOrder, executedMs: number) {
-    this.#order = order
-    this.#executedMs = executedMs
-  }
-
-  /** The contracts that are known to be those of other orders. */
-  contracts(): ReadonlySet<string | undefined> {
-    return new Set(this.#others().map((other) => outcomeOf(other).contractId))
-  }
-
-  /** The orders without a known outcome that may have bought, or may still buy, a contract that fits. */
-  pending(): SentOrder[] {
-    const terms = termsOf(this.#order)
-    return this.#others().filter((other) => {
-      const laterMs = Math.abs(other.sentAt - this.#order.sentAt)
-      // An order that was sent before this one may still be executed after it. The clock may have been set between them.
-      if (laterMs - Math.abs(movedMs(this.#order, other)) > this.#executedMs) return false
-      const { reply, contractId } = outcomeOf(other)
-      return reply === undefined && contractId === undefined && areAlike(terms, termsOf(other))
-    })
-  }
-
-  #others(): SentOrder[] {
-    return [...this.#order.account.orders.values()].filter((other) => other !== this.#order)
-  }
+/**
+ * The other orders on the account of an order, whose contracts could be taken for its own.
+ * @param executedMs within which time an order is executed
+ * @returns the contracts that are known to be theirs, and those without a known outcome that may have bought, or may still buy, a
+ * contract that fits
+ */
+export function rivalsOf(
+  order: SentOrder,
+  executedMs: number,
+): { readonly contracts: ReadonlySet<string | undefined>; readonly pending: readonly SentOrder[] } {
+  const others = [...order.account.orders.values()].filter((other) => other !== order)
+  const terms = termsOf(order)
+  const pending = others.filter((other) => {
+    const laterMs = Math.abs(other.sentAt - order.sentAt)
+    // An order that was sent before this one may still be executed after it. The clock may have been set between them.
+    if (laterMs - Math.abs(movedMs(order, other)) > executedMs) return false
+    const { reply, contractId } = outcomeOf(other)
+    return reply === undefined && contractId === undefined && areAlike(terms, termsOf(other))
+  })
+  return { contracts: new Set(others.map((other) => outcomeOf(other).contractId)), pending }
 }

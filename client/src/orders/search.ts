@@ -3,7 +3,7 @@ import type { SocketError } from '../core/base/errors.ts'
 import type { Message } from '../core/sockets/socket-status.ts'
 import { contractIdsIn, contractsOf, type FoundContract } from './contracts.ts'
 import type { Sameness } from './decimal.ts'
-import { movedMs, noteContract, outcomeOf, Rivals } from './rivals.ts'
+import { movedMs, noteContract, outcomeOf, rivalsOf } from './rivals.ts'
 import { fits, termsOf, type Period } from './terms.ts'
 
 /** What became of an order whose answer was lost. */
@@ -44,7 +44,6 @@ export class Search {
   /** That of the page's core, of which this module may have no copy of its own. */
   readonly #SocketError: typeof SocketError
   readonly #terms
-  readonly #rivals: Rivals
   readonly #signal: AbortSignal | undefined
   readonly #socket: OrderSocket
   /** By id, as a text. */
@@ -68,7 +67,6 @@ export class Search {
     this.#order = order
     this.#SocketError = error.constructor as typeof SocketError
     this.#terms = termsOf(order)
-    this.#rivals = new Rivals(order, EXECUTED_MS)
     this.#signal = signal
     this.#known = new Set(order.before.flatMap(contractIdsIn))
     this.#socket = order.account.socket()
@@ -195,7 +193,7 @@ export class Search {
 
   /** The contracts that this order may have bought: that fit it, and that no other order is known to have bought. */
   #candidates(): Candidate[] {
-    const taken = this.#rivals.contracts()
+    const { contracts: taken } = rivalsOf(this.#order, EXECUTED_MS)
     return [...this.#contracts]
       .filter(([id]) => !this.#known.has(id) && !taken.has(id))
       .map(([, contract]) => ({ contract, fit: fits(this.#terms, contract, this.#period) }))
@@ -215,7 +213,7 @@ export class Search {
     }
     const candidates = this.#candidates()
     const [first, ...others] = candidates
-    if (first?.fit === 'yes' && others.length === 0 && this.#rivals.pending().length === 0) {
+    if (first?.fit === 'yes' && others.length === 0 && rivalsOf(this.#order, EXECUTED_MS).pending.length === 0) {
       if (isFinal || this.#hasLooked) this.#made(first.contract)
     } else if (isFinal) {
       this.#fate = first

@@ -1,7 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import type { Client } from '../core/create-client.ts'
-import { sessionKey } from '../core/session/session-key.ts'
-import type { SessionState } from '../core/session/session-state.ts'
+import { sessionKey, type SessionState } from '../core/session/session-state.ts'
 
 const UNKNOWN: SessionState = { status: 'unknown' }
 const never = (): (() => void) => () => undefined

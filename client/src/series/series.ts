@@ -1,6 +1,6 @@
 import { jitter } from '../core/base/backoff.ts'
 import { notify, type SocketError } from '../core/base/errors.ts'
-import type { TicksHistoryAnswer } from '../core/base/messages.ts'
+import type { TicksHistoryAnswer } from '../core/generated/messages.ts'
 import type {
   Gap,
   Series,
@@ -41,11 +41,11 @@ export function series<S extends keyof SeriesPoints>(
   const history = { ticks_history: symbol, style, end: 'latest', count, adjust_start_time: 1 } as const
   const request = style === 'ticks' ? history : { ...history, granularity }
   const seconds = style === 'ticks' ? 0 : granularity
-  return new Follower(socket, kind as unknown as Kind<SeriesPoints[S]>, request, count, seconds)
+  return new LiveSeries(socket, kind as unknown as Kind<SeriesPoints[S]>, request, count, seconds)
 }
 
 /** A series: it asks for a history whenever its stream begins, and joins the two. */
-class Follower<P extends { readonly epoch: number }> implements Series<P> {
+class LiveSeries<P extends { readonly epoch: number }> implements Series<P> {
   readonly #socket: SeriesSocket
   readonly #kind: Kind<P>
   readonly #request: object

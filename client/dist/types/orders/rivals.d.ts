@@ -13,13 +13,13 @@ export declare function outcomeOf(order: SentOrder): {
     readonly reply?: Message | undefined;
     readonly contractId?: string | undefined;
 };
-/** The other orders on the account of an order, whose contracts could be taken for its own. */
-export declare class Rivals {
-    #private;
-    /** @param executedMs within which time an order is executed */
-    constructor(order: SentOrder, executedMs: number);
-    /** The contracts that are known to be those of other orders. */
-    contracts(): ReadonlySet<string | undefined>;
-    /** The orders without a known outcome that may have bought, or may still buy, a contract that fits. */
-    pending(): SentOrder[];
-}
+/**
+ * The other orders on the account of an order, whose contracts could be taken for its own.
+ * @param executedMs within which time an order is executed
+ * @returns the contracts that are known to be theirs, and those without a known outcome that may have bought, or may still buy, a
+ * contract that fits
+ */
+export declare function rivalsOf(order: SentOrder, executedMs: number): {
+    readonly contracts: ReadonlySet<string | undefined>;
+    readonly pending: readonly SentOrder[];
+};

@@ -1,5 +1,5 @@
 import type { Client } from '../core/create-client.ts';
-import type { SessionState } from '../core/session/session-state.ts';
+import { type SessionState } from '../core/session/session-state.ts';
 /**
  * The session of the user. The component renders again after every change.
  * ```tsx

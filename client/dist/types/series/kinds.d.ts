@@ -1,4 +1,4 @@
-import type { TicksHistoryAnswer } from '../core/base/messages.ts';
+import type { TicksHistoryAnswer } from '../core/generated/messages.ts';
 import type { CandlePoint, Gap, Point } from '../core/sockets/series-shape.ts';
 /** What differs between the styles. */
 export interface Kind<P> {

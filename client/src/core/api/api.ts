@@ -1,4 +1,4 @@
-import type { Requests, Responses } from '../base/catalog.ts'
+import type { Requests, Responses } from '../generated/catalog.ts'
 import { elapsedMs } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { withIds, writeJson } from '../base/json.ts'

@@ -1,4 +1,4 @@
-import type { CloseCode, ProblemCode } from './catalog.ts'
+import type { CloseCode, ProblemCode } from '../generated/catalog.ts'
 import type { SentOrder } from './order-shape.ts'
 
 /** The body of an error of the server (RFC 9457, application/problem+json). */

@@ -2,10 +2,16 @@ import { jitter } from '../base/backoff.ts'
 import { notify } from '../base/errors.ts'
 import { onPage, type PageEvent } from '../base/page.ts'
 import { serverAt, type Server, type ServerOptions } from '../server.ts'
-import { sessionKey } from './session-key.ts'
 import { sessionSocket, type SessionSocket } from './session-socket.ts'
 import type { SessionStore } from './session-store.ts'
-import type { EndReason, Notice, SessionBody, SessionEvent, SessionState } from './session-state.ts'
+import {
+  sessionKey,
+  type EndReason,
+  type Notice,
+  type SessionBody,
+  type SessionEvent,
+  type SessionState,
+} from './session-state.ts'
 import { CHECKS, EXPIRING_MS, SKEW_MS, SLOW_MS } from './session-times.ts'
 import { joinTabs, type Tabs } from './tabs.ts'
 

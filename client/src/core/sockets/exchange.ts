@@ -3,7 +3,7 @@ import { noteCall } from '../api/order.ts'
 import { elapsedMs } from '../base/clock.ts'
 import { SocketError } from '../base/errors.ts'
 import { writeJson } from '../base/json.ts'
-import { COMMANDS, READS } from '../base/operations.ts'
+import { COMMANDS, READS } from '../generated/operations.ts'
 import type { SentOrder } from '../base/order-shape.ts'
 import type { ServerClock } from '../base/server-clock.ts'
 import type { Link } from './link.ts'
@@ -22,7 +22,7 @@ export interface RequestOptions {
 const PROBE_MS = 1000
 
 /** A message whose reply is awaited. */
-interface Entry {
+interface Pending {
   readonly text: string
   readonly isCommand: boolean
   readonly resolve: (reply: Message) => void
@@ -40,7 +40,7 @@ interface Prepared {
 /** Sends messages and matches replies to them by `req_id`. */
 export class Exchange {
   readonly #link: Link
-  readonly #pending = new Map<number, Entry>()
+  readonly #pending = new Map<number, Pending>()
   readonly #orders: OrderLog
   readonly #clock: ServerClock
 
@@ -86,18 +86,18 @@ export class Exchange {
 
   /** Sends the requests that have waited for a working connection. */
   up(): void {
-    for (const entry of this.#pending.values()) if (!entry.isSent && !entry.isCommand) this.#send(entry)
+    for (const pending of this.#pending.values()) if (!pending.isSent && !pending.isCommand) this.#send(pending)
   }
 
   /** Rejects what was sent on a lost connection, unless that was refused; after the last connection, rejects everything. */
   down({ state, code = 1006, reason = '' }: SocketStatus): void {
     const hasEnded = state === 'ended'
-    for (const entry of this.#pending.values()) {
+    for (const pending of this.#pending.values()) {
       // The server refuses a connection by closing it as soon as it is open, so the request was lost, and waits again.
-      if (!entry.isCommand && !this.#link.isProven) entry.isSent = false
-      if (!entry.isSent && !hasEnded) continue
-      const more = { closeCode: code, ...outcomeOf(entry) }
-      entry.reject(
+      if (!pending.isCommand && !this.#link.isProven) pending.isSent = false
+      if (!pending.isSent && !hasEnded) continue
+      const more = { closeCode: code, ...outcomeOf(pending) }
+      pending.reject(
         new SocketError(hasEnded ? 'ended' : 'connection_lost', `the connection closed: ${code} ${reason}`, more),
       )
     }
@@ -105,11 +105,11 @@ export class Exchange {
 
   /** Settles the message that this one replies to. @returns false if it replies to none */
   take(message: Message): boolean {
-    const entry = this.#pending.get(Number(message['req_id']))
-    if (!entry) return false
+    const pending = this.#pending.get(Number(message['req_id']))
+    if (!pending) return false
     const error = errorOf(message)
-    if (error) entry.reject(error)
-    else entry.resolve(message)
+    if (error) pending.reject(error)
+    else pending.resolve(message)
     return true
   }
 
@@ -129,21 +129,21 @@ export class Exchange {
     let timer: ReturnType<typeof setTimeout> | undefined
     let onAbort: (() => void) | undefined
     const replied = new Promise<Message>((resolve, reject) => {
-      const entry: Entry = { text, isCommand, resolve, reject, isSent: false }
+      const pending: Pending = { text, isCommand, resolve, reject, isSent: false }
       signal?.throwIfAborted()
       const { state, code } = this.#link.status
       if (state === 'ended') throw new SocketError('ended', 'the connection has ended', { closeCode: code })
-      const onTimeout = (): void => reject(new SocketError('timeout', 'no reply in time', outcomeOf(entry)))
+      const onTimeout = (): void => reject(new SocketError('timeout', 'no reply in time', outcomeOf(pending)))
       timer = setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMEOUT_MS))
       onAbort = () => {
         const cause: unknown = signal?.reason
         const code = cause instanceof SocketError ? cause.code : 'aborted'
-        reject(isCommand ? new SocketError(code, 'aborted after sending', { cause, ...outcomeOf(entry) }) : cause)
+        reject(isCommand ? new SocketError(code, 'aborted after sending', { cause, ...outcomeOf(pending) }) : cause)
       }
       signal?.addEventListener('abort', onAbort)
-      this.#pending.set(id, entry)
+      this.#pending.set(id, pending)
       // A stale connection may be dead, so a request waits until the connection has shown that it works.
-      if (this.#link.isUp && this.#link.status.state !== 'stale') this.#send(entry)
+      if (this.#link.isUp && this.#link.status.state !== 'stale') this.#send(pending)
     })
     return replied.finally(() => {
       clearTimeout(timer)
@@ -152,10 +152,10 @@ export class Exchange {
     })
   }
 
-  #send(entry: Entry): void {
-    entry.isSent = true
-    if (entry.isCommand) entry.order = this.#orders.sent(entry.text)
-    this.#link.send(entry.text)
+  #send(pending: Pending): void {
+    pending.isSent = true
+    if (pending.isCommand) pending.order = this.#orders.sent(pending.text)
+    this.#link.send(pending.text)
   }
 }
 
@@ -166,7 +166,7 @@ export function isCommand(message: Message): boolean {
 }
 
 /** What the error of a message says that is not answered: that a command which was sent may have been executed. */
-function outcomeOf({ isCommand, isSent, order }: Entry): { outcome?: 'unknown'; order?: SentOrder | undefined } {
+function outcomeOf({ isCommand, isSent, order }: Pending): { outcome?: 'unknown'; order?: SentOrder | undefined } {
   return isCommand && isSent ? { outcome: 'unknown', order } : {}
 }
 

@@ -1,4 +1,4 @@
-import type { CloseCode, CloseReason } from '../base/catalog.ts'
+import type { CloseCode, CloseReason } from '../generated/catalog.ts'
 
 /** A JSON message to or from the trading service. */
 export type Message = Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-import type { Requests, Responses } from '../base/catalog.ts';
+import type { Requests, Responses } from '../generated/catalog.ts';
 import type { Core } from '../core.ts';
 import { type CallInit } from './call.ts';
 /**

@@ -1,6 +1,6 @@
 import { type Server, type ServerOptions } from '../server.ts';
 import type { SessionStore } from './session-store.ts';
-import type { EndReason, SessionState } from './session-state.ts';
+import { type EndReason, type SessionState } from './session-state.ts';
 /**
  * Follows the session through `GET /auth/session`, the session socket and messages of other tabs. In each phase something owns the
  * next step:

@@ -79,4 +79,12 @@ export type SessionEvent = Partial<Omit<SessionBody, 'notice'>> & {
     readonly reason?: EndReason;
     readonly notice?: Notice | null | undefined;
 };
+/**
+ * Tells one session from another, also two of the same user. Put it into the keys of what you keep of a user, such as those of
+ * a cache.
+ * @returns undefined while no user is logged in, or that is not known yet
+ */
+export declare function sessionKey(state: SessionState & {
+    readonly last?: ActiveSession | undefined;
+}): string | undefined;
 export {};

@@ -1,4 +1,4 @@
-import type { Operations } from '../base/messages.ts';
+import type { Operations } from '../generated/messages.ts';
 import type { Message } from './socket-status.ts';
 /** The name of an operation that is described (docs/asyncapi.yaml of the server). */
 export type Operation = keyof Operations;

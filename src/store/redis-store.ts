@@ -29,8 +29,8 @@ const UNTRACKED_STALE_MS = 1000
 /**
  * The store on Redis. Over a tracking link the server watches the keys that were read here, which feeds
  * {@link onChange}. If a command on such a link times out, the link becomes unhealthy: reports of changes may be missing,
- * so the listeners are notified that any key may have changed, and commands fail at once. As nothing more is written
- * then, the socket times out and the link reconnects, unless a reply arrives first.
+ * so the listeners are notified that any key may have changed, and commands fail at once. Then the link
+ * reconnects as soon as it has been silent for too long, unless a reply arrives first.
  */
 export class RedisStore extends runnerOf(DATA) implements Store {
   readonly staleMs: number

@@ -42,7 +42,13 @@ const DATA_ARGUMENTS: ArgumentsOf<DataCommands> = {
     ]),
   count: fc.tuple(key, fc.nat({ max: 5 }), ttlMs, fc.boolean()),
   // The left of a session that was buried begins with a mark.
-  readMarked: fc.tuple(fc.oneof(key, key.map(leftKey)), fc.constantFrom('', '3', '4', '5')),
+  readMarked: fc.tuple(
+    fc.oneof(
+      key,
+      key.map((name) => besideKey(name, 'left')),
+    ),
+    fc.constantFrom('', '3', '4', '5'),
+  ),
 }
 
 const oneId = fc.integer({ min: 1, max: 20 }).map((number) => `id${number}`)

@@ -38,11 +38,11 @@ function attemptMs(addresses: number, timeoutMs: number): number {
 export function dial(peer: Peer, destination: Destination, dialed: Dialed): () => void {
   const { host } = destination
   const attempts = new Attempts(destination, dialed)
-  if (isIP(host) !== 0) attempts.begin([{ address: host, family: isIP(host) }])
+  const family = isIP(host)
+  if (family !== 0) attempts.begin([{ address: host, family }])
   else {
     names.for(peer)(host, { all: true, hints: dns.ADDRCONFIG }, (error, addresses) => {
-      if (error === null) attempts.begin(addresses as LookupAddress[])
-      else attempts.fail(error)
+      attempts.begin(addresses as LookupAddress[], error ?? undefined)
     })
   }
   return () => attempts.end()
@@ -110,7 +110,7 @@ class Attempts {
   #attemptMs = 0
   /** The attempts under way, with their addresses. */
   readonly #open = new Map<Socket, string>()
-  readonly #errors: Error[] = []
+  readonly #errors: NodeJS.ErrnoException[] = []
   #endWait: (() => void) | undefined
   readonly #endLimit: () => void
   #isOver = false
@@ -118,19 +118,15 @@ class Attempts {
   constructor(destination: Destination, dialed: Dialed) {
     this.#destination = destination
     this.#dialed = dialed
-    this.#endLimit = judgeAfter(destination.timeoutMs, () => this.fail(this.#lateness()))
+    this.#endLimit = judgeAfter(destination.timeoutMs, () => this.#settle(this.#lateness(), null))
   }
 
-  begin(addresses: LookupAddress[]): void {
+  /** @param error why there are no addresses */
+  begin(addresses: LookupAddress[], error?: Error): void {
+    if (error !== undefined) return this.#settle(error, null)
     this.#left = addresses
     this.#attemptMs = attemptMs(addresses.length, this.#destination.timeoutMs)
     this.#tryNext()
-  }
-
-  fail(error: Error): void {
-    if (this.#isOver) return
-    this.end()
-    this.#dialed(error, null)
   }
 
   end(): void {
@@ -140,12 +136,17 @@ class Attempts {
     for (const socket of this.#open.keys()) socket.destroy()
   }
 
-  #tryNext(): void {
+  #settle(...outcome: Parameters<Dialed>): void {
     if (this.#isOver) return
+    this.end()
+    this.#dialed(...outcome)
+  }
+
+  #tryNext(): void {
     this.#endWait?.()
-    const next = this.#left.shift()
+    const next = this.#isOver ? undefined : this.#left.shift()
     if (next !== undefined) this.#try(next.address)
-    else if (this.#open.size === 0) this.fail(failureOf(this.#errors))
+    else if (this.#open.size === 0) this.#settle(this.#failure(), null)
   }
 
   #try(address: string): void {
@@ -161,14 +162,20 @@ class Attempts {
       socket.off('error', failed)
       this.#open.delete(socket)
       noteSilence(address, false)
-      this.end()
-      this.#dialed(null, socket)
+      this.#settle(null, socket)
     })
     if (this.#left.length === 0) return
     this.#endWait = judgeAfter(this.#attemptMs, () => {
       noteSilence(address, true)
       this.#tryNext()
     })
+  }
+
+  /** The error of the only address, or those of all, with the code of the first. */
+  #failure(): Error {
+    const [first, ...others] = this.#errors
+    if (first !== undefined && others.length === 0) return first
+    return Object.assign(new AggregateError(this.#errors), { code: first?.code })
   }
 
   /** Says what was going on when the time was over. */
@@ -190,11 +197,4 @@ class Attempts {
 function connectTimeout({ host, port, timeoutMs }: Destination): Error {
   const where = `(attempted address: ${host}:${port}, timeout: ${timeoutMs}ms)`
   return new errors.ConnectTimeoutError(`Connect Timeout Error ${where}`)
-}
-
-/** The error of the only address, or those of all, with the code of the first. */
-function failureOf(failures: readonly Error[]): Error {
-  const [first, ...others] = failures as readonly NodeJS.ErrnoException[]
-  if (first !== undefined && others.length === 0) return first
-  return Object.assign(new AggregateError(failures), { code: first?.code })
 }

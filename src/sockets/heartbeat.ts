@@ -44,12 +44,11 @@ export class Heartbeat {
   }
 
   pause(): void {
-    this.#pausedAt ??= performance.now()
+    this.#pausedAt = performance.now()
   }
 
   resume(): void {
-    if (this.#pausedAt === undefined) return
-    this.excuse(performance.now() - this.#pausedAt)
+    this.excuse(performance.now() - (this.#pausedAt ?? 0))
     this.#pausedAt = undefined
   }
 

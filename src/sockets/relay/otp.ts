@@ -77,25 +77,17 @@ export class OtpClient {
     switch (outcome.is) {
       case 'answered':
         return this.#judge(outcome.response)
-      case 'unreachable':
-        if (outcome.cause instanceof NotStarted) return { is: 'stale' }
-        return {
-          is: 'refused',
-          close: CLOSE.upstreamUnreachable,
-          why: whyOf(outcome),
-          cause: outcome.cause,
-        }
       case 'overBudget':
         return outcome
+      case 'unreachable': {
+        const { cause } = outcome
+        return cause instanceof NotStarted ? { is: 'stale' } : { ...refused(CLOSE.upstreamUnreachable, outcome), cause }
+      }
       case 'timeout':
-        return { is: 'refused', close: CLOSE.upstreamTimeout, why: whyOf(outcome) }
+        return refused(CLOSE.upstreamTimeout, outcome)
       case 'lost':
         // A response that began may be too large, or not HTTP.
-        return {
-          is: 'refused',
-          close: outcome.responseBegan ? CLOSE.upstreamError : CLOSE.upstreamLost,
-          why: whyOf(outcome),
-        }
+        return refused(outcome.responseBegan ? CLOSE.upstreamError : CLOSE.upstreamLost, outcome)
     }
   }
 
@@ -128,8 +120,8 @@ export class OtpClient {
   }
 }
 
-function whyOf({ is, cause }: NoResponse): string {
-  return `${is} (${codeOf(cause)})`
+function refused(close: CloseStatus, { is, cause }: NoResponse) {
+  return { is: 'refused', close, why: `${is} (${codeOf(cause)})` } as const
 }
 
 /** Every ws(s) URL anywhere in a document, also in JSON inside a JSON string. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { polls } from '../../time/polls.ts'
 import type { Connection } from './connection.ts'
-import { reasonOf, replyCode, type MasterServer } from './redis-link.ts'
+import { reasonOf, replyCode, type FindMaster } from './redis-link.ts'
 import { ReplicatedWrites } from './replicated-writes.ts'
 
 /** How long a master waits for its replicas (WAIT). */
@@ -34,9 +34,9 @@ export class ConfirmingServer {
   #endProbes: () => void = () => undefined
   #isClosed = false
 
-  constructor(master: MasterServer, replicas: number, events: ConfirmingEvents) {
+  constructor(find: FindMaster, replicas: number, events: ConfirmingEvents) {
     const failed = (error: Error): void => this.#fail(error)
-    this.#writes = new ReplicatedWrites(master, { replicas, waitMs: WAIT_MS, identify: replicationOf, failed })
+    this.#writes = new ReplicatedWrites(find, { replicas, waitMs: WAIT_MS, identify: replicationOf, failed })
     this.#events = events
   }
 

@@ -3,10 +3,14 @@ import { polls } from '../../time/polls.ts'
 import { clusterSize, MEMBER_ADVICE } from './cluster-slots.ts'
 import { withConnection, type Connection } from './connection.ts'
 import { LastingConnection } from './lasting-connection.ts'
-import { replyCode, type LinkEvents, type MasterServer, type RedisCommands, type RedisLink } from './redis-link.ts'
-
-/** Finds the current master. Undefined when none is known at the moment. Never rejects. */
-type FindMaster = () => Promise<MasterServer | undefined>
+import {
+  replyCode,
+  type FindMaster,
+  type LinkEvents,
+  type MasterServer,
+  type RedisCommands,
+  type RedisLink,
+} from './redis-link.ts'
 
 /** How often the link checks that the master is still the same. */
 const CHECK_INTERVAL_MS = 1000

@@ -21,6 +21,9 @@ export interface MasterServer {
   owns(key: string): boolean
 }
 
+/** Finds a master. Undefined while there is none, or it is one no more. Never rejects. */
+export type FindMaster = () => Promise<MasterServer | undefined>
+
 /** What a link asks of the store, and reports to it. */
 export interface LinkEvents {
   /** Asks a master whether it serves, before the link is up. Rejects where it cannot be used. */

@@ -1,30 +1,26 @@
 import type { Connection } from '../links/connection.ts'
 import { replyCode } from '../links/redis-link.ts'
 
-/** What every session, login and order needs. */
-export const NEEDS: readonly string[] = ['GET', 'MGET', 'SET', 'DEL', 'PEXPIRETIME', 'PEXPIREAT', 'INCRBY', 'EVAL']
-/** What sessions that belong to a subject need besides. */
-export const SUBJECT_NEEDS: readonly string[] = ['TIME', 'HSET', 'HGET', 'HGETALL', 'HDEL']
+/** The commands that each part of the server needs; where not everything depends on them, with what an operator should do. */
+export const NEEDS = {
+  /** Every session, login and order. */
+  sessions: ['GET', 'MGET', 'SET', 'DEL', 'PEXPIRETIME', 'PEXPIREAT', 'INCRBY', 'EVAL'],
+  /** Sessions that belong to a subject, besides. */
+  subjects: ['TIME', 'HSET', 'HGET', 'HGETALL', 'HDEL'],
+  /** The limits over all instances, and the upstream budget. */
+  sharing: {
+    names: ['TIME', 'INFO', 'GETDEL', 'HDEL', 'PEXPIRE'],
+    advice:
+      'Allow the user of REDIS_URL to run them (ACL). Without them every process counts the calls and sockets of a session, and the upstream budget, on its own.',
+  },
+  /** Confirmations by replicas. */
+  confirming: {
+    names: ['WAIT', 'INFO'],
+    advice:
+      'Allow the user of REDIS_URL to run them (ACL). Without them calls with an Idempotency-Key are refused, unless IDEMPOTENCY_REPLICAS is 0.',
+  },
+}
 const TRACKING = 'CLIENT TRACKING'
-
-/** Commands that cost something where they are missing, with what an operator should do. */
-interface Privilege {
-  readonly names: readonly string[]
-  readonly advice: string
-}
-
-/** What the limits over all instances and the upstream budget need. */
-export const SHARING: Privilege = {
-  names: ['TIME', 'INFO', 'GETDEL', 'HDEL', 'PEXPIRE'],
-  advice:
-    'Allow the user of REDIS_URL to run them (ACL). Without them every process counts the calls and sockets of a session, and the upstream budget, on its own.',
-}
-/** What confirmations by replicas need. */
-export const CONFIRMING: Privilege = {
-  names: ['WAIT', 'INFO'],
-  advice:
-    'Allow the user of REDIS_URL to run them (ACL). Without them calls with an Idempotency-Key are refused, unless IDEMPOTENCY_REPLICAS is 0.',
-}
 const REST_ADVICE = 'Everything works without them, some of it later: docs/operating/redis.md says what.'
 
 /** A key as the store has them, and a hash of the same slot, by the names that they have in a script. */
@@ -94,12 +90,12 @@ function asLua(word: string): string {
 /** What a server lets a user do. */
 interface Rights {
   /**
-   * What is missing of {@link NEEDS}, of what subjects need where there are any, of the keys, and of CLIENT TRACKING where it
-   * is used.
+   * What is missing of what sessions need, of what subjects need where there are any, of the keys, and of CLIENT TRACKING
+   * where it is used.
    */
   readonly needs: readonly string[]
   /** Missing commands that cost something. */
-  readonly others: readonly Privilege[]
+  readonly others: readonly { readonly names: readonly string[]; readonly advice: string }[]
   /** The code of the error with which the server refused a write that is allowed. */
   readonly refusal: string | undefined
 }
@@ -164,11 +160,11 @@ function rightsOf(missing: ReadonlySet<string>, refusal: string | undefined, use
   const among = (names: readonly string[]): string[] => names.filter((name) => missing.has(name))
   const needed = [
     ...Object.values(KEYS),
-    ...NEEDS,
-    ...(uses.hasSubjects ? SUBJECT_NEEDS : []),
+    ...NEEDS.sessions,
+    ...(uses.hasSubjects ? NEEDS.subjects : []),
     ...(uses.tracks ? [TRACKING] : []),
   ]
-  const others = (uses.replicas > 0 ? [SHARING, CONFIRMING] : [SHARING]).map(({ names, advice }) => ({
+  const others = (uses.replicas > 0 ? [NEEDS.sharing, NEEDS.confirming] : [NEEDS.sharing]).map(({ names, advice }) => ({
     names: among(names),
     advice,
   }))

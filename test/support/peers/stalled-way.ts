@@ -11,6 +11,7 @@ import { nextEvent } from '../time/until.ts'
 const BACKLOG = 1
 
 const PASS_ON = `
+import { connect, createServer } from 'node:net'
 const [host, port, target] = process.argv.slice(1)
 createServer((near) => {
   const far = connect(target, '127.0.0.1')

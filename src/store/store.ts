@@ -2,6 +2,7 @@ import type { SessionIndex } from './session-index.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
 import type { SharedLimits } from './shared-limits.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
+import type { MarkedCommands } from './marked-reading.ts'
 import type { SharedDocument } from './shared-document.ts'
 
 /** A value and the time at which the store forgets it (epoch ms). */
@@ -10,18 +11,8 @@ export interface StoredValue {
   readonly expiresAt: number
 }
 
-/** A value that was read with {@link DataCommands.readMarked}, and the store's clock. */
-export interface MarkedReading {
-  /** Undefined where there is no value, and where it has the mark that the caller knows. */
-  readonly value: string | undefined
-  /** Whether the value has the mark that the caller knows. */
-  readonly isKnown: boolean
-  /** The store's clock (epoch ms). */
-  readonly now: number
-}
-
 /** A record of why a key is gone. All keys live in the same slot of a Cluster. */
-export interface Tombstone extends StoredValue {
+interface Tombstone extends StoredValue {
   readonly key: string
   /** Where the value of the tombstone, a space and the value of the key are left for a minute. */
   readonly leftKey: string
@@ -32,7 +23,7 @@ export interface Tombstone extends StoredValue {
  * {@link DataCommands.count} can bring a removed key back. Every method rejects with {@link StoreUnavailable} while the store is
  * unavailable.
  */
-export interface DataCommands {
+export interface DataCommands extends MarkedCommands {
   /** Writes a key. Returns false, and writes nothing, if the key exists. */
   create(key: string, value: string, expiresAt: number): Promise<boolean>
   /**
@@ -71,12 +62,6 @@ export interface DataCommands {
    * @param evenWhenFull for counters that no stranger can create; false by default
    */
   count(key: string, by: number, ttlMs: number, evenWhenFull?: boolean): Promise<number>
-  /**
-   * Reads a value that begins with a mark of its own and a space, untracked, and the store's clock. Costs one short reply while
-   * nothing changes.
-   * @param mark that of the value which the caller has read last; empty for none
-   */
-  readMarked(key: string, mark: string): Promise<MarkedReading>
 }
 
 /** Values by key, such as sessions and login transactions, and news of their changes. */

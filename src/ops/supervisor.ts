@@ -175,7 +175,7 @@ class Supervisor implements OpsSource {
     const bornAt = performance.now()
     const worker = cluster.fork(workerEnvironment(this.#deps.config))
     this.#workers.add(worker)
-    // What was sent while it started was lost.
+    // Secrets that were sent while it started were lost.
     if (this.#deps.files !== undefined) worker.once('listening', () => this.#sendSecrets([worker]))
     this.#deps.log.info({ worker: worker.id, pid: worker.process.pid }, 'a worker starts')
     const handleDeath = (code: number | null, signal: string | null): void => {

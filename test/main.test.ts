@@ -23,7 +23,6 @@ const OPTIONAL_PARTS = [
   'sessions/own-sessions.ts',
   'sessions/subject-index.ts',
   'sessions/subjects.ts',
-  'store/confirmed-writes.ts',
   'store/index-commands.ts',
   'store/session-index.ts',
   'store/shared-document.ts',

@@ -3,19 +3,19 @@ import { Changeable } from './changing.ts'
 type Production = 'required' | 'https' | 'wss' | 'off'
 type Range = readonly [minimum: number, maximum: number]
 
-/** What the text of a setting may be, and the value that it stands for. */
+/** A format tells which texts a setting may have, and the value that each stands for. */
 export interface Format<Value> {
   /** Returns undefined for a text of another format. */
   readonly parse: (text: string) => Value | undefined
-  /** What a text must be, in words that complete “NAME must be …”. */
+  /** Completes “NAME must be …”. */
   readonly must: string
   /** All texts, where there are few. */
   readonly words?: readonly string[]
   /** The bounds of a whole number. */
-  readonly range?: readonly [minimum: number, maximum: number]
+  readonly range?: Range
 }
 
-/** The same texts, which stand for something else; none of those for which nothing is made. */
+/** The same texts with another value. A text for which `make` returns undefined is not of the new format. */
 export function mapped<From, To>(format: Format<From>, make: (value: From) => To | undefined): Format<To> {
   return {
     ...format,
@@ -35,7 +35,7 @@ export function oneOf<Word extends string>(...words: readonly Word[]): Format<Wo
   return { parse: (text) => words.find((word) => word === text), must: `one of ${words.join(', ')}`, words }
 }
 
-/** A whole number between two others, or one of them. */
+/** A whole number from one to another, both included. */
 export function wholeFrom(minimum: number, maximum: number): Format<number> {
   return {
     parse: (text) =>
@@ -65,7 +65,7 @@ export interface SettingRule<Value = unknown> {
   readonly isRequired?: true
   /** A text of the format. Without one, a setting that is not set has no value. */
   readonly default?: string
-  /** What production demands in addition: that there is a value, an encrypted scheme, or that a flag is off. */
+  /** Production demands in addition that there is a value, an encrypted scheme, or that a flag is off. */
   readonly production?: Production | undefined
 }
 
@@ -137,6 +137,6 @@ export interface CheckResult {
   /** The setting that names what was checked. */
   readonly setting: string
   readonly message: string
-  /** What the operator can do about it. */
+  /** The operator can do this about it. */
   readonly advice?: string
 }

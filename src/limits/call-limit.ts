@@ -1,4 +1,4 @@
-import { callsKey } from '../store/keys.ts'
+import { besideKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import { standstill } from '../time/standstill.ts'
 import { MinuteCounts } from './minute-counts.ts'
@@ -79,7 +79,7 @@ export class CallLimit {
     const askedAt = standstill.now()
     try {
       if (this.#store.unavailableSince() !== undefined) return false
-      const { calls, endsInMs } = await this.#store.limits.leaseCalls(callsKey(sessionKey), this.#perMinute)
+      const { calls, endsInMs } = await this.#store.limits.leaseCalls(besideKey(sessionKey, 'calls'), this.#perMinute)
       this.#sweep(askedAt)
       this.#quotas.set(sessionKey, { left: calls, isLast: calls === 0, endsAt: askedAt + endsInMs })
       return true

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { once, type Release } from './permits.ts'
-import { permitsKey } from '../store/keys.ts'
+import { besideKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 
 /** Well below the time after which a silent holder no longer counts. */
@@ -67,7 +67,7 @@ export class SessionPermits {
 
   async #claim(key: string, count: number): Promise<boolean> {
     try {
-      return await this.#store.limits.claim({ key: permitsKey(key), holder: this.#holder, count }, this.#limit)
+      return await this.#store.limits.claim({ key: besideKey(key, 'relays'), holder: this.#holder, count }, this.#limit)
     } catch {
       // The store is away. A limit within this process is better than no trading.
       return true
@@ -91,7 +91,11 @@ export class SessionPermits {
       // The store may have granted a claim whose reply is still on its way.
       statements.push({ key, held, count: held.count + held.claiming })
     }
-    const holdings = statements.map(({ key, count }) => ({ key: permitsKey(key), holder: this.#holder, count }))
+    const holdings = statements.map(({ key, count }) => ({
+      key: besideKey(key, 'relays'),
+      holder: this.#holder,
+      count,
+    }))
     try {
       for (let start = 0; start < holdings.length; start += BATCH) {
         await this.#store.limits.hold(holdings.slice(start, start + BATCH))

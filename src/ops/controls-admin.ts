@@ -34,16 +34,14 @@ export type ControlsCommand =
       readonly isNoted?: true
     }
 
-/** A control in force, by its name. */
-export type ShownControl = readonly [name: string, control: Control]
-
 /** The outcome of a {@link ControlsCommand}. */
 export type ControlsOutcome =
   | {
       readonly is: 'shown'
       readonly instance: string
       readonly version: number
-      readonly controls: readonly ShownControl[]
+      /** Those in force. */
+      readonly controls: readonly (readonly [name: string, control: Control])[]
       /** Undefined while the store is away. */
       readonly reports: readonly InstanceReport[] | undefined
     }

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { NOTICE, ORDERS, subjectOf } from '../controls/control-document.ts'
+import { NOTICE, ORDERS, subjectOf, type Control } from '../controls/control-document.ts'
 import { isSubject } from '../sessions/index.ts'
 import { isUnambiguous, parsedObject } from '../sockets/json-text.ts'
-import { MAX_SUBJECTS, type ControlChange, type ControlsOutcome, type ShownControl } from './controls-admin.ts'
+import { MAX_SUBJECTS, type ControlChange, type ControlsOutcome } from './controls-admin.ts'
 import type { OperatorOutcome } from './operator-commands.ts'
 import {
   NO_SUBJECTS,
@@ -179,7 +179,7 @@ function sendControls(
   return reply.send({ ...body, instances })
 }
 
-function shape(control: ShownControl[1] | undefined): object | null {
+function shape(control: Control | undefined): object | null {
   if (control === undefined || control.value === null) return null
   const { version, at, value } = control
   const { message, until } = value

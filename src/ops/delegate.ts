@@ -1,4 +1,4 @@
-import { isForNextWorker, type OperatorCommand, type OperatorOutcome } from './operator-commands.ts'
+import type { OperatorCommand, OperatorOutcome } from './operator-commands.ts'
 
 /** Timeout for one worker that runs a command. Another may then do it again, which does no harm. */
 const WORKER_MS = 30_000
@@ -36,4 +36,11 @@ export async function delegate<Worker>(
     if (outcome.is === 'changed' && command.is === 'change') next = { ...command, isNoted: true }
   }
   return outcome
+}
+
+/** Whether another worker has to run the command, too. */
+function isForNextWorker(outcome: OperatorOutcome): boolean {
+  if (outcome.is === 'changed') return !outcome.isShared
+  if (outcome.is === 'shown') return outcome.reports === undefined
+  return outcome.is === 'storeDown' || outcome.is === 'noWorker'
 }

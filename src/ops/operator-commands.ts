@@ -2,14 +2,14 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Controls } from '../controls/controls.ts'
 import type { Sessions, Subjects } from '../sessions/index.ts'
 import { controlsAdmin, type ControlsCommand, type ControlsOutcome } from './controls-admin.ts'
-import { sessionAdmin, type AdminCommand, type AdminOutcome } from './session-admin.ts'
+import { sessionAdmin, type SessionsCommand, type SessionsOutcome } from './session-admin.ts'
 
 /** A command of an operator. It crosses the channel between processes, so it is plain data. */
-export type OperatorCommand = AdminCommand | ControlsCommand
+export type OperatorCommand = SessionsCommand | ControlsCommand
 
 /** The outcome of an {@link OperatorCommand}, which crosses the channel too. */
 export type OperatorOutcome =
-  | AdminOutcome
+  | SessionsOutcome
   | ControlsOutcome
   /** No worker answers, or the server is still starting. */
   | { readonly is: 'noWorker' }
@@ -39,11 +39,4 @@ export function operatorCommands(deps: {
       return { is: 'failed' }
     }
   }
-}
-
-/** Whether another worker has to run the command, too. */
-export function isForNextWorker(outcome: OperatorOutcome): boolean {
-  if (outcome.is === 'changed') return !outcome.isShared
-  if (outcome.is === 'shown') return outcome.reports === undefined
-  return outcome.is === 'storeDown' || outcome.is === 'noWorker'
 }

@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 
 /** A command of an operator about the sessions of a subject. */
-export interface AdminCommand {
+export interface SessionsCommand {
   readonly is: 'list' | 'end'
   readonly subject: string
   /** Names the session, if only one is meant. */
@@ -13,8 +13,8 @@ export interface AdminCommand {
   readonly requester: Requester
 }
 
-/** The outcome of an {@link AdminCommand}. */
-export type AdminOutcome =
+/** The outcome of an {@link SessionsCommand}. */
+export type SessionsOutcome =
   | { readonly is: 'listed'; readonly sessions: readonly SubjectSession[] }
   | { readonly is: 'ended'; readonly count: number }
   /** No user can have this subject. */
@@ -30,14 +30,14 @@ export function sessionAdmin(
   sessions: Sessions,
   subjects: Subjects,
   log: FastifyBaseLogger,
-): (command: AdminCommand) => Promise<AdminOutcome> {
-  const list = async ({ subject, requester }: AdminCommand): Promise<AdminOutcome> => {
+): (command: SessionsCommand) => Promise<SessionsOutcome> {
+  const list = async ({ subject, requester }: SessionsCommand): Promise<SessionsOutcome> => {
     const listed = await subjects.list(subject)
     const who = { subject: sessions.subjectTag(subject), ...requester }
     audit(log, 'sessions_listed', { sessions: listed.length, ...who })
     return { is: 'listed', sessions: listed }
   }
-  const end = async ({ subject, tag, requester }: AdminCommand): Promise<AdminOutcome> => {
+  const end = async ({ subject, tag, requester }: SessionsCommand): Promise<SessionsOutcome> => {
     const who = { session: tag, subject: sessions.subjectTag(subject), ...requester }
     const by = { reason: 'revoked', requester } as const
     try {

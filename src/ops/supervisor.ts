@@ -13,7 +13,7 @@ import { EXIT, exitAfterFlush } from './exit.ts'
 import type { OpsPort, OpsSource } from './ops-listener.ts'
 import type { OperatorCommand, OperatorOutcome } from './operator-commands.ts'
 import { installShutdown } from './shutdown.ts'
-import { ask, requestDrain, sendSecrets } from './worker-channel.ts'
+import { ask, tell } from './worker-channel.ts'
 
 /** The delays before a dead worker is replaced. */
 const RESTARTS = { firstMs: 200, longestMs: 30_000 }
@@ -94,7 +94,7 @@ class Supervisor implements OpsSource {
   }
 
   #sendSecrets(workers: Iterable<Worker>): void {
-    for (const worker of workers) sendSecrets(worker, workerSecrets(this.#deps.config))
+    for (const worker of workers) tell(worker, { secrets: workerSecrets(this.#deps.config) })
   }
 
   start(): void {
@@ -149,7 +149,7 @@ class Supervisor implements OpsSource {
   readonly runCommand = (command: OperatorCommand): Promise<OperatorOutcome> =>
     delegate([...this.#workers], command, {
       isResponsive: async (worker) => (await ask(worker, 'reasons')) !== undefined,
-      runCommand: (worker, admin, timeoutMs) => ask(worker, 'command', { timeoutMs, admin }),
+      runCommand: (worker, next, timeoutMs) => ask(worker, 'command', { timeoutMs, command: next }),
     })
 
   /** Asks all workers to shut down. Resolves when none is left. */
@@ -157,7 +157,7 @@ class Supervisor implements OpsSource {
     this.#isStopping = true
     this.#deps.files?.close()
     for (const worker of this.#workers) {
-      requestDrain(worker)
+      tell(worker, { drain: true })
       // A worker that is still starting misses that, but this signal ends it. One that has started ignores the signal.
       worker.process.kill('SIGTERM')
     }

@@ -15,11 +15,14 @@ interface Replies {
   readonly fingerprintKey: string | null
 }
 type Question = keyof Replies
-type Order =
-  | { readonly drain: true }
-  | { readonly secrets: SecretTexts }
-  /** `admin` belongs to the question `command`. */
-  | { readonly ask: Question; readonly id: number; readonly admin?: OperatorCommand }
+/** A worker that is to drain shuts down; the secrets are those that it has from now on. */
+type Order = { readonly drain: true } | { readonly secrets: SecretTexts }
+/** `command` belongs to the question of that name. */
+interface Inquiry {
+  readonly ask: Question
+  readonly id: number
+  readonly command?: OperatorCommand | undefined
+}
 interface Reply {
   readonly id: number
   readonly reply: Replies[Question]
@@ -37,13 +40,13 @@ const pendingByWorker = new WeakMap<Worker, Pending>()
 export async function ask<Asked extends Question>(
   worker: Worker,
   question: Asked,
-  { timeoutMs = TIMEOUT_MS, admin }: { readonly timeoutMs?: number; readonly admin?: OperatorCommand } = {},
+  { timeoutMs = TIMEOUT_MS, command }: { readonly timeoutMs?: number; readonly command?: OperatorCommand } = {},
 ): Promise<Replies[Asked] | undefined> {
   const id = ++lastId
   const pending = pendingOf(worker)
   const reply = new Promise<Replies[Question] | undefined>((resolve) => {
     pending.set(id, resolve)
-    worker.send({ ask: question, id, ...(admin && { admin }) } satisfies Order, (error: Error | null) => {
+    worker.send({ ask: question, id, command } satisfies Inquiry, (error: Error | null) => {
       if (error !== null) resolve(undefined)
     })
   })
@@ -68,16 +71,9 @@ function pendingOf(worker: Worker): Pending {
   return pending
 }
 
-/** Asks a worker to shut down. */
-export function requestDrain(worker: Worker): void {
-  // A worker that cannot receive this is already shutting down.
-  worker.send({ drain: true } satisfies Order, () => undefined)
-}
-
-/** Gives a worker the present secrets. One that does not listen yet loses them. */
-export function sendSecrets(worker: Worker, secrets: SecretTexts): void {
-  // A worker that cannot receive this is about to exit.
-  worker.send({ secrets } satisfies Order, () => undefined)
+/** Gives a worker an order. One that does not listen yet, or is about to exit, does not get it. */
+export function tell(worker: Worker, order: Order): void {
+  worker.send(order, () => undefined)
 }
 
 interface SupervisorOrders {
@@ -88,19 +84,23 @@ interface SupervisorOrders {
 
 /** In a worker: replies to the supervisor's questions, and does what it says. */
 export function handleSupervisorMessages(operations: OpsSource, orders: SupervisorOrders): void {
-  const respond = async ({ ask, id, admin }: Extract<Order, { id: number }>): Promise<void> => {
-    const reply = { id, reply: await replyTo(ask, operations, admin) } satisfies Reply
+  const respond = async ({ ask, id, command }: Inquiry): Promise<void> => {
+    const reply = { id, reply: await replyTo(ask, operations, command) } satisfies Reply
     // Without this function, a supervisor that was killed meanwhile would look like a crash of this worker.
     process.send?.(reply, undefined, undefined, () => undefined)
   }
-  process.on('message', (order: Order) => {
+  process.on('message', (order: Order | Inquiry) => {
     if ('drain' in order) orders.drain()
     else if ('secrets' in order) orders.takeSecrets(order.secrets)
     else void respond(order)
   })
 }
 
-async function replyTo(question: Question, operations: OpsSource, admin?: OperatorCommand): Promise<Replies[Question]> {
+async function replyTo(
+  question: Question,
+  operations: OpsSource,
+  command?: OperatorCommand,
+): Promise<Replies[Question]> {
   switch (question) {
     case 'reasons':
       return operations.reasons()
@@ -111,6 +111,6 @@ async function replyTo(question: Question, operations: OpsSource, admin?: Operat
     case 'fingerprintKey':
       return (await operations.fingerprintKey?.()) ?? null
     case 'command':
-      return (admin && (await operations.runCommand?.(admin))) ?? { is: 'noWorker' }
+      return (command && (await operations.runCommand?.(command))) ?? { is: 'noWorker' }
   }
 }

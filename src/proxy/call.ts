@@ -21,7 +21,7 @@ export interface Call {
   readonly idempotencyKey: KeyNames | undefined
 }
 
-/** Dependencies of every call. */
+/** The parts of the server that every call uses. */
 export interface CallDependencies {
   readonly http: Config['http']
   readonly upstream: Config['upstream']

@@ -16,7 +16,6 @@ import { noteAccount } from '../http/requester.ts'
 import { proxy, type ProxyDependencies } from './proxy.ts'
 import { SharedResponse } from './shared-responses.ts'
 
-/** Dependencies of the routes below /api. */
 interface CatalogDependencies extends CallDependencies {
   readonly endpoints: readonly Endpoint[]
   readonly guard: Guard

@@ -45,7 +45,7 @@ export function changesSomething({ method }: Endpoint): boolean {
   return method !== 'GET'
 }
 
-/** What a call needs of the access token of its session. Only a GET is repeated, with another one. */
+/** How good the access token of the session must be for a call. Only a GET is repeated, with another one. */
 export function tokenNeedOf(endpoint: Endpoint): TokenNeed {
   if (!CREDENTIALS[endpoint.credential].bearer) return 'none'
   return changesSomething(endpoint) ? 'valid' : 'repeatable'

@@ -11,7 +11,7 @@ import { sendKeyed, type KeyedDependencies } from './idempotency/send-keyed.ts'
 import { send } from './send.ts'
 import { conclude, upstreamOutcome } from './upstream-problem.ts'
 
-/** Dependencies of the proxy. */
+/** The parts that a call below /api uses, with or without an Idempotency-Key. */
 export interface ProxyDependencies extends KeyedDependencies {
   /** Calls in progress, by user ({@link sharerOf}). */
   readonly calls: Permits

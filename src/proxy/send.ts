@@ -13,7 +13,7 @@ import { requireUnpaused } from './paused-orders.ts'
 import { isRepeatedOn, isWithheld } from './upstream-problem.ts'
 
 /** The claim and the sink of a call with an Idempotency-Key. */
-export interface KeyedSending {
+interface KeyedSending {
   readonly claim: Pick<Claim, 'maySend'>
   /** Gets the response instead of the browser. */
   readonly sink: AnswerSink

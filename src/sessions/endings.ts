@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Requester } from '../http/requester.ts'
-import { expiryMarkerKey, LEFT_MS, leftKey, tombstoneKey } from '../store/keys.ts'
+import { LEFT_MS, besideKey, partKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
 import { StoreUnavailable, type StoreData, type StoreHealth } from '../store/store.ts'
 import { expiryOf, type Session, type SessionRecord } from './session.ts'
@@ -104,13 +104,13 @@ export class Endings {
   async #bury(key: string, reason: CausedEnd, by: EndedBy): Promise<Ended> {
     const name = randomUUID()
     const expiresAt = storeNow() + TOMBSTONE_MS
-    const tombstone = { key: tombstoneKey(key), leftKey: leftKey(key), value: reason, expiresAt }
+    const tombstone = { key: besideKey(key, 'tombstone'), leftKey: besideKey(key, 'left'), value: reason, expiresAt }
     let left: string | undefined
     try {
       left = await this.#store.bury(key, tombstone)
     } catch (error) {
       this.#later(error, async () => {
-        const stored = await this.#store.readUntracked(leftKey(key))
+        const stored = await this.#store.readUntracked(besideKey(key, 'left'))
         await this.#record(stored?.value, this.#endingIn(stored?.value, key, reason, by), name)
       })
       throw error
@@ -132,7 +132,7 @@ export class Endings {
   async reasonOf(session: Session): Promise<EndReason> {
     const expiry = expiryOf(session)
     if (expiry !== undefined) return expiry
-    const tombstone = await this.#store.readUntracked(tombstoneKey(session.key))
+    const tombstone = await this.#store.readUntracked(besideKey(session.key, 'tombstone'))
     return causedEnd(tombstone?.value) ?? 'gone'
   }
 
@@ -146,7 +146,7 @@ export class Endings {
     const { key, subjectTag } = session
     const name = randomUUID()
     const record = async (): Promise<void> => {
-      if (!(await this.#store.lock(expiryMarkerKey(key), name, EXPIRY_MARKER_MS))) return
+      if (!(await this.#store.lock(partKey(key, 'lapsed'), name, EXPIRY_MARKER_MS))) return
       for (const listeners of [this.#endListeners, this.#recordListeners]) tell(listeners, { key, reason, subjectTag })
     }
     await record().catch((error: unknown) => this.#later(error, record))
@@ -155,7 +155,7 @@ export class Endings {
   /** Records an end unless somebody else does. Returns whether this process has recorded it. @throws StoreUnavailable */
   async #record(left: string | undefined, ending: Ending | undefined, name: string): Promise<boolean> {
     if (left === undefined || ending === undefined) return false
-    const key = leftKey(ending.key)
+    const key = besideKey(ending.key, 'left')
     if (!(await this.#store.replace(key, left, name, storeNow() + LEFT_MS))) return false
     tell(this.#recordListeners, ending)
     // The name was for this process alone, in case that it would not have heard the reply.

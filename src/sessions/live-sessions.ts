@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { tombstoneKey } from '../store/keys.ts'
+import { besideKey } from '../store/keys.ts'
 import type { StoreData } from '../store/store.ts'
 import type { ListedSession, SubjectIndex } from './subject-index.ts'
 import { storeNow } from '../time/store-time.ts'
@@ -54,8 +54,8 @@ export class LiveSessions {
   async among(sessions: readonly ListedSession[]): Promise<(session: ListedSession) => boolean> {
     const live = await this.#existing(sessions.map(({ key }) => key))
     const young = sessions.filter((session) => !live.has(session.key) && this.#isYoung(session)).map(({ key }) => key)
-    const tombstones = await this.#existing(young.map(tombstoneKey))
-    const beginning = new Set(young.filter((key) => !tombstones.has(tombstoneKey(key))))
+    const tombstones = await this.#existing(young.map((key) => besideKey(key, 'tombstone')))
+    const beginning = new Set(young.filter((key) => !tombstones.has(besideKey(key, 'tombstone'))))
     return ({ key }) => live.has(key) || beginning.has(key)
   }
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { MinuteLimit } from '../limits/minute-limit.ts'
-import { endedElsewhereKey, endsKey, listingsKey } from '../store/keys.ts'
+import { partKey } from '../store/keys.ts'
 import type { StoreData } from '../store/store.ts'
 import { pageTag, type Session } from './session.ts'
 import type { Cause, ListedSession, SubjectIndex } from './subject-index.ts'
@@ -90,7 +90,7 @@ export class OwnSessions {
   /** The newest sessions of a subject, as they were a few seconds ago. @throws StoreUnavailable */
   async list({ subject, id, key }: SubjectsOwn): Promise<OwnListing> {
     const [index = ''] = this.#index.keysOf(subject)
-    const [waitMs, mark] = await Promise.all([this.#listings.waitMs(listingsKey(index)), this.#markOf(index)])
+    const [waitMs, mark] = await Promise.all([this.#listings.waitMs(partKey(index, 'listings')), this.#markOf(index)])
     if (waitMs !== undefined) return { is: 'limited', waitMs }
     const known = await this.#readings.forceFetch(subject, { context: mark })
     // A session has been ended since, or the session that asks has begun.
@@ -117,7 +117,7 @@ export class OwnSessions {
   async end({ subject, id, key }: SubjectsOwn, tag: string, by: Cause): Promise<OwnEnding> {
     if (tag === pageTag(id)) return { is: 'current' }
     const [own = ''] = this.#index.keysOf(subject)
-    const waitMs = await this.#ends.waitMs(endsKey(own))
+    const waitMs = await this.#ends.waitMs(partKey(own, 'ends'))
     if (waitMs !== undefined) return { is: 'limited', waitMs }
     const meant = (await this.#index.list(subject)).filter((each) => shownTag(each) === tag)
     if (meant.some((each) => each.key === key)) return { is: 'current' }
@@ -125,14 +125,14 @@ export class OwnSessions {
     const ended = await this.#index.end(meant, { ...by, subject })
     // After the end: a reading that has begun before does not count from here on, whichever instance has it.
     await Promise.all(
-      this.#index.keysOf(subject).map((index) => this.#store.count(endedElsewhereKey(index), 1, REMEMBERED_MS, true)),
+      this.#index.keysOf(subject).map((index) => this.#store.count(partKey(index, 'ended'), 1, REMEMBERED_MS, true)),
     )
     return { is: ended > 0 ? 'ended' : 'unknown' }
   }
 
   /** Differs from every mark of the last seconds once a session has been ended by {@link end}. */
   async #markOf(index: string): Promise<string> {
-    const { value = '', expiresAt = 0 } = (await this.#store.readUntracked(endedElsewhereKey(index))) ?? {}
+    const { value = '', expiresAt = 0 } = (await this.#store.readUntracked(partKey(index, 'ended'))) ?? {}
     return `${value} ${expiresAt}`
   }
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { renewalKey } from '../store/keys.ts'
+import { besideKey } from '../store/keys.ts'
 import type { Session } from './session.ts'
 import type { Store } from '../store/store.ts'
 
@@ -31,14 +31,14 @@ export class RenewedTokens {
 
   /** A token was renewed, because upstream had refused it. @throws StoreUnavailable */
   async note(key: string): Promise<void> {
-    await this.#store.lock(renewalKey(key), RENEWED, RENEWED_MS)
+    await this.#store.lock(besideKey(key, 'renewed'), RENEWED, RENEWED_MS)
   }
 
   /** The renewal of less than half a minute ago that upstream's 401 has caused, if there is one. @throws StoreUnavailable */
   async recent(key: string): Promise<RecentRenewal | undefined> {
-    const { value, now } = await this.#store.readMarked(renewalKey(key), '')
+    const { value, now } = await this.#store.readMarked(besideKey(key, 'renewed'), '')
     // Both times are the store's.
-    const mark = value === undefined ? undefined : await this.#store.readUntracked(renewalKey(key))
+    const mark = value === undefined ? undefined : await this.#store.readUntracked(besideKey(key, 'renewed'))
     if (mark === undefined) return undefined
     const leftMs = Math.min(Math.max(mark.expiresAt - now, 1), RENEWED_MS)
     return { retryAfterMs: leftMs, isAccepted: mark.value === ACCEPTED }
@@ -58,7 +58,7 @@ export class RenewedTokens {
   }
 
   async #tell(key: string): Promise<void> {
-    const mark = await this.#store.readUntracked(renewalKey(key))
-    if (mark?.value === RENEWED) await this.#store.replace(renewalKey(key), RENEWED, ACCEPTED, mark.expiresAt)
+    const mark = await this.#store.readUntracked(besideKey(key, 'renewed'))
+    if (mark?.value === RENEWED) await this.#store.replace(besideKey(key, 'renewed'), RENEWED, ACCEPTED, mark.expiresAt)
   }
 }

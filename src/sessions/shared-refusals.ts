@@ -1,4 +1,4 @@
-import { refusalKey, REFRESHES_KEY } from '../store/keys.ts'
+import { REFRESHES_KEY, besideKey } from '../store/keys.ts'
 import { SharedState } from '../store/shared-state.ts'
 import type { Store } from '../store/store.ts'
 import { untraced } from '../telemetry/traces/span.ts'
@@ -77,7 +77,7 @@ export class SharedRefusals {
 
   /** The stored record of a session; undefined for one that was not refused. @throws StoreUnavailable */
   async read(key: string): Promise<string | undefined> {
-    const [text] = await this.#store.readMany([refusalKey(key)])
+    const [text] = await this.#store.readMany([besideKey(key, 'refusal')])
     return text
   }
 
@@ -125,7 +125,7 @@ export class SharedRefusals {
 
   /** Forgets a session, because its refresh was granted. @throws StoreUnavailable */
   async forget(key: string): Promise<void> {
-    await this.#store.remove(refusalKey(key))
+    await this.#store.remove(besideKey(key, 'refusal'))
   }
 
   /**
@@ -150,7 +150,7 @@ export class SharedRefusals {
 
   async #write(user: RefusedUser, before: string | undefined, after: Refusals, now: number): Promise<void> {
     const text = JSON.stringify({ ...after, tokens: user.tokens })
-    await this.#put(refusalKey(user.key), before, text, (after.first || now) + FORGET_MS)
+    await this.#put(besideKey(user.key, 'refusal'), before, text, (after.first || now) + FORGET_MS)
   }
 
   /** Compare-and-set. Succeeds even when the store is full. */

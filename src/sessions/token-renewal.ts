@@ -7,7 +7,7 @@ import { audit } from '../telemetry/audit/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { activeSpan } from '../telemetry/traces/span.ts'
-import { refreshLockKey } from '../store/keys.ts'
+import { partKey } from '../store/keys.ts'
 import { refusalOf, type FailedOutcome, type TokenGrant } from '../oauth/grant-outcome.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
 import type { Store } from '../store/store.ts'
@@ -115,7 +115,7 @@ export class TokenRenewal {
 
   async #renewLocked(session: Session, purpose: Purpose, onLocked: () => void): Promise<TokenLookup> {
     const { store, sessions } = this.#deps
-    const lock = refreshLockKey(session.key)
+    const lock = partKey(session.key, 'refresh')
     const owner = randomUUID()
     // Longer than a lock can last: if its owner died, this process takes the lock once it has expired.
     const giveUpAt = performance.now() + LOCK_MS + 1000

@@ -6,7 +6,7 @@ import type { Guard } from '../http/guard.ts'
 import { noteAccount } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
 import type { Sessions } from '../sessions/index.ts'
-import { returnsKey } from '../store/keys.ts'
+import { budgetKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
@@ -80,7 +80,8 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
 function createReturns({ config, budget, store, log }: SharedDependencies): Returns | undefined {
   const { budget: settings } = config.upstream
   if (settings === undefined || budget === undefined) return undefined
-  const enqueue = (durationMs: number): Promise<number> => store.limits.enqueue(returnsKey(settings.name), durationMs)
+  const enqueue = (durationMs: number): Promise<number> =>
+    store.limits.enqueue(budgetKey('returns', settings.name), durationMs)
   return new Returns({ budget, instances: settings.instances, enqueue, log })
 }
 

@@ -1,7 +1,7 @@
 import type { RedisCommands } from './links/redis-link.ts'
 
 /** How far the clock of the master that holds a key is ahead of the store's (ms). */
-export type SkewMs = (key: string) => number
+type SkewMs = (key: string) => number
 
 /**
  * A command of the store as one object: what is sent to Redis, what the reply means, and what the command means in the memory of

@@ -3,7 +3,7 @@ import type { CheckResult } from '../config/setting-rule.ts'
 import { addressOf } from './links/cluster-slots.ts'
 import { withConnection } from './links/connection.ts'
 import { replicasOf } from './links/link-to.ts'
-import { CONFIRMING, SHARING } from './servers/rights.ts'
+import { NEEDS } from './servers/rights.ts'
 import { probeMasters } from './probe.ts'
 import { nodeOptions, replyCode } from './links/redis-link.ts'
 import { serves } from './servers/server-check.ts'
@@ -11,7 +11,7 @@ import { serves } from './servers/server-check.ts'
 /** The timeout of each server. */
 const TRY_MS = 3000
 
-/** What the servers say of credentials. */
+/** The answers of the servers to credentials. */
 interface Trial {
   readonly isServed: boolean
   /** Why they are of no use, or of less use than others. */
@@ -73,5 +73,5 @@ function trialOf({ masters, others }: Awaited<ReturnType<typeof probeMasters>>):
 }
 
 function isFault({ is, advice }: CheckResult): boolean {
-  return is === 'failed' || advice === SHARING.advice || advice === CONFIRMING.advice
+  return is === 'failed' || advice === NEEDS.sharing.advice || advice === NEEDS.confirming.advice
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Commands, SkewMs } from './command.ts'
+import type { Commands } from './command.ts'
 import { evenWhenFull, NOW, runScript } from './scripts.ts'
 import { ENDED_MS, type IndexEntry, type IssueMark, type SessionIndex } from './session-index.ts'
 
@@ -188,7 +188,7 @@ function listed({ entries }: Indexed): IndexEntry[] {
   return [...entries.values()].filter(({ expiresAt }) => expiresAt > now)
 }
 
-function entriesOf([now, fields]: ListReply, skewMs: SkewMs, key: string): readonly IndexEntry[] {
+function entriesOf([now, fields]: ListReply, skewMs: (key: string) => number, key: string): readonly IndexEntry[] {
   const entries: IndexEntry[] = []
   const aheadMs = skewMs(key)
   for (let at = 0; at < fields.length; at += 2) {

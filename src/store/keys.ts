@@ -23,29 +23,43 @@ export function loginKey(state: string, secret: string): string {
   return `${PREFIX}login:${sha256(`${state}.${secret}`)}`
 }
 
-/** Key of the lock for refreshing the tokens of a session. */
-export function refreshLockKey(key: string): string {
-  return `${key}:refresh`
+/** What there may be beside a session. */
+type BesideSession =
+  /** Why it is gone. */
+  | 'tombstone'
+  /** What is left of it once it has ended. */
+  | 'left'
+  /** What is known of the refusals of its refreshes. */
+  | 'refusal'
+  /** The mark that its token was renewed because upstream refused the one before. */
+  | 'renewed'
+  /** The permits for its trading sockets. */
+  | 'relays'
+  /** Its calls in the current minute. */
+  | 'calls'
+
+/** Key of what is beside a session. The braces put it into the session's own slot of a Cluster. */
+export function besideKey(key: string, what: BesideSession): string {
+  return `{${key}}:${what}`
 }
 
-/** Key of the marker that the expiry of a session has been recorded. */
-export function expiryMarkerKey(key: string): string {
-  return `${key}:lapsed`
-}
+/** What there may be of a session, or of the index of a subject's sessions, in a slot of its own. */
+type PartOf =
+  /** The lock for refreshing the tokens of a session. */
+  | 'refresh'
+  /** The marker that the expiry of a session has been recorded. */
+  | 'lapsed'
+  /** The counter of a session's calls with an Idempotency-Key. */
+  | 'keys'
+  /** The counters of how often a subject has asked for its sessions, and has ended one elsewhere, in a minute. */
+  | 'listings'
+  | 'ends'
+  /** The counter of sessions that a subject has just ended elsewhere. */
+  | 'ended'
 
-/** Key of the tombstone of a session. The braces put it into the session's own slot of a Cluster. */
-export function tombstoneKey(key: string): string {
-  return `{${key}}:tombstone`
-}
-
-/** Key of what is known of the refusals of a session's refreshes, in the session's own slot. */
-export function refusalKey(key: string): string {
-  return `{${key}}:refusal`
-}
-
-/** Key of the mark that a session's token was renewed because upstream refused the one before, in the session's own slot. */
-export function renewalKey(key: string): string {
-  return `{${key}}:renewed`
+/** Key of what belongs to a session or an index, which may be in another slot of a Cluster. */
+export function partKey(key: string, what: PartOf): string {
+  return `${key}:${what}`
 }
 
 /** Key of what all instances know of the provider's answers to refreshes. */
@@ -54,39 +68,9 @@ export const REFRESHES_KEY = `${PREFIX}refreshes`
 /** For how long what has ended is left, for whoever has not heard of the end. */
 export const LEFT_MS = 60_000
 
-/** Key of what is left of a session that has ended, in the session's own slot. */
-export function leftKey(key: string): string {
-  return `{${key}}:left`
-}
-
-/** Key of the permits for trading sockets of a session, in the session's own slot. */
-export function permitsKey(key: string): string {
-  return `{${key}}:relays`
-}
-
-/** Key of the calls of a session in the current minute, in the session's own slot. */
-export function callsKey(key: string): string {
-  return `{${key}}:calls`
-}
-
 /** Key of the index of a subject's sessions. Without the secret it does not reveal the subject, even if names can be guessed. */
 export function subjectKey(subject: string, secret: string): string {
   return `${PREFIX}subject:${createHmac('sha256', secret).update(`sessions of ${subject}`).digest('base64url')}`
-}
-
-/** Key of the counter of how often a subject has asked for its sessions in a minute. @param index key of their index */
-export function listingsKey(index: string): string {
-  return `${index}:listings`
-}
-
-/** Key of the counter of how often a subject has ended a session elsewhere in a minute. @param index key of their index */
-export function endsKey(index: string): string {
-  return `${index}:ends`
-}
-
-/** Key of the counter of sessions that a subject has just ended elsewhere. @param index key of their index */
-export function endedElsewhereKey(index: string): string {
-  return `${index}:ended`
 }
 
 /** Key of the index of the sessions here that belong to a session at the provider, which has a name of its own there. */
@@ -107,24 +91,19 @@ export function sharedResponseKey(path: string): string {
   return `${PREFIX}response:${path}`
 }
 
-/** Key of the queue of instances that drain, by the name of their upstream budget. */
-export function returnsKey(name: string): string {
-  return `${PREFIX}returns:${name}`
-}
+/** What instances with the same upstream budget share. */
+type OfBudget =
+  /** The ledger. */
+  | 'budget'
+  /** The suspicions that upstream's refusals raise, and the channel on which instances tell each other of them. */
+  | 'refusals'
+  | 'budget-news'
+  /** The queue of instances that drain. */
+  | 'returns'
 
-/** Key of the ledger of an upstream budget. */
-export function ledgerKey(name: string): string {
-  return `${PREFIX}budget:${name}`
-}
-
-/** Key of the suspicions that upstream's refusals raise, by the name of the budget. */
-export function refusalsKey(name: string): string {
-  return `${PREFIX}refusals:${name}`
-}
-
-/** The channel on which instances with the same budget tell each other that upstream has refused a call. */
-export function budgetChannel(name: string): string {
-  return `${PREFIX}budget-news:${name}`
+/** Key, or channel, of what instances share whose upstream budget has the same name. */
+export function budgetKey(what: OfBudget, name: string): string {
+  return `${PREFIX}${what}:${name}`
 }
 
 /**
@@ -144,11 +123,6 @@ export const CONTROLLED_KEY = `${PREFIX}controlled`
 /** Key of the record of a call with an Idempotency-Key. It takes the session's id to compute it. */
 export function idempotencyKey(sessionId: string, key: string): string {
   return `${PREFIX}idempotency:${sha256(`${sessionId}.${key}`)}`
-}
-
-/** Key of the counter of a session's calls with an Idempotency-Key. */
-export function idempotencyUsageKey(key: string): string {
-  return `${key}:keys`
 }
 
 /** Key of the random value that keys the fingerprints of secrets. */

@@ -1,18 +1,16 @@
 import type { Changing } from '../config/changing.ts'
-import { methodsOf, runnerOf, type Command, type SkewMs } from './command.ts'
-import { DATA } from './data-commands.ts'
+import { methodsOf, runnerOf, type Command } from './command.ts'
+import { CONFIRMABLE, DATA } from './data-commands.ts'
 import { beforeDeadline, CommandTimeout } from '../time/deadline.ts'
 import { within } from '../time/within.ts'
 import { errorCode, replyCode, type RedisCommands, type RedisLink } from './links/redis-link.ts'
-import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
+import { ENDED_CHANNEL, budgetKey } from './keys.ts'
 import { LinkHealth, type StoreLog } from './servers/link-health.ts'
 import { Masters } from './servers/masters.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './links/link-to.ts'
-import { readMarked, type MarkedReading } from './marked-reading.ts'
 import { Replicas } from './links/replicas.ts'
 import { ServerFacts } from './servers/server-facts.ts'
-import type { Ask } from './scripts.ts'
 import type { SessionIndex } from './session-index.ts'
 import { subscribe, type SubscriberEvents } from './links/channel-subscriber.ts'
 import type { LastingConnection } from './links/lasting-connection.ts'
@@ -30,8 +28,8 @@ const UNTRACKED_STALE_MS = 1000
 /**
  * The store on Redis. Over a tracking link the server watches the keys that were read here, which feeds
  * {@link onChange}. If a command on such a link times out, the link becomes unhealthy: reports of changes may be missing,
- * so the listeners are notified that any key may have changed, and commands fail at once. As nothing more is written
- * then, the socket times out and the link reconnects, unless a reply arrives first.
+ * so the listeners are notified that any key may have changed, and commands fail at once. Then the link
+ * reconnects as soon as it has been silent for too long, unless a reply arrives first.
  */
 export class RedisStore extends runnerOf(DATA) implements Store {
   readonly staleMs: number
@@ -41,10 +39,9 @@ export class RedisStore extends runnerOf(DATA) implements Store {
   readonly #connecting: Promise<void>
   readonly #facts: ServerFacts
   readonly #masters: Masters
-  readonly #skewMs: SkewMs = (key) => this.#masters.skewMs(key)
+  readonly #skewMs = (key: string): number => this.#masters.skewMs(key)
   #observer: StoreObserver | undefined
   readonly #health: LinkHealth
-  readonly #askUntracked: Ask<RedisCommands> = (command) => this.#ask(() => command(this.#link.untracked()))
   readonly #listen = (channel: string, events: SubscriberEvents) => subscribe(channel, this.#link, events)
   #burials: LastingConnection | undefined
   readonly #replicas: Replicas
@@ -135,21 +132,12 @@ export class RedisStore extends runnerOf(DATA) implements Store {
 
   async openRefusals(name: string, onChange: () => void): Promise<SharedDocument> {
     const { openDocument } = await import('./shared-document.ts')
-    const names = { key: refusalsKey(name), channel: budgetChannel(name) }
-    return openDocument(names, onChange, this.#listen, this.#askUntracked)
-  }
-
-  readMarked(key: string, mark: string): Promise<MarkedReading> {
-    return readMarked(this.#askUntracked, key, mark)
+    const names = { key: budgetKey('refusals', name), channel: budgetKey('budget-news', name) }
+    return openDocument(names, onChange, this.#listen, this)
   }
 
   async openConfirmed(replicas: number): Promise<ConfirmableWrites> {
-    const { ConfirmedWrites } = await import('./confirmed-writes.ts')
-    return new ConfirmedWrites(this.#replicas, replicas, {
-      errorCode: (code) => this.#noteError(code),
-      skewMs: this.#skewMs,
-      unconfirmed: () => this.#observer?.failed('unconfirmed'),
-    })
+    return methodsOf(CONFIRMABLE, { run: (command, args) => this.#confirm(replicas, command, args) })
   }
 
   observe(observer: StoreObserver): void {
@@ -195,6 +183,23 @@ export class RedisStore extends runnerOf(DATA) implements Store {
     this.#replicas.close()
     void this.#burials?.close()
     await this.#link.close()
+  }
+
+  /** Runs a command that counts only once so many replicas have what it wrote. */
+  async #confirm<Args extends readonly unknown[], Reply>(
+    replicas: number,
+    command: Command<never, Args, Reply>,
+    args: Args,
+  ): Promise<Reply> {
+    try {
+      const send = (redis: RedisCommands): Promise<unknown> => command.send(redis, this.#skewMs, ...args)
+      return command.reply(await this.#replicas.write(args[0] as string, replicas, send), this.#skewMs, ...args)
+    } catch (cause) {
+      const code = replyCode(cause)
+      if (code !== undefined) this.#noteError(code)
+      this.#observer?.failed('unconfirmed')
+      throw new StoreUnavailable(cause)
+    }
   }
 
   /** Runs commands against a deadline. node-redis has none for a reply. */

@@ -1,8 +1,5 @@
 import type { RedisCommands } from './links/redis-link.ts'
 
-/** Runs a command against a deadline. @throws StoreUnavailable */
-export type Ask<Commands> = <Reply>(command: (redis: Commands) => Promise<Reply>) => Promise<Reply>
-
 /**
  * Runs a script by its text. By its digest a server may not know it: a replica that was promoted, or another master of a Cluster.
  * A second try with the text would come too late for the WAIT, or the CLIENT CACHING, that was sent with the first. The text
@@ -30,7 +27,3 @@ export function evenWhenFull(script: string): string {
 export const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`
-
-/** Writes what expires by itself, for a WAIT of the same connection. */
-export const MARK = evenWhenFull(`
-return redis.call('SET', KEYS[1], '', 'PX', 1000)`)

@@ -4,7 +4,7 @@
  */
 export const STORE_FAILURES = ['down', 'timeout', 'lost', 'refused', 'unconfirmed'] as const
 /** One of {@link STORE_FAILURES}. */
-export type StoreFailure = (typeof STORE_FAILURES)[number]
+type StoreFailure = (typeof STORE_FAILURES)[number]
 
 /**
  * Why a server that responds refuses writes: it is out of memory, its disk fails, it has too few replicas, or it is a

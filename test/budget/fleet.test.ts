@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { BUDGET_CLASSES } from '../../src/config/upstream-budget.ts'
-import { ledgerKey } from '../../src/store/keys.ts'
+import { budgetKey } from '../../src/store/keys.ts'
 import { BudgetFleet } from '../support/budget/fleet.ts'
 import { mostWithin } from '../support/budget/most-within.ts'
 import { askRedis, testSentinel } from '../support/redis/topologies.ts'
@@ -37,7 +37,7 @@ function assertKept(
 
 /** How many reports the ledger has got. It keeps the number of the last report of each holder. */
 async function reports(redis: RedisProcess): Promise<number> {
-  const fields = (await askRedis(redis, ['HGETALL', ledgerKey('default')])) as Record<string, string>
+  const fields = (await askRedis(redis, ['HGETALL', budgetKey('budget', 'default')])) as Record<string, string>
   return Object.entries(fields).reduce(
     (total, [field, value]) => total + (field.startsWith('h:') ? Number(value.split(' ')[0]) : 0),
     0,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import type { EndReason } from '../../src/sessions/endings.ts'
-import { leftKey, sessionKey } from '../../src/store/keys.ts'
+import { sessionKey, besideKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { lossyStore } from '../support/sessions/lossy-store.ts'
@@ -115,13 +115,13 @@ await test('what is left of a session is no session, opens with its id only, and
     Promise.resolve().then(() => void (one.lossy.isAway = true)),
   )
   await t.rejects(one.sessions.end(key, 'logout'), StoreUnavailable)
-  t.match(await shared.readUntracked(leftKey(key)), { value: /^logout v1\./ })
+  t.match(await shared.readUntracked(besideKey(key, 'left')), { value: /^logout v1\./ })
   t.equal(await other.sessions.load(id), undefined)
   t.equal((await other.reader.read(other.cookie(id))).is, 'none')
   t.equal(await other.sessions.touch(id, Date.now() + 60_000), undefined)
   t.equal(await other.sessions.end(key, 'logout'), true)
   t.same(recorded, [{ at: 'other', reason: 'logout', token: undefined }], 'without the id no token is known')
-  await until(async () => (await shared.readUntracked(leftKey(key))) === undefined)
+  await until(async () => (await shared.readUntracked(besideKey(key, 'left'))) === undefined)
 })
 
 for (const loss of ['unheard', 'unsent'] as const) {

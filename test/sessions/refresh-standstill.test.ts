@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { refreshLockKey } from '../../src/store/keys.ts'
+import { partKey } from '../../src/store/keys.ts'
 import { tokens } from '../support/login/token-endpoint.ts'
 import { tokenWorld } from '../support/login/token-world.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
@@ -15,7 +15,7 @@ await test('an instance that stands still under the refresh lock does not use th
     const value = await read(key)
     // The lock has expired, and the reply that arrived before is still to be handled.
     suspend(60_000)
-    await store.remove(refreshLockKey(old.key))
+    await store.remove(partKey(old.key, 'refresh'))
     t.match(await there.renewed(old), { is: 'good' })
     return value
   }

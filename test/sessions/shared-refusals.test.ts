@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { SharedRefusals, type RefusedUser } from '../../src/sessions/shared-refusals.ts'
-import { refusalKey, REFRESHES_KEY } from '../../src/store/keys.ts'
+import { REFRESHES_KEY, besideKey } from '../../src/store/keys.ts'
 import type { MarkedReading } from '../../src/store/marked-reading.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { standstill } from '../../src/time/standstill.ts'
@@ -101,7 +101,7 @@ await test('texts that another version may have written, or a store whose clock 
     const refusals = new SharedRefusals(store)
     const alice = userOf('alice')
     const { key } = alice
-    for (const each of [REFRESHES_KEY, refusalKey(key)]) await store.create(each, text, Date.now() + 60_000)
+    for (const each of [REFRESHES_KEY, besideKey(key, 'refusal')]) await store.create(each, text, Date.now() + 60_000)
     t.ok((await refusals.leftMs(text, alice)) <= 60_000, text)
     t.match(await refusals.refused(alice, 'odd', text), { ends: false, isTrouble: false }, text)
     await refusals.limited(alice, 1000, await refusals.read(key))

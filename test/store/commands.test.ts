@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { test } from 'tap'
 import { DATA } from '../../src/store/data-commands.ts'
 import { INDEX } from '../../src/store/index-commands.ts'
-import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
+import { besideKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
 import type { DataCommands } from '../../src/store/store.ts'
@@ -24,6 +24,10 @@ const value = fc.constantFrom('3', '4', '5')
 const expiresAt = fc.constantFrom(1, 2, 3).map((minutes) => startedAt + minutes * MINUTE_MS)
 const ttlMs = fc.constantFrom(MINUTE_MS, 2 * MINUTE_MS)
 
+/** Others than those that are counted up. */
+const markedKey = fc.constantFrom('c', 'd')
+const news = fc.constant({ channel: 'news', text: 'changed' })
+
 const DATA_ARGUMENTS: ArgumentsOf<DataCommands> = {
   create: fc.tuple(key, value, expiresAt),
   lock: fc.tuple(key, value, ttlMs),
@@ -36,8 +40,19 @@ const DATA_ARGUMENTS: ArgumentsOf<DataCommands> = {
   removeIf: fc.tuple(key, value),
   bury: fc
     .tuple(key, value, expiresAt)
-    .map(([key, value, expiresAt]) => [key, { key: tombstoneKey(key), leftKey: leftKey(key), value, expiresAt }]),
+    .map(([key, value, expiresAt]) => [
+      key,
+      { key: besideKey(key, 'tombstone'), leftKey: besideKey(key, 'left'), value, expiresAt },
+    ]),
   count: fc.tuple(key, fc.nat({ max: 5 }), ttlMs, fc.boolean()),
+  readMarked: fc.tuple(markedKey, fc.constantFrom('', '3', '4', '5')),
+  replaceMarked: fc.tuple(
+    markedKey,
+    fc.constantFrom('', '3', '4', '5'),
+    value.map((mark) => `${mark} text`),
+    ttlMs,
+    news,
+  ),
 }
 
 const oneId = fc.integer({ min: 1, max: 20 }).map((number) => `id${number}`)
@@ -60,6 +75,7 @@ const INDEX_ARGUMENTS: ArgumentsOf<SessionIndex> = {
 function plain(reply: unknown): unknown {
   const text = JSON.stringify([reply], (name, value: unknown) => {
     if (name === 'expiresAt') return Math.round((Number(value) - startedAt) / (MINUTE_MS / 2))
+    if (name === 'now') return Math.abs(Number(value) - Date.now()) < MINUTE_MS
     return name === 'endedAgoMs' ? Number(value) < MINUTE_MS : value
   })
   return JSON.parse(text)
@@ -70,7 +86,7 @@ type Methods = Readonly<Record<string, (...args: unknown[]) => Promise<unknown>>
 /** Calls both at once, and throws when they reply differently. The text before the names of keys is new for each run. */
 async function compare(name: string, args: readonly unknown[], stores: readonly Methods[], run: number): Promise<void> {
   const named = JSON.parse(JSON.stringify(args), (_name, text: unknown) =>
-    typeof text === 'string' ? text.replace(/^(\{?)(?=[ab]\b)/, `$1bff:1:run${run}:`) : text,
+    typeof text === 'string' ? text.replace(/^(\{?)(?=[a-d]\b)/, `$1bff:1:run${run}:`) : text,
   ) as unknown[]
   const [one, other] = await Promise.all(stores.map(async (store) => plain(await store[name]?.(...named))))
   if (isDeepStrictEqual(one, other)) return

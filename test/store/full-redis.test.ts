@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
+import { besideKey } from '../../src/store/keys.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
@@ -45,9 +45,14 @@ await test('a full Redis takes no new session, but whatever keeps sessions going
   t.ok(await store.lock('lock', 'owner', MINUTE_MS))
   t.ok(await store.removeIf('lock', 'owner'))
   t.match(await store.extend('one', soon() + 1000), { value: 'w' })
-  const tombstone = { key: tombstoneKey('one'), leftKey: leftKey('one'), value: 'logout', expiresAt: soon() }
+  const tombstone = {
+    key: besideKey('one', 'tombstone'),
+    leftKey: besideKey('one', 'left'),
+    value: 'logout',
+    expiresAt: soon(),
+  }
   t.equal(await store.bury('one', tombstone), 'logout w')
-  t.match(await store.readUntracked(tombstoneKey('one')), { value: 'logout' })
+  t.match(await store.readUntracked(besideKey('one', 'tombstone')), { value: 'logout' })
   t.ok(await store.remove('two'))
   await index.end('subject', ['a'])
   t.match(await index.look('subject', 'a'), { isListed: false })

@@ -4,7 +4,7 @@ import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { newConnection } from '../../src/store/links/connection.ts'
-import { budgetChannel } from '../../src/store/keys.ts'
+import { budgetKey } from '../../src/store/keys.ts'
 import { tryCredentials } from '../../src/store/credentials-trial.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { testRedis } from '../support/server/test-server.ts'
@@ -65,7 +65,7 @@ await test('RedisStore goes on over the same connections when its user changes, 
   await admin.set('watched', 'two', { PX: 60_000 })
   await until(() => news.includes('watched'), 'Redis still reports changes')
   const heard = documentNews
-  await admin.publish(budgetChannel('test'), 'changed other')
+  await admin.publish(budgetKey('budget-news', 'test'), 'changed other')
   await until(() => documentNews > heard, 'the subscription is still in place')
   over.abort()
   await load

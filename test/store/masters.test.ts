@@ -26,3 +26,19 @@ await test('what is found at a master that was taken away meanwhile does not cou
   t.same([masters.condition.share, warned], [1, []])
   t.end()
 })
+
+await test('a master that replies over a connection that was given up meanwhile shows no sign of life', async (t) => {
+  let alive = 0
+  const link = { masterNames: () => new Set(['one']), masterOf, probe: () => undefined }
+  const noteAlive = (): void => void alive++
+  const health = { downSince: 0, downReason: 'silence', healthyForMs: 0, noteAlive, noteErrorCode: () => undefined }
+  const masters = new Masters(link, health, QUIET)
+  t.teardown(() => masters.clock.close())
+  const connection = { isReady: true, eval: async () => [Date.now(), []] }
+  await masters.ask(masterOf(), connection)
+  t.equal(alive, 1)
+  const asked = masters.ask(masterOf(), connection)
+  connection.isReady = false
+  await asked
+  t.equal(alive, 1)
+})

@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { budgetChannel, refusalsKey } from '../../src/store/keys.ts'
+import { budgetKey } from '../../src/store/keys.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import type { SharedDocument } from '../../src/store/shared-document.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
@@ -34,16 +34,16 @@ await test('instances change a document together: each change is made to the las
   await until(() => one.news.count === 2, 'the first is told')
   t.equal((await one.document.read()).text, '{"a b":1}')
   t.equal(two.news.count, 2, 'nobody is told of its own changes')
-  const leftMs = Number(await askRedis(redis, ['PTTL', refusalsKey('default')]))
+  const leftMs = Number(await askRedis(redis, ['PTTL', budgetKey('refusals', 'default')]))
   t.ok(leftMs > 50_000 && leftMs <= 60_000, 'it expires')
-  await askRedis(redis, ['DEL', refusalsKey('default')])
+  await askRedis(redis, ['DEL', budgetKey('refusals', 'default')])
   t.match(await one.document.read(), { version: '', text: '' })
 })
 
 await test('version 0.2 publishes hold-backs of all users on the same channel: they have no effect here', async (t) => {
   const redis = await testRedis(t)
   const [one, two] = [await open(t, redis.url), await open(t, redis.url)]
-  await askRedis(redis, ['PUBLISH', budgetChannel('default'), 'orders 30000'])
+  await askRedis(redis, ['PUBLISH', budgetKey('budget-news', 'default'), 'orders 30000'])
   await one.document.write('', 'text', 60_000)
   await until(() => two.news.count > 1, 'a change that comes after it')
   t.equal(two.news.count, 2, 'is the only news')

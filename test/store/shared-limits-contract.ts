@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { callsKey, permitsKey } from '../../src/store/keys.ts'
+import { besideKey } from '../../src/store/keys.ts'
 import { MAX_QUEUE_MS, type CallLease } from '../../src/store/shared-limits.ts'
 import type { Store } from '../../src/store/store.ts'
 
@@ -12,7 +12,7 @@ export async function sharedLimitsContract(t: Test, open: () => Promise<Store>):
   const { limits: elsewhere } = await open()
 
   await t.test('claim grants up to the limit over all holders, even to concurrent ones', async (t) => {
-    const key = permitsKey(fresh())
+    const key = besideKey(fresh(), 'relays')
     const claims = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((holder, index) =>
       (index % 2 === 0 ? limits : elsewhere).claim({ key, holder, count: 1 }, 5),
     )
@@ -22,7 +22,7 @@ export async function sharedLimitsContract(t: Test, open: () => Promise<Store>):
   })
 
   await t.test('claim states the whole count of a holder, and a refused one keeps what it has', async (t) => {
-    const key = permitsKey(fresh())
+    const key = besideKey(fresh(), 'relays')
     t.equal(await limits.claim({ key, holder: 'a', count: 3 }, 5), true)
     t.equal(await limits.claim({ key, holder: 'a', count: 4 }, 5), true, 'not 7')
     t.equal(await elsewhere.claim({ key, holder: 'b', count: 2 }, 5), false)
@@ -34,7 +34,7 @@ export async function sharedLimitsContract(t: Test, open: () => Promise<Store>):
   })
 
   await t.test('hold states counts whatever the limit, of many keys at once, and 0 gives all back', async (t) => {
-    const many = Array.from({ length: 1201 }, () => permitsKey(fresh()))
+    const many = Array.from({ length: 1201 }, () => besideKey(fresh(), 'relays'))
     await limits.hold(many.map((key) => ({ key, holder: 'a', count: 7 })))
     for (const key of [many[0] ?? '', many[600] ?? '', many[1200] ?? '']) {
       t.equal(await elsewhere.claim({ key, holder: 'b', count: 1 }, 7), false)
@@ -54,7 +54,7 @@ export async function sharedLimitsContract(t: Test, open: () => Promise<Store>):
         return ends.every((end, index) => index === 0 || end <= (ends[index - 1] ?? 0)) ? leases : inOneMinute(lease)
       }
       const leases = await inOneMinute(async () => {
-        const key = callsKey(fresh())
+        const key = besideKey(fresh(), 'calls')
         const taken: CallLease[] = []
         for (let count = 0; count < 8; count++) {
           taken.push(await (count % 2 === 0 ? limits : elsewhere).leaseCalls(key, 20))
@@ -71,7 +71,7 @@ export async function sharedLimitsContract(t: Test, open: () => Promise<Store>):
       const clock = 60_000 - (Date.now() % 60_000)
       t.ok(Math.abs(((clock - (first?.endsInMs ?? 0) + 90_000) % 60_000) - 30_000) < 5000)
       const all = await inOneMinute(async () => {
-        const key = callsKey(fresh())
+        const key = besideKey(fresh(), 'calls')
         return Promise.all(Array.from({ length: 40 }, () => limits.leaseCalls(key, 30)))
       })
       t.equal(

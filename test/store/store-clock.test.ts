@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { probeRedis } from '../../src/store/probe.ts'
 import { StoreClock } from '../../src/store/servers/store-clock.ts'
 import { storeNow } from '../../src/time/store-time.ts'
-import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
+import { besideKey } from '../../src/store/keys.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { clockAhead, wrongClock } from '../support/time/clock-ahead.ts'
@@ -112,7 +112,12 @@ await test('what a master whose clock is ahead holds is written and read by its 
   t.intercept(StoreClock.prototype, 'skewMs', { value: () => HOUR })
   const at = storeNow() + 60_000
   const confirmed = await store.openConfirmed(0)
-  const tombstone = { key: tombstoneKey('one'), leftKey: leftKey('one'), value: 'logout', expiresAt: at }
+  const tombstone = {
+    key: besideKey('one', 'tombstone'),
+    leftKey: besideKey('one', 'left'),
+    value: 'logout',
+    expiresAt: at,
+  }
   t.ok(await store.create('one', 'v', at))
   t.ok(await confirmed.create('two', 'v', at))
   t.ok(await store.replace('one', 'v', 'w', at + 1))

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { leftKey, tombstoneKey } from '../../src/store/keys.ts'
+import { besideKey } from '../../src/store/keys.ts'
 import type { Store } from '../../src/store/store.ts'
 import { sharedLimitsContract } from './shared-limits-contract.ts'
 import { indexContract } from './index-contract.ts'
@@ -132,7 +132,12 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
     'bury removes a key once, leaves what it was until somebody replaces that, and does nothing to a missing key',
     async (t) => {
       const key = fresh()
-      const tombstone = { key: tombstoneKey(key), leftKey: leftKey(key), value: 'logout', expiresAt: soon() }
+      const tombstone = {
+        key: besideKey(key, 'tombstone'),
+        leftKey: besideKey(key, 'left'),
+        value: 'logout',
+        expiresAt: soon(),
+      }
       t.equal(await store.bury(key, tombstone), undefined)
       t.same(await store.readMany([tombstone.key, tombstone.leftKey]), [undefined, undefined])
       await store.create(key, 'v', soon())

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { Changeable } from '../../src/config/changing.ts'
-import { LEASE_SKEW_MS } from '../../src/store/ledger/ledger.ts'
+import { LEDGER } from '../../src/store/ledger/ledger.ts'
 import { LinkHealth } from '../../src/store/servers/link-health.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { newConnection } from '../../src/store/links/connection.ts'
@@ -50,7 +50,7 @@ await test('a ledger that an empty Redis has never seen grants nothing until the
   const none = { orders: 0, otps: 0, reads: 0 }
   const unheard = { ledger: '', heardAt: 0, sinceMs: 0, spent: 0, held: none, lapsed: 0, spends: [], isWhole: true }
   const reply = await ledger.settle({ holder: 'one', sequence: 1, ...unheard, wanted: { ...none, orders: 1 } })
-  t.match(reply, { is: 'settled', granted: none, quietMs: 5000 + LEASE_SKEW_MS })
+  t.match(reply, { is: 'settled', granted: none, quietMs: 5000 + LEDGER.leaseSkewMs })
 })
 
 await test('reads and writes reject with StoreUnavailable while Redis is down, and cached values are invalidated', async (t) => {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { leftKey, sessionKey, tombstoneKey } from '../../src/store/keys.ts'
+import { sessionKey, besideKey } from '../../src/store/keys.ts'
 import type { RedisStore } from '../../src/store/redis-store.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { DurableRedis } from '../support/redis/durable-redis.ts'
@@ -51,7 +51,12 @@ async function write(store: RedisStore, replicas: number, told: Told, name: stri
       await store.create(key, 'v', expiresAt)
       // It ends later than it was written, or the loss of both would look like an end.
       await store.isReplicated(key)
-      const tombstone = { key: tombstoneKey(key), leftKey: leftKey(key), value: 'logout', expiresAt }
+      const tombstone = {
+        key: besideKey(key, 'tombstone'),
+        leftKey: besideKey(key, 'left'),
+        value: 'logout',
+        expiresAt,
+      }
       if ((await store.bury(key, tombstone)) === undefined) return
       const list = (await store.isReplicated(key)) === false ? told.endedAlone : told.ended
       list.push(key)

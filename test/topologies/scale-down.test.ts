@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { test } from 'tap'
-import { leftKey, sessionKey, tombstoneKey } from '../../src/store/keys.ts'
+import { sessionKey, besideKey } from '../../src/store/keys.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis, testCluster } from '../support/redis/topologies.ts'
 import { until, untilSlow } from '../support/time/until.ts'
@@ -54,8 +54,8 @@ await test('On a Cluster that loses masters by redis-cli --cluster reshard and d
   const [user = ''] = users
   t.equal(
     await elsewhere.bury(user, {
-      key: tombstoneKey(user),
-      leftKey: leftKey(user),
+      key: besideKey(user, 'tombstone'),
+      leftKey: besideKey(user, 'left'),
       value: '',
       expiresAt: Date.now() + 60_000,
     }),

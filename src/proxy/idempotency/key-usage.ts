@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import type { Session } from '../../sessions/index.ts'
-import { idempotencyUsageKey } from '../../store/keys.ts'
+import { partKey } from '../../store/keys.ts'
 import type { StoreData } from '../../store/store.ts'
 import { storeNow } from '../../time/store-time.ts'
 
@@ -56,7 +56,7 @@ export class KeyUsage {
 
   async #add(session: Session, by: number): Promise<Usage> {
     const ttlMs = Math.min(this.#limits.ttlMs, session.record.endsAt - storeNow())
-    const total = await this.#store.count(idempotencyUsageKey(session.key), by, ttlMs)
+    const total = await this.#store.count(partKey(session.key, 'keys'), by, ttlMs)
     // The total is negative when a record is removed just after the counts have started anew.
     if (total <= 0) return { records: 0, bytes: 0 }
     return { records: Math.floor(total / RECORD), bytes: total % RECORD }

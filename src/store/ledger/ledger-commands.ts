@@ -1,18 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { Commands } from '../command.ts'
-import { ledgerKey } from '../keys.ts'
+import { budgetKey } from '../keys.ts'
 import { runScript } from '../scripts.ts'
-import {
-  CLOCK_SKEW_MS,
-  LEASE_SKEW_MS,
-  LEDGER_TTL_MS,
-  RENEW_PART,
-  REPORTS_PER_WINDOW,
-  TOKENS_PER_REPORT,
-  type Ledger,
-  type LedgerReply,
-  type LedgerTerms,
-} from './ledger.ts'
+import { LEDGER, type Ledger, type LedgerReply, type LedgerTerms } from './ledger.ts'
 import type { MemoryLedger } from './memory-ledger.ts'
 
 /** The script that settles a report. It runs also where Redis is full. */
@@ -20,24 +10,12 @@ export const SETTLE = readFileSync(new URL('settle.lua', import.meta.url), 'utf8
 
 /** The terms as the script takes them. */
 export function scriptTerms({ windows, leaseMs, marginMs, bucketMs }: LedgerTerms): string {
-  return JSON.stringify({
-    windows,
-    leaseMs,
-    marginMs,
-    bucketMs,
-    quietMs: leaseMs + LEASE_SKEW_MS,
-    leaseSkewMs: LEASE_SKEW_MS,
-    clockSkewMs: CLOCK_SKEW_MS,
-    ttlMs: LEDGER_TTL_MS,
-    tokensPerReport: TOKENS_PER_REPORT,
-    reportsPerWindow: REPORTS_PER_WINDOW,
-    renewPart: RENEW_PART,
-  })
+  return JSON.stringify({ windows, leaseMs, marginMs, bucketMs, quietMs: leaseMs + LEDGER.leaseSkewMs, ...LEDGER })
 }
 
 /** The ledger of all that use the same name. In memory that is one process, which begins it anew. */
 export function ledgerCommands(name: string, terms: LedgerTerms): Commands<MemoryLedger, Ledger> {
-  const key = ledgerKey(name)
+  const key = budgetKey('budget', name)
   const agreed = scriptTerms(terms)
   return {
     settle: {

@@ -79,18 +79,21 @@ export interface Ledger {
   settle(report: LedgerReport): Promise<LedgerReply>
 }
 
-/** A lease lasts this much longer for the ledger than for its holder, whose clock may run a little slower. */
-export const LEASE_SKEW_MS = 250
-/** The clock of one server may be ahead of what a holder knows by this much, since a report takes its time too. */
-export const CLOCK_SKEW_MS = 250
-/** An unused ledger is forgotten after this time. */
-export const LEDGER_TTL_MS = 24 * 3_600_000
-/** Under overload, a report brings about this many tokens, unless waiting for them takes longer than a lease. */
-export const TOKENS_PER_REPORT = 4
-/** Under overload, all holders together report about this many times in the shortest window at most, if a lease permits. */
-export const REPORTS_PER_WINDOW = 60
-/**
- * A holder reports when this part of its lease has passed at the latest. The rest is for a report that gets lost, a pause of
- * the process, and Redis while it fails over: a lease that ends meanwhile takes the tokens for orders with it.
- */
-export const RENEW_PART = 2 / 3
+/** What every ledger does alike, and its holders know. */
+export const LEDGER = {
+  /** A lease lasts this much longer for the ledger than for its holder, whose clock may run a little slower. */
+  leaseSkewMs: 250,
+  /** The clock of one server may be ahead of what a holder knows by this much, since a report takes its time too. */
+  clockSkewMs: 250,
+  /** An unused ledger is forgotten after this time. */
+  ttlMs: 24 * 3_600_000,
+  /** Under overload, a report brings about this many tokens, unless waiting for them takes longer than a lease. */
+  tokensPerReport: 4,
+  /** Under overload, all holders together report about this many times in the shortest window at most, if a lease permits. */
+  reportsPerWindow: 60,
+  /**
+   * A holder reports when this part of its lease has passed at the latest. The rest is for a report that gets lost, a pause of
+   * the process, and Redis while it fails over: a lease that ends meanwhile takes the tokens for orders with it.
+   */
+  renewPart: 2 / 3,
+} as const

@@ -1,16 +1,6 @@
 import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
 import { SlidingCount } from '../../time/sliding-count.ts'
-import {
-  CLOCK_SKEW_MS,
-  LEASE_SKEW_MS,
-  RENEW_PART,
-  REPORTS_PER_WINDOW,
-  TOKENS_PER_REPORT,
-  type LedgerReply,
-  type LedgerReport,
-  type LedgerTerms,
-  type LedgerWindow,
-} from './ledger.ts'
+import { LEDGER, type LedgerReply, type LedgerReport, type LedgerTerms, type LedgerWindow } from './ledger.ts'
 
 /** Who keeps the ledger: its clock (ms), and an id that changes when it may have forgotten something. */
 export interface Keeper {
@@ -62,7 +52,7 @@ export class MemoryLedger {
     if (before !== undefined && report.sequence <= before.sequence) return { is: 'outdated' }
     if (!this.#countSpends(terms, report, before)) return { is: 'unknown' }
     const { sequence, spent, held } = report
-    const expiresAt = now + terms.leaseMs + (keeper.isHolder ? 0 : LEASE_SKEW_MS)
+    const expiresAt = now + terms.leaseMs + (keeper.isHolder ? 0 : LEDGER.leaseSkewMs)
     this.#holders.set(report.holder, { sequence, spent, expiresAt, held, lapsed: 0 })
     const { granted, waitMs, used } = this.#grant(terms, report, keeper)
     const kept = {
@@ -96,7 +86,7 @@ export class MemoryLedger {
     const last = isNew ? shown : this.#now
     // A holder that has heard nothing yet cannot tell whether the keeper's clock has jumped.
     const latest = report.ledger === this.#id ? report.heardAt + report.sinceMs : last
-    const skewMs = report.ledger === this.#id && keeper.run === this.#run ? CLOCK_SKEW_MS : 0
+    const skewMs = report.ledger === this.#id && keeper.run === this.#run ? LEDGER.clockSkewMs : 0
     this.#now = Math.max(last, shown > latest + skewMs ? latest : shown)
     this.#offset = this.#now - keeper.timeOfDay
     return this.#now
@@ -183,8 +173,8 @@ export class MemoryLedger {
 function spacingMs({ windows, leaseMs }: LedgerTerms, budgetClass: BudgetClass, holders: number): number {
   const slowest = Math.min(...windows.map(({ ceilings, windowMs }) => ceilings[budgetClass] / windowMs))
   const shortestMs = windows[0]?.windowMs ?? 0
-  const eachMs = Math.max(TOKENS_PER_REPORT / slowest, shortestMs / REPORTS_PER_WINDOW)
-  return Math.floor(Math.min(leaseMs * RENEW_PART, eachMs * holders))
+  const eachMs = Math.max(LEDGER.tokensPerReport / slowest, shortestMs / LEDGER.reportsPerWindow)
+  return Math.floor(Math.min(leaseMs * LEDGER.renewPart, eachMs * holders))
 }
 
 function sum({ orders, otps, reads }: ByClass): number {

@@ -1,5 +1,4 @@
-import type { ClusterNode } from './cluster-node.ts'
-import type { ClusterNodes } from './cluster-nodes.ts'
+import type { ClusterNode, ClusterNodes } from './cluster-nodes.ts'
 import { slotOf, targetOf } from './cluster-slots.ts'
 import { delay, replyCode, type RedisCommands } from './redis-link.ts'
 
@@ -31,7 +30,7 @@ export class ClusterCommands implements RedisCommands {
   async send(key: string, words: string[]): Promise<unknown> {
     let place: Place | undefined = { node: this.#nodes.ownerOf(key) }
     for (let redirections = 0; ; redirections++) {
-      const connection = await place.node.connection()
+      const connection = await place.node.connection.opened()
       try {
         // Both go out together, so ASKING concerns this command.
         if (place.isAsked) connection.sendCommand(['ASKING']).catch(() => undefined)

@@ -2,8 +2,7 @@ import type { RedisNode } from '../../config/redis-address.ts'
 import { beforeDeadline, CommandTimeout } from '../../time/deadline.ts'
 import { polls } from '../../time/polls.ts'
 import { ClusterCommands } from './cluster-commands.ts'
-import type { ClusterNode } from './cluster-node.ts'
-import { ClusterNodes } from './cluster-nodes.ts'
+import { ClusterNodes, type ClusterNode } from './cluster-nodes.ts'
 import type { Connection } from './connection.ts'
 import { reconnectMs } from './lasting-connection.ts'
 import type { LiveCredentials } from './live-credentials.ts'
@@ -50,7 +49,7 @@ export class ClusterLink implements RedisLink {
     }
     // Whether any master serves is known before the store is up.
     const opened = this.#nodes.masters.map(async (node) => {
-      const asked = node.connection().then((connection) => events.opened(node, connection))
+      const asked = node.connection.opened().then((connection) => events.opened(node, connection))
       await beforeDeadline(REPLY_MS, asked).catch((error: unknown) =>
         events.unreached(node.name, reasonOf(error as Error)),
       )
@@ -70,7 +69,7 @@ export class ClusterLink implements RedisLink {
   }
 
   askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[]> {
-    return Promise.all(this.#nodes.masters.map(async (node) => question(await node.connection())))
+    return Promise.all(this.#nodes.masters.map(async (node) => question(await node.connection.opened())))
   }
 
   masterOf(key: string): MasterServer {
@@ -78,7 +77,7 @@ export class ClusterLink implements RedisLink {
   }
 
   probe(): void {
-    for (const node of this.#nodes.masters) node.ask()
+    for (const node of this.#nodes.masters) void node.connection.ask()
   }
 
   masterNames(): ReadonlySet<string> {

@@ -1,15 +1,30 @@
 import type { RedisNode } from '../../config/redis-address.ts'
-import { ClusterNode, type NodeEvents } from './cluster-node.ts'
 import { addressOf, readSlots, slotOf, type Slots } from './cluster-slots.ts'
-import { withConnection } from './connection.ts'
+import { withConnection, type Connection } from './connection.ts'
+import { LastingConnection } from './lasting-connection.ts'
 import { beforeDeadline } from '../../time/deadline.ts'
 import type { LiveCredentials } from './live-credentials.ts'
-import { delay, nodeOptions } from './redis-link.ts'
+import { delay, nodeOptions, type MasterServer } from './redis-link.ts'
 
 /** Timeout of each node that is asked for the slots. */
 const ASK_MS = 1000
 /** The slots are read at most this often because a node does not know a key, or is lost. */
 const REREAD_MS = 1000
+/** How long the commands may take that were sent to a node before it was given up. */
+const CLOSE_MS = 2000
+
+/** A node of a Cluster. Its name is its address. */
+export interface ClusterNode extends RedisNode, MasterServer {
+  readonly connection: LastingConnection
+}
+
+/** The questions and the reports of {@link ClusterNodes}. */
+interface Events {
+  /** Asks a node for a sign of life. */
+  ask(node: ClusterNode, connection: Connection): Promise<unknown>
+  /** A node is lost, or could not be reached. */
+  lost(node: ClusterNode, reason: string): void
+}
 
 /**
  * The masters of a Cluster, and who owns which slot. Only a master that owns slots is believed: one that was taken out of the
@@ -19,7 +34,7 @@ const REREAD_MS = 1000
 export class ClusterNodes {
   readonly #seeds: readonly RedisNode[]
   readonly #credentials: LiveCredentials
-  readonly #events: NodeEvents
+  readonly #events: Events
   readonly #nodes = new Map<string, ClusterNode>()
   #owners: (ClusterNode | undefined)[] = []
   #masters: readonly ClusterNode[] = []
@@ -27,17 +42,10 @@ export class ClusterNodes {
   #readAt = -Infinity
   #isClosed = false
 
-  constructor(seeds: readonly RedisNode[], credentials: LiveCredentials, events: Pick<NodeEvents, 'ask' | 'lost'>) {
+  constructor(seeds: readonly RedisNode[], credentials: LiveCredentials, events: Events) {
     this.#seeds = seeds
     this.#credentials = credentials
-    this.#events = {
-      ask: events.ask,
-      owns: (node, key) => this.#owners[slotOf(key)] === node,
-      lost: (node, reason) => {
-        events.lost(node, reason)
-        void this.reread(node)
-      },
-    }
+    this.#events = events
   }
 
   /** The masters that own slots, as far as is known. */
@@ -55,11 +63,21 @@ export class ClusterNodes {
   /** The node at an address, which is perhaps new. @throws Error after the close */
   at(node: RedisNode): ClusterNode {
     if (this.#isClosed) throw new Error('closed')
-    const address = addressOf(node)
-    const known = this.#nodes.get(address)
+    const name = addressOf(node)
+    const known = this.#nodes.get(name)
     if (known !== undefined) return known
-    const added = new ClusterNode(node, this.#credentials, this.#events)
-    this.#nodes.set(address, added)
+    const owns = (key: string): boolean => this.#owners[slotOf(key)]?.name === name
+    const server = { ...node, name, options: nodeOptions(node, this.#credentials), owns }
+    const connection = new LastingConnection({
+      find: async () => server,
+      ask: (wire) => this.#events.ask(added, wire),
+      lost: (reason) => {
+        this.#events.lost(added, reason)
+        void this.reread(added)
+      },
+    })
+    const added: ClusterNode = { ...server, connection }
+    this.#nodes.set(name, added)
     return added
   }
 
@@ -80,7 +98,7 @@ export class ClusterNodes {
 
   close(): void {
     this.#isClosed = true
-    for (const node of this.#nodes.values()) node.drop()
+    for (const { connection } of this.#nodes.values()) void connection.close()
     this.#nodes.clear()
     this.#owners = this.#masters = []
   }
@@ -103,7 +121,7 @@ export class ClusterNodes {
 
   async #readFrom(nodes: readonly ClusterNode[]): Promise<boolean> {
     for (const node of nodes) {
-      const asked = node.connection().then((connection) => readSlots(connection, node))
+      const asked = node.connection.opened().then((connection) => readSlots(connection, node))
       const slots = await beforeDeadline(ASK_MS, asked).catch(() => undefined)
       if (this.#isClosed || !slots?.masters.some((master) => addressOf(master) === node.name)) continue
       this.#take(slots)
@@ -129,7 +147,7 @@ export class ClusterNodes {
     for (const [address, node] of this.#nodes) {
       if (this.#masters.includes(node)) continue
       this.#nodes.delete(address)
-      void node.close()
+      void node.connection.close(CLOSE_MS)
     }
   }
 }

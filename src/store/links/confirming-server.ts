@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { polls } from '../../time/polls.ts'
 import type { Connection } from './connection.ts'
-import { reasonOf, replyCode, type MasterServer } from './redis-link.ts'
+import { reasonOf, replyCode, type FindMaster } from './redis-link.ts'
 import { ReplicatedWrites } from './replicated-writes.ts'
 
 /** How long a master waits for its replicas (WAIT). */
@@ -12,7 +12,7 @@ const PROBE_INTERVAL_MS = 1000
 /** Replies of a Cluster's server that names another one for the key. */
 const MOVED: ReadonlySet<string | undefined> = new Set(['MOVED', 'ASK'])
 
-/** What a {@link ConfirmingServer} reports. */
+/** The reports of a {@link ConfirmingServer}. */
 interface ConfirmingEvents {
   /** From now on writes fail at once, and a probe is made every second. */
   failed(reason: string): void
@@ -34,9 +34,9 @@ export class ConfirmingServer {
   #endProbes: () => void = () => undefined
   #isClosed = false
 
-  constructor(master: MasterServer, replicas: number, events: ConfirmingEvents) {
+  constructor(find: FindMaster, replicas: number, events: ConfirmingEvents) {
     const failed = (error: Error): void => this.#fail(error)
-    this.#writes = new ReplicatedWrites(master, { replicas, waitMs: WAIT_MS, identify: replicationOf, failed })
+    this.#writes = new ReplicatedWrites(find, { replicas, waitMs: WAIT_MS, identify: replicationOf, failed })
     this.#events = events
   }
 

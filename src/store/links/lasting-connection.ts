@@ -4,7 +4,7 @@ import { backoffMs } from '../../time/backoff.ts'
 import { beforeDeadline, CommandTimeout } from '../../time/deadline.ts'
 import { polls } from '../../time/polls.ts'
 import { newConnection, type Connection } from './connection.ts'
-import { delay, reasonOf, type MasterServer } from './redis-link.ts'
+import { delay, reasonOf, type FindMaster, type MasterServer } from './redis-link.ts'
 
 /** Timeout until TCP and TLS are connected. */
 const CONNECT_MS = 2000
@@ -15,10 +15,10 @@ const ASK_MS = 1000
 /** A server that has not replied to such a question after this time is left. */
 const MAX_SILENCE_MS = 3000
 
-/** What a {@link LastingConnection} is for. */
+/** The use that is made of a {@link LastingConnection}. */
 interface Purpose {
   /** The server to reach, asked for before each try. Undefined while none is known. Never rejects. */
-  readonly find: () => Promise<MasterServer | undefined>
+  readonly find: FindMaster
   /** Opens a connection and makes it ready for use. By default it is only opened. Rejects where it is of no use. */
   readonly open?: (connection: Connection, server: MasterServer) => Promise<unknown>
   /** Asks for a sign of life. A PING by default. */
@@ -38,6 +38,7 @@ export class LastingConnection {
   readonly #purpose: Purpose
   #present: { readonly connection: Connection; readonly server: MasterServer } | undefined
   #attempt = attempt()
+  #wasTried = false
   #end: (reason: string) => void = () => undefined
   #isClosed = false
 
@@ -54,6 +55,11 @@ export class LastingConnection {
   get present(): Connection {
     if (this.#present === undefined) throw new Error('there is no connection')
     return this.#present.connection
+  }
+
+  /** The open connection. Waits for the first try. @throws Error at once while there is none later */
+  async opened(): Promise<Connection> {
+    return this.#wasTried ? this.present : this.next()
   }
 
   /** The open connection, or the one of the present or next try. Rejects if that fails. */
@@ -105,6 +111,7 @@ export class LastingConnection {
       if (this.#end !== end) return
       this.#end = () => undefined
       this.#present = undefined
+      this.#wasTried = true
       if (hasServed) this.#attempt = attempt()
       connection.destroy()
       if (!this.#isClosed) this.#purpose.lost?.(reason, server)
@@ -126,7 +133,7 @@ export class LastingConnection {
       this.#attempt = attempt()
       return false
     }
-    hasServed = true
+    hasServed = this.#wasTried = true
     this.#present = { connection, server }
     this.#attempt.resolve(connection)
     this.#purpose.up?.(server)

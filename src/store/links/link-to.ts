@@ -13,7 +13,7 @@ import { addressOf, readSlots } from './cluster-slots.ts'
 import { withConnection } from './connection.ts'
 import { LiveCredentials } from './live-credentials.ts'
 import { MasterLink } from './master-link.ts'
-import { nodeOptions, replyCode, type MasterServer, type RedisLink } from './redis-link.ts'
+import { nodeOptions, replyCode, type FindMaster, type RedisLink } from './redis-link.ts'
 
 /** The timeout of one Sentinel, connecting included. */
 const SENTINEL_TIMEOUT_MS = 1000
@@ -48,7 +48,7 @@ export function linkTo(url: Changing<string>, log: { warn(details: object, messa
 function masterFinder(
   { nodes, master: name }: Extract<RedisAddress, { is: 'sentinel' }>,
   credentials: LiveCredentials,
-): () => Promise<MasterServer | undefined> {
+): FindMaster {
   // The Sentinel that replied last comes first.
   let sentinels = nodes
   return async () => {

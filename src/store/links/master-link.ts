@@ -3,10 +3,14 @@ import { polls } from '../../time/polls.ts'
 import { clusterSize, MEMBER_ADVICE } from './cluster-slots.ts'
 import { withConnection, type Connection } from './connection.ts'
 import { LastingConnection } from './lasting-connection.ts'
-import { replyCode, type LinkEvents, type MasterServer, type RedisCommands, type RedisLink } from './redis-link.ts'
-
-/** Finds the current master. Undefined when none is known at the moment. Never rejects. */
-type FindMaster = () => Promise<MasterServer | undefined>
+import {
+  replyCode,
+  type FindMaster,
+  type LinkEvents,
+  type MasterServer,
+  type RedisCommands,
+  type RedisLink,
+} from './redis-link.ts'
 
 /** How often the link checks that the master is still the same. */
 const CHECK_INTERVAL_MS = 1000
@@ -130,7 +134,7 @@ async function prepare(connection: Connection, master: MasterServer, events: Lin
     // The ACL may forbid this. Then the refusal of the keys that others have (MOVED) shows it.
     clusterSize(connection).catch(() => 1),
     connection.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP']),
-    // What it is says more than what it refuses.
+    // The role of the server explains more than its refusal.
     isServing.catch(() => undefined),
   ])
   if (size > 1) throw new Error(`it is one of ${size} masters of a Cluster. ${MEMBER_ADVICE}`)

@@ -1,7 +1,7 @@
 import { beforeDeadline } from '../../time/deadline.ts'
 import { ConfirmingServer } from './confirming-server.ts'
 import type { Connection } from './connection.ts'
-import type { RedisLink } from './redis-link.ts'
+import type { FindMaster, RedisLink } from './redis-link.ts'
 import { ReplicatedWrites } from './replicated-writes.ts'
 
 /** How long a master waits for one of its replicas (WAIT). */
@@ -19,8 +19,9 @@ interface Log {
   info(details: object, message: string): void
 }
 
-/** What is known of the replicas of one master. */
+/** The replicas of one master. */
 interface OfMaster {
+  readonly find: FindMaster
   readonly marks: ReplicatedWrites
   /** Opened with the first write that they have to confirm. */
   confirming?: ConfirmingServer
@@ -58,7 +59,7 @@ export class Replicas {
    */
   async write<Reply>(key: string, needed: number, run: (connection: Connection) => Promise<Reply>): Promise<Reply> {
     const replicas = this.#of(key)
-    replicas.confirming ??= new ConfirmingServer(this.#link.masterOf(key), needed, {
+    replicas.confirming ??= new ConfirmingServer(replicas.find, needed, {
       failed: (reason) =>
         this.#log.warn({ reason, needed }, 'calls with an Idempotency-Key are refused: no replicas confirm'),
       recovered: () => this.#log.info({}, 'calls with an Idempotency-Key are accepted again: replicas confirm'),
@@ -99,7 +100,9 @@ export class Replicas {
     if (known !== undefined) return known
     const present = this.#link.masterNames()
     for (const name of this.#masters.keys()) if (!present.has(name)) this.#forget(name)
-    const added = { marks: new ReplicatedWrites(master, { replicas: 1, waitMs: WAIT_MS }) }
+    // One that is no master any more is left, and not looked for again.
+    const find = async () => (this.#link.masterNames().has(master.name) ? master : undefined)
+    const added = { find, marks: new ReplicatedWrites(find, { replicas: 1, waitMs: WAIT_MS }) }
     this.#masters.set(master.name, added)
     return added
   }

@@ -1,7 +1,7 @@
 import { beforeDeadline } from '../../time/deadline.ts'
 import type { Connection } from './connection.ts'
 import { LastingConnection } from './lasting-connection.ts'
-import type { MasterServer } from './redis-link.ts'
+import type { FindMaster } from './redis-link.ts'
 
 /** Timeout for opening the connection. */
 const OPEN_MS = 1000
@@ -13,7 +13,7 @@ const MAX_WRITES = 500
 /** Too few replicas have confirmed a write. */
 class TooFewReplicas extends Error {}
 
-/** What makes a write count. */
+/** The terms on which a write counts. */
 interface Terms {
   /** How many replicas must have it. */
   readonly replicas: number
@@ -37,22 +37,22 @@ interface Write {
  * is opened with the first.
  */
 export class ReplicatedWrites {
-  readonly #master: MasterServer
+  readonly #find: FindMaster
   readonly #terms: Terms
   readonly #identities = new WeakMap<Connection, string>()
   #connection: LastingConnection | undefined
   #waiting: Write[] = []
   #isWorking = false
 
-  constructor(master: MasterServer, terms: Terms) {
-    this.#master = master
+  constructor(find: FindMaster, terms: Terms) {
+    this.#find = find
     this.#terms = terms
   }
 
   /** The connection. @throws Error where it cannot be opened in time */
   connection(): Promise<Connection> {
     this.#connection ??= new LastingConnection({
-      find: async () => this.#master,
+      find: this.#find,
       open: async (connection) => {
         await connection.connect()
         const { identify } = this.#terms
@@ -90,7 +90,7 @@ export class ReplicatedWrites {
         batch = []
       }
     } catch (error) {
-      // What the connection says from now on is not believed. One that is being opened may succeed.
+      // The connection is not believed from now on. One that is being opened may succeed.
       if (!(error instanceof TooFewReplicas) && this.#connection?.isUp === true)
         this.#connection.drop('no replica confirms')
       for (const { reject } of [...batch, ...this.#waiting.splice(0)]) reject(error)

@@ -3,7 +3,7 @@ import type { Connection } from '../links/connection.ts'
 import type { MasterServer, RedisLink } from '../links/redis-link.ts'
 import { NO_MASTER, type LinkHealth, type StoreLog } from './link-health.ts'
 import { MasterProbe, type MasterReport } from './master-probe.ts'
-import { NEEDS, SHARING, SUBJECT_NEEDS } from './rights.ts'
+import { NEEDS } from './rights.ts'
 import type { WriteRefusal } from '../../telemetry/store-observer.ts'
 import { standstill } from '../../time/standstill.ts'
 import { Window } from '../../time/window.ts'
@@ -36,7 +36,7 @@ export class Masters {
   readonly #log: StoreLog
   readonly #probes = new Map<string, MasterProbe>()
   readonly #reports = new Map<string, MasterReport>()
-  readonly #needs = new Set<string>(NEEDS)
+  readonly #needs = new Set<string>(NEEDS.sessions)
   readonly #refusalLogs = new Window(REFUSAL_LOG_MS)
   #refusedSince: number | undefined
   /** The standstills of this process after which the masters were asked for the time. */
@@ -53,7 +53,7 @@ export class Masters {
 
   /** From now on a master also needs what the indexes do. */
   needIndexes(): void {
-    for (const name of SUBJECT_NEEDS) this.#needs.add(name)
+    for (const name of NEEDS.subjects) this.#needs.add(name)
   }
 
   /** Asks a master that is connected. @throws Error where it does not reply, or is none */
@@ -67,7 +67,7 @@ export class Masters {
   }
 
   /** Asks it again. @throws Error where it does not reply */
-  async ask(master: MasterServer, connection: Connection): Promise<void> {
+  async ask(master: MasterServer, connection: Pick<Connection, 'eval' | 'isReady'>): Promise<void> {
     const probe = this.#probes.get(master.name) ?? new MasterProbe()
     this.#probes.set(master.name, probe)
     const report = await probe.ask(master, connection)
@@ -112,8 +112,9 @@ export class Masters {
   /** Warns once of commands without which limits and the upstream budget are not shared. To be called once the masters were asked. */
   warnOfRights(): void {
     const refused = new Set([...this.#reports.values()].flatMap((report) => report.refused))
-    const commands = SHARING.names.filter((name) => refused.has(name))
-    if (commands.length > 0) this.#log.warn({ commands, advice: SHARING.advice }, 'the session store forbids commands')
+    const commands = NEEDS.sharing.names.filter((name) => refused.has(name))
+    if (commands.length > 0)
+      this.#log.warn({ commands, advice: NEEDS.sharing.advice }, 'the session store forbids commands')
   }
 
   /**
@@ -149,7 +150,7 @@ export class Masters {
     return this.#refusedSince === undefined ? this.#health.healthyForMs : 0
   }
 
-  /** What an operator should put right, whether the store is available or not. */
+  /** Faults that an operator should put right, whether the store is available or not. */
   warnings(): string[] {
     const full = [...this.#reports.values()].some(({ refusal }) => refusal === 'OOM')
     const what = this.#share > 0 ? 'a master of the session store does not serve' : 'the session store does not serve'

@@ -1,30 +1,26 @@
 import type { Connection } from '../links/connection.ts'
 import { replyCode } from '../links/redis-link.ts'
 
-/** What every session, login and order needs. */
-export const NEEDS: readonly string[] = ['GET', 'MGET', 'SET', 'DEL', 'PEXPIRETIME', 'PEXPIREAT', 'INCRBY', 'EVAL']
-/** What sessions that belong to a subject need besides. */
-export const SUBJECT_NEEDS: readonly string[] = ['TIME', 'HSET', 'HGET', 'HGETALL', 'HDEL']
+/** The commands that each part of the server needs; where not everything depends on them, with what an operator should do. */
+export const NEEDS = {
+  /** Every session, login and order. */
+  sessions: ['GET', 'MGET', 'SET', 'DEL', 'PEXPIRETIME', 'PEXPIREAT', 'INCRBY', 'EVAL'],
+  /** Sessions that belong to a subject, besides. */
+  subjects: ['TIME', 'HSET', 'HGET', 'HGETALL', 'HDEL'],
+  /** The limits over all instances, and the upstream budget. */
+  sharing: {
+    names: ['TIME', 'INFO', 'GETDEL', 'HDEL', 'PEXPIRE'],
+    advice:
+      'Allow the user of REDIS_URL to run them (ACL). Without them every process counts the calls and sockets of a session, and the upstream budget, on its own.',
+  },
+  /** Confirmations by replicas. */
+  confirming: {
+    names: ['WAIT', 'INFO'],
+    advice:
+      'Allow the user of REDIS_URL to run them (ACL). Without them calls with an Idempotency-Key are refused, unless IDEMPOTENCY_REPLICAS is 0.',
+  },
+}
 const TRACKING = 'CLIENT TRACKING'
-
-/** Commands that cost something where they are missing, with what an operator should do. */
-interface Privilege {
-  readonly names: readonly string[]
-  readonly advice: string
-}
-
-/** What the limits over all instances and the upstream budget need. */
-export const SHARING: Privilege = {
-  names: ['TIME', 'INFO', 'GETDEL', 'HDEL', 'PEXPIRE'],
-  advice:
-    'Allow the user of REDIS_URL to run them (ACL). Without them every process counts the calls and sockets of a session, and the upstream budget, on its own.',
-}
-/** What confirmations by replicas need. */
-export const CONFIRMING: Privilege = {
-  names: ['WAIT', 'INFO'],
-  advice:
-    'Allow the user of REDIS_URL to run them (ACL). Without them calls with an Idempotency-Key are refused, unless IDEMPOTENCY_REPLICAS is 0.',
-}
 const REST_ADVICE = 'Everything works without them, some of it later: docs/operating/redis.md says what.'
 
 /** A key as the store has them, and a hash of the same slot, by the names that they have in a script. */
@@ -79,6 +75,9 @@ local function ask(right, ...)
 end
 ${RIGHTS.map(([on, ...words]) => `ask('${nameOf(words)} ${on}', ${words.map(asLua).join(', ')})`).join('\n')}`
 
+/** How long the key of a trial lives, should the rest of the trial fail. */
+const TRIAL_TTL_MS = 10_000
+
 const RIGHTS_OF_USER = `
 local key, hash = ARGV[1], ARGV[2]${ASK_FOR_RIGHTS}
 return refused`
@@ -91,20 +90,20 @@ function asLua(word: string): string {
   return word === 'key' || word === 'hash' ? word : `'${word}'`
 }
 
-/** What a server lets a user do. */
+/** The rights that a user lacks, and whether a write succeeded. */
 interface Rights {
   /**
-   * What is missing of {@link NEEDS}, of what subjects need where there are any, of the keys, and of CLIENT TRACKING where it
-   * is used.
+   * The missing needs of sessions, of subjects where there are any, the missing keys, and CLIENT TRACKING where it is used
+   * and missing.
    */
   readonly needs: readonly string[]
   /** Missing commands that cost something. */
-  readonly others: readonly Privilege[]
+  readonly others: readonly { readonly names: readonly string[]; readonly advice: string }[]
   /** The code of the error with which the server refused a write that is allowed. */
   readonly refusal: string | undefined
 }
 
-/** What a server is used for, and how long it may take to find out whether it can be. */
+/** The use that is made of a server, and the time in which it must be found out whether it serves for that. */
 export interface Uses {
   readonly timeoutMs: number
   /** The keys that were read are tracked. */
@@ -126,7 +125,7 @@ export async function tryRights(server: Connection, key: string, uses: Uses): Pr
   const [script, tracking, write] = await Promise.all([
     codeOf(asked.then((reply) => (refused = reply as string[]))),
     codeOf(server.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP'])),
-    codeOf(server.set(key, '0', { expiration: { type: 'PX', value: 10_000 } })),
+    codeOf(server.set(key, '0', { expiration: { type: 'PX', value: TRIAL_TTL_MS } })),
     codeOf(server.get(key)),
     codeOf(server.send(key, ['DEL', key])),
   ])
@@ -164,11 +163,11 @@ function rightsOf(missing: ReadonlySet<string>, refusal: string | undefined, use
   const among = (names: readonly string[]): string[] => names.filter((name) => missing.has(name))
   const needed = [
     ...Object.values(KEYS),
-    ...NEEDS,
-    ...(uses.hasSubjects ? SUBJECT_NEEDS : []),
+    ...NEEDS.sessions,
+    ...(uses.hasSubjects ? NEEDS.subjects : []),
     ...(uses.tracks ? [TRACKING] : []),
   ]
-  const others = (uses.replicas > 0 ? [SHARING, CONFIRMING] : [SHARING]).map(({ names, advice }) => ({
+  const others = (uses.replicas > 0 ? [NEEDS.sharing, NEEDS.confirming] : [NEEDS.sharing]).map(({ names, advice }) => ({
     names: among(names),
     advice,
   }))

@@ -1,5 +1,4 @@
 import type { BudgetClass } from '../../config/upstream-budget.ts'
-import type { Limited } from './upstream-refusals.ts'
 
 /** A token that is reserved for one request. */
 export interface Reservation {
@@ -18,7 +17,7 @@ export interface Reservation {
 export interface Refused {
   readonly is: 'refused'
   /** Whether the calls of all users together have reached a limit, or upstream limits the calls of this user. */
-  readonly limited: Limited
+  readonly limited: 'user' | 'all'
   readonly retryAfterMs: number
 }
 

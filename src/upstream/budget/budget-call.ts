@@ -95,15 +95,16 @@ export class BudgetCall implements Reservation {
     if (status === 429) {
       const caller = this.#named
       if (caller !== undefined) this.#refusals.refused(this.#budgetClass, caller, retryAfter, probe)
-    } else if (probe !== undefined) this.#refusals.answered(this.#budgetClass, probe)
+    } else if (probe !== undefined) void this.#refusals.note(this.#budgetClass, { is: 'answered', probe })
   }
 
   end(): void {
     this.#token?.release()
     this.#token = undefined
     // A probe without an answer lets another one go out.
-    if (this.#probe !== undefined) this.#refusals.unanswered(this.#budgetClass, this.#probe)
+    const probe = this.#probe
     this.#probe = undefined
+    if (probe !== undefined) void this.#refusals.note(this.#budgetClass, { is: 'unanswered', probe })
   }
 
   /** The caller, if it is a user. */

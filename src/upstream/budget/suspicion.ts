@@ -2,9 +2,9 @@ import { byClass, type BudgetClass } from '../../config/upstream-budget.ts'
 import { backoffMs } from '../../time/backoff.ts'
 
 /** The knowledge that all instances share of upstream's 429s to one class of calls. Times are those of the store's clock (epoch ms). */
-export interface Suspicion {
+interface Suspicion {
   /** By user: when upstream refused them last, and until when they are held back. */
-  readonly users: Readonly<Record<string, Refused>>
+  readonly users: Readonly<Record<string, HeldBack>>
   /** By subject, or else by the address of the client: when upstream refused them last. */
   readonly sources: Readonly<Record<string, number>>
   /** By source: until when it does not count, because a suspicion that it raised was wrong. */
@@ -22,7 +22,7 @@ export interface Suspicion {
   readonly refusedProbes: number
 }
 
-type Refused = readonly [at: number, until: number]
+type HeldBack = readonly [at: number, until: number]
 
 /** The suspicion of each class. */
 export type Suspicions = Readonly<Record<BudgetClass, Suspicion>>
@@ -35,13 +35,16 @@ export interface Caller {
   readonly source: string
 }
 
-/** A call that upstream has refused. */
-export interface Refusal extends Caller {
-  /** For how long upstream asks the caller to wait. */
-  readonly waitMs: number
-  /** The name of the probe that the call was, if it was one. */
-  readonly probe: string | undefined
-}
+/** What happens to a call of a class. A probe is the call whose answer decides, and has a name. */
+export type CallEvent =
+  /** Upstream has refused the call, and asks the caller to wait. */
+  | { readonly is: 'refused'; readonly caller: Caller; readonly waitMs: number; readonly probe: string | undefined }
+  /** The call is to be the probe, if it may be. */
+  | { readonly is: 'probing'; readonly caller: Caller; readonly probe: string }
+  /** Upstream has answered a probe with anything but 429: the class is not what it limits. */
+  | { readonly is: 'answered'; readonly probe: string }
+  /** A probe will not be answered, so that another may go out. */
+  | { readonly is: 'unanswered'; readonly probe: string }
 
 /** Nothing may be held back for longer at a time. */
 export const MAX_HOLD_MS = 60_000
@@ -60,7 +63,7 @@ const FIRST_PAUSE_MS = 1000
 const MAX_KEPT = 500
 
 /** The state before upstream has refused a call. */
-export const UNSUSPECTED: Suspicion = {
+const UNSUSPECTED: Suspicion = {
   users: {},
   sources: {},
   discounted: {},
@@ -100,34 +103,40 @@ export function mayProbe(suspicion: Suspicion, { user, source }: Caller, now: nu
   return Math.max(users[user]?.[0] ?? 0, sources[source] ?? 0) <= now - MEMORY_MS
 }
 
-/** Makes a call the probe, if it may be. */
-export function takeProbe(suspicion: Suspicion, id: string, caller: Caller, now: number): Suspicion {
-  return mayProbe(suspicion, caller, now) ? { ...suspicion, probe: { id, until: now + PROBE_MS } } : suspicion
+/** What is known after an event. */
+export function suspicionAfter(before: Suspicion, event: CallEvent, now: number): Suspicion {
+  const suspicion = pruned(before, now)
+  const isProbe = suspicion.probe !== null && suspicion.probe.id === event.probe
+  switch (event.is) {
+    case 'refused': {
+      const after = refused(suspicion, event.caller, event.waitMs, now)
+      return isProbe ? held(after, event.waitMs, now) : after
+    }
+    case 'probing': {
+      const probe = { id: event.probe, until: now + PROBE_MS }
+      return mayProbe(suspicion, event.caller, now) ? { ...suspicion, probe } : suspicion
+    }
+    case 'answered':
+      return isProbe ? cleared(suspicion, now) : suspicion
+    case 'unanswered':
+      return isProbe ? { ...suspicion, probe: null } : suspicion
+  }
 }
 
-/** Upstream has refused a call. */
-export function noteRefusal(suspicion: Suspicion, { user, source, waitMs, probe }: Refusal, now: number): Suspicion {
+function refused(suspicion: Suspicion, { user, source }: Caller, waitMs: number, now: number): Suspicion {
   const until = Math.max(now + waitMs, suspicion.users[user]?.[1] ?? 0)
   const users = newest({ ...suspicion.users, [user]: [now, until] as const }, ([at]) => at)
   const sources = newest({ ...suspicion.sources, [source]: now }, (at) => at)
-  const after = raised({ ...suspicion, users, sources }, now)
-  return probe !== undefined && suspicion.probe?.id === probe ? held(after, waitMs, now) : after
+  return raised({ ...suspicion, users, sources }, now)
 }
 
-/** Upstream has answered a probe with anything but 429: the class is not what it limits. */
-export function noteAnswer(suspicion: Suspicion, probe: string, now: number): Suspicion {
-  if (suspicion.probe?.id !== probe) return suspicion
-  const { users, sources, raisedAt } = suspicion
+/** Ends a suspicion, which was wrong: for some time those who raised it raise none. */
+function cleared({ users, sources, raisedAt, ...suspicion }: Suspicion, now: number): Suspicion {
   const discounted = { ...suspicion.discounted }
   for (const [source, at] of Object.entries(sources)) {
     if (at >= raisedAt - WITHIN_MS) discounted[source] = now + MEMORY_MS
   }
   return { ...UNSUSPECTED, users, sources, discounted: newest(discounted, (until) => until) }
-}
-
-/** A probe will not be answered, so that another may go out. */
-export function releaseProbe(suspicion: Suspicion, probe: string): Suspicion {
-  return suspicion.probe?.id === probe ? { ...suspicion, probe: null } : suspicion
 }
 
 /** Raises a suspicion if enough sources were refused a short time ago. */
@@ -156,10 +165,10 @@ function held(suspicion: Suspicion, waitMs: number, now: number): Suspicion {
   }
 }
 
-/** Forgets what has no effect any more, and keeps no time that a store whose clock was ahead has written. To be called first. */
-export function pruned(suspicion: Suspicion, now: number): Suspicion {
+/** Forgets what has no effect any more, and keeps no time that a store whose clock was ahead has written. */
+function pruned(suspicion: Suspicion, now: number): Suspicion {
   const atMost = (time: number, ms: number): number => Math.min(time, now + ms)
-  const users: Record<string, Refused> = {}
+  const users: Record<string, HeldBack> = {}
   for (const [user, [at, until]] of Object.entries(suspicion.users)) {
     if (at > now - MEMORY_MS) users[user] = [atMost(at, 0), atMost(until, MAX_HOLD_MS)]
   }

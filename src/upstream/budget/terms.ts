@@ -1,5 +1,5 @@
 import { byClass, callsAlone, callsShared, type BudgetConfig, type BudgetWindow } from '../../config/upstream-budget.ts'
-import { REPORTS_PER_WINDOW, type LedgerTerms, type LedgerWindow } from '../../store/ledger/ledger.ts'
+import { LEDGER, type LedgerTerms, type LedgerWindow } from '../../store/ledger/ledger.ts'
 
 /**
  * How long a process may spend the tokens that it holds without hearing from the ledger: this part of the shortest window,
@@ -52,7 +52,7 @@ export function budgetTerms(config: BudgetConfig): BudgetTerms {
     alone: ceilingsOf(config, (window) => callsAlone(window, config)),
     instances,
     advanceMs: leaseMs * ADVANCE_OF_LEASE,
-    refreshMs: (shortest / REPORTS_PER_WINDOW) * instances,
+    refreshMs: (shortest / LEDGER.reportsPerWindow) * instances,
     readyOrders: Math.min(MAX_READY, Math.max(1, Math.floor(leastForOrders * READY_PART))),
   }
 }

@@ -5,7 +5,7 @@ import {
   type BudgetConfig,
   type ByClass,
 } from '../../config/upstream-budget.ts'
-import { RENEW_PART, type Ledger } from '../../store/ledger/ledger.ts'
+import { LEDGER, type Ledger } from '../../store/ledger/ledger.ts'
 import type { Store } from '../../store/store.ts'
 import type { Admission, Budget, Refused } from './admission.ts'
 import { PROCESS_CLOCK, type Clock } from './clock.ts'
@@ -246,7 +246,7 @@ export class UpstreamBudget implements Budget {
     const now = this.#clock.now()
     const { emptyUntil } = this.#lines.orders
     const isShort = this.#holder.lease.free('orders') < this.#terms.readyOrders && emptyUntil > now
-    const renewMs = this.#terms.leaseMs * RENEW_PART
+    const renewMs = this.#terms.leaseMs * LEDGER.renewPart
     if (this.#holder.isAway) return this.#sleepUntil(this.#holder.awayUntil)
     this.#sleepUntil(now + (isShort ? Math.min(renewMs, emptyUntil - now) : renewMs))
   }

@@ -4,26 +4,19 @@ import { retryAfterMs } from '../../http/retry-after.ts'
 import { SharedState } from '../../store/shared-state.ts'
 import type { Clock } from './clock.ts'
 import {
-  takeProbe,
   isSuspected,
   MAX_HOLD_MS,
   mayProbe,
-  noteAnswer,
-  noteRefusal,
-  pruned,
-  releaseProbe,
+  suspicionAfter,
   SUSPICIONS,
+  type CallEvent,
   type Caller,
-  type Suspicion,
   type Suspicions,
 } from './suspicion.ts'
 
-/** The users whom upstream limits: one user, or all users together. */
-export type Limited = 'user' | 'all'
-
-/** The reason why a call may not be sent: the users whom upstream limits, and for how much longer (ms). */
+/** The reason why a call may not be sent: the users whom upstream limits, one or all together, and for how much longer (ms). */
 export interface Hold {
-  readonly limited: Limited
+  readonly limited: 'user' | 'all'
   readonly leftMs: number
 }
 
@@ -86,30 +79,15 @@ export class UpstreamRefusals {
    */
   takeProbe(budgetClass: BudgetClass, caller: Caller): { readonly probe: string; readonly taken: Promise<boolean> } {
     const probe = randomUUID()
-    let isTaken = false
-    const written = this.#change(budgetClass, (suspicion, now) => {
-      const after = takeProbe(suspicion, probe, caller, now)
-      isTaken = after.probe?.id === probe
-      return after
-    })
-    return { probe, taken: written.then(() => isTaken) }
+    const noted = this.note(budgetClass, { is: 'probing', caller, probe })
+    return { probe, taken: noted.then((suspicions) => suspicions[budgetClass].probe?.id === probe) }
   }
 
   /** Upstream has answered a call with 429. @param retryAfter what its header of this name says */
   refused(budgetClass: BudgetClass, caller: Caller, retryAfter: string | undefined, probe: string | undefined): void {
     const waitMs = Math.ceil(Math.min(MAX_HOLD_MS, Math.max(LEAST_MS, retryAfterMs(retryAfter) ?? DEFAULT_MS)))
     this.#holds[budgetClass].hold(caller.user, waitMs)
-    void this.#change(budgetClass, (suspicion, now) => noteRefusal(suspicion, { ...caller, waitMs, probe }, now))
-  }
-
-  /** Upstream has answered a probe otherwise. */
-  answered(budgetClass: BudgetClass, probe: string): void {
-    void this.#change(budgetClass, (suspicion, now) => noteAnswer(suspicion, probe, now))
-  }
-
-  /** A probe is over without an answer, or was not sent. */
-  unanswered(budgetClass: BudgetClass, probe: string): void {
-    void this.#change(budgetClass, (suspicion) => releaseProbe(suspicion, probe))
+    void this.note(budgetClass, { is: 'refused', caller, waitMs, probe })
   }
 
   /** Whether all calls of a class are held back at present. */
@@ -127,9 +105,13 @@ export class UpstreamRefusals {
     void this.suspicions.close()
   }
 
-  /** Resolves once all instances can know of it, or the store is away. Never rejects. */
-  #change(budgetClass: BudgetClass, change: (suspicion: Suspicion, now: number) => Suspicion): Promise<unknown> {
-    return this.suspicions.change((all, now) => ({ ...all, [budgetClass]: change(pruned(all[budgetClass], now), now) }))
+  /** Notes what happens to a call. Resolves with what is known then, once all instances can know it, or the store is away. Never rejects. */
+  async note(budgetClass: BudgetClass, event: CallEvent): Promise<Suspicions> {
+    const { state } = await this.suspicions.change((all, now) => ({
+      ...all,
+      [budgetClass]: suspicionAfter(all[budgetClass], event, now),
+    }))
+    return state
   }
 
   #onNews(): void {

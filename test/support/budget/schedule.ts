@@ -1,5 +1,5 @@
 import type { BudgetClass, BudgetConfig } from '../../../src/config/upstream-budget.ts'
-import type { Limited } from '../../../src/upstream/budget/upstream-refusals.ts'
+import type { Hold } from '../../../src/upstream/budget/upstream-refusals.ts'
 
 /** What may happen to a simulated world beside calls: how many times in a schedule on average. */
 interface Faults {
@@ -60,5 +60,5 @@ export interface Happening {
   readonly budgetClass: BudgetClass
   readonly subject: string
   /** Who was limited, of a refusal. */
-  readonly limited?: Limited
+  readonly limited?: Hold['limited']
 }

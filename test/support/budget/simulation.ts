@@ -1,6 +1,6 @@
 import { BUDGET_CLASSES, type BudgetClass } from '../../../src/config/upstream-budget.ts'
 import { MemoryLedger } from '../../../src/store/ledger/memory-ledger.ts'
-import { LEASE_SKEW_MS, type LedgerReply, type LedgerReport } from '../../../src/store/ledger/ledger.ts'
+import { LEDGER, type LedgerReply, type LedgerReport } from '../../../src/store/ledger/ledger.ts'
 import type { Refused, Reservation } from '../../../src/upstream/budget/admission.ts'
 import type { SharedDocument } from '../../../src/store/shared-document.ts'
 import { budgetTerms, type BudgetTerms } from '../../../src/upstream/budget/terms.ts'
@@ -81,7 +81,7 @@ class World {
   settle(report: LedgerReport, from: Instance): Promise<LedgerReply> {
     return this.#askRedis(from, () => {
       this.reports.push(this.now)
-      const quietMs = this.terms.leaseMs + LEASE_SKEW_MS
+      const quietMs = this.terms.leaseMs + LEDGER.leaseSkewMs
       const keeper = { timeOfDay: this.#redisTime(), run: String(this.#run), quietMs }
       return this.#book.settle(this.terms, structuredClone(report), keeper)
     })

@@ -28,6 +28,7 @@ import { callbackRoute } from './login/callback-route.ts'
 import { createLoginDependencies } from './login/login-dependencies.ts'
 import { loginRoutes } from './login/login-routes.ts'
 import { sessionRoutes } from './login/session-routes.ts'
+import { redirectTyped } from './login/typed-paths.ts'
 import { catalogRoutes } from './proxy/catalog-routes.ts'
 import { catalog } from './proxy/catalog.ts'
 import { documentRoutes } from './openapi/document-routes.ts'
@@ -146,9 +147,10 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const pages = await registerStaticPages(server, http)
   await server.register(clientScriptRoutes, { guard, pages })
   await server.register(problemRoutes, pages)
-  server.setNotFoundHandler((request, reply) =>
-    pages.isPage(request) ? reply.sendFile('index.html') : sendProblem(request, reply, paths.problem(request)),
-  )
+  server.setNotFoundHandler((request, reply) => {
+    if (redirectTyped(request, reply, { publicUrl, metrics })) return reply
+    return pages.isPage(request) ? reply.sendFile('index.html') : sendProblem(request, reply, paths.problem(request))
+  })
 
   const { reasons, warnings, drain } = readiness(server, store, config.readyGraceMs)
   return {

@@ -227,6 +227,14 @@ export const LOGINS: Row = {
           legend: 'link: {{outcome}}',
         },
         {
+          expr: '60 * sum by (note) (rate(bff_attribution_notes_total{$of,by="navigation"}[$__rate_interval]))',
+          legend: 'mistake in a link: {{note}}',
+        },
+        {
+          expr: '60 * sum by (path) (rate(bff_typed_paths_total{$of}[$__rate_interval]))',
+          legend: 'in other letters: {{path}}',
+        },
+        {
           expr: '60 * sum by (attributed) (rate(bff_signups_completed_total{$of}[$__rate_interval]))',
           legend: 'sign-up with a partner: {{attributed}}',
         },

@@ -18,14 +18,36 @@ export type Attribution = Partial<Record<AttributionName, string>>
 export type AttributionProblem = 'missing' | 'repeated' | 'format'
 
 /**
- * A probable mistake that is formally valid. `plus`: a `+`, which means a space; `escape`: a `%` without two hexadecimal
- * digits, which means itself; `encoded_twice`: the decoded value still has escapes; `space`: the value begins or ends
- * with a space; `placeholder`: the value was to be filled in; `name`: another parameter is spelled almost like this one.
+ * A probable mistake. Of a value: `plus`: a `+`, which means a space; `escape`: a `%` without two hexadecimal digits, which means
+ * itself; `encoded_twice`: the decoded value still has escapes; `space`: it begins or ends with a space; `placeholder`: it was to be
+ * filled in; `appended`: it has a `?`, `&` or `=`, or another parameter after a `;`; `punctuation`: a quote or the end of a sentence
+ * stands at one of its ends; `cleaned`: `sidc` is the only one of the four, as programs that clean links leave it. Of a value that is
+ * missing: `case`: the link has the name in other letters; `name`: almost this name; `inside`: it stands in another value or name.
  */
-export type AttributionNote = 'plus' | 'escape' | 'encoded_twice' | 'space' | 'placeholder' | 'name'
+export type AttributionNote =
+  | 'plus'
+  | 'escape'
+  | 'encoded_twice'
+  | 'space'
+  | 'placeholder'
+  | 'appended'
+  | 'punctuation'
+  | 'cleaned'
+  | 'case'
+  | 'name'
+  | 'inside'
 
-/** Texts of trackers and templates where a value belongs: `{{campaign.name}}`, `${id}`, `[id]`, `<id>`, `__CAMPAIGN__`. */
-const PLACEHOLDER = /\{[^{}]+\}|^\[[^[\]]+\]$|^<[^<>]+>$|^__\w+__$/
+/**
+ * Texts of trackers and templates where a value belongs: `{{campaign.name}}`, `${id}`, `[id]`, `<id>`, `__CAMPAIGN__`, `$id$`,
+ * `%%id%%`, `#id#`, `*|ID|*`, `:id`, and what programs write where a value is missing.
+ */
+const PLACEHOLDER =
+  /\{[^{}]+\}|^\[[^[\]]+\]$|^<[^<>]+>$|^__\w+__$|^(\$|%%|#)[\w.-]+\1$|^\*\|[^|]+\|\*$|^:[a-z_]\w*$|^(?:null|undefined|NaN)$/i
+
+/** A second query, or the next parameter where `;` stands for `&`. */
+const APPENDED = /[?&=]|;(?:amp;)?\w+=/
+/** Quotes at an end, and what ends a sentence, a bracket or an address. */
+const PUNCTUATION = /^["'«‹“”„‘’(<]|["'»›“”‘’.,)>/]$/
 
 /** How one parameter of a link was read. */
 export interface ParameterReading {
@@ -34,7 +56,7 @@ export interface ParameterReading {
   readonly value?: string
   /** Absent if the value is valid. */
   readonly problem?: AttributionProblem
-  readonly notes: readonly AttributionNote[]
+  readonly notes: AttributionNote[]
 }
 
 /** How a sign-up link was read. */
@@ -52,8 +74,11 @@ export interface AttributionReading {
  */
 export function readAttribution(query: string): AttributionReading {
   const pairs = readPairs(query)
-  const similar = new Set(pairs.flatMap(({ name }) => (name in RULES ? [] : simplified(name))))
-  const parameters = NAMES.map((name) => readParameter(name, pairs, similar))
+  const parameters = NAMES.map((name) => readParameter(name, pairs))
+  const [sidc, ...others] = parameters
+  if (sidc?.value !== undefined && others.every(({ problem, notes }) => problem === 'missing' && notes.length === 0)) {
+    sidc.notes.push('cleaned')
+  }
   const values: Attribution = {}
   for (const { name, value, problem } of parameters) {
     if (value !== undefined && problem === undefined) values[name] = value
@@ -75,16 +100,22 @@ function readPairs(query: string) {
   return decoded.map(([name, value], index) => ({ raw: raws[index] ?? '', name, value }))
 }
 
-/** @param similar which of our names some other parameter of the link resembles */
-function readParameter(name: AttributionName, pairs: readonly Pair[], similar: ReadonlySet<string>): ParameterReading {
+function readParameter(name: AttributionName, pairs: readonly Pair[]): ParameterReading {
   const [pair, ...more] = pairs.filter((each) => each.name === name)
-  if (pair === undefined) {
-    return { name, problem: 'missing', notes: similar.has(name) ? ['name'] : [] }
-  }
+  if (pair === undefined) return { name, problem: 'missing', notes: whereIs(name, pairs) }
   const { value } = pair
   const notes = notesOn(pair)
   if (more.length > 0) return { name, value, problem: 'repeated', notes }
   return RULES[name].test(value) ? { name, value, notes } : { name, value, problem: 'format', notes }
+}
+
+/** What has become of a parameter that is missing. */
+function whereIs(name: AttributionName, pairs: readonly Pair[]): AttributionNote[] {
+  const others = pairs.filter((pair) => !(pair.name in RULES))
+  if (others.some((pair) => pair.name.toLowerCase() === name)) return ['case']
+  if (others.some((pair) => simplified(pair.name) === name)) return ['name']
+  const holds = new RegExp(`(?:^|[?&;])${name}(?:=|%3d)`, 'i')
+  return pairs.some((pair) => holds.test(pair.name) || holds.test(pair.value)) ? ['inside'] : []
 }
 
 /** Reduces a name that was mistyped, or copied from a page's source, to the correct one: `amp;UTM-Source`. */
@@ -98,12 +129,15 @@ function simplified(name: string): string {
 
 function notesOn({ raw: pair, value }: Pair): AttributionNote[] {
   const raw = pair.slice(pair.indexOf('=') + 1)
-  const checks: Record<Exclude<AttributionNote, 'name'>, boolean> = {
+  const isPlaceholder = PLACEHOLDER.test(value) || PLACEHOLDER.test(raw)
+  const notes: Partial<Record<AttributionNote, boolean>> = {
     plus: raw.includes('+'),
-    escape: /%(?![\da-f]{2})/i.test(raw),
-    encoded_twice: /%[\da-f]{2}/i.test(value),
+    escape: !isPlaceholder && /%(?![\da-f]{2})/i.test(raw),
+    encoded_twice: !isPlaceholder && /%[\da-f]{2}/i.test(value),
     space: value !== value.trim(),
-    placeholder: PLACEHOLDER.test(value),
+    placeholder: isPlaceholder,
+    appended: !isPlaceholder && APPENDED.test(value),
+    punctuation: !isPlaceholder && PUNCTUATION.test(value.trim()),
   }
-  return (Object.keys(checks) as (keyof typeof checks)[]).filter((note) => checks[note])
+  return (Object.keys(notes) as AttributionNote[]).filter((note) => notes[note])
 }

@@ -32,7 +32,13 @@ const NOTES: Readonly<Record<AttributionNote, string>> = {
   encoded_twice: 'It seems to be encoded twice: it still has escapes after decoding.',
   space: 'It begins or ends with a space.',
   placeholder: 'It looks like a placeholder that nothing has replaced.',
+  appended: 'Something else is appended to it: a second ? or & or =, or a ; in place of an &.',
+  punctuation: 'A quote, a bracket, a dot, a comma or a slash stands at one of its ends.',
+  cleaned:
+    'It is the only one of the four. Programs that clean links remove the other three: link to your own address, which redirects here.',
+  case: 'The link has this name in other letters. Write it in lower case.',
   name: 'The link has a parameter with almost the same name.',
+  inside: 'The link has it inside another value: it was encoded once more, or a & before it is missing or was encoded.',
 }
 
 const RETURN_TO_NOTE =

@@ -17,10 +17,12 @@ export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependenc
   fastify.get<{ Querystring: RawQuery }>('/auth/signup', async (request, reply) => {
     guard.requireNavigation(request)
     const link = checkLink(request.query.text, config.frontendUrl)
-    const { values, outcome } = link.reading
+    const { parameters, values, outcome } = link.reading
     // The guard admits no other destination, but also requests without the header, which come from scripts or old browsers.
     const isNavigation = request.headers['sec-fetch-dest'] === 'document'
-    metrics.attributionLinks.inc({ outcome, by: isNavigation ? 'navigation' : 'fetch' })
+    const by = isNavigation ? 'navigation' : 'fetch'
+    metrics.attributionLinks.inc({ outcome, by })
+    for (const note of new Set(parameters.flatMap(({ notes }) => notes))) metrics.attributionNotes.inc({ note, by })
     announceLink(reply, link)
     if (outcome === 'complete' && attributionCookie.enabled) {
       // Set even if the start fails below, so that the partner is not lost in an outage.

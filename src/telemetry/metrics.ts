@@ -49,6 +49,16 @@ export function createMetrics() {
       'Visits of partner links, by how complete their attribution is; those by navigation are browsers',
       ['outcome', 'by'],
     ),
+    attributionNotes: make.counter(
+      'bff_attribution_notes_total',
+      'Visits of partner links, by what is probably a mistake in them; cleaned means that a program has removed all but sidc',
+      ['note', 'by'],
+    ),
+    typedPaths: make.counter(
+      'bff_typed_paths_total',
+      'Requests for the start of a login or sign-up, or for the check of a link, in other letters, which were redirected',
+      ['path'],
+    ),
     signupsCompleted: make.counter('bff_signups_completed_total', 'Completed sign-ups, with or without a partner', [
       'attributed',
     ]),

@@ -32,7 +32,35 @@ await test('HEAD /auth/signup: 200 with notes on suspicious parts of a link, and
     ['a%20b', 'a b', undefined],
     ['a%2520b', 'a%20b', 'utm_campaign=encoded_twice'],
     ['+a', ' a', 'utm_campaign=plus,utm_campaign=space'],
-    ['%22%3D%2C%5C', '"=,\\', undefined],
+    ['%2C%5C', ',\\', undefined],
+    ['%7B%7Bcampaign%7D%7D%3Fx', '{{campaign}}?x', 'utm_campaign=placeholder'],
+    ...[
+      '$campaign$',
+      '*|CAMPAIGN|*',
+      '%23campaign%23',
+      ':campaign',
+      'null',
+      'undefined',
+      '%25%25name%25%25',
+      '%%name%%',
+    ].map((raw): [string, string, string] => [
+      raw,
+      raw.replaceAll('%23', '#').replaceAll('%25', '%'),
+      'utm_campaign=placeholder',
+    ]),
+    ['spring?fbclid=x', 'spring?fbclid=x', 'utm_campaign=appended'],
+    ['spring%26x', 'spring&x', 'utm_campaign=appended'],
+    ['a%3D1', 'a=1', 'utm_campaign=appended'],
+    ['a;amp;utm_x=1', 'a;amp;utm_x=1', 'utm_campaign=appended'],
+    ['a;b', 'a;b', undefined],
+    ...['%22spring%22', 'spring.', 'spring,', 'spring)', 'spring%3E', 'spring/', "'spring"].map(
+      (raw): [string, string, string] => [
+        raw,
+        raw.replaceAll('%22', '"').replaceAll('%3E', '>'),
+        'utm_campaign=punctuation',
+      ],
+    ),
+    ['spring.sale', 'spring.sale', undefined],
     ['%7B%7Bcampaign.name%7D%7D', '{{campaign.name}}', 'utm_campaign=placeholder'],
     ['summer-$%7Bid%7D', 'summer-${id}', 'utm_campaign=placeholder'],
     ['[id]', '[id]', 'utm_campaign=placeholder'],
@@ -59,7 +87,28 @@ await test('HEAD /auth/signup: 200 with notes on suspicious parts of a link, and
     t.match(checked, complete)
     t.equal(checked.notes, notes, address)
   }
-  for (const name of ['UTM_SOURCE', 'utm-source', 'amp;utm_source', 'utm_source%20', '%20utm_source']) {
+  for (const name of ['UTM_SOURCE', 'Utm_Source']) {
+    const checked = await head(LINK.replace('utm_source', name))
+    t.match(checked, { outcome: 'partial', problems: 'utm_source=missing', notes: 'utm_source=case' }, name)
+    t.notOk('utm_source' in checked.values, 'a name in other letters is not repaired')
+  }
+  for (const link of [
+    LINK.replace('&utm_source', '%26utm_source'),
+    LINK.replace('&utm_source', ';utm_source'),
+    `${LINK.replace('&utm_source=CU12345', '')}&return_to=%2Fwelcome%3Fa%3D1%26utm_source%3DCU12345`,
+  ]) {
+    const checked = await head(link)
+    t.match(checked.problems, 'utm_source=missing', link)
+    t.match(checked.notes, 'utm_source=inside', link)
+  }
+  t.match(
+    await head(encodeURIComponent(LINK)),
+    { outcome: 'none', notes: 'sidc=inside,utm_campaign=inside,utm_medium=inside,utm_source=inside' },
+    'a whole query that was encoded once more',
+  )
+  t.match(await head(`sidc=${SIDC}`), { outcome: 'partial', notes: 'sidc=cleaned' }, 'a link that was cleaned')
+  t.match(await head(`sidc=${SIDC}&UTM_SOURCE=a`), { notes: 'utm_source=case' }, 'not a link that was cleaned')
+  for (const name of ['utm-source', 'amp;utm_source', 'utm_source%20', '%20utm_source']) {
     const checked = await head(LINK.replace('utm_source', name))
     t.match(checked, { outcome: 'partial', problems: 'utm_source=missing', notes: 'utm_source=name' }, name)
     t.notOk('utm_source' in checked.values, 'a misspelt name is not repaired')
@@ -69,6 +118,30 @@ await test('HEAD /auth/signup: 200 with notes on suspicious parts of a link, and
     problems: 'sidc=format',
     values: { utm_source: 'CU12345' },
   })
+})
+
+await test('GET and HEAD of the links that people type, in other letters: 308 to the right path, and counted', async (t) => {
+  const { port, opsUrl } = await testServer(t, ALONE)
+  for (const [path, right] of [
+    ['/AUTH/SIGNUP', '/auth/signup'],
+    ['/Auth/Login', '/auth/login'],
+    ['/auth/signup/CHECK', '/auth/signup/check'],
+  ] as const) {
+    for (const query of ['', '?SIDC=1&a=%2f?b', '?//evil.example']) {
+      for (const method of ['GET', 'HEAD']) {
+        const { status, headers } = await sendTo(port, method, path + query)
+        t.equal(status, 308)
+        t.match(headers, { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+        t.equal(headers.location, `${ALONE.PUBLIC_URL}${right}${query}`)
+      }
+    }
+    t.equal((await sendTo(port, 'POST', path)).status, 404)
+    const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
+    t.match(metrics, `bff_typed_paths_total{path="${right}"} 6`)
+  }
+  for (const path of ['/AUTH/CALLBACK', '/AUTH/SIGNUP/', '/AUTH/SIGNUPS', '//auth/SIGNUP']) {
+    t.equal((await sendTo(port, 'GET', path)).status, 404, path)
+  }
 })
 
 await test('GET and HEAD /auth/signup/: 308 to /auth/signup with the same query', async (t) => {

@@ -6,7 +6,7 @@ import { CLOSE, type CloseStatus } from '../close-codes.ts'
 import type { OpenSocket } from '../socket-end.ts'
 import { operationOf } from '../operations.ts'
 import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
-import { FairShare, type LinkDependencies, OneShots, StreamPool } from './upstream/index.ts'
+import { FairShare, type ConnectionDependencies, OneShots, StreamPool } from './upstream/index.ts'
 import { type FeedRequest, RequestReader, WriteBatch, localAnswer, prefixOf, rateLimitError } from './wire/index.ts'
 import { CacheQuota, Reads, Streams, Subscriber, forgetAll, isKnownForgetAll } from './streams/index.ts'
 import { Member, type MemberHost, OwnSocket } from './browser/index.ts'
@@ -49,12 +49,12 @@ export class Feed implements MemberHost {
     this.#url = limits.wsUrl + PUBLIC_SOCKET_PATH
     const { batch } = this
     const { maxUpstreamMessageBytes: maxMessageBytes, reconnectSpreadMs } = limits
-    const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics }
+    const connection: ConnectionDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics }
     const fairShare = new FairShare(limits.requestsPerMinute, limits.maxSubscriptions)
-    this.#oneShots = new OneShots(link, reconnectSpreadMs, () => this.#members > 0)
+    this.#oneShots = new OneShots(connection, reconnectSpreadMs, () => this.#members > 0)
     const answers = { oneShots: this.#oneShots, fairShare, kept: new CacheQuota() }
     this.#reads = new Reads(answers, feedMetrics)
-    this.#pool = new StreamPool(link, limits)
+    this.#pool = new StreamPool(connection, limits)
     this.#streams = new Streams({ ...answers, feedMetrics, log, pool: this.#pool, limits })
     Object.assign(feedMetrics.counts, {
       upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.connection.isOpen),
@@ -131,7 +131,7 @@ export class Feed implements MemberHost {
    */
   #ping(member: Member, subscriber: Subscriber, request: FeedRequest, message: Buffer): void {
     if (member.isOver || member.hasMissed) return
-    const silent = subscriber.silentLink(this.#oneShots.connection)
+    const silent = subscriber.silentConnection(this.#oneShots.connection)
     if (silent !== undefined) {
       const heard = member.awaits(request.memoryBytes)
       return silent.afterSilence(() => {

@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
-import type { LinkOwner } from '../../../src/sockets/feed/upstream/link-users.ts'
-import { UpstreamLink } from '../../../src/sockets/feed/upstream/upstream-link.ts'
+import type { ConnectionOwner } from '../../../src/sockets/feed/upstream/connection-users.ts'
+import { Connection } from '../../../src/sockets/feed/upstream/connection.ts'
 import { WriteBatch } from '../../../src/sockets/feed/wire/write-batch.ts'
 import { createFeedMetrics, type FeedMetrics } from '../../../src/telemetry/feed-metrics.ts'
 import { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
@@ -10,7 +10,7 @@ import { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
 /** A connection of the feed that is not open yet. */
 interface LinkWorld {
   readonly upstream: ScriptedUpstream
-  readonly link: UpstreamLink
+  readonly link: Connection
   /** What its owner is told. */
   readonly told: string[]
   /** The messages of its log lines. */
@@ -28,7 +28,7 @@ export async function openLink(
   const upstream = await ScriptedUpstream.start(t)
   const told: string[] = []
   const logged: string[] = []
-  const owner: LinkOwner = {
+  const owner: ConnectionOwner = {
     kind: 'stream',
     isNeeded,
     opened: () => told.push('opened'),
@@ -39,7 +39,7 @@ export async function openLink(
   const metrics = createFeedMetrics(new Registry())
   const batch = new WriteBatch()
   const write = (line: string): void => void logged.push((JSON.parse(line) as { msg: string }).msg)
-  const link = new UpstreamLink(
+  const link = new Connection(
     {
       url: `ws://${upstream.host}/`,
       maxMessageBytes: 1000,

@@ -40,7 +40,8 @@ export class Position {
     return this.#recent.all.flatMap(({ at, message }) => (at < this.at ? [] : (message ?? [])))
   }
 
-  find(at: number): void {
+  /** This message follows the history. */
+  locate(at: number): void {
     this.at = at
     this.isKnown = true
   }
@@ -62,11 +63,11 @@ export class Position {
     const tail = this.#tail
     const { all, start } = this.#recent
     const newest = all.at(-1)
-    if (tail === undefined) this.find(this.#since)
+    if (tail === undefined) this.locate(this.#since)
     // A message without a point has no place in any history.
-    else if (newest !== undefined && newest.point === undefined && newest.at >= came) this.find(newest.at)
+    else if (newest !== undefined && newest.point === undefined && newest.at >= came) this.locate(newest.at)
     else if (this.#reaches(tail.epoch)) this.#seekIn(tail, came)
-    else this.find(this.isLatest ? start : this.#since)
+    else this.locate(this.isLatest ? start : this.#since)
     return this.isKnown
   }
 
@@ -86,7 +87,7 @@ export class Position {
     const seam = seamOf(tail, streamed, this.#isCandles)
     const last = ofEpoch[seam.at - 1]
     if (!seam.isKnown) this.at = ofEpoch[seam.at]?.at ?? Infinity
-    else this.find(last === undefined ? ((ofEpoch[0] ?? passed)?.at ?? end) : last.at + 1)
+    else this.locate(last === undefined ? ((ofEpoch[0] ?? passed)?.at ?? end) : last.at + 1)
   }
 
   /** Whether a history that ends with this epoch can be continued. If not, everything here is later. */

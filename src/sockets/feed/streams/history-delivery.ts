@@ -15,7 +15,7 @@ type History = SharedAnswer<Subscription>
  * asked for it, fetched on another connection, and then exactly the later messages of the stream.
  */
 export class HistoryDelivery implements Delivery {
-  /** For as long, the stream's messages are kept for a history. */
+  /** The stream's messages are kept as long for a history that is on its way. */
   readonly staleMs = 30_000
   readonly #context: StreamContext
   readonly #audience: Audience
@@ -127,7 +127,7 @@ export class HistoryDelivery implements Delivery {
     // A history with an end of its own does not reach up to the stream.
     if (position.isLatest) this.#recent.begin(tailOf(message))
     // The messages that upstream has sent before it may be later all the same.
-    if (isFirst) position.find(this.#recent.end)
+    if (isFirst) position.locate(this.#recent.end)
     this.#came(history, position, message)
     for (const [subscription, request] of asking) if (request.key !== first.key) this.#give(subscription, request)
   }

@@ -91,7 +91,7 @@ export class SharedAnswer<W extends Waiter> implements Listener {
     this.#context.oneShots.ask(write, this)
   }
 
-  /** Has the answer for those who wait, who are still to be sent it, and for others until it is kept or ended. */
+  /** The answer has come. Its owner sends it to those who wait, and then keeps or ends it. */
   take(frame: AnswerFrame): void {
     this.#phase = 'kept'
     this.#frame = frame

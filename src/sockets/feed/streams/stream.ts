@@ -33,7 +33,10 @@ export interface Delivery {
   take(message: UpstreamMessage, isFirst: boolean): void
   /** Lets go of the subscriptions that will get no more. @param isOfRequest only of those whose request upstream has got */
   detach(isOfRequest: boolean): readonly Subscription[]
-  /** Whether the stream goes on, with the request of another subscription. Absent where all have the same request. */
+  /**
+   * Puts the request of another subscription in the place of the one that upstream has refused. Absent where all have the same.
+   * @returns false if there is none
+   */
   replace?(): boolean
 }
 

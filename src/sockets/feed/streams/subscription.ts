@@ -1,4 +1,4 @@
-import type { Browser, StreamLink, UpstreamLink } from '../upstream/index.ts'
+import type { Browser, StreamLink, Connection } from '../upstream/index.ts'
 
 /** How long the symbols of a list that have a price wait for those that have none: some are silent for days. */
 const COMPLETE_MS = 1000
@@ -38,10 +38,10 @@ export class Subscriber {
    * A connection on which this browser expects something, and upstream is silent.
    * @param requests that of requests with one answer
    */
-  silentLink(requests: UpstreamLink): UpstreamLink | undefined {
+  silentConnection(requests: Connection): Connection | undefined {
     const all = [...this.subscriptions.values()]
-    const ofStream = all.find(({ stream }) => stream.link?.connection.isSilent === true)
-    if (ofStream !== undefined) return ofStream.stream.link?.connection
+    const silent = all.map(({ stream }) => stream.link?.connection).find((connection) => connection?.isSilent === true)
+    if (silent !== undefined) return silent
     // A history is fetched on the connection of requests.
     const isWaiting = this.browser.isWaiting || all.some(({ isServed }) => !isServed)
     return isWaiting && requests.isSilent ? requests : undefined

@@ -1,20 +1,20 @@
-import type { LinkOwner, Listener, WriteRequest } from './link-users.ts'
+import type { ConnectionOwner, Listener, WriteRequest } from './connection-users.ts'
 import { Outage } from './recovery.ts'
-import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
+import { Connection, type ConnectionDependencies } from './connection.ts'
 
 /** Sends the requests of all browsers that get one answer, on a connection that carries no streams. */
-export class OneShots implements LinkOwner {
+export class OneShots implements ConnectionOwner {
   readonly kind = 'request'
-  readonly connection: UpstreamLink
+  readonly connection: Connection
   /** Whether there are browsers: as long as there are, the connection stays. */
   readonly isNeeded: () => boolean
   readonly #unsent = new Map<Listener, WriteRequest>()
   readonly outage: Outage
 
-  constructor(deps: LinkDependencies, spreadMs: number, hasMembers: () => boolean) {
+  constructor(deps: ConnectionDependencies, spreadMs: number, hasMembers: () => boolean) {
     this.isNeeded = hasMembers
     this.outage = new Outage(spreadMs, () => this.#lose())
-    this.connection = new UpstreamLink(deps, this)
+    this.connection = new Connection(deps, this)
   }
 
   /** Sends a request, at once or as soon as the connection is open. If that takes too long, it is lost. */

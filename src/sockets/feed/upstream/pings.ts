@@ -1,4 +1,4 @@
-import type { Listener, WriteRequest } from './link-users.ts'
+import type { Listener, WriteRequest } from './connection-users.ts'
 
 /** After this many seconds without a message, upstream is asked for a sign of life. */
 const SILENT_SECONDS = 5
@@ -6,7 +6,7 @@ const SILENT_SECONDS = 5
 const LOST_SECONDS = 10
 
 /** An open connection that is pinged. */
-interface PingedLink {
+interface PingedConnection {
   /** Whether anything is expected on it. */
   readonly isAwaited: boolean
   send(write: WriteRequest, listener: Listener): void
@@ -19,7 +19,7 @@ interface PingedLink {
  * process stands still, nothing can be heard, and no second passes.
  */
 export class Pings {
-  readonly #link: PingedLink
+  readonly #connection: PingedConnection
   readonly #timer = setInterval(() => this.#second(), 1000)
   /** The ticks of the timer since the last message. */
   #ticks = 0
@@ -28,8 +28,8 @@ export class Pings {
   #isOverdue = false
   #waiting: (() => void)[] = []
 
-  constructor(link: PingedLink) {
-    this.#link = link
+  constructor(connection: PingedConnection) {
+    this.#connection = connection
   }
 
   /** Whether upstream has been silent for too long on a connection on which something is expected. */
@@ -52,7 +52,7 @@ export class Pings {
    * connection.
    */
   keepAlive(): void {
-    if (this.#isOverdue) return this.#link.lose('ping not answered')
+    if (this.#isOverdue) return this.#connection.lose('ping not answered')
     // One that was sent because of a silence a moment ago will do.
     if (!this.#isAsked) this.#ask()
     this.#isOverdue = true
@@ -65,11 +65,11 @@ export class Pings {
   }
 
   #second(): void {
-    if (!this.#link.isAwaited) return this.heard()
+    if (!this.#connection.isAwaited) return this.heard()
     this.#ticks++
     // The first tick may come at any time of the first second.
     if (this.#ticks === 1 + SILENT_SECONDS && !this.#isAsked) this.#ask()
-    if (this.#ticks > SILENT_SECONDS + LOST_SECONDS) this.#link.lose('silent')
+    if (this.#ticks > SILENT_SECONDS + LOST_SECONDS) this.#connection.lose('silent')
   }
 
   #ask(): void {
@@ -77,7 +77,7 @@ export class Pings {
     const received = (): void => {
       this.#isAsked = this.#isOverdue = false
     }
-    this.#link.send((reqId) => `{"ping":1,"req_id":${reqId}}`, { isAnsweredOnce: true, received })
+    this.#connection.send((reqId) => `{"ping":1,"req_id":${reqId}}`, { isAnsweredOnce: true, received })
   }
 
   #release(): void {

@@ -1,6 +1,6 @@
-import type { LinkOwner, Listener } from './link-users.ts'
+import type { ConnectionOwner, Listener } from './connection-users.ts'
 import { Backoff, Outage } from './recovery.ts'
-import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
+import { Connection, type ConnectionDependencies } from './connection.ts'
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
 const RENEWED_AT_A_TIME = 8
@@ -31,18 +31,18 @@ export interface Carried extends Listener {
 }
 
 /** An upstream connection that carries streams. When it is lost, it renews their subscriptions at the pace upstream allows. */
-export class StreamLink implements LinkOwner {
+export class StreamLink implements ConnectionOwner {
   readonly kind = 'stream'
-  readonly connection: UpstreamLink
+  readonly connection: Connection
   readonly streams = new Set<Carried>()
   readonly outage: Outage
   /** The streams that are being renewed, with the time when upstream was asked, in ms of the monotonic clock. */
   readonly #renewing = new Map<Carried, number>()
   readonly #backoff = new Backoff(REFUSED)
 
-  constructor(deps: LinkDependencies, spreadMs: number) {
+  constructor(deps: ConnectionDependencies, spreadMs: number) {
     this.outage = new Outage(spreadMs, () => this.#lose())
-    this.connection = new UpstreamLink(deps, this)
+    this.connection = new Connection(deps, this)
   }
 
   /** Takes a stream over, and subscribes to it as soon as the connection is open. */

@@ -1,16 +1,16 @@
 import type { Config } from '../../../config/config.ts'
-import type { LinkDependencies } from './upstream-link.ts'
+import type { ConnectionDependencies } from './connection.ts'
 import { StreamLink, type Carried } from './stream-link.ts'
 
 type PoolLimits = Pick<Config['feed'], 'maxSockets' | 'subscriptionsPerSocket' | 'reconnectSpreadMs'>
 
 /** Spreads the streams over upstream connections, of which there is a limited number. Each carries a limited number of streams. */
 export class StreamPool {
-  readonly #deps: LinkDependencies
+  readonly #deps: ConnectionDependencies
   readonly #limits: PoolLimits
   readonly #links: StreamLink[] = []
 
-  constructor(deps: LinkDependencies, limits: PoolLimits) {
+  constructor(deps: ConnectionDependencies, limits: PoolLimits) {
     this.#deps = deps
     this.#limits = limits
   }
@@ -35,14 +35,14 @@ export class StreamPool {
   }
 
   /**
-   * Finds a connection for a stream, preferably an open one on which upstream is not silent, and has it subscribe there. If all are full, the stream without
-   * browsers that was unused longest gives way.
+   * Finds a connection for a stream, preferably an open one on which upstream is not silent, and has it subscribe there. If all
+   * are full, the stream without browsers that was unused longest gives way.
    * @param except the connection that the stream has left, because upstream said that it has the stream there already
    * @returns false when there is no room
    */
   place(stream: Carried, except?: StreamLink): boolean {
     const links = this.#links.filter((link) => link !== except)
-    const roomy = links.filter((each) => this.#hasRoom(each))
+    const roomy = links.filter(({ streams }) => streams.size < this.#limits.subscriptionsPerSocket)
     const heard = roomy.filter((each) => !each.connection.isSilent)
     const best = heard.find((each) => each.connection.isOpen) ?? heard[0]
     const link = best ?? this.#add() ?? roomy[0] ?? this.#makeRoom(links)
@@ -54,10 +54,6 @@ export class StreamPool {
 
   end(): void {
     for (const link of this.#links) link.end()
-  }
-
-  #hasRoom({ streams }: StreamLink): boolean {
-    return streams.size < this.#limits.subscriptionsPerSocket
   }
 
   #add(): StreamLink | undefined {

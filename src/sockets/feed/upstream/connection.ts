@@ -5,12 +5,12 @@ import { UPSTREAM } from '../../close-codes.ts'
 import { isLastOfRead, SocketEnd, type OpenSocket } from '../../socket-end.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
 import { type UpstreamMessage, type WriteBatch, dissect } from '../wire/index.ts'
-import type { LinkOwner, Listener, WriteRequest } from './link-users.ts'
+import type { ConnectionOwner, Listener, WriteRequest } from './connection-users.ts'
 import { Pings } from './pings.ts'
 import { Backoff, RECONNECT } from './recovery.ts'
 
 /** What all connections of a feed work with. */
-export interface LinkDependencies {
+export interface ConnectionDependencies {
   readonly url: string
   readonly maxMessageBytes: number
   readonly batch: WriteBatch
@@ -34,9 +34,9 @@ const BEAT_MS = 10_000
  * One upstream socket of the feed, which comes back by itself. It gives every request a `req_id` and takes each message to
  * the listener of that request.
  */
-export class UpstreamLink {
-  readonly #deps: LinkDependencies
-  readonly #owner: LinkOwner
+export class Connection {
+  readonly #deps: ConnectionDependencies
+  readonly #owner: ConnectionOwner
   readonly #listeners = new Map<number, Listener>()
   #nextReqId = 1
   #end: SocketEnd | undefined
@@ -49,7 +49,7 @@ export class UpstreamLink {
   #lostAt: number | undefined
   #isEnded = false
 
-  constructor(deps: LinkDependencies, owner: LinkOwner) {
+  constructor(deps: ConnectionDependencies, owner: ConnectionOwner) {
     this.#deps = deps
     this.#owner = owner
   }

@@ -18,7 +18,7 @@ export interface Listener {
 }
 
 /** The user of a connection. */
-export interface LinkOwner {
+export interface ConnectionOwner {
   /** `stream` or `request`, for metrics and logs. */
   readonly kind: string
   /** Whether the connection must come back by itself, and stay although nothing is asked. */

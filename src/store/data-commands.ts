@@ -1,7 +1,8 @@
 import type { Commands } from './command.ts'
 import { ENDED_CHANNEL, LEFT_MS } from './keys.ts'
+import { markOf } from './marked-reading.ts'
 import type { MemoryValues } from './memory-values.ts'
-import { evenWhenFull, runScript } from './scripts.ts'
+import { evenWhenFull, NOW, runScript } from './scripts.ts'
 import type { ConfirmableWrites, DataCommands, StoredValue } from './store.ts'
 
 /** Reads a key and its expiry. */
@@ -52,6 +53,25 @@ redis.call('SET', KEYS[2], ARGV[1], 'PXAT', ARGV[2])
 redis.call('SET', KEYS[3], left, 'PX', ${LEFT_MS})
 redis.pcall('PUBLISH', ARGV[3], KEYS[1] .. ' ' .. ARGV[1])
 return left`)
+
+/**
+ * Reads a value unless it begins with the mark that is known already, and the server's time. Where the mark is known, the value
+ * is not read, so that its length costs nothing; a Redis user without the right to GETRANGE pays for it.
+ */
+const READ_MARKED = `${NOW}
+local mark = ARGV[1] .. ' '
+local start = mark ~= ' ' and redis.pcall('GETRANGE', KEYS[1], 0, #mark - 1)
+if start == mark then return {1, false, now} end
+local value = redis.call('GET', KEYS[1])
+if mark ~= ' ' and value and string.sub(value, 1, #mark) == mark then return {1, false, now} end
+return {0, value, now}`
+
+/** Replaces the value with a mark. A Redis user without the right to publish can still write. */
+const REPLACE_MARKED = evenWhenFull(`
+if string.match(redis.call('GET', KEYS[1]) or '', '^%S*') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+redis.pcall('PUBLISH', ARGV[4], ARGV[5])
+return 1`)
 
 /** A value and its expiry by the clock of the master, negative without a key or without an expiry; and what {@link EXTEND} adds. */
 type ReadReply = [value: string | null, expiresAt: number, refusal?: string | null]
@@ -165,6 +185,28 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
       values.write(key, String(count), current?.expiresAt ?? Date.now() + ttlMs)
       return count
     },
+  },
+  readMarked: {
+    send: (redis, _skewMs, key, mark) => runScript(redis, READ_MARKED, [key], [mark]),
+    reply: ([isKnown, value, now]: [isKnown: number, value: string | null, now: number]) => ({
+      isKnown: isKnown === 1,
+      value: value ?? undefined,
+      now,
+    }),
+    memory(values, key, mark) {
+      const value = values.get(key)?.value
+      const isKnown = mark !== '' && value?.startsWith(`${mark} `) === true
+      return { isKnown, value: isKnown ? undefined : value, now: Date.now() }
+    },
+    isUntracked: true,
+  },
+  replaceMarked: {
+    send: (redis, _skewMs, key, mark, value, ttlMs, { channel, text }) =>
+      runScript(redis, REPLACE_MARKED, [key], [mark, value, ttlMs, channel, text]),
+    reply: isOne,
+    memory: (values, key, mark, value, ttlMs) =>
+      markOf(values.get(key)?.value ?? '') === mark && values.write(key, value, Date.now() + ttlMs),
+    isUntracked: true,
   },
 }
 

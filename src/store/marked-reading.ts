@@ -1,7 +1,4 @@
-import type { RedisCommands } from './links/redis-link.ts'
-import { NOW, runScript, type Ask } from './scripts.ts'
-
-/** A value that was read with {@link readMarked}, and the store's clock. */
+/** A value that was read, unless the caller knew it. */
 export interface MarkedReading {
   /** Undefined where there is no value, and where it has the mark that the caller knows. */
   readonly value: string | undefined
@@ -11,25 +8,27 @@ export interface MarkedReading {
   readonly now: number
 }
 
-/**
- * Reads a value unless it begins with the mark that is known already, and the server's time. Where the mark is known, the value
- * is not read, so that its length costs nothing; a Redis user without the right to GETRANGE pays for it.
- */
-const READ_MARKED = `${NOW}
-local mark = ARGV[1] .. ' '
-local start = mark ~= ' ' and redis.pcall('GETRANGE', KEYS[1], 0, #mark - 1)
-if start == mark then return {1, false, now} end
-local value = redis.call('GET', KEYS[1])
-if mark ~= ' ' and value and string.sub(value, 1, #mark) == mark then return {1, false, now} end
-return {0, value, now}`
-
-type Reply = [isKnown: number, value: string | null, now: number]
-
-/** `Store.readMarked` in Redis. @param ask runs commands whose keys the server does not track */
-export async function readMarked(ask: Ask<RedisCommands>, key: string, mark: string): Promise<MarkedReading> {
-  const reply = await ask((redis) => runScript(redis, READ_MARKED, [key], [mark]))
-  const [isKnown, value, now] = reply as Reply
-  return { isKnown: isKnown === 1, value: value ?? undefined, now }
+/** The commands on values that begin with a mark of their own and a space. */
+export interface MarkedCommands {
+  /**
+   * Reads a value, and the store's clock. Costs one short reply while nothing changes.
+   * @param mark that of the value which the caller has read last; empty for none
+   * @throws StoreUnavailable
+   */
+  readMarked(key: string, mark: string): Promise<MarkedReading>
+  /**
+   * Replaces the value with this mark, and tells all instances on a channel. Returns false, and writes nothing, if the value has
+   * another mark. Succeeds even when the store is full.
+   * @param mark empty for no value
+   * @throws StoreUnavailable
+   */
+  replaceMarked(
+    key: string,
+    mark: string,
+    value: string,
+    ttlMs: number,
+    news: { readonly channel: string; readonly text: string },
+  ): Promise<boolean>
 }
 
 /** The mark of a text: its first word. */

@@ -5,7 +5,6 @@ import { MemoryValues } from './memory-values.ts'
 import type { SessionIndex } from './session-index.ts'
 import { LIMITS } from './limit-commands.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
-import type { MarkedReading } from './marked-reading.ts'
 import type { Store, StoreCondition } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
@@ -54,12 +53,6 @@ export class MemoryStore extends runnerOf(DATA) implements Store {
 
   async openRefusals(): Promise<undefined> {
     return undefined
-  }
-
-  async readMarked(key: string, mark: string): Promise<MarkedReading> {
-    const value = this.#values.get(key)?.value
-    const isKnown = mark !== '' && value?.startsWith(`${mark} `) === true
-    return { isKnown, value: isKnown ? undefined : value, now: Date.now() }
   }
 
   async openConfirmed(): Promise<this> {

@@ -9,10 +9,8 @@ import { LinkHealth, type StoreLog } from './servers/link-health.ts'
 import { Masters } from './servers/masters.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './links/link-to.ts'
-import { readMarked, type MarkedReading } from './marked-reading.ts'
 import { Replicas } from './links/replicas.ts'
 import { ServerFacts } from './servers/server-facts.ts'
-import type { Ask } from './scripts.ts'
 import type { SessionIndex } from './session-index.ts'
 import { subscribe, type SubscriberEvents } from './links/channel-subscriber.ts'
 import type { LastingConnection } from './links/lasting-connection.ts'
@@ -44,7 +42,6 @@ export class RedisStore extends runnerOf(DATA) implements Store {
   readonly #skewMs = (key: string): number => this.#masters.skewMs(key)
   #observer: StoreObserver | undefined
   readonly #health: LinkHealth
-  readonly #askUntracked: Ask<RedisCommands> = (command) => this.#ask(() => command(this.#link.untracked()))
   readonly #listen = (channel: string, events: SubscriberEvents) => subscribe(channel, this.#link, events)
   #burials: LastingConnection | undefined
   readonly #replicas: Replicas
@@ -136,11 +133,7 @@ export class RedisStore extends runnerOf(DATA) implements Store {
   async openRefusals(name: string, onChange: () => void): Promise<SharedDocument> {
     const { openDocument } = await import('./shared-document.ts')
     const names = { key: budgetKey('refusals', name), channel: budgetKey('budget-news', name) }
-    return openDocument(names, onChange, this.#listen, this.#askUntracked)
-  }
-
-  readMarked(key: string, mark: string): Promise<MarkedReading> {
-    return readMarked(this.#askUntracked, key, mark)
+    return openDocument(names, onChange, this.#listen, this)
   }
 
   async openConfirmed(replicas: number): Promise<ConfirmableWrites> {

@@ -1,8 +1,5 @@
 import type { RedisCommands } from './links/redis-link.ts'
 
-/** Runs a command against a deadline. @throws StoreUnavailable */
-export type Ask<Commands> = <Reply>(command: (redis: Commands) => Promise<Reply>) => Promise<Reply>
-
 /**
  * Runs a script by its text. By its digest a server may not know it: a replica that was promoted, or another master of a Cluster.
  * A second try with the text would come too late for the WAIT, or the CLIENT CACHING, that was sent with the first. The text

@@ -1,5 +1,5 @@
 /** An entry of an index, as its owner adds it. */
-export interface NewEntry {
+interface NewEntry {
   /** Unique within its key: 1 to 32 characters of `A-Za-z0-9_-`. */
   readonly id: string
   /** Any text without a space. */

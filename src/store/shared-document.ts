@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { SubscriberEvents } from './links/channel-subscriber.ts'
-import type { RedisCommands } from './links/redis-link.ts'
-import { markOf, readMarked } from './marked-reading.ts'
-import { evenWhenFull, runScript, type Ask } from './scripts.ts'
+import { markOf, type MarkedCommands } from './marked-reading.ts'
 
 /** A document that was read, and the store's clock. */
 export interface DocumentReading {
@@ -31,24 +29,16 @@ export interface SharedDocument {
 /** The word before the version of a document that has changed. Version 2 sends other words on the same channel. */
 const CHANGED = 'changed'
 
-/** A Redis user without the right to publish can still write. */
-const WRITE = evenWhenFull(`
-if string.match(redis.call('GET', KEYS[1]) or '', '^%S*') ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[2] .. ' ' .. ARGV[3], 'PX', ARGV[4])
-redis.pcall('PUBLISH', ARGV[5], '${CHANGED} ' .. ARGV[2])
-return 1`)
-
 /**
  * Opens a document in Redis: one key, whose value is a version, a space and the text, and a channel that tells all other instances
  * of each new version. Writes succeed even when the store is full.
  * @param onChange another instance has changed the document, or may have
- * @param ask runs commands whose keys the server does not track
  */
 export function openDocument(
   { key, channel }: { readonly key: string; readonly channel: string },
   onChange: () => void,
   listen: (channel: string, events: SubscriberEvents) => { close(): unknown },
-  ask: Ask<RedisCommands>,
+  store: MarkedCommands,
 ): SharedDocument {
   /** The version that this instance has written last, of which it needs no news. */
   let written = ''
@@ -61,7 +51,7 @@ export function openDocument(
   })
   return {
     async read() {
-      const { value = '', now } = await readMarked(ask, key, '')
+      const { value = '', now } = await store.readMarked(key, '')
       const version = markOf(value)
       return { version, text: value.slice(version.length + 1), now }
     },
@@ -69,8 +59,8 @@ export function openDocument(
       const next = randomUUID()
       // Before the reply, since the news of it may come first.
       written = next
-      const reply = await ask((redis) => runScript(redis, WRITE, [key], [version, next, text, ttlMs, channel]))
-      return reply === 1 ? next : undefined
+      const news = { channel, text: `${CHANGED} ${next}` }
+      return (await store.replaceMarked(key, version, `${next} ${text}`, ttlMs, news)) ? next : undefined
     },
     close: () => void subscription.close(),
   }

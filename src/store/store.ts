@@ -2,7 +2,7 @@ import type { SessionIndex } from './session-index.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
 import type { SharedLimits } from './shared-limits.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
-import type { MarkedReading } from './marked-reading.ts'
+import type { MarkedCommands } from './marked-reading.ts'
 import type { SharedDocument } from './shared-document.ts'
 
 /** A value and the time at which the store forgets it (epoch ms). */
@@ -12,7 +12,7 @@ export interface StoredValue {
 }
 
 /** A record of why a key is gone. All keys live in the same slot of a Cluster. */
-export interface Tombstone extends StoredValue {
+interface Tombstone extends StoredValue {
   readonly key: string
   /** Where the value of the tombstone, a space and the value of the key are left for a minute. */
   readonly leftKey: string
@@ -23,7 +23,7 @@ export interface Tombstone extends StoredValue {
  * {@link DataCommands.count} can bring a removed key back. Every method rejects with {@link StoreUnavailable} while the store is
  * unavailable.
  */
-export interface DataCommands {
+export interface DataCommands extends MarkedCommands {
   /** Writes a key. Returns false, and writes nothing, if the key exists. */
   create(key: string, value: string, expiresAt: number): Promise<boolean>
   /**
@@ -104,13 +104,6 @@ interface StoreParts {
    * @param onChange another process has changed the document, or may have
    */
   openRefusals(name: string, onChange: () => void): Promise<SharedDocument | undefined>
-  /**
-   * Reads a value that begins with a mark of its own and a space, and the store's clock. Costs one short reply while nothing
-   * changes.
-   * @param mark that of the value which the caller has read last; empty for none
-   * @throws StoreUnavailable
-   */
-  readMarked(key: string, mark: string): Promise<MarkedReading>
   /**
    * Opens writes that count only once this many replicas have confirmed them. They reject when too few do, and at once for a
    * second after that; the write may have happened all the same.

@@ -24,6 +24,10 @@ const value = fc.constantFrom('3', '4', '5')
 const expiresAt = fc.constantFrom(1, 2, 3).map((minutes) => startedAt + minutes * MINUTE_MS)
 const ttlMs = fc.constantFrom(MINUTE_MS, 2 * MINUTE_MS)
 
+/** Others than those that are counted up. */
+const markedKey = fc.constantFrom('c', 'd')
+const news = fc.constant({ channel: 'news', text: 'changed' })
+
 const DATA_ARGUMENTS: ArgumentsOf<DataCommands> = {
   create: fc.tuple(key, value, expiresAt),
   lock: fc.tuple(key, value, ttlMs),
@@ -41,6 +45,14 @@ const DATA_ARGUMENTS: ArgumentsOf<DataCommands> = {
       { key: besideKey(key, 'tombstone'), leftKey: besideKey(key, 'left'), value, expiresAt },
     ]),
   count: fc.tuple(key, fc.nat({ max: 5 }), ttlMs, fc.boolean()),
+  readMarked: fc.tuple(markedKey, fc.constantFrom('', '3', '4', '5')),
+  replaceMarked: fc.tuple(
+    markedKey,
+    fc.constantFrom('', '3', '4', '5'),
+    value.map((mark) => `${mark} text`),
+    ttlMs,
+    news,
+  ),
 }
 
 const oneId = fc.integer({ min: 1, max: 20 }).map((number) => `id${number}`)
@@ -63,6 +75,7 @@ const INDEX_ARGUMENTS: ArgumentsOf<SessionIndex> = {
 function plain(reply: unknown): unknown {
   const text = JSON.stringify([reply], (name, value: unknown) => {
     if (name === 'expiresAt') return Math.round((Number(value) - startedAt) / (MINUTE_MS / 2))
+    if (name === 'now') return Math.abs(Number(value) - Date.now()) < MINUTE_MS
     return name === 'endedAgoMs' ? Number(value) < MINUTE_MS : value
   })
   return JSON.parse(text)
@@ -73,7 +86,7 @@ type Methods = Readonly<Record<string, (...args: unknown[]) => Promise<unknown>>
 /** Calls both at once, and throws when they reply differently. The text before the names of keys is new for each run. */
 async function compare(name: string, args: readonly unknown[], stores: readonly Methods[], run: number): Promise<void> {
   const named = JSON.parse(JSON.stringify(args), (_name, text: unknown) =>
-    typeof text === 'string' ? text.replace(/^(\{?)(?=[ab]\b)/, `$1bff:1:run${run}:`) : text,
+    typeof text === 'string' ? text.replace(/^(\{?)(?=[a-d]\b)/, `$1bff:1:run${run}:`) : text,
   ) as unknown[]
   const [one, other] = await Promise.all(stores.map(async (store) => plain(await store[name]?.(...named))))
   if (isDeepStrictEqual(one, other)) return

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
-import { createServer, type Socket } from 'node:net'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { test } from 'tap'
-import { listen } from '../../sandbox/listening.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { check } from '../../src/ops/check.ts'
 import { connector } from '../../src/peers/dialing.ts'
@@ -33,7 +32,9 @@ await test('A connection that fails at each of several addresses says where, why
 await test('A connection whose TLS is never answered fails within the time for all of it, and is closed', async (t) => {
   const server = createServer().on('connection', (socket) => void socket.on('error', () => undefined).resume())
   t.teardown(() => server.close())
-  const port = await listen(server, 0, '127.0.0.1')
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
   const accepted = once(server, 'connection') as Promise<[Socket]>
   const { promise, resolve } = Promise.withResolvers<Error | null>()
   const open = connector('api', { timeoutMs: 300 })

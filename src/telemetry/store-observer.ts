@@ -22,7 +22,7 @@ export interface StoreObserver {
   refusedWrite(reason: WriteRefusal): void
 }
 
-/** What the servers of a store report about themselves. A field is missing while it is unknown. */
+/** The servers of a store report this about themselves. A field is missing while it is unknown. */
 export interface StoreFacts {
   /** Live sessions of all instances. An estimate if there are many keys. */
   readonly sessions?: number

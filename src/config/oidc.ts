@@ -47,7 +47,7 @@ export const oidcSettings = {
 
 type OidcValues = ValuesOf<typeof oidcSettings>
 
-/** What OpenID Connect adds to a provider. */
+/** The part of a provider that only OpenID Connect needs. */
 export type OidcConfig = NonNullable<ReturnType<typeof oidcConfig>>
 
 /** Completes the settings of OpenID Connect. Undefined where it is off. */

@@ -104,7 +104,7 @@ export function providerConfig(
   const named = namedEndpoints(provider)
   return {
     ...provider,
-    /** What the `iss` of a callback must be, and the audience of client assertions. */
+    /** A callback must have it as `iss`, and it is the audience of client assertions. */
     issuer: issuer ?? authUrl,
     /** False if AUTH_URL stands in for it, which has lost the slash that some issuers end with. */
     isIssuerNamed: issuer !== undefined,

@@ -30,7 +30,7 @@ export class SecretFiles {
   readonly #config: Config
   readonly #deps: SecretFilesDependencies
   readonly #readMs: number
-  /** What each file had at the last look; undefined while it could not be read. */
+  /** The text of each file at the last look; undefined while it could not be read. */
   readonly #seen = new Map<SecretSetting, string | undefined>()
   /** The texts that need no second thought. */
   readonly #settled = new Map<SecretSetting, string | undefined>()

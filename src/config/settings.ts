@@ -33,7 +33,7 @@ export const SECRET_SETTINGS = [
   'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
 ] as const
 
-/** What a supervisor tells its workers beside the settings. No operator sets these. */
+/** The variables by which a supervisor tells its workers what is no setting. No operator sets them. */
 export const FROM_SUPERVISOR = {
   hasOperators: 'SUPERVISOR_HAS_OPERATORS',
   hasSecretFiles: 'SUPERVISOR_HAS_SECRET_FILES',

@@ -39,7 +39,7 @@ export class ProviderRefusal extends Error {
   readonly error: string
   /** For the log: whatever the descriptions say, refusals with one error are of one kind. Never a code of the system. */
   readonly code: string
-  /** What the provider says about it, without the secrets of the request. */
+  /** The provider's own words about it, without the secrets of the request. */
   readonly description: string | undefined
 
   constructor(error: string, description?: string) {

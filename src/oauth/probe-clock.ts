@@ -2,7 +2,7 @@ import { fetchHead } from './provider-connections.ts'
 import type { ProbeResult } from './probe-requests.ts'
 
 const TIMEOUT_MS = 5000
-/** What is signed here is good for a minute, beginning now, and providers differ in how much they forgive (RFC 7523 §3). */
+/** A signature of this client is good for a minute, beginning now, and providers differ in how much they forgive (RFC 7523 §3). */
 const TOLERANCE_SECONDS = 30
 /** `Date` has whole seconds, and its way takes some time. Anything less is no difference. */
 const NOTICEABLE_SECONDS = 3

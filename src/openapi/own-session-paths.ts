@@ -2,7 +2,7 @@ import { ID } from '../http/known-paths.ts'
 import { content, parameter, ref, type Json } from '../proxy/document-parts.ts'
 import { get, operation, problems, withSession } from './own-operation.ts'
 
-/** What a page may ask about the other sessions of its user (docs/reference.md, The user's own sessions). */
+/** The routes by which a page asks about the other sessions of its user (docs/reference.md, The user's own sessions). */
 export const OWN_SESSION_PATHS: Readonly<Record<string, Json>> = {
   '/auth/sessions': get(
     'login',

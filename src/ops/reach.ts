@@ -31,7 +31,7 @@ const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/
 const CERTIFICATE_ADVICE =
   'Its certificate is not trusted: check the address, or name your certificate authority in NODE_EXTRA_CA_CERTS.'
 const OTHER_ADVICE = 'Check the address, and whether it uses TLS.'
-/** What undici says of bytes that it cannot read as a response. */
+/** The codes of undici for bytes that it cannot read as a response. */
 const UNREADABLE = /^HTTPParserError$|^HPE_|^UND_ERR_(?:RES_CONTENT_LENGTH_MISMATCH|HEADERS_OVERFLOW)$/
 const UNREADABLE_ADVICE = `${OTHER_ADVICE} If both are right, docs/upstream.md (Responses) says what is not taken.`
 

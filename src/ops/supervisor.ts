@@ -1,5 +1,4 @@
 import cluster, { type Worker } from 'node:cluster'
-import type { FastifyBaseLogger } from 'fastify'
 import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-client'
 import type { Config } from '../config/config.ts'
 import type { SecretFiles } from '../config/secret-files.ts'
@@ -24,37 +23,16 @@ const WARNINGS_MS = 100
 /** With these exit codes, another worker would fail in the same way. */
 const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen])
 
-interface SupervisorDependencies {
-  /** The secrets in it may change. */
-  readonly config: Config
-  /** Absent where no secret is in a file. */
-  readonly files: SecretFiles | undefined
-  readonly log: FastifyBaseLogger
-  /** Returns the number of lines of this process's log that were lost so far. */
-  readonly droppedLines: () => number
-  /** Called when a worker failed in a way that any other would, too. */
-  readonly giveUp: (exitCode: number) => void
-}
-
 /** Runs the server in several worker processes. This process has the ops listener for all of them. */
 export async function supervise(
   config: Config,
-  { log, droppedLines }: ServerLog,
+  serverLog: ServerLog,
   ops: OpsPort,
   files: SecretFiles | undefined,
 ): Promise<void> {
-  const supervisor = new Supervisor({
-    config,
-    files,
-    log,
-    droppedLines,
-    giveUp: (exitCode) => {
-      supervisor.kill()
-      exitAfterFlush(log, exitCode)
-    },
-  })
+  const supervisor = new Supervisor(config, serverLog, files)
   installShutdown({
-    log,
+    log: serverLog.log,
     drainMs: config.drainMs,
     close: () => supervisor.stop(),
     abandon: () => supervisor.kill(),
@@ -65,7 +43,11 @@ export async function supervise(
 
 /** Keeps several workers running, which share the public port, and reports about all of them. */
 class Supervisor implements OpsSource {
-  readonly #deps: SupervisorDependencies
+  /** The secrets in it may change. */
+  readonly #config: Config
+  readonly #log: ServerLog['log']
+  /** Absent where no secret is in a file. */
+  readonly #files: SecretFiles | undefined
   readonly #metrics = createSupervisorMetrics()
   /** The latest metrics of each running worker, without the gauges of one that does not reply. */
   readonly #counted = new Map<Worker, readonly MetricObject[]>()
@@ -75,10 +57,11 @@ class Supervisor implements OpsSource {
   #isStopping = false
   #stopped: (() => void) | undefined
 
-  constructor(deps: SupervisorDependencies) {
-    this.#deps = deps
-    this.#metrics.logLines.dropped = deps.droppedLines
-    const { config, files } = deps
+  constructor(config: Config, { log, droppedLines }: ServerLog, files: SecretFiles | undefined) {
+    this.#config = config
+    this.#log = log
+    this.#files = files
+    this.#metrics.logLines.dropped = droppedLines
     if (files !== undefined) this.#shareSecrets(config, files)
   }
 
@@ -94,11 +77,11 @@ class Supervisor implements OpsSource {
   }
 
   #sendSecrets(workers: Iterable<Worker>): void {
-    for (const worker of workers) tell(worker, { secrets: workerSecrets(this.#deps.config) })
+    for (const worker of workers) tell(worker, { secrets: workerSecrets(this.#config) })
   }
 
   start(): void {
-    for (let started = 0; started < this.#deps.config.workers; started++) this.#fork(0)
+    for (let started = 0; started < this.#config.workers; started++) this.#fork(0)
   }
 
   /** Empty if at least one worker is ready. */
@@ -123,7 +106,7 @@ class Supervisor implements OpsSource {
     const replies = await Promise.all(
       [...this.#workers].map((worker) => ask(worker, 'warnings', { timeoutMs: WARNINGS_MS })),
     )
-    return [...new Set([...(this.#deps.files?.warnings ?? []), ...replies.flatMap((each) => each ?? [])])]
+    return [...new Set([...(this.#files?.warnings ?? []), ...replies.flatMap((each) => each ?? [])])]
   }
 
   /** The sums over all workers, including dead ones, since counters must not decrease. */
@@ -155,7 +138,7 @@ class Supervisor implements OpsSource {
   /** Asks all workers to shut down. Resolves when none is left. */
   async stop(): Promise<void> {
     this.#isStopping = true
-    this.#deps.files?.close()
+    this.#files?.close()
     for (const worker of this.#workers) {
       tell(worker, { drain: true })
       // A worker that is still starting misses that, but this signal ends it. One that has started ignores the signal.
@@ -173,11 +156,11 @@ class Supervisor implements OpsSource {
   #fork(deaths: number): void {
     if (this.#isStopping) return
     const bornAt = performance.now()
-    const worker = cluster.fork(workerEnvironment(this.#deps.config))
+    const worker = cluster.fork(workerEnvironment(this.#config))
     this.#workers.add(worker)
-    // What was sent while it started was lost.
-    if (this.#deps.files !== undefined) worker.once('listening', () => this.#sendSecrets([worker]))
-    this.#deps.log.info({ worker: worker.id, pid: worker.process.pid }, 'a worker starts')
+    // Secrets that were sent while it started were lost.
+    if (this.#files !== undefined) worker.once('listening', () => this.#sendSecrets([worker]))
+    this.#log.info({ worker: worker.id, pid: worker.process.pid }, 'a worker starts')
     const handleDeath = (code: number | null, signal: string | null): void => {
       if (!this.#workers.delete(worker)) return
       void this.#keepCounts(worker)
@@ -188,19 +171,20 @@ class Supervisor implements OpsSource {
       const died = { worker: worker.id, code, signal }
       // The failure of a replacement is no reason to end the workers that serve.
       if (code !== null && FINAL_CODES.has(code) && deaths === 0) {
-        this.#deps.log.fatal(died, 'a worker cannot start')
-        this.#deps.giveUp(code)
+        this.#log.fatal(died, 'a worker cannot start')
+        this.kill()
+        exitAfterFlush(this.#log, code)
         return
       }
       const tries = performance.now() - bornAt >= STEADY_MS ? 0 : deaths
       const restartMs = backoffMs(tries, RESTARTS)
-      this.#deps.log.error({ ...died, restartMs }, 'a worker died')
+      this.#log.error({ ...died, restartMs }, 'a worker died')
       this.#metrics.workerRestarts.inc()
       setTimeout(() => this.#fork(tries + 1), restartMs)
     }
     worker.once('exit', handleDeath)
     worker.on('error', (error) => {
-      this.#deps.log.error({ err: error, worker: worker.id }, 'a worker failed')
+      this.#log.error({ err: error, worker: worker.id }, 'a worker failed')
       // A process that never started emits no exit event.
       if (worker.process.pid === undefined) handleDeath(null, null)
     })

@@ -11,7 +11,7 @@ import { serves } from './servers/server-check.ts'
 /** The timeout of each server. */
 const TRY_MS = 3000
 
-/** What the servers say of credentials. */
+/** The answers of the servers to credentials. */
 interface Trial {
   readonly isServed: boolean
   /** Why they are of no use, or of less use than others. */

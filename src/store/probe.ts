@@ -11,13 +11,13 @@ import { nodeOptions, replyCode } from './links/redis-link.ts'
 import type { Uses } from './servers/rights.ts'
 import { checkServer, compareAll, failed, serves, unreachable, warning, type Findings } from './servers/server-check.ts'
 
-/** What the servers are used for, and how long it may take to find out whether they can be. */
+/** The use that is made of the servers, and the time in which it must be found out whether they serve for that. */
 type ProbeOptions = Omit<Uses, 'tracks'>
 
-/** What was found at the servers that a URL leads to. */
+/** The findings at the servers that a URL leads to. */
 interface Probe {
   readonly masters: readonly Findings[]
-  /** What is wrong with other servers, and with all of them together. */
+  /** Faults of other servers, and of all of them together. */
   readonly others: readonly CheckResult[]
 }
 

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import { Instruments } from './instruments.ts'
 
-/** What became of a request to IDENTITY_PATH. */
+/** The outcome of a request to IDENTITY_PATH. */
 export type IdentityOutcome = 'found' | 'refused' | 'unusable' | 'over_budget' | 'unreachable' | 'timeout' | 'lost'
 
 /** Registers the metrics of subjects. Without IDENTITY_PATH they do not exist. */

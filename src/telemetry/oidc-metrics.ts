@@ -23,5 +23,5 @@ export function createOidcMetrics(registry: Registry) {
 
 /** The metrics of OpenID Connect. */
 export type OidcMetrics = ReturnType<typeof createOidcMetrics>
-/** What became of a request to /auth/backchannel-logout. */
+/** The outcome of a request to /auth/backchannel-logout. */
 export type LogoutOutcome = (typeof LOGOUTS)[number]

@@ -27,7 +27,7 @@ export function createSessionStoreMetrics(make: Instruments): Source & { readonl
 }
 
 function addNearCache(make: Instruments, source: Source): void {
-  // Of several processes, one that has lost the store suffices to report it as down.
+  // One of several processes that has lost the store suffices to report it as down.
   make.scrapedGauge(
     'bff_session_store_up',
     '1 while the reads and writes that the server needs succeed on Redis, 0 while they fail; in a Cluster the part of its masters ' +

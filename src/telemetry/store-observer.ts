@@ -4,7 +4,7 @@
  */
 export const STORE_FAILURES = ['down', 'timeout', 'lost', 'refused', 'unconfirmed'] as const
 /** One of {@link STORE_FAILURES}. */
-export type StoreFailure = (typeof STORE_FAILURES)[number]
+type StoreFailure = (typeof STORE_FAILURES)[number]
 
 /**
  * Why a server that responds refuses writes: it is out of memory, its disk fails, it has too few replicas, or it is a
@@ -22,7 +22,7 @@ export interface StoreObserver {
   refusedWrite(reason: WriteRefusal): void
 }
 
-/** What the servers of a store report about themselves. A field is missing while it is unknown. */
+/** The servers of a store report this about themselves. A field is missing while it is unknown. */
 export interface StoreFacts {
   /** Live sessions of all instances. An estimate if there are many keys. */
   readonly sessions?: number

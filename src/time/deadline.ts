@@ -20,7 +20,7 @@ export function beforeDeadline<Reply>(ms: number, reply: Promise<Reply>): Promis
       timer = setTimeout(() => {
         const lateMs = performance.now() - dueAt
         if (lateMs > LATE_MS) wait(Math.min(Math.max(lateMs, MIN_GRACE_MS), leftMs))
-        // What has arrived is read first.
+        // A reply that has arrived is read first.
         else setImmediate(() => reject(new CommandTimeout('no reply in time')))
       }, leftMs)
     }

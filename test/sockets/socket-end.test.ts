@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import { BROWSER } from '../../src/sockets/close-codes.ts'
+import { BROWSER, UPSTREAM, type Ending } from '../../src/sockets/close-codes.ts'
 import { SocketEnd } from '../../src/sockets/socket-end.ts'
 import { wholeFrame } from '../../src/sockets/whole-frame.ts'
 import { frame } from '../support/sockets/raw-frames.ts'
@@ -21,8 +21,8 @@ function asRead(opcode: number, bytes: number, fin = true): { head: Buffer; payl
 
 const ignore = (): void => undefined
 
-/** A peer, the wire it writes to, and the client at the other end. */
-async function connectedPeer(t: Test): Promise<{ peer: SocketEnd; wire: Socket; client: WebSocket }> {
+/** An open socket, and the client at its other end. */
+async function connection(t: Test): Promise<{ socket: WebSocket; wire: Socket; client: WebSocket }> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', autoPong: false })
   t.teardown(() => void server.close())
   await once(server, 'listening')
@@ -33,10 +33,43 @@ async function connectedPeer(t: Test): Promise<{ peer: SocketEnd; wire: Socket; 
   const opened = once(client, 'open')
   const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
   await opened
+  return { socket, wire, client }
+}
+
+/** A peer, the wire it writes to, and the client at the other end. */
+async function connectedPeer(t: Test): Promise<{ peer: SocketEnd; wire: Socket; client: WebSocket }> {
+  const { socket, wire, client } = await connection(t)
   const peer = new SocketEnd({ socket, wire }, BROWSER, { message: ignore, ended: ignore })
   t.teardown(() => peer.close())
   return { peer, wire, client }
 }
+
+await test('an end whose upstream has closed before anybody listened is over when it begins, once', async (t) => {
+  const { socket, wire, client } = await connection(t)
+  client.close(1000)
+  await once(socket, 'close')
+  const endings: Ending[] = []
+  const end = new SocketEnd({ socket, wire }, UPSTREAM, { message: ignore, ended: (ending) => endings.push(ending) })
+  end.begin()
+  end.begin()
+  t.match(endings, [{ own: { code: 1001 }, other: { code: 1013, reason: 'upstream_lost' }, why: 'closed' }])
+  t.equal(endings[0]?.isFault, undefined)
+})
+
+await test('an end that its owner has closed reports nothing more', async (t) => {
+  const { socket, wire, client } = await connection(t)
+  const seen: string[] = []
+  const events = { message: () => seen.push('a message'), ended: () => seen.push('an ending') }
+  const end = new SocketEnd({ socket, wire }, UPSTREAM, events)
+  const closed = once(client, 'close')
+  client.send('still on its way')
+  end.close()
+  t.equal((await closed)[0], 1001)
+  end.close({ code: 1011, reason: 'too late' })
+  socket.emit('message', Buffer.from('late'), false)
+  socket.emit('error', new Error('late'))
+  t.same(seen, [])
+})
 
 await test('wholeFrame returns the frame of a message that was received in one piece, and nothing otherwise', async (t) => {
   for (const bytes of [0, 1, 125, 126, 290, 65_535]) {

@@ -49,18 +49,22 @@ await test('a request that becomes complete while the process stands still is an
   }
 })
 
-await test('a response that arrives while the process stands still reaches the browser, although its connection was idle for too long', async (t) => {
-  const { connection, upstream, cookie, server } = await startWorld(t, API)
-  server.app.server.server.timeout = 300
-  upstream.answer = (_request, socket) => {
-    socket.write(ok('{}'))
-    block(800)
-  }
-  const socket = await connection()
-  socket.write(`${post(cookie, 2)}{}`)
-  const [answer] = (await nextEvent(socket, 'data')) as [Buffer]
-  t.match(answer.toString(), /^HTTP\/1\.1 200 /)
-})
+for (const afterMs of [0, 100]) {
+  await test(`a response that arrives ${afterMs} ms after a standstill reaches the browser, although its connection was idle for too long`, async (t) => {
+    const { connection, upstream, cookie, server } = await startWorld(t, API)
+    server.app.server.server.timeout = 300
+    upstream.answer = (_request, socket) => {
+      const write = (): void => void socket.write(ok('{}'))
+      if (afterMs === 0) write()
+      block(800)
+      if (afterMs > 0) setTimeout(write, afterMs)
+    }
+    const socket = await connection()
+    socket.write(`${post(cookie, 2)}{}`)
+    const [answer] = (await nextEvent(socket, 'data')) as [Buffer]
+    t.match(answer.toString(), /^HTTP\/1\.1 200 /)
+  })
+}
 
 await test('a first request that arrives while the process stands still, just after its server closed, is answered', async (t) => {
   const { connection, server } = await startWorld(t, API)

@@ -1,7 +1,7 @@
 import { LastingConnection } from './lasting-connection.ts'
 import type { RedisLink } from './redis-link.ts'
 
-/** What a subscription reports. */
+/** The reports of a subscription. */
 export interface SubscriberEvents {
   message(text: string): void
   /** The subscription is in place, perhaps again. Messages before that were lost. */

@@ -18,7 +18,7 @@ export interface ClusterNode extends RedisNode, MasterServer {
   readonly connection: LastingConnection
 }
 
-/** What {@link ClusterNodes} need of those who use them. */
+/** The questions and the reports of {@link ClusterNodes}. */
 interface Events {
   /** Asks a node for a sign of life. */
   ask(node: ClusterNode, connection: Connection): Promise<unknown>

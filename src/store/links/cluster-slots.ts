@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts'
 /** How many parts the keys of a Cluster are divided into. */
 export const SLOTS = 16_384
 
-/** What an operator should do whose REDIS_URL names one node of a Cluster of several masters as if it were alone. */
+/** Advice for an operator whose REDIS_URL names one node of a Cluster of several masters as if it were alone. */
 export const MEMBER_ADVICE = 'Name the Cluster: redis+cluster://host:port (rediss+cluster:// for TLS).'
 
 /** CRC16 (XMODEM) of the key, or of what is in its first braces (redis.io/docs/reference/cluster-spec: hash tags). */
@@ -18,7 +18,7 @@ export function slotOf(key: string): number {
   return crc % SLOTS
 }
 
-/** Who owns which slots, as a node of a Cluster says. */
+/** The owners of the slots, as a node of a Cluster names them. */
 export interface Slots {
   /** Each once. */
   readonly masters: readonly RedisNode[]

@@ -12,7 +12,7 @@ const PROBE_INTERVAL_MS = 1000
 /** Replies of a Cluster's server that names another one for the key. */
 const MOVED: ReadonlySet<string | undefined> = new Set(['MOVED', 'ASK'])
 
-/** What a {@link ConfirmingServer} reports. */
+/** The reports of a {@link ConfirmingServer}. */
 interface ConfirmingEvents {
   /** From now on writes fail at once, and a probe is made every second. */
   failed(reason: string): void

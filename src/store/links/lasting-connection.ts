@@ -15,7 +15,7 @@ const ASK_MS = 1000
 /** A server that has not replied to such a question after this time is left. */
 const MAX_SILENCE_MS = 3000
 
-/** What a {@link LastingConnection} is for. */
+/** The use that is made of a {@link LastingConnection}. */
 interface Purpose {
   /** The server to reach, asked for before each try. Undefined while none is known. Never rejects. */
   readonly find: FindMaster

@@ -26,7 +26,7 @@ export class LiveCredentials {
   readonly #url: Changing<string>
   readonly #onRefused: (error: unknown, server: string) => void
   #former: RedisAccess | undefined
-  /** Which credentials the next connection to a server has, if the server has refused the new ones. */
+  /** The credentials of the next connection to a server that has refused the new ones. */
   readonly #next = new Map<string, 'former' | 'new'>()
 
   /**
@@ -59,7 +59,7 @@ export class LiveCredentials {
     return this.access
   }
 
-  /** What node-redis asks for one connection, and `attend`, which is to be called with the connection before it is opened. */
+  /** The options of node-redis for one connection, and `attend`, which is to be called with the connection before it is opened. */
   forConnection(server: string) {
     let given = this.access
     let used = given

@@ -134,7 +134,7 @@ async function prepare(connection: Connection, master: MasterServer, events: Lin
     // The ACL may forbid this. Then the refusal of the keys that others have (MOVED) shows it.
     clusterSize(connection).catch(() => 1),
     connection.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP']),
-    // What it is says more than what it refuses.
+    // The role of the server explains more than its refusal.
     isServing.catch(() => undefined),
   ])
   if (size > 1) throw new Error(`it is one of ${size} masters of a Cluster. ${MEMBER_ADVICE}`)

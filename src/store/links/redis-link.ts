@@ -24,7 +24,7 @@ export interface MasterServer {
 /** Finds a master. Undefined while there is none, or it is one no more. Never rejects. */
 export type FindMaster = () => Promise<MasterServer | undefined>
 
-/** What a link asks of the store, and reports to it. */
+/** The questions and the reports of a link. */
 export interface LinkEvents {
   /** Asks a master whether it serves, before the link is up. Rejects where it cannot be used. */
   opened(master: MasterServer, connection: Connection): Promise<void>

@@ -19,7 +19,7 @@ interface Log {
   info(details: object, message: string): void
 }
 
-/** What is known of the replicas of one master. */
+/** The replicas of one master. */
 interface OfMaster {
   readonly find: FindMaster
   readonly marks: ReplicatedWrites

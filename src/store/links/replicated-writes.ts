@@ -13,7 +13,7 @@ const MAX_WRITES = 500
 /** Too few replicas have confirmed a write. */
 class TooFewReplicas extends Error {}
 
-/** What makes a write count. */
+/** The terms on which a write counts. */
 interface Terms {
   /** How many replicas must have it. */
   readonly replicas: number
@@ -90,7 +90,7 @@ export class ReplicatedWrites {
         batch = []
       }
     } catch (error) {
-      // What the connection says from now on is not believed. One that is being opened may succeed.
+      // The connection is not believed from now on. One that is being opened may succeed.
       if (!(error instanceof TooFewReplicas) && this.#connection?.isUp === true)
         this.#connection.drop('no replica confirms')
       for (const { reject } of [...batch, ...this.#waiting.splice(0)]) reject(error)

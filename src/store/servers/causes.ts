@@ -23,7 +23,7 @@ export const ADVICE: Readonly<Record<string, string>> = {
   SILENT: 'Check that this master runs, and the network on the way there.',
 }
 
-/** What the reasons for which a link is down mean, where they are no code of {@link ADVICE}. */
+/** The meanings of the reasons for which a link is down, where they are no code of {@link ADVICE}. */
 const MEANINGS: Readonly<Record<string, string>> = {
   'it is a slave': 'READONLY',
   silence: 'SILENT',

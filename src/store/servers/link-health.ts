@@ -115,7 +115,7 @@ export class LinkHealth {
     this.#checkedAt = now
     // While this process was blocked, it could neither ping nor read replies, so that time is no silence.
     if (lateMs > LATE_MS) this.#aliveAt = Math.min(now, this.#aliveAt + lateMs)
-    // What has arrived is read first.
+    // Replies that have arrived are read first.
     if (now - this.#aliveAt > MAX_SILENCE_MS) setImmediate(() => this.#judge(now))
   }
 

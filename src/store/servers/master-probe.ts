@@ -10,7 +10,7 @@ const WRITE_EVERY_MS = 60_000
 /** How long what it has written lives, should it not be removed at once. */
 const KEY_TTL_MS = 1000
 
-/** What a probe found. */
+/** The result of a probe. */
 export interface MasterReport {
   /** The code of the error with which the master refuses everything; `OOM` if only what needs memory. Undefined while it serves. */
   readonly refusal: string | undefined
@@ -19,7 +19,7 @@ export interface MasterReport {
   /** A reading of its clock. */
   readonly clock:
     | {
-        /** What it showed (epoch ms) at some time between the two others. */
+        /** The time that it showed (epoch ms), at some moment between the two others. */
         readonly time: number
         /** By the monotonic clock of this process (ms). */
         readonly sentAt: number

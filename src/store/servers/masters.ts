@@ -150,7 +150,7 @@ export class Masters {
     return this.#refusedSince === undefined ? this.#health.healthyForMs : 0
   }
 
-  /** What an operator should put right, whether the store is available or not. */
+  /** Faults that an operator should put right, whether the store is available or not. */
   warnings(): string[] {
     const full = [...this.#reports.values()].some(({ refusal }) => refusal === 'OOM')
     const what = this.#share > 0 ? 'a master of the session store does not serve' : 'the session store does not serve'

@@ -75,6 +75,9 @@ local function ask(right, ...)
 end
 ${RIGHTS.map(([on, ...words]) => `ask('${nameOf(words)} ${on}', ${words.map(asLua).join(', ')})`).join('\n')}`
 
+/** How long the key of a trial lives, should the rest of the trial fail. */
+const TRIAL_TTL_MS = 10_000
+
 const RIGHTS_OF_USER = `
 local key, hash = ARGV[1], ARGV[2]${ASK_FOR_RIGHTS}
 return refused`
@@ -87,11 +90,11 @@ function asLua(word: string): string {
   return word === 'key' || word === 'hash' ? word : `'${word}'`
 }
 
-/** What a server lets a user do. */
+/** The rights that a user lacks, and whether a write succeeded. */
 interface Rights {
   /**
-   * What is missing of what sessions need, of what subjects need where there are any, of the keys, and of CLIENT TRACKING
-   * where it is used.
+   * The missing needs of sessions, of subjects where there are any, the missing keys, and CLIENT TRACKING where it is used
+   * and missing.
    */
   readonly needs: readonly string[]
   /** Missing commands that cost something. */
@@ -100,7 +103,7 @@ interface Rights {
   readonly refusal: string | undefined
 }
 
-/** What a server is used for, and how long it may take to find out whether it can be. */
+/** The use that is made of a server, and the time in which it must be found out whether it serves for that. */
 export interface Uses {
   readonly timeoutMs: number
   /** The keys that were read are tracked. */
@@ -122,7 +125,7 @@ export async function tryRights(server: Connection, key: string, uses: Uses): Pr
   const [script, tracking, write] = await Promise.all([
     codeOf(asked.then((reply) => (refused = reply as string[]))),
     codeOf(server.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP'])),
-    codeOf(server.set(key, '0', { expiration: { type: 'PX', value: 10_000 } })),
+    codeOf(server.set(key, '0', { expiration: { type: 'PX', value: TRIAL_TTL_MS } })),
     codeOf(server.get(key)),
     codeOf(server.send(key, ['DEL', key])),
   ])

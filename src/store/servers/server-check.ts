@@ -21,7 +21,7 @@ const PRODUCTS: Readonly<Record<string, string>> = { redis: 'Redis', valkey: 'Va
 const DATABASE_ADVICE =
   'Check the number at the end of REDIS_URL: Redis has the databases 0 to 15 by default (databases), a Cluster and many services only 0.'
 
-/** What was found at a server. */
+/** The findings at one server. */
 export interface Findings {
   readonly results: readonly CheckResult[]
   /** How far the clock of this machine is ahead of the server's (ms), as far as it tells. */
@@ -35,7 +35,7 @@ export function serves({ results }: Findings): boolean {
   return results.every(({ is }) => is !== 'failed')
 }
 
-/** What a server says of itself, which needs no right (HELLO). */
+/** The name and the role that a server gives itself, for which no right is needed (HELLO). */
 interface Identity {
   readonly server: string
   readonly version: string
@@ -157,7 +157,7 @@ function memoryWarnings(info: ServerInfo, what: string): CheckResult[] {
   return warnings
 }
 
-/** What to do about a server that cannot be asked. */
+/** The result for a server that cannot be asked, with its remedy. */
 export function unreachable(error: unknown, name: string): CheckResult {
   const isLate = error instanceof ConnectionTimeoutError || error instanceof CommandTimeout
   const host = name.slice(0, name.lastIndexOf(':'))

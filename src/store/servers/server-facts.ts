@@ -75,7 +75,7 @@ export class ServerFacts {
     return latest !== undefined && performance.now() - latest.at < MAX_AGE_MS ? latest.facts : undefined
   }
 
-  /** What {@link watchReplication} has found last. */
+  /** The latest findings of {@link watchReplication}. */
   get warnings(): readonly string[] {
     return this.#warnings
   }
@@ -145,7 +145,7 @@ export function readMemory(info: ServerInfo): Memory {
   }
 }
 
-/** What makes records of Idempotency-Keys on one server worth less than they seem, for an operator. */
+/** Warnings for an operator of what makes records of Idempotency-Keys on one server worth less than they seem. */
 export function replicationWarnings(info: ServerInfo, replicas: number): string[] {
   const warnings: string[] = []
   if (info['aof_enabled'] === '0') {

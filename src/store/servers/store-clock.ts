@@ -80,7 +80,7 @@ export class StoreClock {
   }
 }
 
-/** What an operator should know of differences between clocks (ms). */
+/** Warnings for an operator of differences between clocks (ms). */
 export function clockWarnings(hereAheadMs: number, mastersDifferMs: number): string[] {
   const warnings: string[] = []
   if (Math.abs(hereAheadMs) > NOTICEABLE_MS) {

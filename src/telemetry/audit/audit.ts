@@ -20,7 +20,7 @@ type OptionalFields<Schemas extends Readonly<Record<string, FieldSchema>>> = {
   readonly [Name in keyof Schemas]?: FieldValue<Schemas[Name]> | undefined
 }
 
-/** What the caller says in an audit line of this kind. */
+/** The fields that the caller of an audit line of this kind gives. */
 export type AuditFields<Name extends AuditName> = Fields<(typeof AUDIT_EVENTS)[Name]['required']> &
   OptionalFields<(typeof AUDIT_EVENTS)[Name]['optional']>
 

@@ -33,7 +33,7 @@ const ON_ACCOUNT = { ...OF_USER, account: ACCOUNT } as const
 const CLOSE_CODE = count('The close code that the browser gets (RFC 6455 §7.4)', 4999)
 const REASON = text('The reason in the close frame', '^[a-z_]{1,32}$')
 
-/** What browsers do with a session, or try to do without one. */
+/** The events that browsers cause with a session, or without one. */
 export const CALL_EVENTS = {
   relay_opened: {
     level: 'info',

@@ -13,7 +13,7 @@ export interface AuditRule {
   readonly level: 'info' | 'warn'
   /** The usual `msg`. */
   readonly message: string
-  /** What has happened, as a sentence for docs/audit.md. */
+  /** A sentence for docs/audit.md that says what has happened. */
   readonly description: string
   /** True if the line is written with the logger of a request, which adds `reqId`. */
   readonly inRequest: boolean

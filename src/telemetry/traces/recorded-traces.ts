@@ -151,7 +151,7 @@ function withState(parent: SpanContext, tracestate: string | string[] | undefine
   const text = Array.isArray(tracestate) ? tracestate.join(',') : tracestate
   if (text === undefined) return parent
   const traceState = createTraceState(text)
-  // What is malformed is dropped (W3C Trace Context §3.3.1), and nothing may be left.
+  // Malformed parts are dropped (W3C Trace Context §3.3.1), and nothing may be left.
   return traceState.serialize() === '' ? parent : { ...parent, traceState }
 }
 

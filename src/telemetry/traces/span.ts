@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** What log lines and callers are told of a span: 32 and 16 hexadecimal digits. */
+/** The names of a span for log lines and callers: 32 and 16 hexadecimal digits. */
 export interface TraceIds {
   readonly trace_id: string
   readonly span_id: string
 }
 
-/** What an event or a span says beside its name. Never a value that a browser or another service has sent. */
+/** The details of an event or a span. Never a value that a browser or another service has sent. */
 export type Attributes = Readonly<Record<string, string | number>>
 
 /** A server to which requests are sent. `url` is without user, query and fragment. */

@@ -199,21 +199,6 @@ await test('an instance that dies with the probe keeps the others waiting for 15
   t.equal(await fleet.send(0, 'e', 200), 200)
 })
 
-await test('a probe whose time is over, and that ends late, does not let a third one go out', async (t) => {
-  const fleet = new Fleet()
-  await fleet.suspect()
-  const [late, next] = [fleet.call(0, 'd'), fleet.call(1, 'e')]
-  t.ok(await late.takeProbe())
-  fleet.pass(15_001)
-  t.ok(await next.takeProbe())
-  late.end()
-  await settled()
-  for (const at of [0, 1]) t.notOk(fleet.call(at, 'f').mayProbe, 'the second is on its way')
-  next.end()
-  await settled()
-  t.ok(fleet.call(0, 'f').mayProbe)
-})
-
 await test('a hold ends by itself where nobody may send a probe, and then upstream limits each by himself', async (t) => {
   const fleet = new Fleet()
   await fleet.hold()

@@ -1,5 +1,7 @@
 import { test } from 'tap'
-import { suspicionAfter, SUSPICIONS, type CallEvent } from '../../src/upstream/budget/suspicion.ts'
+import { suspicionAfter, SUSPICIONS, type CallEvent, type Caller } from '../../src/upstream/budget/suspicion.ts'
+
+const callerOf = (user: string): Caller => ({ user, source: user })
 
 await test('a probe whose time is over, and that ends late, lets no third one go out beside the second', (t) => {
   let now = 1_700_000_000_000
@@ -8,7 +10,6 @@ await test('a probe whose time is over, and that ends late, lets no third one go
     suspicion = suspicionAfter(suspicion, event, now)
     return suspicion.probe?.id
   }
-  const callerOf = (user: string): { user: string; source: string } => ({ user, source: user })
   for (const user of ['a', 'b', 'c']) note({ is: 'refused', caller: callerOf(user), waitMs: 1000, probe: undefined })
   t.equal(note({ is: 'probing', caller: callerOf('d'), probe: 'first' }), 'first')
   now += 15_001

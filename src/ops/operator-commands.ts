@@ -2,14 +2,14 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Controls } from '../controls/controls.ts'
 import type { Sessions, Subjects } from '../sessions/index.ts'
 import { controlsAdmin, type ControlsCommand, type ControlsOutcome } from './controls-admin.ts'
-import { sessionAdmin, type SessionsCommand, type SessionsOutcome } from './session-admin.ts'
+import { sessionAdmin, type SubjectCommand, type SubjectOutcome } from './session-admin.ts'
 
 /** A command of an operator. It crosses the channel between processes, so it is plain data. */
-export type OperatorCommand = SessionsCommand | ControlsCommand
+export type OperatorCommand = SubjectCommand | ControlsCommand
 
 /** The outcome of an {@link OperatorCommand}, which crosses the channel too. */
 export type OperatorOutcome =
-  | SessionsOutcome
+  | SubjectOutcome
   | ControlsOutcome
   /** No worker answers, or the server is still starting. */
   | { readonly is: 'noWorker' }

@@ -14,12 +14,12 @@ import {
   unavailable,
   type OperatorRoutesOptions,
 } from './operator-requests.ts'
-import type { SessionsCommand } from './session-admin.ts'
+import type { SubjectCommand } from './session-admin.ts'
 
 const SUBJECT_RULE = 'The query must have one subject, percent-encoded, of 1 to 256 characters'
 /** As the log and `GET /sessions` name sessions. */
 const TAG = /^[\w-]{10}$/
-const PARAMETERS: Readonly<Record<SessionsCommand['is'], readonly ('subject' | 'tag')[]>> = {
+const PARAMETERS: Readonly<Record<SubjectCommand['is'], readonly ('subject' | 'tag')[]>> = {
   list: ['subject'],
   end: ['subject', 'tag'],
 }
@@ -90,8 +90,8 @@ function respond(reply: FastifyReply, outcome: OperatorOutcome): FastifyReply {
 /** The subject and the tag, or what is wrong. */
 function readAsked(
   request: FastifyRequest,
-  is: SessionsCommand['is'],
-): Pick<SessionsCommand, 'subject' | 'tag'> | { readonly error: string } {
+  is: SubjectCommand['is'],
+): Pick<SubjectCommand, 'subject' | 'tag'> | { readonly error: string } {
   const asked = readQuery(request, PARAMETERS[is])
   if ('error' in asked) return asked
   const { subject, tag } = asked

@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 
 /** A command of an operator about the sessions of a subject. */
-export interface SessionsCommand {
+export interface SubjectCommand {
   readonly is: 'list' | 'end'
   readonly subject: string
   /** Names the session, if only one is meant. */
@@ -13,8 +13,8 @@ export interface SessionsCommand {
   readonly requester: Requester
 }
 
-/** The outcome of an {@link SessionsCommand}. */
-export type SessionsOutcome =
+/** The outcome of an {@link SubjectCommand}. */
+export type SubjectOutcome =
   | { readonly is: 'listed'; readonly sessions: readonly SubjectSession[] }
   | { readonly is: 'ended'; readonly count: number }
   /** No user can have this subject. */
@@ -30,14 +30,14 @@ export function sessionAdmin(
   sessions: Sessions,
   subjects: Subjects,
   log: FastifyBaseLogger,
-): (command: SessionsCommand) => Promise<SessionsOutcome> {
-  const list = async ({ subject, requester }: SessionsCommand): Promise<SessionsOutcome> => {
+): (command: SubjectCommand) => Promise<SubjectOutcome> {
+  const list = async ({ subject, requester }: SubjectCommand): Promise<SubjectOutcome> => {
     const listed = await subjects.list(subject)
     const who = { subject: sessions.subjectTag(subject), ...requester }
     audit(log, 'sessions_listed', { sessions: listed.length, ...who })
     return { is: 'listed', sessions: listed }
   }
-  const end = async ({ subject, tag, requester }: SessionsCommand): Promise<SessionsOutcome> => {
+  const end = async ({ subject, tag, requester }: SubjectCommand): Promise<SubjectOutcome> => {
     const who = { session: tag, subject: sessions.subjectTag(subject), ...requester }
     const by = { reason: 'revoked', requester } as const
     try {

@@ -19,7 +19,7 @@ declare module 'fastify' {
 export interface Opened {
   /** @param open what the log says of the browser's socket, and how to end it */
   join(browser: OpenSocket, slot: SocketSlot, open: ReturnType<SocketSlot['opened']>): void
-  drop(): void
+  drop?(): void
 }
 
 /**
@@ -75,7 +75,7 @@ export class Handshake {
       return this.end(CLOSE.ourFault)
     }
     const settled = attempt().then((opened) => {
-      if (this.isOver) opened?.drop()
+      if (this.isOver) opened?.drop?.()
       else this.#opened = opened
     }, failed)
     await Promise.race([settled, over])
@@ -172,7 +172,7 @@ export class Handshake {
   #giveUp(reason: string): void {
     this.#deps.metrics.relayRefusals.inc({ reason })
     this.#over.abort()
-    this.#opened?.drop()
+    this.#opened?.drop?.()
     this.#stopListening()
     this.#slot.release()
   }

@@ -75,9 +75,8 @@ await test('the package does not repeat an order that is refused because orders 
 })
 
 await test('with a real server: the notice and the pause reach a page through the package', async (t) => {
-  const world = await controlsWorld(t, { instances: 1, redis: false })
-  const { server } = world
-  const { browser } = await world.user('CR1')
+  const { server, user, upstream, orders } = await controlsWorld(t, { instances: 1, redis: false })
+  const { browser } = await user('CR1')
   const client = pageClient(t, browser, server.url)
   client.session.subscribe(() => undefined)
   await until(() => client.session.get().status === 'active')
@@ -89,7 +88,7 @@ await test('with a real server: the notice and the pause reach a page through th
   const call = client.api('/payment-agents/v1/transfer', { method: 'POST', body: '{}', idempotencyKey: true })
   t.match(await call.catch((error: unknown) => error), { code: 'orders_paused', problem: { detail: 'Not now.' } })
   const socket = client.tradingSocket('VRTC100')
-  world.upstream.onSocket = (peer) =>
+  upstream.onSocket = (peer) =>
     peer.on('message', (data: Buffer) => {
       const request = JSON.parse(data.toString()) as Record<string, unknown>
       peer.send(JSON.stringify({ msg_type: 'balance', balance: {}, req_id: request['req_id'], echo_req: request }))
@@ -99,5 +98,5 @@ await test('with a real server: the notice and the pause reach a page through th
     code: 'OrdersPaused',
     message: 'Not now.',
   })
-  t.same(world.orders, [])
+  t.same(orders, [])
 })

@@ -20,20 +20,19 @@ interface Driven {
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0'
 
 async function real(t: Test): Promise<Driven> {
-  const world = await startWorld(t, IDENTIFIED)
-  const { browser, server } = world
-  const { onIdentity: answer } = world.upstream
+  const { browser, server, upstream, visitor } = await startWorld(t, IDENTIFIED)
+  const { onIdentity: answer } = upstream
   const client = createClient({ baseUrl: server.url, ...pageOptions(browser, server.url, server.url) })
   t.teardown(() => client.close())
   return {
     client,
     async logIn(subject) {
-      world.upstream.onIdentity = subject === undefined ? (_request, response) => response.writeHead(500).end() : answer
+      upstream.onIdentity = subject === undefined ? (_request, response) => response.writeHead(500).end() : answer
       await (await startLogin({ browser, server })).finish({ code: subject ?? 'CR1' })
       await client.session.check()
     },
     async logInElsewhere() {
-      const there = world.visitor()
+      const there = visitor()
       there.browser.userAgent = FIREFOX
       await there.logIn('CR1')
       return tagOf(there.browser, server)

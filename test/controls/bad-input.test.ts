@@ -43,8 +43,7 @@ const WRONG_TIMES: Readonly<Record<string, unknown>> = {
 }
 
 await test('every bad input of /controls gets 400, and changes nothing', async (t) => {
-  const world = await controlsWorld(t, { instances: 1, redis: false })
-  const { server } = world
+  const { server } = await controlsWorld(t, { instances: 1, redis: false })
   const bodies: [path: string, what: string, body: unknown][] = [
     ...['/orders', '/notice'].flatMap((path) =>
       [

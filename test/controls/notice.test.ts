@@ -9,9 +9,8 @@ const state = async (port: number, headers: Record<string, string> = {}): Promis
   (await (await fetch(`http://127.0.0.1:${port}/auth/session`, { headers })).json()) as Body
 
 await test('a notice is in GET /auth/session and on the session sockets of all instances, until it is lifted', async (t) => {
-  const world = await controlsWorld(t)
-  const { servers } = world
-  const { cookie, socket: open } = await world.user('CR1')
+  const { servers, user } = await controlsWorld(t)
+  const { cookie, socket: open } = await user('CR1')
   const sockets = await Promise.all(
     servers.map(async (at) => {
       const socket = open('/ws/session', { at })

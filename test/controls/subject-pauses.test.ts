@@ -10,13 +10,12 @@ const BUY = '{"buy":"x","price":1,"req_id":1}'
 const SELL = '{"sell":1,"price":0,"req_id":2}'
 
 await test('one user is paused while others trade, on all instances, by calls and open sockets', async (t) => {
-  const world = await controlsWorld(t)
-  const { servers } = world
+  const { servers, user, trade, agreed, upstream } = await controlsWorld(t)
   const [first, second, third] = servers
-  const [own, other] = [await world.user('CR1'), await world.user('CR2')]
-  const sockets = { own: await world.trade(own, third), other: await world.trade(other, third) }
+  const [own, other] = [await user('CR1'), await user('CR2')]
+  const sockets = { own: await trade(own, third), other: await trade(other, third) }
   const paused = await pause(first, { subject: 'CR1', message: 'We are looking at your account.' })
-  await world.agreed(paused.json['version'])
+  await agreed(paused.json['version'])
   for (const server of servers) {
     t.match(await own.order({ at: server }), { ...PAUSED, json: { detail: 'We are looking at your account.' } })
     t.equal((await other.order({ at: server })).status, 200)
@@ -32,7 +31,7 @@ await test('one user is paused while others trade, on all instances, by calls an
     error: { code: 'OrdersPaused', message: 'We are looking at your account.' },
   })
   t.equal(sockets.other.browser.received.length, 0)
-  t.equal(world.upstream.identityRequests.length, 2, 'both sessions have a subject since their logins')
+  t.equal(upstream.identityRequests.length, 2, 'both sessions have a subject since their logins')
   t.match(
     await samplesOf(second.opsUrl, 'bff_orders_paused'),
     new Map([
@@ -47,9 +46,9 @@ await test('one user is paused while others trade, on all instances, by calls an
   t.notMatch(JSON.stringify(first.log.filter(({ audit }) => audit === 'controls_changed')), 'CR1')
 
   await pause(second)
-  await world.agreed((await control(second, 'DELETE', '/orders')).json['version'])
+  await agreed((await control(second, 'DELETE', '/orders')).json['version'])
   t.match(await own.order({ at: third }), PAUSED, 'a pause of all that is lifted leaves that of one user')
-  await world.agreed((await control(third, 'DELETE', '/orders?subject=CR1')).json['version'])
+  await agreed((await control(third, 'DELETE', '/orders?subject=CR1')).json['version'])
   for (const server of servers) t.equal((await own.order({ at: server })).status, 200)
 })
 
@@ -73,19 +72,18 @@ await test('with a pause of all and one of a user, that user waits for both, and
 })
 
 await test('a session without a subject is identified before its next order, and an open socket keeps its order', async (t) => {
-  const world = await controlsWorld(t, { instances: 1 })
-  const { server } = world
-  const { onIdentity: answer, identityRequests: asked } = world.upstream
-  world.upstream.onIdentity = (_request, response) => answerJson(response, 500, {})
-  const [own, other] = [await world.user('CR1'), await world.user('CR2')]
-  const sockets = { own: await world.trade(own, server), other: await world.trade(other, server) }
-  world.upstream.onIdentity = answer
+  const { server, upstream, user, trade } = await controlsWorld(t, { instances: 1 })
+  const { onIdentity: answer, identityRequests: asked } = upstream
+  upstream.onIdentity = (_request, response) => answerJson(response, 500, {})
+  const [own, other] = [await user('CR1'), await user('CR2')]
+  const sockets = { own: await trade(own, server), other: await trade(other, server) }
+  upstream.onIdentity = answer
   asked.length = 0
   t.equal((await own.order({ at: server })).status, 200)
   t.equal(asked.length, 0, 'nobody is asked while nobody is paused')
   await pause(server, { subject: 'CR1' })
   const gates: (() => void)[] = []
-  world.upstream.onIdentity = (request, response) => void gates.push(() => answer(request, response))
+  upstream.onIdentity = (request, response) => void gates.push(() => answer(request, response))
   for (const { browser } of Object.values(sockets)) {
     for (const message of ['{"ping":1}', BUY, '{"time":1}', SELL, '{"ping":2}']) browser.socket.send(message)
   }
@@ -167,8 +165,7 @@ await test('PUT /controls/orders with a subject needs IDENTITY_PATH; without a s
 })
 
 await test('a thousand users can be paused, and not one more', async (t) => {
-  const world = await controlsWorld(t, { instances: 1, redis: false })
-  const { server } = world
+  const { server } = await controlsWorld(t, { instances: 1, redis: false })
   for (let user = 0; user < 1000; user++) t.equal((await pause(server, { subject: `CR${user}` })).status, 200)
   t.equal((await pause(server, { subject: 'CR1000' })).status, 400)
   t.equal((await pause(server, { subject: 'CR999', message: 'x' })).status, 200)

@@ -8,7 +8,6 @@ import { until } from '../support/time/until.ts'
 import { type Answer, ACCOUNTS } from '../support/user.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { slowNames } from '../support/upstream/slow-names.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 
 const RECORDS = 'bff:1:idempotency:*'
 const PAUSED = { status: 503, json: { code: 'orders_paused' } }
@@ -21,7 +20,7 @@ await test('orders that wait for a connection when the pause comes are not sent,
   const names = slowNames(t)
   const slow = await world.instance({ API_URL: `http://${upstream.host.replace('127.0.0.1', names.host)}` })
   const user = await world.user('CR1')
-  const client = await storeClient(t, world)
+  const client = await world.storeClient()
   const waiting = [
     user.order({ at: slow }),
     user.order({ key: 'one', at: slow, body: '{"amount":2}' }),

@@ -2,7 +2,6 @@ import { test } from 'tap'
 import { control, pause, shown } from '../support/controls/controls-world.ts'
 import { IDENTIFIED } from '../support/login/identity.ts'
 import { twoWorkers, workerPids } from '../support/server/two-workers.ts'
-import { sendTo, TRANSFER } from '../support/user.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
@@ -11,10 +10,8 @@ await test('With WORKERS, all workers obey what one was told, also a new one, an
   const world = await startWorld(t, { ...IDENTIFIED, redis: true })
   const server = await twoWorkers(t, world.settings)
   const ops = { opsUrl: `http://127.0.0.1:${server.opsPort}` }
-  const { browser } = await world.user('CR1')
-  const cookie = browser.cookieHeader(new URL(world.server.url), new URL(world.server.url))
-  const order = async (): Promise<number> =>
-    (await sendTo(server.port, 'POST', TRANSFER, { headers: { cookie, 'x-csrf': '1' }, body: '{}' })).status
+  const user = await world.user('CR1')
+  const order = async (): Promise<number> => (await user.order({ at: server })).status
   const orders = async (): Promise<number[]> => [...new Set(await Promise.all(Array.from({ length: 12 }, order)))]
   const agreed = (version: unknown, count: number): Promise<void> =>
     until(async () => {

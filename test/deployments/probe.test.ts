@@ -15,8 +15,7 @@ async function probe(site: string): Promise<number> {
 }
 
 await test('The probe of the runbook ends with 0 while all is well, and else says how far a request gets', async (t) => {
-  const world = await startWorld(t, { upstream: 'scripted', redis: true })
-  const { upstream, server, redis } = world
+  const { upstream, server, redis } = await startWorld(t, { upstream: 'scripted', redis: true })
   t.equal(await probe(server.url), 0, 'all is well')
 
   upstream.onUpgrade = (_request, socket) => void socket.end('HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n')

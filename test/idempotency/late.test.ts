@@ -8,7 +8,6 @@ import { slowNames } from '../support/upstream/slow-names.ts'
 import { asleep } from '../support/time/stopped-process.ts'
 import { until, untilSlow } from '../support/time/until.ts'
 import { CLIENT_ID, SECRETS } from '../support/server/test-server.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 
 /** Long enough for every wait of these tests. */
 const PATIENT = { UPSTREAM_CONNECT_SECONDS: '600' }
@@ -72,13 +71,12 @@ await test('a call whose process sleeps until another instance calls it lost is 
 })
 
 await test('a call whose record is replaced while it waits for a connection is not sent', async (t) => {
-  const world = await keyedWorld(t)
-  const { upstream, order, instance } = world
+  const { upstream, order, instance, storeClient } = await keyedWorld(t)
   const names = slowNames(t)
   const slow = await instance({ ...PATIENT, API_URL: upstream.url.replace('127.0.0.1', names.host) })
   const first = order({ key: 'replaced', at: slow })
   await until(() => names.waiting === 1, 'the call waits for its connection')
-  const client = await storeClient(t, world)
+  const client = await storeClient()
   const [key = ''] = await client.keys('bff:1:idempotency:*')
   await client.set(key, 'of another instance', { expiration: 'KEEPTTL' })
   await until(() => slow.log.some(({ outcome }) => outcome === 'record_lost'), 'the instance knows')

@@ -19,7 +19,7 @@ await test('API_REQUESTS_PER_MINUTE counts the calls and the one-time URLs of a 
   const settings = { API_REQUESTS_PER_MINUTE: '6' }
   const world = await startWorld(t, { ...RELAY, redis: true, settings })
   const other = await world.instance()
-  const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
+  const { cookie } = world
   const call = (port: number) => fetch(`http://localhost:${port}${ACCOUNTS}`, { headers: { cookie, 'x-csrf': '1' } })
   const ports = [world.server.port, other.port]
   await earlyInAMinute()

@@ -32,7 +32,7 @@ async function twoInstances(
 await test('MAX_RELAYS_PER_SESSION counts the trading sockets of a session on all instances', async (t) => {
   const world = await twoInstances(t, { MAX_RELAYS_PER_SESSION: '3' })
   const [one, other] = world.ports
-  const redis = await storeClient(t, world)
+  const redis = await world.storeClient()
   const sockets = Array.from({ length: 8 }, (_, index) =>
     world.socket(TRADING, { at: { port: world.ports[index % 2] ?? 0 } }),
   )
@@ -66,7 +66,7 @@ await test('MAX_RELAYS_PER_SESSION counts the trading sockets of a session on al
 
 await test('a stranger costs no permit, and no command for one', async (t) => {
   const world = await startWorld(t, { upstream: 'scripted', redis: true })
-  const redis = await storeClient(t, world)
+  const redis = await world.storeClient()
   const hasTaken = async (): Promise<boolean> => (await redis.info('commandstats')).includes('cmdstat_getdel')
   for (let count = 0; count < 5; count++) {
     t.equal((await world.socket(TRADING, { headers: { cookie: `__Host-session=made-up-${count}` } }).closed).code, 4401)

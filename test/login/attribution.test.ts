@@ -74,7 +74,7 @@ await test('HEAD /auth/signup: 200 with the check result of a link, and no login
 
 await test('GET /auth/signup: 303 passes a complete link to the provider and remembers it in a cookie', async (t) => {
   const world = await startWorld(t, { provider: scripted })
-  const { authorize, arrival } = await startLogin(world, signup({ ...LINK, return_to: '/x' }))
+  const { authorize, arrival } = await world.startLogin(signup({ ...LINK, return_to: '/x' }))
   t.same(sentAttribution(authorize), LINK)
   t.equal(authorize.searchParams.get('prompt'), 'registration')
   t.equal(arrival.hops[0]?.headers.get('x-attribution'), 'complete')
@@ -86,8 +86,7 @@ await test('GET /auth/signup: 303 passes a complete link to the provider and rem
 
 await test('GET /auth/signup: 303 without the parameters that are wrong', async (t) => {
   const world = await startWorld(t, { provider: scripted })
-  const { authorize, arrival } = await startLogin(
-    world,
+  const { authorize, arrival } = await world.startLogin(
     `${signup({ ...LINK, sidc: 'x' })}&utm_source=twice&__proto__=x&sidc[a]=b&utm_medium[]=x`,
   )
   t.same(sentAttribution(authorize), { utm_campaign: LINK.utm_campaign, utm_medium: 'affiliate' })
@@ -98,8 +97,8 @@ await test('GET /auth/signup: 303 without the parameters that are wrong', async 
 
 await test('GET /auth/login: 303 without attribution', async (t) => {
   const world = await startWorld(t, { provider: scripted })
-  await startLogin(world, signup(LINK))
-  const { authorize, arrival } = await startLogin(world, signup(LINK).replace('signup', 'login'))
+  await world.startLogin(signup(LINK))
+  const { authorize, arrival } = await world.startLogin(signup(LINK).replace('signup', 'login'))
   t.same(sentAttribution(authorize), {})
   t.notOk(authorize.searchParams.has('prompt'))
   t.equal(arrival.hops[0]?.headers.get('x-attribution'), null)
@@ -125,30 +124,28 @@ await test('A cancelled sign-up that is tried again keeps its partner until it i
 })
 
 await test('GET /auth/signup: the remembered link replaces a missing one and is never merged with another', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { browser } = world
-  await startLogin(world, signup(LINK))
-  const again = await startLogin(world, signup())
+  const { browser, startLogin } = await startWorld(t, { provider: scripted })
+  await startLogin(signup(LINK))
+  const again = await startLogin(signup())
   t.same(sentAttribution(again.authorize), LINK)
   t.equal(again.arrival.hops[0]?.headers.get('x-attribution'), 'complete')
-  const partial = await startLogin(world, signup({ utm_source: 'other' }))
+  const partial = await startLogin(signup({ utm_source: 'other' }))
   t.same(sentAttribution(partial.authorize), { utm_source: 'other' })
   t.equal(partial.arrival.hops[0]?.headers.get('x-attribution'), 'partial')
-  const wrong = await startLogin(world, signup({ sidc: 'wrong' }))
+  const wrong = await startLogin(signup({ sidc: 'wrong' }))
   t.same(sentAttribution(wrong.authorize), {})
   const other = { ...LINK, utm_source: 'CU99999', utm_campaign: '"\\;=,' }
-  await startLogin(world, signup(other))
-  t.same(sentAttribution((await startLogin(world, signup())).authorize), other, 'the last complete link is remembered')
-  await (await startLogin(world)).finish()
+  await startLogin(signup(other))
+  t.same(sentAttribution((await startLogin(signup())).authorize), other, 'the last complete link is remembered')
+  await (await startLogin()).finish()
   t.equal(browser.named('__Host-attribution').length, 1, 'a login neither uses nor deletes it')
-  await (await startLogin(world, signup())).finish({ error: 'access_denied' })
+  await (await startLogin(signup())).finish({ error: 'access_denied' })
   t.equal(browser.named('__Host-attribution').length, 1, 'nor does a failure')
 })
 
 await test('GET /auth/signup: 303 without attribution if the remembered link is forged, repeated or expired', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { browser, server } = world
-  await startLogin(world, signup(LINK))
+  const { browser, server, startLogin } = await startWorld(t, { provider: scripted })
+  await startLogin(signup(LINK))
   const [{ value } = { value: '' }] = browser.named('__Host-attribution')
   const ask = async (cookie: string): Promise<Record<string, string>> => {
     const response = await fetch(server.url + signup(), { redirect: 'manual', headers: { cookie } })
@@ -171,7 +168,7 @@ await test('ATTRIBUTION_TTL_SECONDS=0: GET /auth/signup neither sets nor reads t
   const remembering = await startWorld(t, { provider: scripted })
   await startLogin(remembering, signup(LINK))
   const world = await startWorld(t, { provider: scripted, settings: { ATTRIBUTION_TTL_SECONDS: '0' } })
-  const { authorize, arrival } = await startLogin(world, signup(LINK))
+  const { authorize, arrival } = await world.startLogin(signup(LINK))
   t.same(sentAttribution(authorize), LINK)
   t.notMatch(arrival.hops[0]?.headers.getSetCookie().join(), /attribution/)
   const other = { browser: remembering.browser, server: world.server }
@@ -180,7 +177,7 @@ await test('ATTRIBUTION_TTL_SECONDS=0: GET /auth/signup neither sets nor reads t
 
 await test('ATTRIBUTION_TTL_SECONDS is the Max-Age of the cookie', async (t) => {
   const world = await startWorld(t, { provider: scripted, settings: { ATTRIBUTION_TTL_SECONDS: '120' } })
-  await startLogin(world, signup(LINK))
+  await world.startLogin(signup(LINK))
   t.equal(world.browser.named('__Host-attribution')[0]?.maxAgeSeconds, 120)
 })
 
@@ -196,9 +193,9 @@ await test('GET /auth/signup: try_later while the store is down, and the partner
 await test('bff_attribution_links_total counts links by outcome, and navigations apart from bare fetches', async (t) => {
   const world = await startWorld(t, { provider: scripted })
   const { server } = world
-  await startLogin(world, signup(LINK))
-  await startLogin(world, signup({ sidc: SIDC }))
-  await (await startLogin(world, signup({ sidc: 'x' }))).finish()
+  await world.startLogin(signup(LINK))
+  await world.startLogin(signup({ sidc: SIDC }))
+  await (await world.startLogin(signup({ sidc: 'x' }))).finish()
   await fetch(server.url + signup(LINK), { redirect: 'manual' })
   await checkLink(server.url + signup(LINK))
   const links = (outcome: string, by: string): Promise<number> =>

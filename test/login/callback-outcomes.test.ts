@@ -1,14 +1,6 @@
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import {
-  html,
-  json,
-  startLogin,
-  tokens,
-  type Behaviour,
-  scripted,
-  type TokenEndpoint,
-} from '../support/login/token-endpoint.ts'
+import { html, json, tokens, type Behaviour, scripted, type TokenEndpoint } from '../support/login/token-endpoint.ts'
 import type { TestServer } from '../support/server/test-server.ts'
 import { startWorld, type World } from '../support/world.ts'
 
@@ -109,7 +101,7 @@ await test('GET /auth/callback: 303 with the auth_error that each response of th
   for (const [response, behaviour, error] of outcomes) {
     provider.behaviour = behaviour
     const requests = provider.forms.length
-    const login = await startLogin(world, '/auth/login?return_to=/chart')
+    const login = await world.startLogin('/auth/login?return_to=/chart')
     const arrival = await login.finish()
     t.equal(arrival.hops[0]?.status, 303, response)
     t.equal(arrival.url.href, `${server.url}/?auth_error=${error}&flow=login&return_to=%2Fchart`, response)
@@ -126,7 +118,7 @@ await test('GET /auth/callback: provider_unavailable when the response of the to
     [silent, endless, flood].map(async (behaviour) => {
       const world = await unlimitedWorld(t)
       world.provider.behaviour = behaviour
-      const arrival = await (await startLogin(world)).finish()
+      const arrival = await (await world.startLogin()).finish()
       t.equal(arrival.url.searchParams.get('auth_error'), 'provider_unavailable')
       t.equal(world.provider.forms.length, 1)
     }),
@@ -154,7 +146,7 @@ await test('GET /auth/callback: 303 with the auth_error that the parameters of t
   const world = await unlimitedWorld(t)
   const { provider, server } = world
   const searchAfter = async (parameters: Record<string, string>): Promise<string> =>
-    (await (await startLogin(world)).finish(parameters)).url.search
+    (await (await world.startLogin()).finish(parameters)).url.search
   const ofLogin = '&flow=login&return_to=%2F'
   for (const [error, code] of [
     ['access_denied', 'access_denied'],
@@ -182,7 +174,7 @@ await test('GET /auth/callback: 303 with the auth_error that the parameters of t
   t.equal(await searchAfter({ code: 'x', iss: `${provider.url}/` }), '', 'iss with a trailing slash')
 
   for (const repeated of ['code=a&code=b', 'error=access_denied&error=x', 'code=a&iss=a&iss=b']) {
-    const { state } = await startLogin(world)
+    const { state } = await world.startLogin()
     const arrival = await world.browser.navigate(`${server.url}/auth/callback?${repeated}&state=${state}`)
     t.equal(arrival.url.search, `?auth_error=login_failed${ofLogin}`, repeated)
   }
@@ -195,7 +187,7 @@ await test('GET /auth/callback: state_mismatch when the callback belongs to no l
   const searchAfter = async (query: string): Promise<string> =>
     (await browser.navigate(`${server.url}/auth/callback?${query}`)).url.search
   const mismatch = '?auth_error=state_mismatch'
-  const { state } = await startLogin(world)
+  const { state } = await world.startLogin()
   t.equal(await searchAfter(''), mismatch, 'an empty query')
   t.equal(await searchAfter('code=x'), mismatch, 'no state')
   t.equal(await searchAfter('code=x&state='), mismatch, 'an empty state')

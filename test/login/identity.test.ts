@@ -31,9 +31,8 @@ await test('GET /auth/session and the audit line of a login say whose session it
 })
 
 await test('session_ended of a session that a new login of its browser replaced says whose it was', async (t) => {
-  const world = await startWorld(t, IDENTIFIED)
-  const { server } = world
-  const { browser } = await world.user('CR123')
+  const { server, user } = await startWorld(t, IDENTIFIED)
+  const { browser } = await user('CR123')
   await (await startLogin({ browser, server })).finish({ code: 'CR456' })
   t.match(
     server.log.filter(({ audit }) => audit === 'session_ended'),
@@ -42,12 +41,11 @@ await test('session_ended of a session that a new login of its browser replaced 
 })
 
 await test('revocation_failed says whose the token was', async (t) => {
-  const world = await startWorld(t, {
+  const { server, user } = await startWorld(t, {
     ...IDENTIFIED,
     settings: { ...IDENTITY, REVOCATION_URL: 'http://127.0.0.1:9/revoke' },
   })
-  const { server } = world
-  const { browser } = await world.user('CR123')
+  const { browser } = await user('CR123')
   browser.page = new URL(server.url)
   const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
   t.equal(logout.status, 204)

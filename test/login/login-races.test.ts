@@ -7,7 +7,6 @@ import { operate, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
 import { held, json, isLoggedIn, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { testServer } from '../support/server/test-server.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { failureCount } from '../support/telemetry/lines.ts'
 import { startWorld } from '../support/world.ts'
 
@@ -38,10 +37,9 @@ class HeldStore extends MemoryStore {
 }
 
 await test('GET /auth/callback: two tabs log in, and a repeated callback redirects without a second exchange', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { browser, provider, server } = world
-  const first = await startLogin(world, '/auth/login?return_to=/first')
-  const second = await startLogin(world, '/auth/signup?return_to=/second')
+  const { browser, provider, server, startLogin } = await startWorld(t, { provider: scripted })
+  const first = await startLogin('/auth/login?return_to=/first')
+  const second = await startLogin('/auth/signup?return_to=/second')
   t.equal((await second.finish()).url.pathname, '/second')
   t.equal((await first.finish()).url.pathname, '/first')
   const [session] = browser.named('__Host-session')
@@ -66,8 +64,8 @@ async function reloadDuringExchange(t: Test, path: string) {
   const world = await startWorld(t, { provider: scripted, redis: true })
   const { browser, provider, server } = world
   const other = await world.instance()
-  const client = await storeClient(t, world)
-  const { state, authorize } = await startLogin(world, path)
+  const client = await world.storeClient()
+  const { state, authorize } = await world.startLogin(path)
   const waiting = held()
   provider.behaviour = waiting.behaviour
   // On a reload the browser hangs up on the first callback and never sees its cookies.
@@ -103,11 +101,10 @@ await test('GET /auth/callback: a repeated callback that waits for a sign-up del
 })
 
 await test('GET /auth/callback: a repeated callback that learns its outcome late leaves the session of a newer one in place', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { browser, provider, server } = world
+  const { browser, provider, server, startLogin } = await startWorld(t, { provider: scripted })
   const waiting = held()
   provider.behaviour = waiting.behaviour
-  const older = await startLogin(world, '/auth/login?return_to=/older')
+  const older = await startLogin('/auth/login?return_to=/older')
   const first = older.finish()
   await waiting.asked
   const repeated = older.finish()
@@ -115,7 +112,7 @@ await test('GET /auth/callback: a repeated callback that learns its outcome late
   await delay(1700)
   waiting.release()
   await first
-  await (await startLogin(world, '/auth/login?return_to=/newer')).finish()
+  await (await startLogin('/auth/login?return_to=/newer')).finish()
   const newer = browser.named('__Host-session')
   t.equal((await repeated).url.href, `${server.url}/older`)
   t.same(browser.named('__Host-session'), newer)
@@ -140,10 +137,9 @@ await test('GET /auth/callback: try_later when the outcome cannot be stored, and
 })
 
 await test('POST /auth/logout: 204 ends the sessions of all logins that tabs started at the same moment', async (t) => {
-  const world = await startWorld(t, { provider: scripted, redis: true })
-  const { browser, server } = world
-  const client = await storeClient(t, world)
-  const tabs = await Promise.all(Array.from({ length: 12 }, () => startLogin(world)))
+  const { browser, server, storeClient, startLogin } = await startWorld(t, { provider: scripted, redis: true })
+  const client = await storeClient()
+  const tabs = await Promise.all(Array.from({ length: 12 }, () => startLogin()))
   for (const tab of tabs) await tab.finish()
   t.equal(browser.named(LOGIN).length, 12)
   browser.page = new URL(server.url)
@@ -157,23 +153,21 @@ await test('POST /auth/logout: 204 ends the sessions of all logins that tabs sta
 })
 
 await test('GET /auth/callback: a repeated callback of a failed login reports the same failure', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { provider } = world
+  const { provider, startLogin, browser } = await startWorld(t, { provider: scripted })
   provider.behaviour = json({ error: 'invalid_grant' }, 400)
-  const { finish } = await startLogin(world, '/auth/signup?return_to=/chart')
+  const { finish } = await startLogin('/auth/signup?return_to=/chart')
   const failed = '?auth_error=invalid_grant&flow=signup&return_to=%2Fchart'
   t.equal((await finish()).url.search, failed)
   provider.behaviour = tokens()
   t.equal((await finish()).url.search, failed)
   t.equal(provider.forms.length, 1)
-  t.same(world.browser.named('__Host-session'), [])
+  t.same(browser.named('__Host-session'), [])
 })
 
 await test('GET /auth/callback: concurrent callbacks of one login on two instances exchange its code once', async (t) => {
-  const world = await startWorld(t, { provider: scripted, redis: true })
-  const { browser, provider, server } = world
-  const other = await world.instance()
-  const { state, authorize } = await startLogin(world)
+  const { browser, provider, server, instance, startLogin } = await startWorld(t, { provider: scripted, redis: true })
+  const other = await instance()
+  const { state, authorize } = await startLogin()
   const arrivals = await Promise.all(
     Array.from({ length: 12 }, async (_, index) => {
       const { url } = index % 2 === 0 ? server : other
@@ -186,9 +180,8 @@ await test('GET /auth/callback: concurrent callbacks of one login on two instanc
 })
 
 await test('GET /auth/callback: ten concurrent logins over two instances finish in any order', async (t) => {
-  const world = await startWorld(t, { provider: scripted, redis: true })
-  const { browser, provider, server } = world
-  const other = await world.instance()
+  const { browser, provider, server, instance } = await startWorld(t, { provider: scripted, redis: true })
+  const other = await instance()
   const logins = await Promise.all(
     Array.from({ length: 10 }, async (_, index) => {
       const start = index % 2 === 0 ? server : other
@@ -230,7 +223,7 @@ await test('GET /auth/callback: a login that was waiting for the store when all 
 await test('a login that cannot end the sessions beyond the limit has replaced the one before, and does not fail', async (t) => {
   const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, MAX_SESSIONS_PER_SUBJECT: '1' } })
   const { browser } = await world.user('alice')
-  const login = await startLogin({ browser, server: world.server })
+  const login = await world.visitor(browser).startLogin()
   t.intercept(INDEX.list, 'memory', {
     value: () => {
       throw new StoreUnavailable(new Error('away'))

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
-import { startLogin, scripted, type TokenEndpoint } from '../support/login/token-endpoint.ts'
+import { scripted, type TokenEndpoint } from '../support/login/token-endpoint.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld, type World } from '../support/world.ts'
 
@@ -36,7 +36,7 @@ async function raw(
 
 await test('GET /auth/login: 303 to the provider with exactly the parameters that docs/upstream.md lists', async (t) => {
   const world = await startWorld(t, { provider: scripted })
-  const { authorize, arrival } = await startLogin(world)
+  const { authorize, arrival } = await world.startLogin()
   const { state, code_challenge: challenge, ...rest } = Object.fromEntries(authorize.searchParams)
   t.equal(`${authorize.origin}${authorize.pathname}`, `${world.provider.url}/oauth2/auth`)
   t.same(rest, {
@@ -60,7 +60,7 @@ await test('GET /auth/login: every login has its own state, code challenge and c
   const world = await startWorld(t, { provider: scripted })
   const seen = new Set<string>()
   for (let count = 0; count < 5; count++) {
-    const { authorize, finish } = await startLogin(world)
+    const { authorize, finish } = await world.startLogin()
     seen.add(authorize.searchParams.get('state') ?? '').add(authorize.searchParams.get('code_challenge') ?? '')
     await finish()
   }
@@ -73,21 +73,20 @@ await test('GET /auth/signup asks the provider for registration; settings add ap
     provider: scripted,
     settings: { LEGACY_APP_ID: '1089', OAUTH_SCOPE: 'trade read' },
   })
-  const { authorize } = await startLogin(world, '/auth/signup')
+  const { authorize } = await world.startLogin('/auth/signup')
   t.match(Object.fromEntries(authorize.searchParams), {
     prompt: 'registration',
     app_id: '1089',
     scope: 'trade read',
   })
-  const login = await startLogin(world)
+  const login = await world.startLogin()
   t.notOk(login.authorize.searchParams.has('prompt'))
   t.equal(login.authorize.searchParams.get('app_id'), '1089')
 })
 
 await test('GET /auth/login: the query and headers of a browser reach neither the authorize URL nor a redirect', async (t) => {
-  const world = await startWorld(t, { provider: scripted, settings: { TRUST_PROXY: '1' } })
-  const { server } = world
-  const usual = [...(await startLogin(world)).authorize.searchParams.keys()].sort()
+  const { server, startLogin } = await startWorld(t, { provider: scripted, settings: { TRUST_PROXY: '1' } })
+  const usual = [...(await startLogin()).authorize.searchParams.keys()].sort()
   const query =
     'scope=admin&client_id=evil&redirect_uri=https://evil.example&state=fixed&prompt=none&app_id=9&utm_source=x' +
     '&sidc=11111111-1111-1111-1111-111111111111&response_type=token&code_challenge=x&__proto__=x&__proto__[a]=b&a[]=1' +
@@ -115,10 +114,10 @@ await test('GET /auth/login: the query and headers of a browser reach neither th
 await test('GET /auth/login, /auth/signup and /auth/callback: 403 for a request that is no navigation', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true })
   const { server } = world
-  const { state } = await startLogin(world)
+  const { state } = await world.startLogin()
   const count = await loginRecordCounter(t, world)
   const before = await count()
-  const cookie = world.browser.cookieHeader(new URL(server.url), undefined)
+  const { cookie } = world
   for (const headers of [
     { 'sec-fetch-dest': 'image', 'sec-fetch-mode': 'no-cors', 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-dest': 'iframe', 'sec-fetch-mode': 'navigate' },
@@ -141,9 +140,8 @@ await test('GET /auth/login, /auth/signup and /auth/callback: 403 for a request 
 })
 
 await test('Requests that start no login create neither a cookie nor a record', async (t) => {
-  const world = await startWorld(t, { provider: scripted, redis: true })
-  const { server } = world
-  const client = await storeClient(t, world)
+  const { server, storeClient } = await startWorld(t, { provider: scripted, redis: true })
+  const client = await storeClient()
   const calls = ['/api/v1/nothing', '/api/trading/v1/options/accounts']
   for (const path of ['/auth/session', '/', ...calls, '/auth/callback', '/auth/callback?code=x&state=y']) {
     t.same((await raw(server.url + path, { 'x-csrf': '1' })).setCookie, [], path)
@@ -179,15 +177,14 @@ await test('GET /auth/login and /auth/signup: AUTH_STARTS_PER_MINUTE limits each
     'x-forwarded-for': '2001:db8::1',
   })
   t.match(back.location, /auth_error=access_denied/, 'a callback is not counted')
-  const client = await storeClient(t, world)
+  const client = await world.storeClient()
   const ttl = await client.pTTL('bff:1:starts:2001:db8:0:0::/64')
   t.ok(ttl > 0 && ttl <= 60_000, 'the count expires after a minute')
 })
 
 await test('GET /auth/login: auth_error=try_later while the store is down; the process itself then counts starts', async (t) => {
   const settings = { AUTH_STARTS_PER_MINUTE: '2' }
-  const world = await startWorld(t, { provider: scripted, redis: true, settings })
-  const { server, redis } = world
+  const { server, redis } = await startWorld(t, { provider: scripted, redis: true, settings })
   await redis?.close()
   for (let count = 0; count < 4; count++) {
     const response = await raw(`${server.url}/auth/login?return_to=/a`, {})
@@ -208,7 +205,7 @@ await test('GET /auth/login: AUTH_STARTS_PER_MINUTE=0 sets no limit', async (t) 
 
 await test('DEV_INSECURE_COOKIES=1 sets the login and session cookies without Secure', async (t) => {
   const world = await startWorld(t, { provider: scripted, settings: { DEV_INSECURE_COOKIES: '1' } })
-  await (await startLogin(world)).finish()
+  await (await world.startLogin()).finish()
   t.same(
     world.browser.named('').map(({ name, secure }) => [name.slice(0, 6), secure]),
     [

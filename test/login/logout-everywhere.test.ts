@@ -8,7 +8,6 @@ import { held, isLoggedIn, sessionState, tokens, startLogin } from '../support/l
 import { until } from '../support/time/until.ts'
 import { testServer } from '../support/server/test-server.ts'
 import type { JarBrowser } from '../support/browser/jar-browser.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld } from '../support/world.ts'
 import { logOut } from '../support/user.ts'
 
@@ -33,11 +32,10 @@ class FailingStore extends MemoryStore {
 const SOON_MS = 30_000
 
 await test('POST /auth/logout?everywhere=true ends all sessions of the subject on every instance, and none of another subject', async (t) => {
-  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
-  const { server } = world
-  const other = await world.instance()
-  const mine = [await world.user('CR1'), await world.user('CR1'), await world.user('CR1')].map((each) => each.browser)
-  const { browser: foreign } = await world.user('CR2')
+  const { server, instance, user, provider } = await startWorld(t, { ...IDENTIFIED, redis: true })
+  const other = await instance()
+  const mine = [await user('CR1'), await user('CR1'), await user('CR1')].map((each) => each.browser)
+  const { browser: foreign } = await user('CR2')
   const [first, ...rest] = mine
   if (first === undefined) throw new Error('no browser')
   for (const each of rest)
@@ -57,7 +55,7 @@ await test('POST /auth/logout?everywhere=true ends all sessions of the subject o
   const ended = server.log.filter(({ audit }) => audit === 'session_ended')
   t.equal(ended.length, 3)
   for (const each of ended) t.match(each, { reason: 'logout', subject: line?.['subject'], client: String })
-  t.same(world.provider.revoked, ['of-CR1'], 'only the token of this browser’s session can be read, and revoked')
+  t.same(provider.revoked, ['of-CR1'], 'only the token of this browser’s session can be read, and revoked')
 })
 
 await test('POST /auth/logout?everywhere=true without a subject: 409, and this browser is logged out all the same', async (t) => {
@@ -87,10 +85,9 @@ await test('POST /auth/logout: any other value of everywhere is a 400, and no se
 })
 
 await test('POST /auth/logout?everywhere=true: 503 while the store is down, and it can be repeated', async (t) => {
-  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
-  const { server, redis } = world
-  const { browser: other } = await world.user('CR1')
-  const { browser } = await world.user('CR1')
+  const { server, redis, user } = await startWorld(t, { ...IDENTIFIED, redis: true })
+  const { browser: other } = await user('CR1')
+  const { browser } = await user('CR1')
   redis?.process.kill('SIGSTOP')
   t.equal((await logOut(browser, server.url, '?everywhere=true')).status, 503)
   redis?.process.kill('SIGCONT')
@@ -148,12 +145,11 @@ await test('An order to end all sessions that fails half-way leaves an audit lin
 })
 
 await test('A login that was waiting for its token when its user logged out everywhere does not become a session', async (t) => {
-  const world = await startWorld(t, IDENTIFIED)
-  const { server, provider } = world
-  const { browser } = await world.user('CR1')
+  const { server, provider, user, visitor } = await startWorld(t, IDENTIFIED)
+  const { browser } = await user('CR1')
   const waiting = held(tokens({ access_token: 'of-CR1' }))
   provider.behaviour = waiting.behaviour
-  const { browser: late } = world.visitor()
+  const { browser: late } = visitor()
   const finishing = (await startLogin({ browser: late, server })).finish({ code: 'CR1' })
   await waiting.asked
   t.equal((await logOut(browser, server.url, '?everywhere=true')).status, 204)
@@ -166,24 +162,23 @@ await test('A login that was waiting for its token when its user logged out ever
     { reason: 'ended' },
   )
   await until(() => provider.revoked.length === 2, 'both tokens are revoked')
-  const { arrival } = await world.user('CR1')
+  const { arrival } = await user('CR1')
   t.equal(arrival.url.search, '', 'a login that begins afterwards succeeds')
 })
 
 await test('MAX_SESSIONS_PER_SUBJECT: a login beyond it ends the oldest live session', async (t) => {
-  const world = await startWorld(t, {
+  const { server, user } = await startWorld(t, {
     ...IDENTIFIED,
     settings: { ...IDENTITY, MAX_SESSIONS_PER_SUBJECT: '2' },
     redis: true,
   })
-  const { server } = world
-  const [{ browser: first }, { browser: second }] = [await world.user('CR1'), await world.user('CR1')]
-  const { browser: foreign } = await world.user('CR2')
+  const [{ browser: first }, { browser: second }] = [await user('CR1'), await user('CR1')]
+  const { browser: foreign } = await user('CR2')
   second.page = new URL(server.url)
   t.equal((await logOut(second, server.url)).status, 204)
-  const { browser: third } = await world.user('CR1')
+  const { browser: third } = await user('CR1')
   t.ok(await isLoggedIn(first, server.url), 'a session that was logged out does not count')
-  const { browser: fourth } = await world.user('CR1')
+  const { browser: fourth } = await user('CR1')
   t.notOk(await isLoggedIn(first, server.url))
   for (const each of [third, fourth, foreign]) t.ok(await isLoggedIn(each, server.url))
   t.match(
@@ -194,10 +189,9 @@ await test('MAX_SESSIONS_PER_SUBJECT: a login beyond it ends the oldest live ses
 
 await test('MAX_SESSIONS_PER_SUBJECT: a session that has reached its idle limit does not count', async (t) => {
   const settings = { MAX_SESSIONS_PER_SUBJECT: '2', SESSION_IDLE_SECONDS: '2' }
-  const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, ...settings }, redis: true })
-  const { server } = world
-  const { browser: used } = await world.user('CR1')
-  await world.user('CR1')
+  const { server, user } = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, ...settings }, redis: true })
+  const { browser: used } = await user('CR1')
+  await user('CR1')
   used.page = new URL(server.url)
   const isAlone = async (): Promise<boolean> => {
     await used.fetch('/auth/session', { method: 'POST', headers: { 'x-csrf': '1' } })
@@ -205,28 +199,27 @@ await test('MAX_SESSIONS_PER_SUBJECT: a session that has reached its idle limit 
     return sessions.length === 1
   }
   await until(isAlone, 'the other session ends')
-  const { browser: last } = await world.user('CR1')
+  const { browser: last } = await user('CR1')
   t.same([await isLoggedIn(used, server.url), await isLoggedIn(last, server.url)], [true, true])
 })
 
 await test('MAX_SESSIONS_PER_SUBJECT: a login whose session could not be stored does not count', async (t) => {
-  const world = await startWorld(t, {
+  const { server, storeClient, user, upstream } = await startWorld(t, {
     ...IDENTIFIED,
     settings: { ...IDENTITY, MAX_SESSIONS_PER_SUBJECT: '2' },
     redis: true,
   })
-  const { server } = world
-  const redis = await storeClient(t, world)
-  const { browser: first } = await world.user('CR1')
-  const { onIdentity: answer } = world.upstream
-  world.upstream.onIdentity = async (request, response) => {
+  const redis = await storeClient()
+  const { browser: first } = await user('CR1')
+  const { onIdentity: answer } = upstream
+  upstream.onIdentity = async (request, response) => {
     await redis.aclSetUser('default', '-set')
     answer(request, response)
   }
-  t.match((await world.user('CR1')).arrival.url.search, 'auth_error=')
+  t.match((await user('CR1')).arrival.url.search, 'auth_error=')
   await redis.aclSetUser('default', '+set')
-  world.upstream.onIdentity = answer
-  const { browser: last } = await world.user('CR1')
+  upstream.onIdentity = answer
+  const { browser: last } = await user('CR1')
   t.same([await isLoggedIn(first, server.url), await isLoggedIn(last, server.url)], [true, true])
   t.same(
     server.log.filter(({ audit }) => audit === 'session_ended'),
@@ -235,11 +228,10 @@ await test('MAX_SESSIONS_PER_SUBJECT: a login whose session could not be stored 
 })
 
 await test('GET /auth/session?others=true counts the other live sessions of the subject', async (t) => {
-  const world = await startWorld(t, IDENTIFIED)
-  const { server } = world
-  const { browser } = await world.user('CR1')
-  const { browser: second } = await world.user('CR1')
-  await world.user('CR2')
+  const { server, user } = await startWorld(t, IDENTIFIED)
+  const { browser } = await user('CR1')
+  const { browser: second } = await user('CR1')
+  await user('CR2')
   browser.page = second.page = new URL(server.url)
   const others = async () =>
     (await browser.fetch('/auth/session?others=true')).json() as Promise<{ other_sessions?: number }>
@@ -251,11 +243,10 @@ await test('GET /auth/session?others=true counts the other live sessions of the 
 })
 
 await test('GET /auth/session?others=true from many tabs reads the sessions of the subject once in five seconds', async (t) => {
-  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
-  const { server } = world
-  const redis = await storeClient(t, world)
-  const { browser } = await world.user('CR1')
-  await world.user('CR1')
+  const { server, storeClient, user } = await startWorld(t, { ...IDENTIFIED, redis: true })
+  const redis = await storeClient()
+  const { browser } = await user('CR1')
+  await user('CR1')
   browser.page = new URL(server.url)
   await redis.configResetStat()
   const startedAt = performance.now()

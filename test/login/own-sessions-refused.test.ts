@@ -50,10 +50,9 @@ await test('GET and DELETE /auth/sessions: 409 without a subject, whether the se
 })
 
 await test('GET /auth/sessions: a subject gets ten lists a minute over all instances, then 429 with Retry-After', async (t) => {
-  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
-  const { server } = world
-  const other = await world.instance()
-  const [{ browser: first }, { browser: second }] = [await world.user('CR1'), await world.user('CR1')]
+  const { server, instance, user } = await startWorld(t, { ...IDENTIFIED, redis: true })
+  const other = await instance()
+  const [{ browser: first }, { browser: second }] = [await user('CR1'), await user('CR1')]
   const statuses = []
   for (let times = 0; times < 5; times++) {
     for (const [browser, there] of [
@@ -70,15 +69,14 @@ await test('GET /auth/sessions: a subject gets ten lists a minute over all insta
     const seconds = Number(refused.headers.get('retry-after'))
     t.ok(seconds >= 1 && seconds <= 60, `${seconds} seconds`)
   }
-  const { browser: foreign } = await world.user('CR2')
+  const { browser: foreign } = await user('CR2')
   t.equal((await listed(foreign, server)).length, 1)
   t.equal(await end(first, server, await tagOf(second, server)), '204', 'to end a session is always possible')
 })
 
 await test('GET /auth/sessions: 503 while the store is away, DELETE too, and then it works', async (t) => {
-  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
-  const { server, redis } = world
-  const [{ browser: mine }, { browser: theirs }] = [await world.user('CR1'), await world.user('CR1')]
+  const { server, redis, user } = await startWorld(t, { ...IDENTIFIED, redis: true })
+  const [{ browser: mine }, { browser: theirs }] = [await user('CR1'), await user('CR1')]
   const tag = await tagOf(theirs, server)
   await listed(mine, server)
   redis?.process.kill('SIGSTOP')

@@ -4,7 +4,6 @@ import { operate, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
 import { end, listed, request, tagOf } from '../support/login/own-sessions.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld } from '../support/world.ts'
 import { logOut } from '../support/user.ts'
 
@@ -13,11 +12,10 @@ const NEVER = 'A'.repeat(16)
 
 for (const redis of [true, false]) {
   await test(`GET /auth/sessions lists the sessions of the subject, the newest first, ${redis ? 'in Redis' : 'in memory'}`, async (t) => {
-    const world = await startWorld(t, { ...IDENTIFIED, redis })
-    const { server } = world
-    const { browser: first } = await world.user('CR1')
-    await world.user('CR2')
-    const { browser: second, logIn } = world.visitor()
+    const { server, user, visitor } = await startWorld(t, { ...IDENTIFIED, redis })
+    const { browser: first } = await user('CR1')
+    await user('CR2')
+    const { browser: second, logIn } = visitor()
     second.userAgent = FIREFOX
     await logIn('CR1')
     const before = Math.floor(Date.now() / 1000)
@@ -69,19 +67,17 @@ await test('DELETE /auth/sessions/<tag> ends that session on every instance, and
 })
 
 await test('DELETE /auth/sessions/<tag>: 409 for the current session, from every browser that has its cookie', async (t) => {
-  const world = await startWorld(t, IDENTIFIED)
-  const { server } = world
-  const { browser } = await world.user('CR1')
+  const { server, user } = await startWorld(t, IDENTIFIED)
+  const { browser } = await user('CR1')
   const tag = await tagOf(browser, server)
   for (const each of [browser, browser.clone()]) t.equal(await end(each, server, tag), '409 current_session')
   t.ok(await isLoggedIn(browser, server.url))
 })
 
 await test('DELETE /auth/sessions/<tag>: 404 for the session of another subject and for anything that is no tag', async (t) => {
-  const world = await startWorld(t, IDENTIFIED)
-  const { server } = world
-  const [{ browser: mine }, { browser: second }] = [await world.user('CR1'), await world.user('CR1')]
-  const { browser: foreign } = await world.user('CR2')
+  const { server, user } = await startWorld(t, IDENTIFIED)
+  const [{ browser: mine }, { browser: second }] = [await user('CR1'), await user('CR1')]
+  const { browser: foreign } = await user('CR2')
   const own = await tagOf(second, server)
   const bad = [
     '%00',
@@ -105,10 +101,9 @@ await test('DELETE /auth/sessions/<tag>: 404 for the session of another subject 
 })
 
 await test('DELETE /auth/sessions/<tag> twice at the same moment ends the session once', async (t) => {
-  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
-  const { server } = world
-  const other = await world.instance()
-  const [{ browser: mine }, { browser: theirs }] = [await world.user('CR1'), await world.user('CR1')]
+  const { server, instance, user } = await startWorld(t, { ...IDENTIFIED, redis: true })
+  const other = await instance()
+  const [{ browser: mine }, { browser: theirs }] = [await user('CR1'), await user('CR1')]
   const tag = await tagOf(theirs, server)
   const outcomes = await Promise.all([server, other, server, other].map((each) => end(mine, each, tag)))
   t.same(outcomes.toSorted(), ['204', '404 not_found', '404 not_found', '404 not_found'])
@@ -117,24 +112,23 @@ await test('DELETE /auth/sessions/<tag> twice at the same moment ends the sessio
 })
 
 await test('GET /auth/sessions shows no session that was logged out, revoked or not used', async (t) => {
-  const world = await startWorld(t, {
+  const { server, user, instance } = await startWorld(t, {
     ...IDENTIFIED,
     settings: { ...IDENTITY, SESSION_IDLE_SECONDS: '2' },
     redis: true,
   })
-  const { server } = world
-  const [{ browser: mine }, { browser: loggedOut }] = [await world.user('CR1'), await world.user('CR1')]
+  const [{ browser: mine }, { browser: loggedOut }] = [await user('CR1'), await user('CR1')]
   const known = async (): Promise<{ tag: string }[]> => {
     const { sessions } = (await (await operate(server, 'GET', { subject: 'CR1' })).json()) as {
       sessions: { tag: string }[]
     }
     return sessions
   }
-  const { browser: revoked } = await world.user('CR1')
+  const { browser: revoked } = await user('CR1')
   const { tag = '' } = (await known()).at(-1) ?? {}
   await operate(server, 'DELETE', { subject: 'CR1', tag })
   t.notOk(await isLoggedIn(revoked, server.url))
-  await world.user('CR1')
+  await user('CR1')
   t.equal((await request(loggedOut, server, '/auth/logout', 'POST')).status, 204)
   const isAlone = async (): Promise<boolean> => {
     await request(mine, server, '/auth/session', 'POST')
@@ -142,19 +136,18 @@ await test('GET /auth/sessions shows no session that was logged out, revoked or 
   }
   await until(isAlone, 'the unused one ends')
   // It has no list of before.
-  const fresh = await world.instance()
+  const fresh = await instance()
   t.match(await listed(mine, fresh), [{ current: true }])
-  const { browser: last } = await world.user('CR1')
+  const { browser: last } = await user('CR1')
   t.match(await listed(last, fresh), [{ current: true }, { current: false }], 'a new session causes a new list')
   await logOut(mine, server.url, '?everywhere=true')
   t.equal((await request(last, fresh, '/auth/sessions')).status, 401)
 })
 
 await test('GET and DELETE /auth/sessions are no use of the session', async (t) => {
-  const world = await startWorld(t, { ...IDENTIFIED, redis: true })
-  const { server } = world
-  const redis = await storeClient(t, world)
-  const { browser } = await world.user('CR1')
+  const { server, storeClient, user } = await startWorld(t, { ...IDENTIFIED, redis: true })
+  const redis = await storeClient()
+  const { browser } = await user('CR1')
   const [key = ''] = [(await redis.keys('bff:1:session:*')).find((each) => each.split(':').length === 4)]
   const ends = await redis.pExpireTime(key)
   await listed(browser, server)
@@ -165,10 +158,9 @@ await test('GET and DELETE /auth/sessions are no use of the session', async (t) 
 })
 
 await test('By default a subject has 100 sessions: the login after them ends the oldest', async (t) => {
-  const world = await startWorld(t, IDENTIFIED)
-  const { server } = world
+  const { server, user } = await startWorld(t, IDENTIFIED)
   const browsers = []
-  for (let count = 0; count < 101; count++) browsers.push((await world.user('CR1')).browser)
+  for (let count = 0; count < 101; count++) browsers.push((await user('CR1')).browser)
   const [oldest, second] = browsers
   const last = browsers.at(-1)
   if (!oldest || !second || !last) throw new Error('no browser')
@@ -183,9 +175,8 @@ await test('By default a subject has 100 sessions: the login after them ends the
 
 await test('Preflights of /auth/sessions are answered for listed origins, which may read the answers', async (t) => {
   const origin = 'http://localhost:5199'
-  const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, FRONTEND_ORIGINS: origin } })
-  const { server } = world
-  const { browser } = await world.user('CR1')
+  const { server, user } = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, FRONTEND_ORIGINS: origin } })
+  const { browser } = await user('CR1')
   for (const [path, method] of [
     ['/auth/sessions', 'GET'],
     [`/auth/sessions/${NEVER}`, 'DELETE'],

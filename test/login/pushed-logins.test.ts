@@ -12,7 +12,6 @@ import {
   type TokenEndpoint,
   scripted,
 } from '../support/login/token-endpoint.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld, type World } from '../support/world.ts'
 
 const REQUEST_URI = 'urn:ietf:params:oauth:request_uri:abc'
@@ -33,7 +32,7 @@ async function pushedWorld(t: Test, settings: Record<string, string> = {}): Prom
 await test('PAR_URL: the whole request is pushed, and the browser carries only its URI', async (t) => {
   const world = await pushedWorld(t, { AUTHORIZATION_PARAMS: 'audience=api&prompt=consent', CLIENT_SECRET: 'secret' })
   const { par, server } = world
-  const { arrival } = await startLogin(world)
+  const { arrival } = await world.startLogin()
   t.same(Object.fromEntries(arrival.url.searchParams), { client_id: 'test-client', request_uri: REQUEST_URI })
   const [form] = par.forms
   t.match(Object.fromEntries(form ?? []), {
@@ -52,7 +51,7 @@ await test('PAR_URL: the whole request is pushed, and the browser carries only i
   await world.browser.navigate(`${server.url}/auth/callback?code=x&state=${state}`, { from: arrival.url })
   t.ok(await isLoggedIn(world.browser, server.url))
 
-  await startLogin(world, '/auth/signup?sidc=9d8b3a44-0d2c-4c55-9f0e-2f6a7a1f2b3c')
+  await world.startLogin('/auth/signup?sidc=9d8b3a44-0d2c-4c55-9f0e-2f6a7a1f2b3c')
   const signUp = par.forms.at(-1)
   t.same(signUp?.getAll('prompt'), ['registration'], 'a sign-up has its own prompt')
   t.equal(signUp?.get('audience'), 'api')
@@ -63,7 +62,7 @@ await test('PAR_URL: a push that fails returns the browser with the reason, and 
   const world = await pushedWorld(t)
   const { browser, par, server } = world
   await logInFirst(world)
-  const store = await storeClient(t, world)
+  const store = await world.storeClient()
   const keys = async (): Promise<string[]> => (await store.keys('bff:1:[ls]*')).toSorted()
   const before = await keys()
   const cookies = browser.named('__Host-login-').length
@@ -81,11 +80,11 @@ await test('PAR_URL: a push that fails returns the browser with the reason, and 
     [json({ request_uri: ['a'] }, 201), 'provider_unavailable'],
   ] as const) {
     par.behaviour = behaviour
-    const { arrival } = await startLogin(world, '/auth/login?return_to=/here')
+    const { arrival } = await world.startLogin('/auth/login?return_to=/here')
     t.equal(arrival.url.href, `${server.url}/?auth_error=${error}&flow=login&return_to=%2Fhere`)
   }
   par.behaviour = (_request, response) => response.destroy()
-  t.match((await startLogin(world)).arrival.url.search, /auth_error=provider_unavailable/)
+  t.match((await world.startLogin()).arrival.url.search, /auth_error=provider_unavailable/)
   t.same(await keys(), before, 'no transaction stays in the store')
   t.equal(browser.named('__Host-login-').length, cookies, 'no cookie is set')
   t.ok(await isLoggedIn(browser, server.url), 'the session before lives')
@@ -98,7 +97,7 @@ await test('PAR_URL: a push that fails returns the browser with the reason, and 
 
 /** Logs in, so that there is something to lose. */
 async function logInFirst(world: PushedWorld): Promise<void> {
-  const { arrival } = await startLogin(world)
+  const { arrival } = await world.startLogin()
   const state = world.par.forms.at(-1)?.get('state') ?? ''
   await world.browser.navigate(`${world.server.url}/auth/callback?code=x&state=${state}`, { from: arrival.url })
 }
@@ -115,13 +114,13 @@ await test('PAR_URL: at most 64 requests are pushed at the same time, and a logi
   const addresses = (await Promise.all(starts)).map(({ arrival }) => arrival.url.searchParams)
   t.equal(addresses.filter((each) => each.get('request_uri') === REQUEST_URI).length, 64)
   t.equal(par.forms.length, 64)
-  t.equal((await startLogin(world)).arrival.url.searchParams.get('request_uri'), REQUEST_URI, 'there is room again')
+  t.equal((await world.startLogin()).arrival.url.searchParams.get('request_uri'), REQUEST_URI, 'there is room again')
 })
 
 await test('PAR_URL: a 200 is as good as a 201', async (t) => {
   const world = await pushedWorld(t)
   world.par.behaviour = json({ request_uri: REQUEST_URI })
-  t.equal((await startLogin(world)).arrival.url.searchParams.get('request_uri'), REQUEST_URI)
+  t.equal((await world.startLogin()).arrival.url.searchParams.get('request_uri'), REQUEST_URI)
 })
 
 await test('AUTHORIZATION_URL and TOKEN_URL keep their query (RFC 6749 §3.1), also when the request is pushed', async (t) => {
@@ -137,7 +136,7 @@ await test('AUTHORIZATION_URL and TOKEN_URL keep their query (RFC 6749 §3.1), a
     AUTHORIZATION_PARAMS: 'audience=api',
   }
   const world = await startWorld(t, { provider: scripted, settings })
-  const login = await startLogin(world)
+  const login = await world.startLogin()
   t.match(login.authorize.href, `${provider.url}/authorize?p=b2c_1_sign+in&flag=&response_type=code&client_id=`)
   t.equal(login.authorize.searchParams.get('audience'), 'api')
   t.equal((await login.finish()).url.href, `${world.server.url}/`)
@@ -151,7 +150,7 @@ await test('AUTHORIZATION_PARAMS are added in their order; prompt is left out of
   const params = 'audience=a%26b&resource=urn:1&resource=urn:2&prompt=consent'
   const world = await startWorld(t, { provider: scripted, settings: { AUTHORIZATION_PARAMS: params } })
   const own = 11
-  const login = await startLogin(world)
+  const login = await world.startLogin()
   const added = [...login.authorize.searchParams].slice(7, own)
   t.same(added, [
     ['audience', 'a&b'],
@@ -160,7 +159,7 @@ await test('AUTHORIZATION_PARAMS are added in their order; prompt is left out of
     ['prompt', 'consent'],
   ])
   t.equal([...login.authorize.searchParams].length, own)
-  const signUp = await startLogin(world, '/auth/signup')
+  const signUp = await world.startLogin('/auth/signup')
   t.same(signUp.authorize.searchParams.getAll('prompt'), ['registration'])
   t.equal(signUp.authorize.searchParams.get('audience'), 'a&b')
   t.equal((await world.logIn()).url.search, '')

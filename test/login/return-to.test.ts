@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import { safeReturnTo } from '../../src/login/return-to.ts'
-import { startLogin, scripted } from '../support/login/token-endpoint.ts'
+import { scripted } from '../support/login/token-endpoint.ts'
 import { startWorld } from '../support/world.ts'
 
 const FRONTEND = 'https://app.example'
@@ -99,8 +99,7 @@ await test('safeReturnTo never leaves the frontend, whatever return_to is', asyn
 })
 
 await test('GET /auth/login and a failing GET /auth/callback: 303 to a page of the frontend, whatever return_to is', async (t) => {
-  const world = await startWorld(t, { provider: scripted, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
-  const { server } = world
+  const { server } = await startWorld(t, { provider: scripted, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
   await fc.assert(
     fc.asyncProperty(fc.oneof(hostile, fc.string({ unit: 'grapheme' })), async (returnTo) => {
       const query = `return_to=${encodeURIComponent(returnTo.toWellFormed())}`
@@ -125,7 +124,7 @@ await test('GET /auth/login and a failing GET /auth/callback: 303 to a page of t
 await test('GET /auth/login: a malformed, repeated or missing return_to brings the user back to /', async (t) => {
   const world = await startWorld(t, { provider: scripted })
   for (const query of ['return_to=%ff%fe', 'return_to=%', 'return_to=/a&return_to=/b', 'return_to', '&&&=&']) {
-    const login = await startLogin(world, `/auth/login?${query}`)
+    const login = await world.startLogin(`/auth/login?${query}`)
     t.equal((await login.finish()).url.href, `${world.server.url}/`, query)
   }
 })

@@ -4,14 +4,12 @@ import { askRedis } from '../support/redis/topologies.ts'
 import {
   unsignedLoginCookie,
   sessionState,
-  startLogin,
   tokens,
   scripted,
   type TokenEndpoint,
 } from '../support/login/token-endpoint.ts'
 import { testServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld, type World } from '../support/world.ts'
 
 const CSRF = { 'x-csrf': '1' }
@@ -49,9 +47,9 @@ await test('POST /auth/logout: 204 ends the session on every instance, deletes t
   const world = await startWorld(t, { provider: scripted, redis: true })
   const { browser, server, provider } = world
   const other = await world.instance()
-  const client = await storeClient(t, world)
+  const client = await world.storeClient()
   provider.behaviour = tokens({ refresh_token: 'the-refresh-token' })
-  const login = await startLogin(world)
+  const login = await world.startLogin()
   await login.finish()
   const before = browser.clone()
   t.equal((await sessionState(before, other.url)).authenticated, true, 'the other instance caches the session')
@@ -82,8 +80,8 @@ await test('POST /auth/logout: 204 deletes all sessions and logins of the browse
   const { browser, server } = world
   await world.logIn()
   const overwritten = browser.clone()
-  const pending = await startLogin(world)
-  await (await startLogin(world)).finish({ error: 'access_denied' })
+  const pending = await world.startLogin()
+  await (await world.startLogin()).finish({ error: 'access_denied' })
   // Two logins that finish at the same time leave one session cookie, so the other session is known by its login only.
   for (const [key, { name }] of browser.cookies) if (name === '__Host-session') browser.cookies.delete(key)
   t.equal((await logOut(world)).status, 204)
@@ -119,9 +117,8 @@ await test('POST /auth/session and /auth/logout: 204 whatever the body and its t
 
 await test('POST /auth/logout: 204 with the login cookie alone ends the session and revokes its token', async (t) => {
   for (const redis of [false, true]) {
-    const world = await startWorld(t, { provider: scripted, redis })
-    const { browser, server, provider } = world
-    await world.logIn()
+    const { browser, server, provider, logIn } = await startWorld(t, { provider: scripted, redis })
+    await logIn()
     const tab = browser.clone()
     const [login] = browser.named('__Host-login-')
     const response = await fetch(`${server.url}/auth/logout`, {

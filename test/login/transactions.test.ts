@@ -4,11 +4,10 @@ import { LoginCookies } from '../../src/login/login-cookies.ts'
 import { LoginTransactions } from '../../src/login/login-transactions.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { held, isLoggedIn, startLogin, scripted } from '../support/login/token-endpoint.ts'
+import { held, isLoggedIn, scripted } from '../support/login/token-endpoint.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { testServer } from '../support/server/test-server.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld } from '../support/world.ts'
 
 const LOGIN = '__Host-login-'
@@ -37,12 +36,11 @@ async function startSignup(
 }
 
 await test('GET /auth/login and GET /auth/callback set the cookies that docs/reference.md describes', async (t) => {
-  const world = await startWorld(t, {
+  const { browser, startLogin } = await startWorld(t, {
     provider: scripted,
     settings: { LOGIN_TTL_SECONDS: '600', SESSION_MAX_SECONDS: '7200' },
   })
-  const { browser } = world
-  const { arrival, finish } = await startLogin(world)
+  const { arrival, finish } = await startLogin()
   const [line = ''] = arrival.hops[0]?.headers.getSetCookie() ?? []
   const [pair = ''] = line.split(';')
   t.match(
@@ -72,8 +70,8 @@ await test('GET /auth/login and GET /auth/callback set the cookies that docs/ref
 await test('GET /auth/login stores an encrypted record that expires; GET /auth/callback removes the verifier before the exchange', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true, settings: { LOGIN_TTL_SECONDS: '600' } })
   const { provider } = world
-  const client = await storeClient(t, world)
-  const { state, finish } = await startLogin(world, '/auth/login?return_to=/secret-page')
+  const client = await world.storeClient()
+  const { state, finish } = await world.startLogin('/auth/login?return_to=/secret-page')
   const [loginKey = '', ...otherKeys] = await client.keys('*:login:*')
   t.same(otherKeys, [])
   const pending = await client.get(loginKey)
@@ -99,24 +97,23 @@ await test('GET /auth/login stores an encrypted record that expires; GET /auth/c
 })
 
 await test('GET /auth/login: an eleventh start deletes the oldest login cookie, that of a finished login first', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { browser, server } = world
+  const { browser, server, startLogin } = await startWorld(t, { provider: scripted })
   const names = (): string[] => browser.named(LOGIN).map(({ name }) => name)
   const logins = []
-  for (let count = 0; count < 10; count++) logins.push(await startLogin(world))
+  for (let count = 0; count < 10; count++) logins.push(await startLogin())
   const [first, second, third] = logins
   if (first === undefined || second === undefined || third === undefined) return t.fail()
   await third.finish()
   await second.finish({ error: 'access_denied' })
   t.equal(names().length, 10)
 
-  await startLogin(world)
+  await startLogin()
   t.equal(names().length, 10)
   t.notOk(names().includes(nameOf(second)), 'the older one of the finished logins')
-  await startLogin(world)
+  await startLogin()
   t.notOk(names().includes(nameOf(third)))
   t.ok(names().includes(nameOf(first)), 'the oldest is still pending')
-  const last = await startLogin(world)
+  const last = await startLogin()
   t.equal(names().length, 10)
   t.notOk(names().includes(nameOf(first)), 'then the oldest pending one')
 
@@ -128,15 +125,14 @@ await test('GET /auth/login: an eleventh start deletes the oldest login cookie, 
 })
 
 await test('GET /auth/callback: state_mismatch after the record expired, and a callback in time may finish late', async (t) => {
-  const world = await startWorld(t, { provider: scripted, redis: true })
-  const { provider, server } = world
-  const client = await storeClient(t, world)
-  const expired = await startLogin(world)
+  const { provider, server, storeClient, startLogin } = await startWorld(t, { provider: scripted, redis: true })
+  const client = await storeClient()
+  const expired = await startLogin()
   await client.del((await client.keys('*:login:*'))[0] ?? '')
   t.equal((await expired.finish()).url.search, '?auth_error=state_mismatch')
   t.equal(provider.forms.length, 0)
 
-  const slow = await startLogin(world)
+  const slow = await startLogin()
   const [key = ''] = await client.keys('*:login:*')
   await client.pExpire(key, 2000)
   const waiting = held()
@@ -152,8 +148,8 @@ await test('GET /auth/callback: state_mismatch after the record expired, and a c
 await test('GET /auth/callback: state_mismatch for a record under other SESSION_SECRETS, and the record stays', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true })
   const { browser, server, settings } = world
-  const client = await storeClient(t, world)
-  const login = await startLogin(world)
+  const client = await world.storeClient()
+  const login = await world.startLogin()
   const other = await testServer(t, {
     ...settings,
     SESSION_SECRETS: 'another-secret-of-thirty-two-bytes-or-more',

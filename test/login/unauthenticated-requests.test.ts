@@ -1,15 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import type { JarBrowser } from '../support/browser/jar-browser.ts'
-import {
-  isLoggedIn,
-  json,
-  unsignedLoginCookie,
-  startLogin,
-  scripted,
-  type TokenEndpoint,
-} from '../support/login/token-endpoint.ts'
-import { storeClient } from '../support/redis/store-client.ts'
+import { isLoggedIn, json, unsignedLoginCookie, scripted, type TokenEndpoint } from '../support/login/token-endpoint.ts'
 import { sendTo } from '../support/user.ts'
 import { startWorld, type World } from '../support/world.ts'
 
@@ -21,8 +13,8 @@ const forgedSession = (): string => `__Host-session=${random(32)}.x`
 const cookies = (count: number, make: () => string): string => Array.from({ length: count }, make).join('; ')
 
 /** Returns a counter of the commands that Redis has executed, without those that keep connections alive. */
-async function commandCounter(t: Test, world: World<'none', TokenEndpoint>): Promise<() => Promise<number>> {
-  const client = await storeClient(t, world)
+async function commandCounter(world: World<'none', TokenEndpoint>): Promise<() => Promise<number>> {
+  const client = await world.storeClient()
   return async () => {
     const stats = await client.info('commandstats')
     const counted = [...stats.matchAll(/^cmdstat_(\S+):calls=(\d+)/gm)]
@@ -34,7 +26,7 @@ async function commandCounter(t: Test, world: World<'none', TokenEndpoint>): Pro
 /** Starts ten logins in a browser, and returns their cookies and the newest state. */
 async function tenStarts(world: World<'none', TokenEndpoint>): Promise<{ started: string; state: string }> {
   let state = ''
-  for (let count = 0; count < 10; count++) ({ state } = await startLogin(world))
+  for (let count = 0; count < 10; count++) ({ state } = await world.startLogin())
   return { started: loginCookies(world), state }
 }
 
@@ -43,14 +35,14 @@ async function tenFailures(world: World<'none', TokenEndpoint>): Promise<string>
   const { provider } = world
   const { behaviour } = provider
   provider.behaviour = json({ error: 'invalid_grant' }, 400)
-  for (let count = 0; count < 10; count++) await (await startLogin(world)).finish()
+  for (let count = 0; count < 10; count++) await (await world.startLogin()).finish()
   provider.behaviour = behaviour
   return loginCookies(world)
 }
 
 /** Two logins at the same time in one browser, of which neither replaces the other, and the browser after each. */
 async function twoSessions(world: World<'none', TokenEndpoint>): Promise<JarBrowser[]> {
-  const logins = [await startLogin(world), await startLogin(world)]
+  const logins = [await world.startLogin(), await world.startLogin()]
   const after: JarBrowser[] = []
   for (const login of logins) {
     await login.finish()
@@ -90,7 +82,7 @@ await test('An unauthenticated request costs at most ten Redis commands, and log
     ['a session that has ended', `__Host-session=${session?.value}`, false],
     ['an ended session, twice', cookies(2, () => `__Host-session=${session?.value}`), false],
   ]
-  const commands = await commandCounter(t, world)
+  const commands = await commandCounter(world)
   const routes: [method: string, path: string, headers: Record<string, string>][] = [
     ['POST', '/auth/logout', CSRF],
     ['GET', '/auth/session', {}],
@@ -125,7 +117,7 @@ await test('An unauthenticated request costs at most ten Redis commands, and log
 await test('POST /auth/logout: 429 when an address sends more unverifiable session cookies than AUTH_STARTS_PER_MINUTE', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '3' } })
   const { server } = world
-  const client = await storeClient(t, world)
+  const client = await world.storeClient()
   const logOut = (cookie: string): Promise<Response> =>
     fetch(`${server.url}/auth/logout`, { method: 'POST', headers: { ...CSRF, cookie } })
   for (const cookie of [forgedSession(), forgedSession(), forgedSession()]) t.equal((await logOut(cookie)).status, 204)
@@ -172,9 +164,8 @@ await test('POST /auth/logout: a 429 ends the sessions of the logins of this bro
 })
 
 await test('GET /auth/callback: state_mismatch with a login cookie without a MAC, and nothing is exchanged', async (t) => {
-  const world = await startWorld(t, { provider: scripted, redis: true })
-  const { browser, provider } = world
-  const login = await startLogin(world)
+  const { browser, provider, startLogin } = await startWorld(t, { provider: scripted, redis: true })
+  const login = await startLogin()
   for (const [key, cookie] of browser.cookies) {
     const value = cookie.value.split('.').slice(0, 2).join('.')
     if (cookie.name.startsWith('__Host-login-')) browser.cookies.set(key, { ...cookie, value })
@@ -184,9 +175,8 @@ await test('GET /auth/callback: state_mismatch with a login cookie without a MAC
 })
 
 await test('GET /auth/callback: state_mismatch unless the name, secret, start time and MAC of the login cookie fit byte for byte', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { server, provider, browser } = world
-  const { state } = await startLogin(world)
+  const { server, provider, browser, startLogin } = await startWorld(t, { provider: scripted })
+  const { state } = await startLogin()
   const [{ name, value } = { name: '', value: '' }] = browser.named('__Host-login-')
   const [secret = '', start = '', mac = ''] = value.split('.')
   const forgeries = [
@@ -219,10 +209,10 @@ await test('GET /auth/callback: state_mismatch unless the name, secret, start ti
 await test('GET /auth/login: the record of a login does not grow with the number of earlier logins', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
   const { browser, server } = world
-  const client = await storeClient(t, world)
+  const client = await world.storeClient()
   const earlier = []
   for (let count = 0; count < 20; count++) {
-    await startLogin(world)
+    await world.startLogin()
     await world.logIn()
     earlier.push(browser.clone())
   }
@@ -234,11 +224,11 @@ await test('GET /auth/login: the record of a login does not grow with the number
 
 await test('GET /auth/login: a start counts once for each KiB of its record', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true })
-  const client = await storeClient(t, world)
+  const client = await world.storeClient()
   const counter = 'bff:1:starts:127.0.0.1'
   for (const path of ['/', `/${'a'.repeat(500)}`, `/${'"'.repeat(1000)}`, `/${'\\'.repeat(2047)}`]) {
     await client.flushAll()
-    await startLogin(world, `/auth/login?return_to=${encodeURIComponent(path)}`)
+    await world.startLogin(`/auth/login?return_to=${encodeURIComponent(path)}`)
     const [key = ''] = await client.keys('*:login:*')
     const bytes = key.length + (await client.strLen(key))
     const counted = Number(await client.get(counter))

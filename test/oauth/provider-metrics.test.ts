@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
-import { html, json, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
+import { html, json, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { takenPort } from '../support/server/http-server.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
@@ -9,8 +9,7 @@ import { startWorld } from '../support/world.ts'
 const REQUESTS = 'bff_provider_requests_total'
 
 await test('bff_provider_requests_total counts exchanges by outcome, and their duration is measured', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { provider, server } = world
+  const { provider, server, logIn, startLogin } = await startWorld(t, { provider: scripted })
   for (const [behaviour, outcome] of [
     [tokens(), 'ok'],
     [json({ error: 'invalid_grant' }, 400), 'refused'],
@@ -21,17 +20,17 @@ await test('bff_provider_requests_total counts exchanges by outcome, and their d
     const labels = `request="exchange",outcome="${outcome}"`
     const before = (await samplesOf(server.opsUrl, REQUESTS)).get(labels) ?? 0
     provider.behaviour = behaviour
-    await world.logIn()
+    await logIn()
     t.equal((await samplesOf(server.opsUrl, REQUESTS)).get(labels), before + 1, outcome)
   }
   provider.behaviour = (_request, response) => response.destroy()
-  await world.logIn()
+  await logIn()
   t.equal((await samplesOf(server.opsUrl, REQUESTS)).get('request="exchange",outcome="unreachable"'), 1)
 
   const counted = async (): Promise<number | undefined> =>
     (await samplesOf(server.opsUrl, 'bff_provider_request_duration_seconds_count')).get('request="exchange"')
   t.equal(await counted(), 6)
-  const cancelled = await startLogin(world)
+  const cancelled = await startLogin()
   await cancelled.finish({ error: 'access_denied' })
   t.equal(await counted(), 6, 'a cancelled login sends no request to the provider')
 })

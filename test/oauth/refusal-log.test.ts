@@ -2,7 +2,7 @@ import { test } from 'tap'
 import type { ProviderOptions } from '../../sandbox/provider.ts'
 import { gated } from '../support/login/gated-provider.ts'
 import { startWorld } from '../support/world.ts'
-import { json, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
+import { json, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
 
@@ -30,11 +30,10 @@ await test('GET /auth/callback: what a real provider says to a client that shoul
 })
 
 await test("GET /auth/callback: the log has the provider's description of a refused exchange, from a body or a DPoP challenge, without secrets", async (t) => {
-  const world = await startWorld(t, {
+  const { provider, server, logIn } = await startWorld(t, {
     provider: scripted,
     settings: { ...UNLIMITED, CLIENT_SECRET: 'the-client-secret' },
   })
-  const { provider, server } = world
   const failed = () => server.log.filter(({ audit }) => audit === 'login_failed')
   const challenge = 'DPoP error="use_dpop_nonce", error_description="a nonce is needed", algs="ES256"'
   for (const [behaviour, error, description, code] of [
@@ -66,12 +65,12 @@ await test("GET /auth/callback: the log has the provider's description of a refu
     [json({ error: 'invalid_grant', error_description: ['x'] }, 400), 'invalid_grant', undefined, 'invalid_grant'],
   ] as const) {
     provider.behaviour = behaviour
-    t.match((await world.logIn()).url.searchParams.get('auth_error'), error)
+    t.match((await logIn()).url.searchParams.get('auth_error'), error)
     t.match(failed().at(-1), { error, cause: { code: `provider:${code}` } })
     t.equal(failed().at(-1)?.['description'], description)
   }
   provider.behaviour = tokens({ token_type: 'DPoP' })
-  await world.logIn()
+  await logIn()
   t.match(failed().at(-1), { error: 'login_failed', cause: { message: /bound to a key \(DPoP\)$/ } })
   provider.behaviour = (request, response, form) => {
     const quoted = ['code', 'code_verifier', 'client_secret'].map((name) => form.get(name)).join('\n{"level":60} ')
@@ -81,7 +80,7 @@ await test("GET /auth/callback: the log has the provider's description of a refu
       form,
     )
   }
-  await world.logIn()
+  await logIn()
   const { description, cause } = (failed().at(-1) ?? {}) as { description?: string; cause?: Error }
   t.match(description, /^not … \{"level":60\} … \{"level":60\} … x{200,300}$/)
   t.ok((cause?.message.length ?? 501) <= 500)
@@ -89,7 +88,7 @@ await test("GET /auth/callback: the log has the provider's description of a refu
 
 await test('GET /auth/callback: an error of a link that is named like one of the system raises no alarm about this process', async (t) => {
   const world = await startWorld(t, { provider: scripted })
-  const login = await startLogin(world)
+  const login = await world.startLogin()
   await login.finish({ error: 'EMFILE' })
   const line = world.server.log.find(({ audit }) => audit === 'login_failed')
   t.match(line, { level: 40, cause: { message: 'the provider returned EMFILE' } })
@@ -114,11 +113,10 @@ await test('A refused refresh is logged with the description of the provider, an
 })
 
 await test('GET /auth/callback: a granted scope that lacks part of OAUTH_SCOPE is one warning an hour, however many logins there are', async (t) => {
-  const world = await startWorld(t, {
+  const { provider, server, logIn } = await startWorld(t, {
     provider: scripted,
     settings: { ...UNLIMITED, OAUTH_SCOPE: 'trade account_manage offline_access' },
   })
-  const { provider, server } = world
   const warnings = () => server.log.filter(({ msg }) => /granted less than OAUTH_SCOPE/.test(msg))
   for (const granted of [
     {},
@@ -126,15 +124,15 @@ await test('GET /auth/callback: a granted scope that lacks part of OAUTH_SCOPE i
     { scope: 'trade account_manage', refresh_token: 'the-refresh-token' },
   ]) {
     provider.behaviour = tokens(granted)
-    await world.logIn()
+    await logIn()
   }
   t.same(warnings(), [], 'nothing is missing')
   provider.behaviour = tokens({ scope: 'trade', refresh_token: 'the-refresh-token' })
-  for (let times = 0; times < 3; times++) t.equal((await world.logIn()).url.search, '')
+  for (let times = 0; times < 3; times++) t.equal((await logIn()).url.search, '')
   await until(() => warnings().length > 0)
   t.match(warnings(), [{ level: 40, missing: ['account_manage'], count: 1 }])
   t.equal(warnings().length, 1)
   provider.behaviour = tokens({ scope: 'trade account_manage' })
-  await world.logIn()
+  await logIn()
   t.match(warnings().at(-1), { missing: ['offline_access'] }, 'another lack has a line of its own')
 })

@@ -2,7 +2,6 @@ import { test, type Test } from 'tap'
 import {
   json,
   sessionState,
-  startLogin,
   tokenEndpoint,
   tokens,
   scripted,
@@ -21,7 +20,7 @@ async function unlimitedWorld(t: Test): Promise<World<'none', TokenEndpoint>> {
 await test('The exchange sends exactly the form that docs/upstream.md describes', async (t) => {
   const world = await unlimitedWorld(t)
   const { provider, server } = world
-  const { authorize, finish } = await startLogin(world)
+  const { authorize, finish } = await world.startLogin()
   await finish()
   const [form] = provider.forms
   const { code_verifier: verifier, ...rest } = Object.fromEntries(form ?? [])
@@ -90,13 +89,13 @@ await test('The log gives the error description of a failed login, cannot be for
   const world = await unlimitedWorld(t)
   const { browser, provider, server } = world
   const description = 'nice try\n{"level":60,"msg":"forged"} of the-authorization-code '.repeat(20)
-  const { state, finish } = await startLogin(world)
+  const { state, finish } = await world.startLogin()
   await finish({ error: 'access_denied', code: 'the-authorization-code', error_description: description })
   const line = server.log.findLast(({ audit }) => audit === 'login_failed')
   t.match(line?.['description'], 'nice try\n{"level":60')
   t.ok(String(line?.['description']).length <= 500)
   await (
-    await startLogin(world)
+    await world.startLogin()
   ).finish({
     error: 'access_denied',
     code: 'the-authorization-code',
@@ -105,7 +104,7 @@ await test('The log gives the error description of a failed login, cannot be for
   t.notMatch(server.log.findLast(({ audit }) => audit === 'login_failed')?.['description'], 'xthe-', 'not even a part')
   t.notOk(server.log.some(({ msg }) => msg === 'forged'))
 
-  await (await startLogin(world, `/auth/login?x=${encodeURIComponent('\n{"msg":"forged"}')}`)).finish()
+  await (await world.startLogin(`/auth/login?x=${encodeURIComponent('\n{"msg":"forged"}')}`)).finish()
   const [session] = browser.named('__Host-session')
   await browser.fetch(`${server.url}/auth/session`)
   const secrets = [
@@ -162,8 +161,7 @@ await test('A refresh that returns an empty refresh token keeps the old one', as
 await test('POST /auth/logout: the refresh token is revoked first, with hints; failures are logged with status and session', async (t) => {
   const revocation = await tokenEndpoint(t)
   const settings = { REVOCATION_URL: `${revocation.url}/revoke`, AUTH_STARTS_PER_MINUTE: '0' }
-  const world = await startWorld(t, { provider: scripted, settings })
-  const { provider, server } = world
+  const { provider, server, logIn, logOut } = await startWorld(t, { provider: scripted, settings })
   const hold = Promise.withResolvers<void>()
   let under = 0
   let most = 0
@@ -175,8 +173,8 @@ await test('POST /auth/logout: the refresh token is revoked first, with hints; f
     await json(isRefresh ? 'busy' : { error: 'unsupported_token_type' }, isRefresh ? 503 : 400)(request, response, form)
   }
   provider.behaviour = tokens({ refresh_token: 'the-refresh-token' })
-  await world.logIn()
-  t.equal((await world.logOut()).status, 204, 'the logout does not wait')
+  await logIn()
+  t.equal((await logOut()).status, 204, 'the logout does not wait')
   hold.resolve()
   const failures = () => server.log.filter(({ audit }) => audit === 'revocation_failed')
   await until(() => failures().length === 2, 'both failures are logged')

@@ -6,17 +6,16 @@ import { isLoggedIn, startLogin, tokens } from '../support/login/token-endpoint.
 import { testServer } from '../support/server/test-server.ts'
 
 await test('POST /auth/backchannel-logout ends the sessions that the token names, by sid, by sub, or by both', async (t) => {
-  const world = await oidcWorld(t)
-  const { server } = world
+  const { server, user, postLogout, logoutToken } = await oidcWorld(t)
   const past = { iat: epoch(-10) }
-  const { browser: one } = await world.user('ada', { sid: 's1', ...past })
-  const { browser: two } = await world.user('ada', { sid: 's2', ...past })
-  const { browser: without } = await world.user('ada', past)
-  const { browser: other } = await world.user('bob', { sid: 's3', ...past })
+  const { browser: one } = await user('ada', { sid: 's1', ...past })
+  const { browser: two } = await user('ada', { sid: 's2', ...past })
+  const { browser: without } = await user('ada', past)
+  const { browser: other } = await user('bob', { sid: 's3', ...past })
   const live = async (): Promise<boolean[]> =>
     Promise.all([one, two, without, other].map((browser) => isLoggedIn(browser, server.url)))
   const logOut = async (claims: Claims): Promise<void> => {
-    const response = await world.postLogout(await world.logoutToken(claims))
+    const response = await postLogout(await logoutToken(claims))
     t.equal(response.status, 200, await response.text())
     t.equal(response.headers.get('cache-control'), 'no-store')
   }
@@ -56,14 +55,13 @@ await test('BACKCHANNEL_WITHOUT_SID=subject: a token with sub and sid also ends 
 })
 
 await test('POST /auth/backchannel-logout: a replay after a new login leaves the new one alone', async (t) => {
-  const world = await oidcWorld(t)
-  const { server } = world
+  const { server, user, logoutToken, postLogout } = await oidcWorld(t)
   for (const named of [{ sub: 'ada' }, { sid: 'old' }]) {
-    await world.user('ada', { sid: 'old', iat: epoch(-10) })
-    const token = await world.logoutToken({ ...named, iat: epoch(-5) })
-    t.equal((await world.postLogout(token)).status, 200)
-    const { browser } = await world.user('ada', { sid: 'new' })
-    t.equal((await world.postLogout(token)).status, 200)
+    await user('ada', { sid: 'old', iat: epoch(-10) })
+    const token = await logoutToken({ ...named, iat: epoch(-5) })
+    t.equal((await postLogout(token)).status, 200)
+    const { browser } = await user('ada', { sid: 'new' })
+    t.equal((await postLogout(token)).status, 200)
     t.ok(await isLoggedIn(browser, server.url), JSON.stringify(named))
   }
 })

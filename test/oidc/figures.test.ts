@@ -2,11 +2,10 @@ import { test } from 'tap'
 import { watch } from '../support/login/oidc-sockets.ts'
 import { issuerKey, oidcWorld, sign } from '../support/login/oidc-world.ts'
 import { testServer } from '../support/server/test-server.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 
 await test('POST /auth/backchannel-logout: ten thousand false tokens cost no command of Redis and no request for keys', async (t) => {
   const world = await oidcWorld(t, { redis: true, settings: { TRUST_PROXY: '1' } })
-  const redis = await storeClient(t, world)
+  const redis = await world.storeClient()
   t.equal((await world.postLogout(await world.logoutToken({ sub: 'ada' }))).status, 200)
   const stranger = issuerKey('first')
   const forged = [

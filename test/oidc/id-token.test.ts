@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { epoch, issuerKey, oidcWorld, sign, signShared, unsigned, type Claims } from '../support/login/oidc-world.ts'
-import { isLoggedIn, sessionState, startLogin, tokens } from '../support/login/token-endpoint.ts'
+import { isLoggedIn, sessionState, tokens } from '../support/login/token-endpoint.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { until } from '../support/time/until.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
@@ -45,7 +45,7 @@ await test('GET /auth/login: the nonce is new for each login, and in no cookie',
   const browser = new JarBrowser()
   const nonces = new Set<string>()
   for (let times = 0; times < 3; times++) {
-    const { authorize } = await startLogin({ browser, server: world.server })
+    const { authorize } = await world.visitor(browser).startLogin()
     t.match(authorize.searchParams.get('nonce'), /^[\w-]{43}$/)
     nonces.add(authorize.searchParams.get('nonce') ?? '')
   }

@@ -104,8 +104,7 @@ await test('A refresh gets a new ID token of the same user, and the session goes
 })
 
 await test('POST /auth/logout?provider=true: an address without a session too, and none without an endpoint', async (t) => {
-  const world = await oidcWorld(t)
-  const { server } = world
+  const { server, user } = await oidcWorld(t)
   const stranger = await logOut(new JarBrowser(), server.url)
   t.equal(stranger.status, 200)
   const address = await addressOf(stranger)
@@ -118,8 +117,8 @@ await test('POST /auth/logout?provider=true: an address without a session too, a
   for (const query of ['?provider=1', '?provider', '?provider=true&provider=true']) {
     t.equal((await logOut(new JarBrowser(), server.url, query)).status, 400, query)
   }
-  const { browser } = await world.user('ada', { sid: 's1' })
-  const { browser: other } = await world.user('ada', { sid: 's2' })
+  const { browser } = await user('ada', { sid: 's1' })
+  const { browser: other } = await user('ada', { sid: 's2' })
   t.equal((await logOut(browser, server.url, '?provider=true&everywhere=true')).status, 200)
   t.notOk(await isLoggedIn(other, server.url))
   t.equal((await logOut(new JarBrowser(), server.url, '?provider=true&everywhere=true')).status, 409)

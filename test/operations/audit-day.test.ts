@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { auditFaults } from '../support/telemetry/audit-scan.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
-import { json, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
+import { json, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { TRADING } from '../support/user.ts'
 import { startWorld } from '../support/world.ts'
@@ -74,7 +74,7 @@ await test("docs/audit.sample.jsonl shows one user's day as the server logs it",
   const operate = (method: string, token: string): Promise<Response> =>
     fetch(`${server.opsUrl}/sessions?subject=${SUBJECT}`, { method, headers: { authorization: `Bearer ${token}` } })
 
-  await (await startLogin(world)).finish({ error: 'access_denied', error_description: 'The user cancelled.' })
+  await (await world.startLogin()).finish({ error: 'access_denied', error_description: 'The user cancelled.' })
   await diary.step('08:00', ['login_failed'])
   provider.behaviour = tokens({ access_token: 'first-access-token', refresh_token: 'first-refresh-token' })
   await world.logIn()

@@ -39,15 +39,14 @@ const call = ({ browser }: World<'scripted'>): Promise<Response> =>
   browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })
 
 await test('The audit lines of a login and a logout have the session, the request and the client', async (t) => {
-  const world = await startWorld(t, RELAY)
-  const { server } = world
+  const { server, logOut } = await startWorld(t, RELAY)
   const login = await audited(server, 'login')
   const { session } = login
   t.match(session, /^[\w-]{10}$/)
   const callback = await requested(server, '/auth/callback')
   t.match(login, { reqId: callback['reqId'], client: CLIENT })
   t.equal(callback['session'], session)
-  t.equal((await world.logOut()).status, 204)
+  t.equal((await logOut()).status, 204)
   const ended = await audited(server, 'session_ended')
   const logout = await requested(server, '/auth/logout')
   t.match(ended, { reason: 'logout', session, reqId: logout['reqId'], client: CLIENT })
@@ -55,12 +54,11 @@ await test('The audit lines of a login and a logout have the session, the reques
 })
 
 await test('POST /auth/logout: the request line of a 503 has the session, that of a made-up cookie has none', async (t) => {
-  const world = await startWorld(t, { provider: scripted, redis: true })
-  const { server, redis } = world
-  await world.logIn()
+  const { server, redis, logIn, logOut } = await startWorld(t, { provider: scripted, redis: true })
+  await logIn()
   const { session } = await audited(server, 'login')
   redis?.process.kill('SIGSTOP')
-  t.equal((await world.logOut()).status, 503)
+  t.equal((await logOut()).status, 503)
   t.equal((await requested(server, '/auth/logout'))['session'], session)
   redis?.process.kill('SIGCONT')
   const lines = server.log.length
@@ -71,8 +69,7 @@ await test('POST /auth/logout: the request line of a 503 has the session, that o
 })
 
 await test('session_ended of a replaced session has the request of the callback that replaced it', async (t) => {
-  const world = await startWorld(t, RELAY)
-  const { server, browser } = world
+  const { server, browser } = await startWorld(t, RELAY)
   const { session } = await audited(server, 'login')
   await logIn(browser, server.url)
   const ended = await audited(server, 'session_ended')
@@ -111,10 +108,9 @@ await test('session_ended of an expired session has neither a request nor a clie
 
 await test('token_refreshed has the session and no token', async (t) => {
   const { url } = await rawUpstream(t)
-  const world = await startWorld(t, { provider: scripted, settings: { API_URL: url } })
-  const { provider, browser, server } = world
+  const { provider, browser, server, logIn } = await startWorld(t, { provider: scripted, settings: { API_URL: url } })
   provider.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-first-refresh-token' })
-  await world.logIn()
+  await logIn()
   provider.behaviour = tokens({
     access_token: 'the-second-access-token',
     refresh_token: 'the-second-refresh-token',
@@ -128,8 +124,7 @@ await test('token_refreshed has the session and no token', async (t) => {
 })
 
 await test('refused, idempotency and browser_left name the account of the path by the hash that relays have', async (t) => {
-  const world = await startWorld(t, RELAY)
-  const { server, browser, upstream } = world
+  const { server, browser, upstream, socket } = await startWorld(t, RELAY)
   const account = logTag(SECRETS, `account:${ACCOUNT}`)
   const path = `/api/trading/v1/options/accounts/${ACCOUNT}/reset-demo-balance`
   const url = new URL(server.url)
@@ -140,7 +135,7 @@ await test('refused, idempotency and browser_left name the account of the path b
   t.match(await audited(server, 'idempotency'), { outcome: 'replayed', account })
 
   t.equal((await browser.fetch(path, { method: 'POST' })).status, 403)
-  t.equal(await world.socket(TRADING, { origin: 'https://evil.example' }).refusedWith(), 403)
+  t.equal(await socket(TRADING, { origin: 'https://evil.example' }).refusedWith(), 403)
   const refused = () => server.log.filter(({ audit }) => audit === 'refused')
   await until(() => refused().length === 2)
   for (const line of refused()) t.match(line, { account })
@@ -159,18 +154,17 @@ await test('refused, idempotency and browser_left name the account of the path b
 })
 
 await test('A stranger causes a few audit lines, however often they try, and none of the events is lost', async (t) => {
-  const world = await startWorld(t, {
+  const { server, socket } = await startWorld(t, {
     upstream: 'scripted',
     settings: { TRUST_PROXY: '1', AUTH_STARTS_PER_MINUTE: '1' },
   })
-  const { server } = world
   const TIMES = 30
   const forwarded = { 'x-forwarded-for': 'x'.repeat(5000) }
   const attempts: Record<string, () => Promise<unknown>> = {
     refused: () => fetch(`${server.url}/auth/logout`, { method: 'POST', headers: forwarded }),
     login_failed: () => fetch(`${server.url}/auth/callback?error=x&error_description=y`, { redirect: 'manual' }),
     login_not_started: () => fetch(`${server.url}/auth/login`, { redirect: 'manual' }),
-    relay_refused: () => world.socket(TRADING).closed,
+    relay_refused: () => socket(TRADING).closed,
   }
   const lines = (kind: string): Line[] => server.log.filter(({ audit }) => audit === kind)
   await fetch(`${server.url}/auth/login`, { redirect: 'manual' })
@@ -188,13 +182,12 @@ await test('A stranger causes a few audit lines, however often they try, and non
 })
 
 await test('The lines of a trading socket have a keyed hash of the account, which operators can compute', async (t) => {
-  const world = await startWorld(t, RELAY)
-  const { server } = world
+  const { server, socket, quiet } = await startWorld(t, RELAY)
   for (const path of [TRADING, TRADING, '/ws/trading/CR200', PUBLIC]) {
-    const line = await world.socket(path).opened()
+    const line = await socket(path).opened()
     line.socket.terminate()
   }
-  await world.quiet()
+  await quiet()
   const opened = server.log.filter(({ msg }) => msg === 'relay opened').map(({ account }) => account)
   const ended = server.log.filter(({ audit }) => audit === 'relay_ended').map(({ account }) => account)
   t.same(new Set(ended), new Set(opened))

@@ -88,11 +88,9 @@ await test('What the row of a map names is defined in a file of that row', (t) =
   t.end()
 })
 
-await test('What a map names beside its table is defined in a file of its folder', (t) => {
-  for (const { name, folder, text, rows } of MAPS) {
-    const sources = SOURCES.filter((path) => path.startsWith(`${folder}/`))
-      .map(read)
-      .join('\n')
+await test('What a map names beside its table is defined in src', (t) => {
+  const sources = SOURCES.map(read).join('\n')
+  for (const { name, text, rows } of MAPS) {
     for (const span of spans(rows.reduce((rest, row) => rest.replace(row, ''), text))) {
       if (/^[A-Z][a-z]\w+$/.test(span)) t.ok(defines(sources, span), `${name}: ${span}`)
     }
@@ -145,5 +143,41 @@ await test('The maps of the budget and of calls with a key lead to the first byt
     const asking = SOURCES.filter((path) => path.startsWith(way) && read(path).includes('new FirstByte('))
     t.not(asking.length, 0, way)
   }
+  t.end()
+})
+
+await test('The journeys of README.md lead through existing files and sections, of as many lines as it says, at most 1,500', (t) => {
+  const [, stated = '', table = ''] =
+    /^## Read the code\n[^]*?about ([\d,]+) lines[^]*?\n((?:\|.*\n)+)/m.exec(read('README.md')) ?? []
+  const [, , ...rows] = table.trim().split('\n')
+  for (const journey of [
+    'login starts',
+    'upstream refuses',
+    'repeated',
+    'refreshed',
+    'logout',
+    'Redis is away',
+    'tells the watchers',
+  ]) {
+    t.ok(
+      rows.some((row) => row.includes(journey)),
+      journey,
+    )
+  }
+  let lines = 0
+  for (const row of rows) {
+    for (const path of spans(row).filter((span) => span.endsWith('.ts'))) lines += read(path).split('\n').length - 1
+    for (const [, path = '', heading] of row.matchAll(/\]\(([^)#]+)(?:#([^)]+))?\)/g)) {
+      const part =
+        heading === undefined
+          ? /^\*\*Map\.\*\*[^]*?(?=^\*\*Context)/m
+          : new RegExp(`^## ${heading.replaceAll('-', ' ')}$[^]*?(?=^## |(?![^]))`, 'im')
+      const [section = ''] = part.exec(read(path)) ?? []
+      t.not(section, '', path)
+      lines += section.split('\n').length - 1
+    }
+  }
+  t.equal(Math.round(lines / 100) * 100, Number(stated.replace(',', '')), `${lines} lines`)
+  t.ok(lines <= 1500, `${lines} lines`)
   t.end()
 })

@@ -21,10 +21,9 @@ const readiness = async ({ opsUrl }: TestServer): Promise<Readiness> =>
   (await (await fetch(`${opsUrl}/readyz`)).json()) as Readiness
 
 await test('GET /readyz on three instances: all of them warn of a Redis that refuses writes, and of none once it takes them again', async (t) => {
-  const world = await startWorld(t, { redis: DURABLE })
-  const { settings } = world
-  const instances = [world.server, await testServer(t, settings), await testServer(t, settings)]
-  const url = world.redis?.url ?? ''
+  const { settings, server, redis } = await startWorld(t, { redis: DURABLE })
+  const instances = [server, await testServer(t, settings), await testServer(t, settings)]
+  const url = redis?.url ?? ''
   const client = await createClient({ url }).connect()
   t.teardown(() => client.close())
   const allWarn = async (): Promise<boolean> => {

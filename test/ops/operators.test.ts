@@ -9,7 +9,7 @@ import { Changeable } from '../../src/config/changing.ts'
 import { sessionsCommand } from '../../src/ops/sessions-command.ts'
 import { operate, OPS_TOKEN, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
 import { COMPILED, nodeCommand } from '../support/server/settings.ts'
-import { isLoggedIn, type TokenEndpoint, startLogin } from '../support/login/token-endpoint.ts'
+import { isLoggedIn, type TokenEndpoint } from '../support/login/token-endpoint.ts'
 import { twoWorkers, workerPids } from '../support/server/two-workers.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld, type World } from '../support/world.ts'
@@ -73,7 +73,7 @@ await test('GET /sessions lists the live sessions of a subject, DELETE ends one 
 await test('an address of any length that a proxy passes on is cut before it is stored with a session', async (t) => {
   const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, TRUST_PROXY: '1' } })
   const { browser } = world
-  const login = await startLogin(world)
+  const login = await world.startLogin()
   const callback = new URL(`/auth/callback?code=CR1&state=${login.state}`, world.server.url)
   browser.page = login.authorize
   const headers = {

@@ -8,7 +8,6 @@ import { logIn } from '../support/parts.ts'
 import { type TestServer, testRedis, SECRETS } from '../support/server/test-server.ts'
 import { type World, startWorld } from '../support/world.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 
 const REQUESTS = 'bff_session_store_request_duration_seconds_count'
 const CSRF = { headers: { 'x-csrf': '1' } }
@@ -84,7 +83,7 @@ await test('bff_sessions counts the live sessions of all instances, without star
 
 await test('bff_sessions is estimated from a sample when there are many keys', async (t) => {
   const world = await startWorld(t, { redis: true })
-  const client = await storeClient(t, world)
+  const client = await world.storeClient()
   const addKeys = (prefix: string, count: number): Promise<unknown> =>
     Promise.all(Array.from({ length: count }, (_, index) => client.set(prefix + String(index).padStart(43, '0'), '')))
   await addKeys('bff:1:session:', 6000)
@@ -101,7 +100,7 @@ await test('bff_sessions is estimated from a sample when there are many keys', a
 await test('bff_session_store_memory_used_bytes and _max_bytes report the memory of Redis and its limit', async (t) => {
   const world = await startWorld(t, { redis: true })
   const { opsUrl } = world.server
-  const client = await storeClient(t, world)
+  const client = await world.storeClient()
   t.equal(await valueOf(opsUrl, 'bff_session_store_memory_max_bytes'), 0, 'no limit')
   t.ok(((await valueOf(opsUrl, 'bff_session_store_memory_used_bytes')) ?? 0) > 500_000)
   await client.configSet('maxmemory', '100mb')

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { check } from '../../src/ops/check.ts'
@@ -25,6 +27,25 @@ await test('A connection that fails at each of several addresses says where, why
       `^no connection after \\d{4} ms: connect ETIMEDOUT 127.0.0.2:${port}, connect ECONNREFUSED 127.0.0.1:${port}$`,
     ),
   )
+})
+
+await test('A connection whose TLS is never answered fails within the time for all of it, and is closed', async (t) => {
+  const server = createServer().on('connection', (socket) => void socket.on('error', () => undefined).resume())
+  t.teardown(() => server.close())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const accepted = once(server, 'connection') as Promise<[Socket]>
+  const { promise, resolve } = Promise.withResolvers<Error | null>()
+  const open = connector('api', { timeoutMs: 300 })
+  open({ hostname: '127.0.0.1', protocol: 'https:', port: String(port) }, (...[failure]) => resolve(failure))
+  const [wire] = await accepted
+  const closed = once(wire, 'close')
+  t.match(await promise, {
+    code: 'UND_ERR_CONNECT_TIMEOUT',
+    message: `Connect Timeout Error (attempted address: 127.0.0.1:${port}, timeout: 300ms)`,
+  })
+  await closed
 })
 
 await test('--check tells a name that no name server answers about, and a host that drops packets, from a lack of TLS', async (t) => {

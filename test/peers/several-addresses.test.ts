@@ -6,7 +6,6 @@ import { lookupThreads } from '../support/peers/lookup-threads.ts'
 import { MasterLink } from '../../src/store/links/master-link.ts'
 import { stalledWay } from '../support/peers/stalled-way.ts'
 import { testServer } from '../support/server/test-server.ts'
-import { joined } from '../support/upstream/scripted-upstream.ts'
 import { PUBLIC, sendTo } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
@@ -28,8 +27,7 @@ async function stallingWorld(
   { at, ...more }: { readonly at?: string } & Record<string, string> = {},
 ) {
   const names = lookupThreads(t, 8)
-  const world = await startWorld(t, { ...RELAY, redis: true })
-  const { upstream, provider, settings, browser, redis } = world
+  const { upstream, provider, settings, browser, redis, joined } = await startWorld(t, { ...RELAY, redis: true })
   const ending = `-${++worlds}.addresses.test`
   const targets = {
     api: `http://${upstream.host}`,
@@ -64,7 +62,7 @@ async function stallingWorld(
       if (status !== 200) throw new Error(`a call got ${status}`)
     },
     sockets: async () => {
-      await joined(world, PUBLIC, { at: { port } })
+      await joined(PUBLIC, { at: { port } })
     },
     provider: async () => {
       const { headers } = await sendTo(port, 'GET', '/auth/login')

@@ -1,12 +1,10 @@
 import { test } from 'tap'
 import { startSilentNameServer } from '../support/deployment/name-server.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { CLIENT_ID, SECRETS } from '../support/server/test-server.ts'
 import { said } from '../support/server/two-workers.ts'
 import { until } from '../support/time/until.ts'
-import { joined } from '../support/upstream/scripted-upstream.ts'
 import { PUBLIC, sendTo, ACCOUNTS } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
@@ -72,10 +70,10 @@ for (const [workers, environment] of [
         if (status !== 200) throw new Error(`a call got ${status}`)
       }
       const socket = async (): Promise<void> => {
-        const { client } = await joined(world, PUBLIC, { at: { port } })
+        const { client } = await world.joined(PUBLIC, { at: { port } })
         client.socket.terminate()
       }
-      const client = await storeClient(t, world)
+      const client = await world.storeClient()
       const reconnect = async (): Promise<void> => {
         const before = said(server, CONNECTED).length
         await client.sendCommand(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'])

@@ -1,10 +1,8 @@
 import { test, type Test } from 'tap'
 import { LOOKUP_PLACES } from '../../src/config/thread-pool.ts'
 import { lookupThreads, type LookupThreads } from '../support/peers/lookup-threads.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { testServer, type TestServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
-import { joined } from '../support/upstream/scripted-upstream.ts'
 import { PUBLIC, sendTo, type Answer, ACCOUNTS } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
 
@@ -78,8 +76,8 @@ await test('While the name of the provider does not resolve and twenty logins wa
   const logins = Array.from({ length: 20 }, login)
   await until(() => names.unanswered(named.provider) > 0)
   t.equal((await call()).status, 200)
-  await joined(world, PUBLIC, { at: server })
-  const client = await storeClient(t, world)
+  await world.joined(PUBLIC, { at: server })
+  const client = await world.storeClient()
   const connected = () => server.log.filter(({ msg }) => msg === 'the session store is connected').length
   const before = connected()
   await client.sendCommand(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'])
@@ -87,7 +85,7 @@ await test('While the name of the provider does not resolve and twenty logins wa
   t.equal((await call()).status, 200)
   for (const { headers } of await Promise.all(logins)) t.match(headers.location, 'auth_error=provider_unavailable')
   t.equal((await call()).status, 200, 'also when the logins have given up, and their lookups go on')
-  await joined(world, PUBLIC, { at: server })
+  await world.joined(PUBLIC, { at: server })
   t.ok(names.unanswered(named.provider) <= 2, 'there are never more than two lookups of one name')
   t.equal(ended.length, 20)
 })

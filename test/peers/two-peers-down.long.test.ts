@@ -3,7 +3,6 @@ import { test, type Test } from 'tap'
 import { sharedResponseKey } from '../../src/store/keys.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
 import { fivePeers, PEERS, type Peer } from '../support/peers/five-peers.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { PUBLIC, sendTo, type Answer, ACCOUNTS } from '../support/user.ts'
 import { nextEvent, within } from '../support/time/until.ts'
@@ -62,7 +61,7 @@ async function expect(answer: Promise<Answer>, wanted: number): Promise<void> {
 await test('While any two peers are down, whoever uses the others goes on', { skip }, async (t) => {
   const peers = await fivePeers(t)
   const { world, settings } = peers
-  const redis = await storeClient(t, world)
+  const redis = await world.storeClient()
   const cookie = world.browser.cookieHeader(new URL(settings['PUBLIC_URL'] ?? ''), undefined)
 
   const startServer = async (t: Test): Promise<readonly Use[]> => {

@@ -57,10 +57,9 @@ await test('Beyond IDEMPOTENCY_MAX_KEPT_BYTES the responses of a session are not
 })
 
 await test('REQUIRE_IDEMPOTENCY_KEY refuses the calls that it names when they have no key', async (t) => {
-  const world = await keyedWorld(t, {
+  const { upstream, call, order, instance, cookie } = await keyedWorld(t, {
     REQUIRE_IDEMPOTENCY_KEY: '/payment-agents/v1/transfer,/trading/v1/options/contracts/bulk-purchase/{kind}',
   })
-  const { upstream, call, order } = world
   for (const path of [TRANSFER, '/api/trading/v1/options/contracts/bulk-purchase/demo']) {
     const response = await call('POST', path, { body: '{}' })
     t.equal(response.status, 400)
@@ -69,8 +68,8 @@ await test('REQUIRE_IDEMPOTENCY_KEY refuses the calls that it names when they ha
   }
   t.equal(upstream.requests.length, 2)
   t.equal((await call('POST', '/api/payment-agents/v1/withdraw', { body: '{}' })).status, 200)
-  const strict = await world.instance({ REQUIRE_IDEMPOTENCY_KEY: 'all' })
-  const headers = { cookie: world.cookie, 'x-csrf': '1' }
+  const strict = await instance({ REQUIRE_IDEMPOTENCY_KEY: 'all' })
+  const headers = { cookie, 'x-csrf': '1' }
   for (const [method, path] of [
     ['POST', '/api/payment-agents/v1/withdraw'],
     ['PATCH', '/api/payment-agents/v1/clients/me'],

@@ -5,10 +5,9 @@ import { operate, IDENTITY } from '../support/login/identity.ts'
 import { valueOf } from '../support/telemetry/metrics.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { slowNames, type SlowNames } from '../support/upstream/slow-names.ts'
-import { isLoggedIn, startLogin, scripted, type TokenEndpoint } from '../support/login/token-endpoint.ts'
+import { isLoggedIn, scripted, type TokenEndpoint } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { type TestServer } from '../support/server/test-server.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld, type World } from '../support/world.ts'
 const RECORDS = 'bff:1:idempotency:*'
 const USER = 'CR1'
@@ -85,14 +84,14 @@ const ENDS: Record<string, (world: WaitingWorld) => Promise<unknown>> = {
   'a logout': ({ browser, server }) => logOut(browser, server.url),
   'a logout everywhere': ({ browser, server }) => logOut(browser, server.url, '?everywhere=true'),
   'an operator': ({ server }) => operate(server, 'DELETE', { subject: USER }),
-  'a new login of the browser': async (world) => (await startLogin(world)).finish({ code: USER }),
+  'a new login of the browser': async (world) => (await world.startLogin()).finish({ code: USER }),
 }
 
 for (const [name, end] of Object.entries(ENDS)) {
   await test(`calls and sockets whose session is ended by ${name} on another instance while they wait are not sent`, async (t) => {
     const world = await waitingWorld(t)
     const { slow, names, arrived, upstream, browser } = world
-    const client = await storeClient(t, world)
+    const client = await world.storeClient()
     const before = browser.clone()
     const { answers } = await world.call(...KINDS)
     const socket = await world.connect()
@@ -112,7 +111,7 @@ for (const [name, end] of Object.entries(ENDS)) {
 
 /** Another instance has moved the idle limit of the only session, and this one knows that something has changed. */
 async function change(t: Test, world: WaitingWorld): Promise<void> {
-  const client = await storeClient(t, world)
+  const client = await world.storeClient()
   // Not the count of its Idempotency-Keys, whose name only begins like that.
   const key = (await client.keys('bff:1:session:*')).find((each) => /^bff:1:session:[\w-]+$/.test(each)) ?? ''
   t.equal(await client.pExpire(key, 3_000_000), 1)

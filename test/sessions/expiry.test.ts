@@ -9,7 +9,7 @@ async function expire(t: Test, settings: Record<string, string>): Promise<{ logg
   const world = await startWorld(t, { redis: true, settings })
   const servers = [world.server, await world.instance()]
   await world.logIn()
-  const cookie = world.browser.cookieHeader(new URL(world.server.url), new URL(world.server.url))
+  const { cookie } = world
   const isLive = async (url: string): Promise<boolean> => {
     const response = await fetch(`${url}/auth/session`, { headers: { cookie } })
     return ((await response.json()) as { authenticated: boolean }).authenticated

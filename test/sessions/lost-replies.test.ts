@@ -1,7 +1,7 @@
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { gated } from '../support/login/gated-provider.ts'
-import { isLoggedIn, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
+import { isLoggedIn, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { LosingProxy } from '../support/redis/losing-proxy.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { testRedis, testServer, type TestServer } from '../support/server/test-server.ts'
@@ -94,7 +94,7 @@ await test('GET /auth/callback: when the reply to the beginning is lost, the bro
   const proxy = await LosingProxy.start(t, redis)
   const world = await startWorld(t, { provider: scripted, settings: { REDIS_URL: proxy.url } })
   const { server, provider, browser } = world
-  const login = await startLogin(world)
+  const login = await world.startLogin()
   const lost = proxy.loseReply((sent) => sent.includes('PXAT') && sent.includes('bff:1:login:'))
   t.match((await login.finish()).url.search, /error=try_later/)
   await within(lost, 'the reply is lost')
@@ -111,7 +111,7 @@ await test('GET /auth/callback: when the reply to the creation of the session is
   const proxy = await LosingProxy.start(t, redis)
   const world = await startWorld(t, { provider: scripted, settings: { REDIS_URL: proxy.url } })
   const client = await storeClient(t, { redis })
-  const login = await startLogin(world)
+  const login = await world.startLogin()
   const lost = proxy.loseReply((sent) => sent.includes('\r\nSET\r\n') && sent.includes('bff:1:session:'))
   t.match((await login.finish()).url.search, /error=try_later/)
   await within(lost, 'the reply is lost')

@@ -110,8 +110,7 @@ await test('where the provider grants others, refusals of each code end a sessio
 })
 
 await test('another session of the refused user is no other user; a login is proof enough', async (t) => {
-  const world = await refusalWorld(t)
-  const { user, call, refuses, pass, told } = world
+  const { user, call, refuses, pass, told } = await refusalWorld(t)
   const [one, two] = [await user('alice'), await user('alice')]
   refuses.set('alice', json({ error: 'login_required' }, 400))
   t.match(await call(one), DOWN)
@@ -130,12 +129,11 @@ await test('another session of the refused user is no other user; a login is pro
 })
 
 await test('a refusal holds for all instances, and survives their restart; a grant forgets it', async (t) => {
-  const world = await refusalWorld(t)
-  const { user, call, refuses, pass, refreshed, other, server } = world
+  const { user, call, refuses, pass, refreshed, other, server, instance, records } = await refusalWorld(t)
   const browser = await user('alice')
   refuses.set('alice', json({ error: 'login_required' }, 400))
   t.match(await call(browser), DOWN)
-  const restarted = await world.instance()
+  const restarted = await instance()
   for (const there of [server, other, restarted, other]) {
     const answer = await call(browser, { server: there })
     t.match(answer, DOWN)
@@ -145,7 +143,7 @@ await test('a refusal holds for all instances, and survives their restart; a gra
   await pass(NEXT_TRY)
   refuses.delete('alice')
   t.equal((await call(browser, { server: restarted })).status, 200)
-  t.same(await world.records(), [])
+  t.same(await records(), [])
 })
 
 await test('the calls of a refused session go on until its token has expired; then it is tried again at once', async (t) => {

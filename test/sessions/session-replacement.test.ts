@@ -2,19 +2,18 @@ import { test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
-import { held, json, isLoggedIn, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
+import { held, json, isLoggedIn, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { within } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 
 const LOGIN = '__Host-login-'
 
 await test('a second user in the same browser ends the session of the first', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { browser, provider, server } = world
-  await world.logIn()
+  const { browser, provider, server, logIn, startLogin } = await startWorld(t, { provider: scripted })
+  await logIn()
   const first = browser.clone()
   provider.behaviour = tokens({ access_token: 'of-the-second-user' })
-  const login = await startLogin(world)
+  const login = await startLogin()
   t.ok(await isLoggedIn(first, server.url), 'the old session lives until the login succeeds')
   await login.finish()
   t.notOk(await isLoggedIn(first, server.url))
@@ -27,9 +26,8 @@ await test('a second user in the same browser ends the session of the first', as
 })
 
 await test('a login that a link of another site started replaces the session, although it carried no Strict cookie', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { browser, server } = world
-  await world.logIn()
+  const { browser, server, logIn } = await startWorld(t, { provider: scripted })
+  await logIn()
   const first = browser.clone()
   const partner = new URL('https://partner.example/')
   const { url: authorize } = await browser.navigate(`${server.url}/auth/signup`, { from: partner })
@@ -40,19 +38,17 @@ await test('a login that a link of another site started replaces the session, al
 })
 
 await test('a login replaces a session that is known only from the start of the login', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { browser, server } = world
-  await world.logIn()
+  const { browser, server, logIn } = await startWorld(t, { provider: scripted })
+  await logIn()
   const first = browser.clone()
   for (const [key, { name }] of browser.cookies) if (name.startsWith(LOGIN)) browser.cookies.delete(key)
-  await world.logIn()
+  await logIn()
   t.notOk(await isLoggedIn(first, server.url))
 })
 
 await test('a login replaces the session that another tab created meanwhile', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { browser, server } = world
-  const [first, second] = [await startLogin(world), await startLogin(world)]
+  const { browser, server, startLogin } = await startWorld(t, { provider: scripted })
+  const [first, second] = [await startLogin(), await startLogin()]
   await second.finish()
   const before = browser.clone()
   await first.finish()
@@ -61,19 +57,18 @@ await test('a login replaces the session that another tab created meanwhile', as
 })
 
 await test('a login that fails does not end the live session', async (t) => {
-  const world = await startWorld(t, { provider: scripted })
-  const { browser, provider, server } = world
-  await world.logIn()
+  const { browser, provider, server, logIn, startLogin } = await startWorld(t, { provider: scripted })
+  await logIn()
   for (const behaviour of [json({ error: 'invalid_grant' }, 400), json('', 503)]) {
     provider.behaviour = behaviour
-    const arrival = await world.logIn()
+    const arrival = await logIn()
     t.match(arrival.url.search, /auth_error/)
     t.ok(await isLoggedIn(browser, server.url))
   }
-  await (await startLogin(world)).finish({ error: 'access_denied' })
+  await (await startLogin()).finish({ error: 'access_denied' })
   t.ok(await isLoggedIn(browser, server.url))
   // The provider is on the same site, so the callback carries the Strict cookie.
-  const { state } = await startLogin(world)
+  const { state } = await startLogin()
   const callback = `${server.url}/auth/callback?error=access_denied&state=${state}`
   const arrival = await browser.navigate(callback, { from: new URL(server.url) })
   t.same(arrival.hops[0]?.headers.getSetCookie(), [])
@@ -81,10 +76,9 @@ await test('a login that fails does not end the live session', async (t) => {
 })
 
 await test('GET /auth/callback redirects with try_later while the store is down', async (t) => {
-  const world = await startWorld(t, { provider: scripted, redis: true })
-  const { browser, provider, server, redis } = world
-  const login = await startLogin(world, '/auth/login?return_to=/chart')
-  const during = await startLogin(world, '/auth/login?return_to=/chart')
+  const { browser, provider, server, redis, startLogin } = await startWorld(t, { provider: scripted, redis: true })
+  const login = await startLogin('/auth/login?return_to=/chart')
+  const during = await startLogin('/auth/login?return_to=/chart')
   const waiting = held()
   provider.behaviour = waiting.behaviour
   const finishing = during.finish()

@@ -4,7 +4,6 @@ import type { JarBrowser } from '../support/browser/jar-browser.ts'
 import { storedSessions } from '../support/sessions/stored-sessions.ts'
 import { SECRETS } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { startWorld } from '../support/world.ts'
 import { ACCOUNTS } from '../support/user.ts'
 
@@ -19,7 +18,7 @@ await test('a session that one instance ends is refused by every instance', asyn
   const world = await startWorld(t, { redis: true })
   const second = await world.instance()
   const { browser } = world
-  const client = await storeClient(t, world)
+  const client = await world.storeClient()
   const deadOnSecond = async (): Promise<void> => {
     await until(async () => (await accounts(copy, second.url)).status === 401)
     t.pass('the other instance refuses the session')
@@ -44,7 +43,7 @@ await test('Redis has no plain secret and no key without an expiry', async (t) =
   const world = await startWorld(t, { redis: true, provider: { refreshTokens: true } })
   await world.browser.navigate(`${world.server.url}/auth/login`)
   await world.logIn()
-  const client = await storeClient(t, world)
+  const client = await world.storeClient()
   const keys = await client.keys('*')
   t.ok(keys.length >= 3, `${keys.length} keys`)
   const cookies = world.browser.named('__Host-').map(({ value }) => value)
@@ -72,8 +71,7 @@ await test('Redis has no plain secret and no key without an expiry', async (t) =
 })
 
 await test('GET /api prolongs a session, GET /auth/session does not, and an unused session ends', async (t) => {
-  const world = await startWorld(t, { user: 'demo', redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
-  const { browser } = world
+  const { browser } = await startWorld(t, { user: 'demo', redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
   const idleEnd = async (): Promise<number> => {
     const state = (await (await browser.fetch('/auth/session')).json()) as { idle_expires_at: number }
     return state.idle_expires_at
@@ -132,11 +130,10 @@ await test('a cookie that is doubled, tampered with or unknown is anonymous, and
 })
 
 await test('SESSION_SECRETS rotate in two rolls without ending a session', async (t) => {
-  const world = await startWorld(t, { redis: true })
-  const { browser } = world
+  const { browser, instance, visitor } = await startWorld(t, { redis: true })
   const other = 'the-next-secret-of-thirty-two-bytes-or-more'
-  const roll = (secrets: string) => world.instance({ SESSION_SECRETS: secrets })
-  await world.visitor(browser).logIn()
+  const roll = (secrets: string) => instance({ SESSION_SECRETS: secrets })
+  await visitor(browser).logIn()
   const appended = await roll(`${SECRETS},${other}`)
   const moved = await roll(`${other},${SECRETS}`)
   const dropped = await roll(other)
@@ -149,8 +146,7 @@ await test('SESSION_SECRETS rotate in two rolls without ending a session', async
 })
 
 await test('without Redis the API answers 503 at once and keeps the cookie, and it serves again when Redis is back', async (t) => {
-  const world = await startWorld(t, { user: 'demo', redis: true })
-  const { browser, redis } = world
+  const { browser, redis, server } = await startWorld(t, { user: 'demo', redis: true })
   redis?.process.kill('SIGSTOP')
   await until(async () => (await accounts(browser)).status === 503)
   const response = await accounts(browser)
@@ -159,12 +155,12 @@ await test('without Redis the API answers 503 at once and keeps the cookie, and 
   t.ok(Number(response.headers.get('retry-after')) >= 1)
   t.same(response.headers.getSetCookie(), [])
   t.equal((await browser.fetch('/auth/session')).status, 503)
-  const anonymous = await fetch(`${world.server.url}/auth/session`)
+  const anonymous = await fetch(`${server.url}/auth/session`)
   t.match(await anonymous.json(), { authenticated: false }, 'a request without a cookie needs no store')
   const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
   t.equal(logout.status, 503, 'a logout that failed does not answer 204')
   t.equal(browser.named('__Host-session').length, 1)
-  const login = await browser.navigate(`${world.server.url}/auth/login`)
+  const login = await browser.navigate(`${server.url}/auth/login`)
   t.equal(login.url.searchParams.get('auth_error'), 'try_later')
   redis?.process.kill('SIGCONT')
   await until(async () => (await accounts(browser)).status === 200)

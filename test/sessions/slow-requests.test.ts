@@ -6,7 +6,6 @@ import { startWorld } from '../support/world.ts'
 import { httpServer } from '../support/server/http-server.ts'
 import { logIn } from '../support/parts.ts'
 import { until } from '../support/time/until.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { ACCOUNTS } from '../support/user.ts'
 const USERS = 10
 /** Requests of each user on each of two instances. */
@@ -26,7 +25,7 @@ async function slowWorld(t: Test) {
   }
   const world = await startWorld(t, { provider: gated(), redis: true, settings, instances: 2 })
   const { publicUrl, servers } = world
-  const client = await storeClient(t, world)
+  const client = await world.storeClient()
   const users = await Promise.all(Array.from({ length: USERS }, () => world.user()))
   const browsers = users.map(({ browser }) => browser)
   const cookies = users.map(({ cookie }) => cookie)

@@ -41,7 +41,7 @@ await test('PUBLIC_HANDSHAKES_PER_MINUTE bounds the public sockets that an addre
   }
   t.equal(world.upstream.upgrades.length, 3)
   await opened('192.0.2.1')
-  const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
+  const { cookie } = world
   const headers = { 'x-forwarded-for': '2001:db8::1', cookie }
   const trading = await world.socket(TRADING, { headers }).opened()
   trading.socket.close()

@@ -4,7 +4,6 @@ import type { Duplex } from 'node:stream'
 import { test } from 'tap'
 import { BROWSER, codeLabel, UPSTREAM, WITHOUT_CODE } from '../../src/sockets/close-codes.ts'
 import { frame, switchProtocols } from '../support/sockets/raw-frames.ts'
-import { joined } from '../support/upstream/scripted-upstream.ts'
 import { PUBLIC } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
@@ -52,11 +51,11 @@ await test('close codes and reasons pass both ways', async (t) => {
   const long = 'é'.repeat(61)
   for (const [index, code] of CODES.entries()) {
     const reason = ['', 'why', long][index % 3] ?? ''
-    const fromUpstream = await joined(world, PUBLIC)
+    const fromUpstream = await world.joined(PUBLIC)
     fromUpstream.peer.close(code, reason)
     t.same(await fromUpstream.client.closed, { code, reason }, `${code} of upstream`)
 
-    const fromBrowser = await joined(world, PUBLIC)
+    const fromBrowser = await world.joined(PUBLIC)
     const closed = once(fromBrowser.peer, 'close')
     fromBrowser.client.socket.close(code, reason)
     const [seen, why] = (await closed) as [number, Buffer]
@@ -69,28 +68,28 @@ await test('close codes and reasons pass both ways', async (t) => {
 await test('close codes of upstream that have a meaning of ours, or none, are mapped', async (t) => {
   const world = await startWorld(t, RELAY)
   for (const code of [4400, 4401, 4408, 4429, 4499]) {
-    const { client, peer } = await joined(world, PUBLIC)
+    const { client, peer } = await world.joined(PUBLIC)
     peer.close(code, 'session_expired')
     t.same(await client.closed, { code: 4000, reason: `${code} session_expired` }, `${code} has a meaning of ours`)
   }
-  const { client: cut, peer: wordy } = await joined(world, PUBLIC)
+  const { client: cut, peer: wordy } = await world.joined(PUBLIC)
   wordy.close(4401, '€'.repeat(41))
   t.same(await cut.closed, { code: 4000, reason: `4401 ${'€'.repeat(39)}` })
 
-  const { client: silent, peer: closesWithoutCode } = await joined(world, PUBLIC)
+  const { client: silent, peer: closesWithoutCode } = await world.joined(PUBLIC)
   closesWithoutCode.close()
   t.same(await silent.closed, { code: 1005, reason: '' }, 'a close without a code stays one')
 
-  const { client: lost, peer: dies } = await joined(world, PUBLIC)
+  const { client: lost, peer: dies } = await world.joined(PUBLIC)
   dies.terminate()
   t.same(await lost.closed, { code: 1013, reason: 'upstream_lost' })
 
-  const { client: closing, peer: closedPeer } = await joined(world, PUBLIC)
+  const { client: closing, peer: closedPeer } = await world.joined(PUBLIC)
   const withoutCode = once(closedPeer, 'close')
   closing.socket.close()
   t.equal((await withoutCode)[0], 1005)
 
-  const { client: vanishing, peer: lostPeer } = await joined(world, PUBLIC)
+  const { client: vanishing, peer: lostPeer } = await world.joined(PUBLIC)
   const goingAway = once(lostPeer, 'close')
   vanishing.socket.terminate()
   t.equal((await goingAway)[0], 1001)

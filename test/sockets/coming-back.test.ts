@@ -1,7 +1,6 @@
 import { test } from 'tap'
 import { until } from '../support/time/until.ts'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { joined } from '../support/upstream/scripted-upstream.ts'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
 
@@ -11,7 +10,7 @@ const GAPS = [60 / 48, 60 / 12] as const
 
 async function openTrading(world: World<'scripted'>, count: number): Promise<BrowserSocket[]> {
   const clients: BrowserSocket[] = []
-  for (let index = 0; index < count; index++) clients.push((await joined(world, TRADING)).client)
+  for (let index = 0; index < count; index++) clients.push((await world.joined(TRADING)).client)
   return clients
 }
 
@@ -52,7 +51,7 @@ await test('a server that drains gives every trading socket its own time, and pu
 await test('after a loss of upstream the trading sockets come back at the pace that is left to one instance', async (t) => {
   const world = await startWorld(t, { ...RELAY, settings: BUDGET })
   const trading = await openTrading(world, 4)
-  const { client: market, peer } = await joined(world, PUBLIC)
+  const { client: market, peer } = await world.joined(PUBLIC)
   peer.terminate()
   t.same(await market.closed, { code: 1013, reason: 'upstream_lost' })
   await world.upstream.close()
@@ -87,7 +86,7 @@ await test('a trading socket that the budget refuses is told when to come back, 
 
 await test('without a budget no close has a time', async (t) => {
   const world = await startWorld(t, { ...RELAY, settings: { DRAIN_SECONDS: '2' } })
-  const [first, second] = [await joined(world, TRADING), await joined(world, TRADING)]
+  const [first, second] = [await world.joined(TRADING), await world.joined(TRADING)]
   first.peer.terminate()
   t.same(await first.client.closed, { code: 1013, reason: 'upstream_lost' })
   await Promise.all([world.server.close(), second.client.closed])

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { answerJson, ScriptedUpstream, joined } from '../support/upstream/scripted-upstream.ts'
+import { answerJson, ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
@@ -49,9 +49,9 @@ await test('relays end with 1013 when upstream is lost, new ones get upstream_un
 await test('without Redis a trading relay lives for RELAY_STORE_GRACE_SECONDS, and a public relay goes on', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true, settings: { RELAY_STORE_GRACE_SECONDS: '2' } })
   const second = await world.instance({ RELAY_STORE_GRACE_SECONDS: '60' })
-  const { client: short } = await joined(world, TRADING)
-  const { client: long } = await joined(world, TRADING, { at: second })
-  const { client: market, peer: stream } = await joined(world, PUBLIC)
+  const { client: short } = await world.joined(TRADING)
+  const { client: long } = await world.joined(TRADING, { at: second })
+  const { client: market, peer: stream } = await world.joined(PUBLIC)
   world.redis?.process.kill('SIGKILL')
   t.same(await short.closed, { code: 1013, reason: 'session_store_unavailable' })
   t.same(

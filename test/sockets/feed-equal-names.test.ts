@@ -89,8 +89,7 @@ await test('a browser is told of the refusal if there is no other connection', a
 })
 
 await test('a browser whose stream moves to a connection that does not open is closed with 1013', async (t) => {
-  const world = await feedWorld(t, { FEED_RECONNECT_SPREAD_SECONDS: '0' })
-  const { market, upstream, join } = world
+  const { market, upstream, join } = await feedWorld(t, { FEED_RECONNECT_SPREAD_SECONDS: '0' })
   market.auto = serveSymbolsOnce()
   const [ticker, charter] = [await join(), await join()]
   await ticker.ask(TICKS)

@@ -101,8 +101,7 @@ await test('a browser that subscribes again to a stream that was lost before its
 })
 
 await test('a history that arrives after its stream was lost is sent to no browser', async (t) => {
-  const world = await feedWorld(t, SETTINGS)
-  const { market, join } = world
+  const { market, join } = await feedWorld(t, SETTINGS)
   const first = await join()
   const request = await market.serve(
     first,
@@ -188,8 +187,7 @@ await test('a forget that upstream refuses is sent again after a pause, not for 
 })
 
 await test('a browser that comes while upstream is away waits for 5 seconds at most', async (t) => {
-  const world = await feedWorld(t, SETTINGS)
-  const { upstream, market, join } = world
+  const { upstream, market, join } = await feedWorld(t, SETTINGS)
   upstream.onUpgrade = (_request, socket) => void socket.destroy()
   const early = await join()
   early.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })

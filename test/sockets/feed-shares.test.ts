@@ -4,8 +4,7 @@ import { feedWorld, price, refusal, reply, served } from '../support/feed/world.
 const OF_THIS_SERVER = 'You have reached the rate limit for ticks.'
 
 await test('subscriptions count in the share of an address as reads do, refused ones too', async (t) => {
-  const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
-  const { market, join } = world
+  const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
   let isLimited = false
   market.auto = (message) => {
     if (isLimited) return refusal('RateLimit')
@@ -33,8 +32,7 @@ await test('subscriptions count in the share of an address as reads do, refused 
 })
 
 await test('each symbol of a list counts in the share of its address', async (t) => {
-  const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
-  const { market, join } = world
+  const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
   market.auto = ({ ticks }) => refusal(ticks === 'LIMITED' ? 'RateLimit' : 'InvalidSymbol')
   const greedy = await join('192.0.2.1')
   t.match(await greedy.ask({ ticks: ['X1', 'X2', 'X3', 'X4'], subscribe: 1 }), { error: { code: 'InvalidSymbol' } })
@@ -48,8 +46,7 @@ await test('each symbol of a list counts in the share of its address', async (t)
 const list = (round: number): string[] => Array.from({ length: 10 }, (_, index) => `X${round}-${index}`)
 
 await test('lists of unknown symbols start as many subscriptions in a minute as five browsers of the address may have', async (t) => {
-  const world = await feedWorld(t, { FEED_SUBSCRIPTIONS: '10', TRUST_PROXY: '1' })
-  const { market, join } = world
+  const { market, join } = await feedWorld(t, { FEED_SUBSCRIPTIONS: '10', TRUST_PROXY: '1' })
   market.auto = () => refusal('InvalidSymbol')
   const greedy = [await join('192.0.2.1'), await join('192.0.2.1')]
   const codes: unknown[] = []

@@ -149,8 +149,7 @@ class SilentStore extends MemoryStore {
 
 await test('a session that ends in the last moment of a handshake is closed with 4401, and no message passes', async (t) => {
   const store = new SilentStore()
-  const world = await startWorld(t, { ...RELAY, store })
-  const { upstream, browser } = world
+  const { upstream, browser, socket, quiet } = await startWorld(t, { ...RELAY, store })
   const [cookie] = browser.named('__Host-session')
   const arrived: unknown[] = []
   upstream.onSocket = (peer) => {
@@ -163,12 +162,12 @@ await test('a session that ends in the last moment of a handshake is closed with
       upstream.accept(request, raw, head)
     })
   }
-  const client = world.socket(TRADING)
+  const client = socket(TRADING)
   client.socket.on('open', () => client.socket.send('{"buy":1}'))
   const close = await within(client.closed, 'the handshake is refused', 2000)
   t.same(close, { code: 4401, reason: 'session_expired' })
   t.same(client.texts, [], 'the browser receives nothing')
-  await world.quiet()
+  await quiet()
   t.same(arrived, [], 'upstream receives nothing')
 })
 

@@ -6,7 +6,6 @@ import { logIn } from '../support/parts.ts'
 import { SECRETS, testServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 import { answerJson, type ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
-import { storeClient } from '../support/redis/store-client.ts'
 import { TRADING } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
@@ -82,32 +81,31 @@ const REFUSALS: [why: string, play: Play, code: number, reason: string][] = [
 ]
 
 await test('GET /ws/trading/:account answers 101 and a close frame for every failure upstream, and releases its permits', async (t) => {
-  const world = await startWorld(t, {
+  const { upstream, socket, server, metric, quiet } = await startWorld(t, {
     ...RELAY,
     settings: { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', UPSTREAM_HEADERS_SECONDS: '3' },
   })
-  const { upstream } = world
   const { onOtp } = upstream
   for (const [why, play, code, reason] of REFUSALS) {
     play(upstream)
-    const client = await world.socket(TRADING).opened()
+    const client = await socket(TRADING).opened()
     t.same(await client.closed, { code, reason }, why)
     upstream.onOtp = onOtp
     upstream.onUpgrade = undefined
   }
   t.equal(upstream.open, 0)
   // There is one permit. This relay opens only if every refused handshake has released it.
-  const client = await world.socket(TRADING).opened()
+  const client = await socket(TRADING).opened()
   await upstream.socket()
   client.socket.close(1000)
   t.equal((await client.closed).code, 1000)
-  t.notMatch(JSON.stringify(world.server.log), /secret-otp|evil\.example|a:b@/)
-  t.equal((await world.metric('bff_relay_refusals_total')).get('reason="upstream_timeout"'), 1)
+  t.notMatch(JSON.stringify(server.log), /secret-otp|evil\.example|a:b@/)
+  t.equal((await metric('bff_relay_refusals_total')).get('reason="upstream_timeout"'), 1)
   t.equal(
-    (await world.metric('bff_relay_endings_total')).get('kind="trading",code="1013"'),
+    (await metric('bff_relay_endings_total')).get('kind="trading",code="1013"'),
     REFUSALS.filter(([, , code]) => code === 1013).length,
   )
-  await world.quiet()
+  await quiet()
 })
 
 await test('an unexpected error closes the socket with 1011, causes no call upstream, and releases the permits', async (t) => {
@@ -118,7 +116,7 @@ await test('an unexpected error closes the socket with 1011, causes no call upst
   const [cookie] = browser.named('__Host-session')
   const id = cookie?.value.split('.')[0] ?? ''
   const key = sessionKey(id)
-  const store = await storeClient(t, world)
+  const store = await world.storeClient()
   // The record is sealed correctly, but no server would write such a record.
   const envelope = new Envelope(new Changeable([SECRETS]))
   const record = envelope.open(key, id, (await store.get(key)) ?? '') ?? '{}'

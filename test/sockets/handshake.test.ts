@@ -39,7 +39,7 @@ const PLAIN = { connection: '', upgrade: '', 'sec-websocket-version': '', 'sec-w
 
 await test('a handshake without the right Origin, Upgrade, version or key gets an HTTP problem, and causes no call upstream', async (t) => {
   const world = await startWorld(t, RELAY)
-  const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
+  const { cookie } = world
   const cases: [why: string, headers: Record<string, string>, status: number, code: string, path?: string][] = [
     ['a foreign Origin', { origin: 'https://evil.example' }, 403, 'origin_rejected'],
     ['no Origin', { origin: '' }, 403, 'origin_rejected'],
@@ -90,7 +90,7 @@ await test('a handshake without the right Origin, Upgrade, version or key gets a
 
 await test('GET /ws/trading/:account without a session is closed with login_required, and GET /ws/public needs none', async (t) => {
   const world = await startWorld(t, RELAY)
-  const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
+  const { cookie } = world
   const refused = { code: 4401, reason: 'login_required' }
   for (const other of ['', `${cookie}; ${cookie}`, `${cookie}x`, cookie.replace('session=', 'session=x'), 'a=b']) {
     t.same(await world.socket(TRADING, { headers: { cookie: other } }).closed, refused, other.slice(0, 20))

@@ -37,11 +37,10 @@ await test('clients and servers of another WebSocket library exchange messages t
   const seed = Number(process.env['SEED'] ?? randomInt(1_000_000))
   const upstream = peer(t, 'upstream', seed, 400)
   const port = await upstream.line()
-  const world = await startWorld(t, {
+  const { server, quiet } = await startWorld(t, {
     upstream: 'scripted',
     settings: { WS_URL: `ws://127.0.0.1:${port}`, SLOW_CONSUMER_SECONDS: '120' },
   })
-  const { server } = world
   const browser = peer(t, 'browser', seed + 1, 1200, `ws://127.0.0.1:${server.port}${PUBLIC}`, server.url)
   const [atBrowser, atUpstream] = (await Promise.all([browser.line(), upstream.line()])).map(
     (line) => JSON.parse(line) as Outcome,
@@ -56,5 +55,5 @@ await test('clients and servers of another WebSocket library exchange messages t
   )
   t.match(atUpstream, { code: 4321, reason: 'done €' })
   t.match(atBrowser, { code: 4321 })
-  await world.quiet()
+  await quiet()
 })

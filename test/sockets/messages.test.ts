@@ -5,7 +5,6 @@ import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import type { Received } from '../support/browser/browser-socket.ts'
 import { nextEvent, until } from '../support/time/until.ts'
-import { joined } from '../support/upstream/scripted-upstream.ts'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
 
@@ -96,7 +95,7 @@ async function passes(
   down: readonly Sending[],
   up: readonly Sending[],
 ): Promise<void> {
-  const { client, peer } = await joined(world, path)
+  const { client, peer } = await world.joined(path)
   const atPeer = received(peer)
   const closed = nextEvent(peer, 'close')
   const [sentDown, sentUp] = await Promise.all([sendAll(peer, down), sendAll(client.socket, up)])
@@ -125,7 +124,7 @@ await test('messages of any size, type and fragmentation pass both ways at once,
 
 await test('empty messages and messages of exactly MAX_MESSAGE_BYTES pass', async (t) => {
   const world = await startWorld(t, RELAY)
-  const { client, peer } = await joined(world, PUBLIC)
+  const { client, peer } = await world.joined(PUBLIC)
   const atPeer = received(peer)
   const large = contentOf({ isBinary: true, bytes: 1_048_576, seed: 1 })
   peer.send(large)
@@ -164,7 +163,7 @@ await test('messages that upstream sends before the browser has its 101 reach th
 await test('messages that a peer sent before its close frame reach the other peer', async (t) => {
   const world = await startWorld(t, RELAY)
   for (let round = 0; round < 20; round++) {
-    const { client, peer } = await joined(world, TRADING)
+    const { client, peer } = await world.joined(TRADING)
     const atPeer = received(peer)
     const orders = Array.from({ length: 50 }, (_, index) => `{"buy":"${round}-${index}"}`)
     for (const order of orders) client.socket.send(order)
@@ -177,7 +176,7 @@ await test('messages that a peer sent before its close frame reach the other pee
     )
   }
   for (let round = 0; round < 4; round++) {
-    const { client, peer } = await joined(world, TRADING)
+    const { client, peer } = await world.joined(TRADING)
     const responses = Array.from({ length: 60 }, (_, index) => `${index} ${'x'.repeat(150_000)}`)
     // The page reads nothing. The responses wait in the server after upstream has closed.
     client.socket.pause()

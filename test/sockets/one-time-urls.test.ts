@@ -20,19 +20,18 @@ await test('a 401 for the one-time URL ends a session without a refresh token, a
 })
 
 await test('a 401 for the one-time URL renews the token once; another one soon after it was accepted only refuses the socket', async (t) => {
-  const world = await startWorld(t, { ...RELAY, provider: { refreshTokens: true } })
-  const { upstream } = world
-  const other = await world.socket(TRADING).opened()
+  const { upstream, socket } = await startWorld(t, { ...RELAY, provider: { refreshTokens: true } })
+  const other = await socket(TRADING).opened()
   const first = upstream.otpRequests[0]?.headers.authorization
   upstream.onOtp = (request, response) =>
     request.headers.authorization === first
       ? answerJson(response, 401, {})
       : answerJson(response, 200, { data: { url: upstream.otpUrl() } })
-  const client = await world.socket(TRADING).opened()
+  const client = await socket(TRADING).opened()
   await until(() => upstream.open === 2)
   t.equal(upstream.otpRequests.length, 3, 'the server asks once more, with the new token')
   otp(401, {})(upstream)
-  t.same(await world.socket(TRADING).closed, { code: 1013, reason: 'provider_unavailable' })
+  t.same(await socket(TRADING).closed, { code: 1013, reason: 'provider_unavailable' })
   t.equal(upstream.otpRequests.length, 4)
   for (const each of [client, other]) t.equal(each.socket.readyState, 1, 'the session goes on')
 })

@@ -4,8 +4,6 @@ import { test } from 'tap'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { storedSessions } from '../support/sessions/stored-sessions.ts'
 import { until } from '../support/time/until.ts'
-import { storeClient } from '../support/redis/store-client.ts'
-import { joined } from '../support/upstream/scripted-upstream.ts'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
 
@@ -16,7 +14,7 @@ async function trading(
   world: World<'scripted'>,
   port?: number,
 ): Promise<{ client: BrowserSocket; upstreamClosed: Promise<number> }> {
-  const { client, peer } = await joined(world, TRADING, port === undefined ? {} : { at: { port } })
+  const { client, peer } = await world.joined(TRADING, port === undefined ? {} : { at: { port } })
   return { client, upstreamClosed: once(peer, 'close').then(([code]: number[]) => code ?? 0) }
 }
 
@@ -39,7 +37,7 @@ for (const redis of [false, true]) {
 
   await test(`a new login closes the relays of the session that it replaces with 4401 (${redis ? 'Redis' : 'memory'})`, async (t) => {
     const world = await startWorld(t, { ...RELAY, redis })
-    const { client, peer } = await joined(world, TRADING)
+    const { client, peer } = await world.joined(TRADING)
     const received: string[] = []
     peer.on('message', (data: Buffer) => received.push(data.toString()))
     client.socket.send('before')
@@ -56,7 +54,7 @@ for (const redis of [false, true]) {
 
 await test('orders that wait here because upstream does not read do not leave after the session has ended', async (t) => {
   const world = await startWorld(t, RELAY)
-  const { client, peer } = await joined(world, TRADING)
+  const { client, peer } = await world.joined(TRADING)
   let received = 0
   peer.on('message', () => void received++)
   peer.pause()
@@ -132,7 +130,7 @@ await test('with RELAYS_KEEP_SESSION=false an open relay does not count as use o
 await test('a session that an operator deletes from Redis ends its relays on every instance', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true })
   const second = await world.instance()
-  const redis = await storeClient(t, world)
+  const redis = await world.storeClient()
   for (const remove of [async () => redis.del(await storedSessions(redis)), async () => redis.flushAll()]) {
     await world.logIn()
     const relays = [await trading(world), await trading(world, second.port)]

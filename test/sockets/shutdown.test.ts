@@ -5,16 +5,15 @@ import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
 await test('a server that shuts down closes every socket with 1012, also one that reads nothing and one in its handshake', async (t) => {
-  const world = await startWorld(t, { ...RELAY, settings: { DRAIN_SECONDS: '2' } })
-  const { upstream, server } = world
+  const { upstream, server, socket } = await startWorld(t, { ...RELAY, settings: { DRAIN_SECONDS: '2' } })
   const restarting = { code: 1012, reason: 'shutting_down' }
-  const open = [await world.socket(PUBLIC).opened(), await world.socket(TRADING).opened()]
+  const open = [await socket(PUBLIC).opened(), await socket(TRADING).opened()]
   // One browser reads nothing any more, and one still waits for upstream.
-  const deaf = await world.socket(PUBLIC).opened()
+  const deaf = await socket(PUBLIC).opened()
   deaf.socket.pause()
   await until(() => upstream.open === 3)
   upstream.onOtp = () => undefined
-  const waiting = world.socket(TRADING)
+  const waiting = socket(TRADING)
   await until(() => upstream.otpRequests.length === 2)
   // A handshake that is half sent when the server begins to stop.
   const late = connect(server.port, '127.0.0.1')

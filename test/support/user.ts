@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { BrowserSocket } from './browser/browser-socket.ts'
 import type { Arrival, JarBrowser } from './browser/jar-browser.ts'
+import { startLogin, type StartedLogin } from './login/token-endpoint.ts'
 import { nextEvent } from './time/until.ts'
 
 /** A path of the API. */
@@ -56,6 +57,8 @@ export interface User {
   readonly socket: (path: string, options?: SocketOptions) => BrowserSocket
   /** Logs in: as the provider's usual user unless a name is given. @returns where that ends */
   readonly logIn: (name?: string) => Promise<Arrival>
+  /** Starts a login, in a new tab. @param path of the server, or an address of another instance */
+  readonly startLogin: (path?: string) => Promise<StartedLogin>
   /** @param query such as `?everywhere=true` */
   readonly logOut: (query?: string) => Promise<Response>
 }
@@ -96,6 +99,7 @@ export function userOf(t: Test, browser: JarBrowser, { url, port, logIn }: Home)
       return socket
     },
     logIn: (name) => logIn(browser, url, name),
+    startLogin: (path) => startLogin({ browser, server: { url } }, path),
     logOut: (query = '') => logOut(browser, url, query),
   }
 }

@@ -1,17 +1,20 @@
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
+import type { WebSocket } from 'ws'
 import { freePort } from '../../sandbox/listening.ts'
 import type { ProviderOptions, SandboxProvider } from '../../sandbox/provider.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import type { UpstreamOptions } from '../../sandbox/upstream.ts'
 import type { Store } from '../../src/store/store.ts'
+import type { BrowserSocket } from './browser/browser-socket.ts'
 import { JarBrowser, type Arrival } from './browser/jar-browser.ts'
 import { sandboxProvider, upstreamPart, type ProviderPart, type StartProvider, type Upstreams } from './parts.ts'
+import { storeClient } from './redis/store-client.ts'
 import { CLIENT_ID, SECRETS, testRedis, testServer, type TestServer } from './server/test-server.ts'
 import { samplesOf } from './telemetry/metrics.ts'
 import { nextEvent, until } from './time/until.ts'
 import { ScriptedUpstream } from './upstream/scripted-upstream.ts'
-import { sendTo, userOf, type Answer, type CallInit, type User } from './user.ts'
+import { sendTo, userOf, type Answer, type CallInit, type SocketOptions, type User } from './user.ts'
 
 /** What a test wants in its world. */
 export interface Wanted<Provider, Name extends keyof Upstreams> {
@@ -52,6 +55,10 @@ export interface World<Name extends keyof Upstreams = 'sandbox', Provider = Sand
   readonly raw: (bytes: string) => Promise<string>
   /** A new connection to the server. */
   readonly connection: () => Promise<Socket>
+  /** An open socket of the first user, and the socket of a scripted upstream that it leads to. */
+  readonly joined: (path: string, options?: SocketOptions) => Promise<{ client: BrowserSocket; peer: WebSocket }>
+  /** A client of the test for the Redis of the world. */
+  readonly storeClient: () => ReturnType<typeof storeClient>
   /** The values of a metric by its labels, e.g. `kind="demo"`; '' for one without. */
   readonly metric: (name: string) => Promise<Map<string, number>>
   /** Resolves once no browser has a socket. */
@@ -120,6 +127,9 @@ export async function startWorld<
   return {
     ...parts,
     ...first,
+    get cookie() {
+      return first.cookie
+    },
     ...wires(t, server.port),
     server,
     servers: [server, ...others],
@@ -129,6 +139,12 @@ export async function startWorld<
       const next = visitor(undefined, at)
       return Object.assign(next, { arrival: await next.logIn(name) })
     },
+    async joined(path, options) {
+      if (!(upstream instanceof ScriptedUpstream)) throw new Error('this upstream has no sockets')
+      const client = await first.socket(path, options).opened()
+      return { client, peer: await upstream.socket() }
+    },
+    storeClient: () => storeClient(t, parts),
     metric,
     async quiet() {
       if (upstream instanceof ScriptedUpstream) await until(() => upstream.open === 0)

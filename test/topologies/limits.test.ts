@@ -15,7 +15,7 @@ for (const [where, start] of [
     const world = await startWorld(t, { ...RELAY, settings: { REDIS_URL: topology.url, ...limits } })
     const other = await world.instance()
     const ports = [world.server.port, other.port]
-    const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
+    const { cookie } = world
     await earlyInAMinute()
     for (const port of ports) {
       await world.socket(TRADING, { at: { port } }).opened()

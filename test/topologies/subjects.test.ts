@@ -35,13 +35,9 @@ for (const [where, start] of [
     const servers = [world.server, await testServer(t, settings), await testServer(t, settings)]
     const sockets: BrowserSocket[] = []
     for (let count = 0; count < SOCKETS; count++) {
-      const { browser } = await world.user('CR1')
-      const cookie = browser.cookieHeader(new URL(world.server.url), undefined)
-      const { port } = servers[count % 3] ?? world.server
+      const { socket } = await world.user('CR1')
       const path = count % 2 === 0 ? '/ws/session' : '/ws/trading/VRTC100'
-      const socket = new BrowserSocket(`ws://127.0.0.1:${port}${path}`, { origin: world.server.url, cookie })
-      t.teardown(() => socket.socket.terminate())
-      sockets.push(await socket.opened())
+      sockets.push(await socket(path, { at: servers[count % 3] }).opened())
     }
     const askedAt = performance.now()
     const answer = await operate(servers[1] ?? world.server, 'DELETE', { subject: 'CR1' })
@@ -57,10 +53,9 @@ for (const [where, start] of [
 
   await test(`${where}, DELETE /auth/sessions/<tag> closes the sockets on another instance, and no instance lists the session`, async (t) => {
     const { url } = await start(t)
-    const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, REDIS_URL: url } })
-    const { server } = world
-    const other = await testServer(t, { ...world.settings, PUBLIC_URL: server.url })
-    const [{ browser: mine }, { browser: theirs }] = [await world.user('CR1'), await world.user('CR1')]
+    const { server, settings, user } = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, REDIS_URL: url } })
+    const other = await testServer(t, { ...settings, PUBLIC_URL: server.url })
+    const [{ browser: mine }, { browser: theirs }] = [await user('CR1'), await user('CR1')]
     for (const each of [server, other]) t.equal((await listed(mine, each)).length, 2)
     const cookie = theirs.cookieHeader(new URL(server.url), undefined)
     const sockets = ['/ws/session', '/ws/trading/CR1'].map(

@@ -96,8 +96,7 @@ await test("upstream's rate limit headers are passed on only without a budget", 
 
 await test('two instances keep the budget together, in every window', async (t) => {
   const settings = { UPSTREAM_BUDGET: '30/2,50/5', UPSTREAM_BUDGET_ALONE: '0' }
-  const world = await startWorld(t, { ...API, redis: true, settings })
-  const { upstream, call, cookie, instance } = world
+  const { upstream, call, cookie, instance } = await startWorld(t, { ...API, redis: true, settings })
   const other = await instance()
   const headers = { cookie, 'x-csrf': '1', ...JSON_TYPE }
   const arrivals: number[] = []

@@ -27,8 +27,7 @@ await test('a call waits for a free connection for UPSTREAM_CONNECT_SECONDS at m
 })
 
 await test('requests for one-time URLs use connections of their own', async (t) => {
-  const world = await startWorld(t, RELAY)
-  const { upstream, browser } = world
+  const { upstream, browser, socket } = await startWorld(t, RELAY)
   const ports: (number | undefined)[] = []
   const { onOtp, onRest } = upstream
   upstream.onOtp = (request, response) => {
@@ -42,7 +41,7 @@ await test('requests for one-time URLs use connections of their own', async (t) 
   const call = () => browser.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })
   t.equal((await call()).status, 200)
   t.equal((await call()).status, 200)
-  await world.socket(TRADING).opened()
+  await socket(TRADING).opened()
   t.equal(ports[0], ports[1], 'API calls share a connection')
   t.not(ports[2], ports[0], 'the request for a one-time URL has its own')
 })

@@ -14,8 +14,7 @@ const MOST = 100
 
 for (const method of ['GET', 'POST'] as const) {
   await test(`${method}: a session whose downloads never end holds 100 upstream connections at most, and keeps nobody waiting`, async (t) => {
-    const api = await startWorld(t, API)
-    const { server, upstream, cookie, connection } = api
+    const { server, upstream, cookie, connection, call } = await startWorld(t, API)
     const url = new URL(server.url)
     upstream.answer = ({ target }, socket) =>
       void socket.write(target.includes('slow') ? ok('x'.repeat(5000)).slice(0, -1) : ok())
@@ -36,18 +35,18 @@ for (const method of ['GET', 'POST'] as const) {
     const downloads = await Promise.all(Array.from({ length: MOST + 30 }, download))
     await until(() => refusals.length === 30 && upstream.requests.length === MOST)
     t.match(refusals[0], /^HTTP\/1\.1 429 [^]*retry-after: 1\r\n[^]*rate_limited/i)
-    t.equal((await api.call('GET', ACCOUNTS)).status, 429, 'the session has no other call either')
+    t.equal((await call('GET', ACCOUNTS)).status, 429, 'the session has no other call either')
 
     const browser = new JarBrowser()
     await logIn(browser, url.origin, 'another@example.test')
     const headers = { cookie: browser.cookieHeader(url, url) }
     for (let count = 0; count < 10; count++) {
-      t.equal((await api.call('GET', ACCOUNTS, { headers })).status, 200)
-      t.equal((await api.call('POST', ACCOUNTS, { headers, body: '{}' })).status, 200)
+      t.equal((await call('GET', ACCOUNTS, { headers })).status, 200)
+      t.equal((await call('POST', ACCOUNTS, { headers, body: '{}' })).status, 200)
     }
     for (const socket of downloads) socket.destroy()
     if (method === 'GET') {
-      await until(async () => (await api.call('GET', ACCOUNTS)).status === 200, 'a browser that leaves frees them')
+      await until(async () => (await call('GET', ACCOUNTS)).status === 200, 'a browser that leaves frees them')
     }
   })
 }

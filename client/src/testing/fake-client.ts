@@ -1,5 +1,5 @@
 import { createClient, type Client, type PublicSocket, type ServerOptions } from '../core/client.ts'
-import { controls, ServerInMemory, type FakeServer } from './fake-server.ts'
+import { ServerInMemory, type FakeServer } from './fake-server.ts'
 import type { FakeSession } from './fake-session.ts'
 import { FakeSocket } from './fake-socket.ts'
 
@@ -46,7 +46,7 @@ export function createFakeClient(options: FakeOptions = {}): FakeClient {
     tradingSocket: (accountId) => noted(client.tradingSocket(accountId)),
     login: (init) => void navigations.push(client.session.loginUrl('login', init)),
     signup: (init) => void navigations.push(client.session.loginUrl('signup', init)),
-    server: controls(inMemory, navigations, client.session.check),
+    server: inMemory.controls(navigations, client.session.check),
     close() {
       // Their streams stop first, so that none fails with the error that its connection has ended, in which a test would fail.
       for (const socket of opened) socket.close()

@@ -7,8 +7,8 @@
  */
 export type NetworkState = 'up' | 'silent' | 'down' | 'offline'
 
-/** Something that is under way. */
-interface Held {
+/** Something that arrives or is lost. */
+interface UnderWay {
   readonly pass: () => void
   readonly lose: () => void
 }
@@ -16,7 +16,7 @@ interface Held {
 /** The network between a page and its server. */
 export class FakeNetwork {
   #state: NetworkState = 'up'
-  #held: Held[] = []
+  #underWay: UnderWay[] = []
 
   get state(): NetworkState {
     return this.#state
@@ -25,7 +25,7 @@ export class FakeNetwork {
   /** Calls `pass` as soon as something arrives, or `lose` once the network is down. */
   carry(pass: () => void, lose: () => void): void {
     if (this.#state === 'up') pass()
-    else if (this.#state === 'silent') this.#held.push({ pass, lose })
+    else if (this.#state === 'silent') this.#underWay.push({ pass, lose })
     else lose()
   }
 
@@ -36,9 +36,9 @@ export class FakeNetwork {
     if (state === 'offline') setOnLine(false)
     else if (before === 'offline') setOnLine(undefined)
     if (state !== 'silent') {
-      const held = this.#held
-      this.#held = []
-      for (const { pass, lose } of held) this.carry(pass, lose)
+      const underWay = this.#underWay
+      this.#underWay = []
+      for (const { pass, lose } of underWay) this.carry(pass, lose)
     }
     if (state === 'offline') dispatch('offline')
     // A page that waits for its next attempt reconnects at once.

@@ -66,8 +66,8 @@ export interface FakeServer {
 
 /** The parts of a fake server, and how a client reaches them. */
 export class ServerInMemory {
-  readonly api = new FakeApi()
-  readonly trading = new FakeTrading()
+  readonly #api = new FakeApi()
+  readonly #trading = new FakeTrading()
   readonly sessions = new FakeSessions()
   readonly network = new FakeNetwork()
   readonly #base: string
@@ -87,7 +87,7 @@ export class ServerInMemory {
       const lose = (): void => reject(new TypeError('Failed to fetch'))
       const [path = '', query = ''] = url.slice(this.#base.length).split('?')
       const handle = (): Promise<Response> =>
-        this.api.handle(path, query, init, (request) => this.sessions.respond(request, query))
+        this.#api.handle(path, query, init, (request) => this.sessions.respond(request, query))
       const pass = (response: Response): void => (response.type === 'error' ? lose() : resolve(ofServer(response)))
       const arrive = async (): Promise<void> => {
         try {
@@ -111,8 +111,45 @@ export class ServerInMemory {
   }
 
   /** Closes the sockets that fit. */
-  disconnect(code: number, reason: string, fits: (socket: FakeSocket) => boolean): void {
+  #disconnect(code: number, reason: string, fits: (socket: FakeSocket) => boolean): void {
     for (const socket of [...this.#sockets].filter(fits)) socket.end(code, reason)
+  }
+
+  /**
+   * What a test may do with the server.
+   * @param check makes the page ask for its session
+   */
+  controls(navigations: readonly string[], check: () => Promise<void>): FakeServer {
+    const { sessions, network } = this
+    const api = this.#api
+    const trading = this.#trading
+    return {
+      async logIn(session = {}) {
+        sessions.begin(session)
+        await check()
+      },
+      logInElsewhere: (device) => sessions.beginElsewhere(device),
+      async endSession(reason = 'logout') {
+        const closeSockets = sessions.end(reason)
+        // A page that loses its trading socket first asks several times whether the session has really ended.
+        await check()
+        closeSockets()
+      },
+      navigations,
+      respond: (method: string, path: string, answer: FakeAnswer<unknown>) => api.respond(method, path, answer),
+      calls: api.calls,
+      reply: (operation: string, reply: FakeReply<object>) => trading.reply(operation, reply),
+      push: (stream: Message, body: object) => trading.push(stream, body),
+      messages: trading.messages,
+      disconnect: ({ code = 1006, reason = '', account } = {}) =>
+        this.#disconnect(code, reason, (socket) =>
+          account === undefined ? socket.path !== '/ws/session' : socket.account === account,
+        ),
+      setNetwork: (state) => {
+        network.set(state)
+        if (state === 'down' || state === 'offline') this.#disconnect(1006, '', () => true)
+      },
+    }
   }
 
   #accept(socket: FakeSocket): void {
@@ -121,11 +158,11 @@ export class ServerInMemory {
     socket.onGone = () => {
       this.#sockets.delete(socket)
       this.sessions.left(socket)
-      this.trading.left(socket)
+      this.#trading.left(socket)
     }
     if (isPublic) socket.open()
     else if (!this.sessions.accept(socket)) return
-    if (socket.path !== '/ws/session') this.trading.accept(socket)
+    if (socket.path !== '/ws/session') this.#trading.accept(socket)
   }
 }
 
@@ -134,40 +171,4 @@ function ofServer({ body, status, statusText, headers }: Response): Response {
   const all = new Headers(headers)
   if (!all.has('x-request-id')) all.set('x-request-id', 'fake')
   return new Response(body, { status, statusText, headers: all })
-}
-
-/** What a test may do with a server. */
-export function controls(
-  server: ServerInMemory,
-  navigations: readonly string[],
-  check: () => Promise<void>,
-): FakeServer {
-  const { api, trading, sessions, network } = server
-  return {
-    async logIn(session = {}) {
-      sessions.begin(session)
-      await check()
-    },
-    logInElsewhere: (device) => sessions.beginElsewhere(device),
-    async endSession(reason = 'logout') {
-      const closeSockets = sessions.end(reason)
-      // A page that loses its trading socket first asks several times whether the session has really ended.
-      await check()
-      closeSockets()
-    },
-    navigations,
-    respond: (method: string, path: string, answer: FakeAnswer<unknown>) => api.respond(method, path, answer),
-    calls: api.calls,
-    reply: (operation: string, reply: FakeReply<object>) => trading.reply(operation, reply),
-    push: (stream: Message, body: object) => trading.push(stream, body),
-    messages: trading.messages,
-    disconnect: ({ code = 1006, reason = '', account } = {}) =>
-      server.disconnect(code, reason, (socket) =>
-        account === undefined ? socket.path !== '/ws/session' : socket.account === account,
-      ),
-    setNetwork(state) {
-      network.set(state)
-      if (state === 'down' || state === 'offline') server.disconnect(1006, '', () => true)
-    },
-  }
 }

@@ -17,7 +17,6 @@ export async function feedRoutes(fastify: FastifyInstance, deps: FeedRouteDepend
     join(browser, slot, { identity, ended }) {
       slot.owner = feed.join(browser, identity.client, ended)
     },
-    drop: () => undefined,
   }
   socketRoute(fastify, '/ws/public', deps, {
     kind: 'public',

@@ -87,7 +87,7 @@ async function openTradingRelay(
   const user = relayUser(deps.sessions, session)
   const opened = await openUpstream(handshake, url, deps, { user, gate })
   if (opened === undefined || (await handshake.current(session)) !== undefined) return opened
-  opened.drop()
+  opened.drop?.()
 }
 
 /** Counts the request for a one-time URL as a call of its session. False when the handshake is over. */

@@ -36,6 +36,5 @@ async function openSessionSocket(handshake: Handshake, deps: SessionSocketDepend
     join: (browser, slot, { ended }) => {
       slot.owner = new SessionSocket(browser, session, { sessions, controls, onEnd: ended })
     },
-    drop: () => undefined,
   }
 }

@@ -73,8 +73,10 @@ export class LastingConnection {
     const { connection, server } = this.#present
     const reply = this.#purpose.ask?.(connection, server) ?? connection.ping()
     await beforeDeadline(MAX_SILENCE_MS, reply).catch((error: unknown) => {
-      // Any other error is a reply, or shows that the connection is lost already.
-      if (error instanceof CommandTimeout && this.#present?.connection === connection) this.drop('silence')
+      if (this.#present?.connection !== connection) return
+      if (error instanceof CommandTimeout) this.drop('silence')
+      // Any other error is a reply, unless the loss of the connection was not reported.
+      else if (!connection.isReady) this.drop('closed')
     })
   }
 

@@ -8,7 +8,6 @@ import { html, json, startLogin, tokens } from '../login/token-endpoint.ts'
 import { twoWorkers, workerPids } from '../server/two-workers.ts'
 import { until } from '../time/until.ts'
 import { answerJson } from '../upstream/scripted-upstream.ts'
-import { storeClient } from '../redis/store-client.ts'
 import { ACCOUNTS } from '../user.ts'
 
 type Message = Record<string, unknown>
@@ -65,7 +64,7 @@ export async function dashboardJourney(t: Test): Promise<DashboardJourney> {
       await refreshes(world)
       await logins(world)
       await pauses(world, name)
-      await faultsOfRedis(t, world)
+      await faultsOfRedis(world)
       // Last, so that Prometheus sees its sockets open before.
       loseFeed(world, feeds)
       process.kill(workerPids(workers).at(-1) ?? 0, 'SIGKILL')
@@ -165,9 +164,9 @@ async function pauses(world: ControlsWorld, name: string): Promise<void> {
 }
 
 /** Redis is full, and then does not respond. */
-async function faultsOfRedis(t: Test, world: ControlsWorld): Promise<void> {
+async function faultsOfRedis(world: ControlsWorld): Promise<void> {
   const { server, redis } = world
-  const store = await storeClient(t, world)
+  const store = await world.storeClient()
   await store.configSet({ maxmemory: '1', 'maxmemory-policy': 'noeviction' })
   await new JarBrowser().navigate(`${server.url}/auth/login`)
   await store.configSet({ maxmemory: '100mb' })

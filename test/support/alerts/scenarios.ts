@@ -6,7 +6,6 @@ import { httpServer } from '../server/http-server.ts'
 import { testRedis } from '../server/test-server.ts'
 import { nextEvent, until } from '../time/until.ts'
 import { around, scrape, type Scenario } from './scrapes.ts'
-import { storeClient } from '../redis/store-client.ts'
 import { PUBLIC, ACCOUNTS } from '../user.ts'
 import { startWorld } from '../world.ts'
 /** Enough events to make a rate. */
@@ -21,11 +20,10 @@ async function times(what: () => Promise<unknown>): Promise<void> {
 /** Faults between a browser, the provider and upstream's REST API. */
 export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
   const api = await scriptedApi(t)
-  const world = await startWorld(t, {
+  const { provider, server } = await startWorld(t, {
     provider: scripted,
     settings: { API_URL: api.url, AUTH_STARTS_PER_MINUTE: '1000' },
   })
-  const { provider, server } = world
   const fresh = () => ({ server, browser: new JarBrowser() })
   const when = (name: string, raises: string[], happen: () => Promise<unknown>) => around(server, name, raises, happen)
   const logsIn = (answer: typeof provider.behaviour) => async () => {
@@ -104,7 +102,7 @@ export async function storeScenario(t: Test): Promise<Scenario> {
 export async function fullStoreScenarios(t: Test): Promise<Scenario[]> {
   const world = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1000' } })
   const { server } = world
-  const redis = await storeClient(t, world)
+  const redis = await world.storeClient()
   for (let count = 0; count < 25; count++) await logInThere({ server, browser: new JarBrowser() })
   const shows = (text: RegExp) => until(async () => text.test(await scrape(server)), String(text))
   await shows(/^bff_sessions 25$/m)
@@ -129,11 +127,10 @@ export async function fullStoreScenarios(t: Test): Promise<Scenario[]> {
 
 /** A stopped replica of Redis does not receive a logout. */
 export async function replicaScenario(t: Test): Promise<Scenario> {
-  const world = await startWorld(t, { provider: scripted, redis: true })
-  const { server, browser, redis } = world
+  const { server, browser, redis, storeClient, logIn } = await startWorld(t, { provider: scripted, redis: true })
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(redis?.port)])
-  const master = await storeClient(t, world)
-  await world.logIn()
+  const master = await storeClient()
+  await logIn()
   const logOut = () => browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
   return around(server, 'a replica is stopped', ['BffLogoutUnreplicated'], async () => {
     await until(async () => (await master.info('replication')).includes('state=online'))
@@ -168,8 +165,7 @@ export async function socketScenario(t: Test): Promise<Scenario> {
 /** An ordinary day, which must raise no alert. */
 export async function ordinaryScenario(t: Test): Promise<Scenario> {
   const api = await scriptedApi(t)
-  const world = await startWorld(t, { provider: scripted, redis: true, settings: { API_URL: api.url } })
-  const { server, provider } = world
+  const { server, provider } = await startWorld(t, { provider: scripted, redis: true, settings: { API_URL: api.url } })
   provider.behaviour = tokens({ refresh_token: 'refresh' })
   return around(server, 'an ordinary day', [], () =>
     times(async () => {

@@ -8,8 +8,8 @@ import { sendTo, ACCOUNTS } from '../user.ts'
 import { countingUpstream, type CountingUpstream } from './counting-upstream.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
-import { CLIENT_ID, SECRETS } from '../server/test-server.ts'
-import { logIn, testProvider } from '../parts.ts'
+import { logIn } from '../parts.ts'
+import { startParts } from '../world.ts'
 const STEPPING_CLOCK = fileURLToPath(new URL('../time/stepping-clock.ts', import.meta.url))
 const CLASSES = BUDGET_CLASSES
 /** A start waits for tokens for up to three leases of 15 s. */
@@ -45,14 +45,19 @@ export class BudgetFleet {
   /** The orders of the user who floods. */
   readonly ofFlood = tally()
   readonly #t: Test
-  readonly #settings: Record<string, string>
+  readonly #settings: Readonly<Record<string, string>>
   readonly #servers: ServerProcess[] = []
   readonly #ports: number[] = []
   readonly #cookies: string[] = []
   readonly #shape: FleetShape
   #limited: string | undefined
 
-  private constructor(t: Test, upstream: CountingUpstream, settings: Record<string, string>, shape: FleetShape) {
+  private constructor(
+    t: Test,
+    upstream: CountingUpstream,
+    settings: Readonly<Record<string, string>>,
+    shape: FleetShape,
+  ) {
     this.#t = t
     this.#shape = shape
     this.upstream = upstream
@@ -66,25 +71,18 @@ export class BudgetFleet {
     const ports: number[] = []
     for (let each = 0; each < count; each++) ports.push(await freePort())
     const publicUrl = `http://localhost:${ports[0]}`
-    const provider = await testProvider(t, publicUrl)
-    const fleet = new BudgetFleet(
-      t,
-      upstream,
-      {
-        PUBLIC_URL: publicUrl,
-        AUTH_URL: provider.url,
-        API_URL: upstream.url,
-        WS_URL: upstream.url.replace('http', 'ws'),
-        REDIS_URL: redisUrl,
-        SESSION_SECRETS: SECRETS,
-        CLIENT_ID,
-        AUTH_STARTS_PER_MINUTE: '0',
-        LOG_LEVEL: 'error',
-        UPSTREAM_BUDGET: budget,
-        UPSTREAM_BUDGET_INSTANCES: String(shape.isOdd ? count + 1 : count),
-      },
-      shape,
-    )
+    const own = {
+      PUBLIC_URL: publicUrl,
+      API_URL: upstream.url,
+      WS_URL: upstream.url.replace('http', 'ws'),
+      REDIS_URL: redisUrl,
+      AUTH_STARTS_PER_MINUTE: '0',
+      LOG_LEVEL: 'error',
+      UPSTREAM_BUDGET: budget,
+      UPSTREAM_BUDGET_INSTANCES: String(shape.isOdd ? count + 1 : count),
+    }
+    const { settings } = await startParts(t, { upstream: 'none', settings: own })
+    const fleet = new BudgetFleet(t, upstream, settings, shape)
     fleet.#ports.push(...ports)
     await Promise.all(ports.map((_port, at) => fleet.launch(at)))
     for (let each = 0; each <= users; each++) {

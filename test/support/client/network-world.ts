@@ -1,11 +1,9 @@
 import type { Test } from 'tap'
 import { freePort } from '../../../sandbox/listening.ts'
-import { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
 import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
 import { StallingProxy } from './stalling-proxy.ts'
 import { TradingService } from './trading-service.ts'
-import { CLIENT_ID, SECRETS, testRedis } from '../server/test-server.ts'
-import { testProvider } from '../parts.ts'
+import { startParts } from '../world.ts'
 
 const PAGE = (script: string): string =>
   `<!doctype html><title>page</title><script type="module" src="${script}"></script>`
@@ -54,19 +52,8 @@ export async function networkWorld(t: Test): Promise<NetworkWorld> {
   let present = 0
   const network = await StallingProxy.start(t, () => Number(ports[present]))
   const url = `http://localhost:${network.port}`
-  const provider = await testProvider(t, url)
-  const upstream = await ScriptedUpstream.start(t)
-  const redis = await testRedis(t)
-  const settings = {
-    PUBLIC_URL: url,
-    AUTH_URL: provider.url,
-    API_URL: `http://${upstream.host}`,
-    WS_URL: `ws://${upstream.host}`,
-    CLIENT_ID,
-    SESSION_SECRETS: SECRETS,
-    REDIS_URL: redis.url,
-    STATIC_DIR: t.testdir(FILES),
-  }
+  const own = { PUBLIC_URL: url, STATIC_DIR: t.testdir(FILES) }
+  const { upstream, settings } = await startParts(t, { upstream: 'scripted', redis: true, settings: own })
   const start = async (port: number): Promise<ServerProcess> => {
     const server = await serverProcess(t, { ...settings, PORT: String(port) })
     if (!(await ready(server))) throw new Error(server.output().stderr)

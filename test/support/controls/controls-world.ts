@@ -5,7 +5,7 @@ import { IDENTITY, OPS_TOKEN } from '../login/identity.ts'
 import { scripted, type TokenEndpoint } from '../login/token-endpoint.ts'
 import type { TestServer } from '../server/test-server.ts'
 import { until } from '../time/until.ts'
-import { answerJson, joined } from '../upstream/scripted-upstream.ts'
+import { answerJson } from '../upstream/scripted-upstream.ts'
 import { TRADING, type User } from '../user.ts'
 import { startWorld, type World } from '../world.ts'
 
@@ -92,7 +92,8 @@ export async function controlsWorld(
     servers: [server, second, third],
     orders,
     async trade({ socket }, at) {
-      const { client: browser, peer } = await joined({ socket, upstream }, TRADING, { at })
+      const browser = await socket(TRADING, { at }).opened()
+      const peer = await upstream.socket()
       const seen: string[] = []
       peer.on('message', (data: Buffer) => seen.push(data.toString()))
       return { browser, peer, seen }

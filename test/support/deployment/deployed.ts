@@ -7,8 +7,7 @@ import { startNameServer } from './name-server.ts'
 import type { ProxyProcess } from '../proxies/process.ts'
 import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
 import { untilSlow } from '../time/until.ts'
-import { CLIENT_ID, SECRETS, testRedis } from '../server/test-server.ts'
-import { testProvider } from '../parts.ts'
+import { startParts } from '../world.ts'
 
 /** Instances on one Redis, without a balancer. */
 export interface Fleet {
@@ -22,29 +21,15 @@ export interface Fleet {
 
 /** Starts everything that instances with these settings need, inside enterNamespaces(). It ends with the test. */
 export async function startFleet(t: Test, publicUrl: string, common: Record<string, string> = {}): Promise<Fleet> {
-  const provider = await testProvider(t, publicUrl)
-  const { upstream, executed } = await slowUpstream(t)
-  const redis = await testRedis(t)
+  const own = { PUBLIC_URL: publicUrl, TRUST_PROXY: '1', ...common }
+  const parts = await startParts(t, { upstream: 'scripted', redis: true, settings: own })
+  const { upstream, redis } = parts
+  const ports = { PORT: '3000', OPS_PORT: '9464' }
   return {
     upstream,
-    executed,
-    redis,
-    launch: (host, settings = {}) =>
-      serverProcess(t, {
-        PUBLIC_URL: publicUrl,
-        AUTH_URL: provider.url,
-        API_URL: `http://${upstream.host}`,
-        WS_URL: `ws://${upstream.host}`,
-        REDIS_URL: redis.url,
-        SESSION_SECRETS: SECRETS,
-        CLIENT_ID,
-        TRUST_PROXY: '1',
-        PORT: '3000',
-        OPS_PORT: '9464',
-        HOST: host,
-        ...common,
-        ...settings,
-      }),
+    executed: executedBy(upstream),
+    redis: redis as RedisProcess,
+    launch: (host, settings) => serverProcess(t, { ...parts.settings, ...ports, HOST: host, ...settings }),
   }
 }
 
@@ -84,9 +69,8 @@ export async function deployment(
   return { ...fleet, balancer, start, instances }
 }
 
-/** A slow upstream that records the calls that it executes, and sends prices for ever. */
-async function slowUpstream(t: Test): Promise<{ upstream: ScriptedUpstream; executed: string[] }> {
-  const upstream = await ScriptedUpstream.start(t)
+/** Makes upstream slow, and send prices for ever. @returns the calls that it executes */
+function executedBy(upstream: ScriptedUpstream): readonly string[] {
   const executed: string[] = []
   upstream.onRest = (request, response) => {
     void text(request).then((body) => {
@@ -98,7 +82,7 @@ async function slowUpstream(t: Test): Promise<{ upstream: ScriptedUpstream; exec
     const ticks = setInterval(() => socket.send('{"tick":1}'), 100)
     socket.on('close', () => clearInterval(ticks))
   }
-  return { upstream, executed }
+  return executed
 }
 
 /** Whether calls have reached this instance. */

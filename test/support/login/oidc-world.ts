@@ -55,18 +55,18 @@ export interface OidcWorld extends Omit<World<'none', TokenEndpoint>, 'user'> {
   key: IssuerKey
   readonly issuer: string
   /** Publishes these keys and no others. */
-  publish(...keys: readonly IssuerKey[]): void
+  readonly publish: (...keys: readonly IssuerKey[]) => void
   /** Makes the ID token of the next token response; undefined leaves it out. By default it is signed with {@link key}. */
   idToken: (claims: JWTPayload) => Promise<string | undefined>
   /** Members of the next token responses. */
   tokens: Record<string, unknown>
   /** The claims of a logout token. */
-  logoutClaims(other?: Claims): JWTPayload
-  logoutToken(other?: Claims, header?: Record<string, unknown>): Promise<string>
+  readonly logoutClaims: (other?: Claims) => JWTPayload
+  readonly logoutToken: (other?: Claims, header?: Record<string, unknown>) => Promise<string>
   /** Posts a logout token as the provider does. */
-  postLogout(token: string, server?: Pick<TestServer, 'url'>): Promise<Response>
+  readonly postLogout: (token: string, server?: Pick<TestServer, 'url'>) => Promise<Response>
   /** Logs a user in, in a browser of its own. @param claims of the ID token beside those of every one */
-  user(sub: string, claims?: Claims, server?: TestServer): Promise<User & { readonly arrival: Arrival }>
+  readonly user: (sub: string, claims?: Claims, server?: TestServer) => Promise<User & { readonly arrival: Arrival }>
 }
 
 /** The settings of every world. */

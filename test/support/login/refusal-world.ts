@@ -1,7 +1,6 @@
 import type { Test } from 'tap'
 import type { JarBrowser } from '../browser/jar-browser.ts'
 import { followStoreClock } from '../../../src/time/store-time.ts'
-import { storeClient } from '../redis/store-client.ts'
 import { type TestServer } from '../server/test-server.ts'
 import { until } from '../time/until.ts'
 import { clockAhead } from '../time/clock-ahead.ts'
@@ -58,7 +57,7 @@ interface Answer {
 export async function refusalWorld(t: Test, settings: Record<string, string> = {}): Promise<RefusalWorld> {
   const world = await startWorld(t, { ...IDENTIFIED, settings: { ...IDENTITY, ...settings }, redis: true })
   const other = await world.instance()
-  const store = await storeClient(t, world)
+  const store = await world.storeClient()
   const setAhead = clockAhead(t)
   // The monotonic clock, by which that of the store runs, is set ahead.
   t.teardown(followStoreClock(() => Date.now()))

@@ -5,9 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { Test } from 'tap'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { keepOutOfLogs } from '../telemetry/log-scan.ts'
-import type { BrowserSocket } from '../browser/browser-socket.ts'
 import { nextEvent, within } from '../time/until.ts'
-import type { SocketOptions, User } from '../user.ts'
 
 /** A request as it arrived. */
 export interface SeenRequest {
@@ -134,14 +132,4 @@ export class ScriptedUpstream {
 export function answerJson(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' })
   response.end(typeof body === 'string' ? body : JSON.stringify(body))
-}
-
-/** An open socket of a user, and upstream's socket that it leads to. */
-export async function joined(
-  { socket, upstream }: Pick<User, 'socket'> & { readonly upstream: ScriptedUpstream },
-  path: string,
-  options?: SocketOptions,
-): Promise<{ client: BrowserSocket; peer: WebSocket }> {
-  const client = await socket(path, options).opened()
-  return { client, peer: await upstream.socket() }
 }

@@ -1,9 +1,9 @@
 import type { ApiPath, EndReason, Operation, ResponseBody, Responses } from '../core/client.ts';
-import { FakeApi, type FakeAnswer, type FakeCall } from './fake-api.ts';
+import { type FakeAnswer, type FakeCall } from './fake-api.ts';
 import { FakeNetwork, type NetworkState } from './fake-network.ts';
 import { FakeSessions, type FakeSession } from './fake-session.ts';
 import type { FakeSocket } from './fake-socket.ts';
-import { FakeTrading, type FakeBody, type FakeMessage, type FakeReply, type StreamMembers } from './fake-trading.ts';
+import { type FakeBody, type FakeMessage, type FakeReply, type StreamMembers } from './fake-trading.ts';
 /** The server and the trading service that a fake client talks to, in memory. A test drives them. */
 export interface FakeServer {
     /** Logs a user in, as in another tab. Resolves once the page knows. */
@@ -62,8 +62,6 @@ export interface FakeServer {
 /** The parts of a fake server, and how a client reaches them. */
 export declare class ServerInMemory {
     #private;
-    readonly api: FakeApi;
-    readonly trading: FakeTrading;
     readonly sessions: FakeSessions;
     readonly network: FakeNetwork;
     constructor(base: string);
@@ -71,8 +69,9 @@ export declare class ServerInMemory {
     readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
     /** Takes a socket that a page opens. */
     connect(socket: FakeSocket): void;
-    /** Closes the sockets that fit. */
-    disconnect(code: number, reason: string, fits: (socket: FakeSocket) => boolean): void;
+    /**
+     * What a test may do with the server.
+     * @param check makes the page ask for its session
+     */
+    controls(navigations: readonly string[], check: () => Promise<void>): FakeServer;
 }
-/** What a test may do with a server. */
-export declare function controls(server: ServerInMemory, navigations: readonly string[], check: () => Promise<void>): FakeServer;

@@ -89,8 +89,8 @@ export function apiOf(core: Core): Api {
   return async (path: string, { idempotencyKey, ...init }: AnyInit = {}) => {
     const { method = 'GET' } = init
     const given = idempotencyKey === true ? newKey() : idempotencyKey
-    const call = { ...init, method, path }
-    return withIds(await sendInOrder(core, call, given, (key) => sendWithKey(core, call, key)))
+    const apiCall = { ...init, method, path }
+    return withIds(await sendInOrder(core, apiCall, given, (key) => sendWithKey(core, apiCall, key)))
   }
 }
 

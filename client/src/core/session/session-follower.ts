@@ -12,7 +12,7 @@ import {
   type SessionEvent,
   type SessionState,
 } from './session-state.ts'
-import { CHECKS, EXPIRING_MS, SKEW_MS, SLOW_MS } from './session-times.ts'
+import { EXPIRING_MS, SKEW_MS, SLOW_MS } from './session-times.ts'
 import { joinTabs, type Tabs } from './tabs.ts'
 
 type Phase = 'closed' | 'open' | 'leading' | 'away'
@@ -64,20 +64,21 @@ export class SessionFollower implements SessionStore {
   }
 
   /**
-   * Asks the server for the session, up to `checks` times while it reports none. A later check makes an earlier one end at
-   * once, so this resolves after the latest.
+   * Asks the server for the session. A later check makes an earlier one end at once, so this resolves after the latest.
+   * @param mayHaveEnded true to believe the end of the session only after four checks: the cookie of a new login may arrive
+   * meanwhile
    * @param isHint true if another source caused the check, so that the other tabs check for themselves
    */
-  async #check(checks = 1, isHint?: boolean): Promise<void> {
+  async #check(mayHaveEnded?: boolean, isHint?: boolean): Promise<void> {
     let last: Promise<void> | undefined
-    for (this.#latest = this.#ask(checks, isHint); last !== this.#latest; await last) last = this.#latest
+    for (this.#latest = this.#ask(mayHaveEnded, isHint); last !== this.#latest; await last) last = this.#latest
   }
 
-  async #ask(checks: number, isHint?: boolean): Promise<void> {
+  async #ask(mayHaveEnded?: boolean, isHint?: boolean): Promise<void> {
     // Any other reason rules out that another tab has logged in.
     const isFinal = !/replaced|gone/.test(this.#endedBy ?? 'gone')
     // A final reason needs one check, even if a trading socket that ended too has asked for several.
-    this.#checksLeft = isFinal ? 1 : Math.max(this.#checksLeft, checks)
+    this.#checksLeft = isFinal ? 1 : Math.max(this.#checksLeft, mayHaveEnded ? 4 : 1)
     const version = ++this.#version
     do {
       // Without a valid response, the session may or may not be alive.
@@ -106,7 +107,7 @@ export class SessionFollower implements SessionStore {
 
   readonly confirm = async (): Promise<boolean> => {
     // A page that keeps making calls confirms more often than a confirmation takes.
-    await (this.#confirming ??= this.#check(CHECKS).finally(() => (this.#confirming = undefined)))
+    await (this.#confirming ??= this.#check(true).finally(() => (this.#confirming = undefined)))
     return this.#state.status !== 'anonymous'
   }
 
@@ -213,12 +214,12 @@ export class SessionFollower implements SessionStore {
     if (reason) {
       if (status !== 'anonymous') this.#endedBy = reason
       // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.
-      void this.#check(status === 'anonymous' ? 1 : CHECKS, true)
+      void this.#check(status !== 'anonymous', true)
     } else if (!body) this.#show(this.#state)
     else if (isOwn || (status === 'active' && session === this.#key && !this.#checksLeft)) this.#apply(body)
     // The other tab may have sent this before that session ended. Then it does not know, and the leader tells it.
     else
-      void this.#check(1, true).then(
+      void this.#check(false, true).then(
         () => this.#phase === 'leading' && this.#state.status === 'anonymous' && this.#broadcast(),
       )
   }

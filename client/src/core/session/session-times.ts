@@ -1,7 +1,5 @@
 // A bundler inlines the constants of a module that imports nothing.
 
-/** Number of checks before the end of a session is believed, since the cookie of a new login may arrive meanwhile. */
-export const CHECKS = 4
 /**
  * The interval of checks while a session socket is open, and the maximum delay before it is opened again. A server without
  * a session socket refuses every handshake.

@@ -27,7 +27,13 @@ export interface Asked {
   /** The requests that a `forget` or `forget_all` ends. */
   ends: readonly Asked[]
   isBeingForgotten: boolean
+  /** Whether it ends with its first answer, since a `forget_all` has waited for that in vain. */
+  endsWhenAnswered: boolean
+  readonly askedAt: number
 }
+
+/** How long a `forget_all` waits for subscriptions that have no response. */
+const UNANSWERED_MS = 5000
 
 /** What a browser has asked for, what has become of that, and what it is owed. */
 export class Book {
@@ -60,6 +66,8 @@ export class Book {
       streams: new Map(),
       ends: [],
       isBeingForgotten: false,
+      endsWhenAnswered: false,
+      askedAt: performance.now(),
     }
     if (isStream && asked.code === undefined) for (const { name } of subjects) this.#taken.set(name, asked)
     if (operation === 'forget' && error === undefined) this.#asksToForget(asked)
@@ -87,6 +95,7 @@ export class Book {
     asked.missing.delete(stream.subject.name)
     asked.streams.set(stream.id, stream)
     this.ids.add(stream.id)
+    if (asked.endsWhenAnswered) this.#drop(asked, stream.id)
     return owner === undefined || this.#isWild ? undefined : 'the id of another stream'
   }
 
@@ -134,9 +143,13 @@ export class Book {
   forgotAll(asked: Asked, value: string): string | undefined {
     asked.state = 'over'
     const ids = asked.ends.flatMap(({ streams }) => [...streams.keys()])
-    // One without an answer is lost: the browser is about to be closed.
+    // One without an answer is lost, so that the browser is about to be closed, or upstream has not answered in time.
     const isUnanswered = asked.ends.some(({ state }) => state === 'asked')
-    for (const each of asked.ends) this.#over(each)
+    const isLate = this.#isWild && performance.now() - asked.askedAt >= UNANSWERED_MS
+    for (const each of asked.ends) {
+      each.endsWhenAnswered = isLate && each.state === 'asked'
+      if (!each.endsWhenAnswered) this.#over(each)
+    }
     if (this.#isWild) return undefined
     if (isUnanswered) return 'has not answered what it forgets'
     return strings(value).toSorted().join() === ids.toSorted().join()

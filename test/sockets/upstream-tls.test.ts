@@ -1,0 +1,50 @@
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:https'
+import type { TLSSocket } from 'node:tls'
+import { test, type Test } from 'tap'
+import { WebSocketServer } from 'ws'
+import { listen } from '../../sandbox/listening.ts'
+import { openUpstreamSocket } from '../../src/sockets/upstream-socket.ts'
+import { lookupThreads } from '../support/peers/lookup-threads.ts'
+import { testCa, trust } from '../support/redis/tls.ts'
+
+/** Sockets of an upstream that speaks TLS, with a certificate for `localhost` and its address alone. */
+async function secureUpstream(t: Test) {
+  const ca = await testCa(t)
+  await trust(t, ca)
+  const pem = await readFile(ca.pemFile)
+  const server = createServer({ cert: pem, key: pem })
+  const servernames: unknown[] = []
+  const sockets = new WebSocketServer({ server })
+  sockets.on('connection', (socket, { socket: wire }) => {
+    servernames.push((wire as TLSSocket).servername)
+    socket.send('hello')
+  })
+  const port = await listen(server, 0, '127.0.0.1')
+  t.teardown(() => {
+    for (const client of sockets.clients) client.terminate()
+    server.close()
+  })
+  return { port, servernames }
+}
+
+await test('a socket to upstream over TLS names the host and verifies its certificate, also by the second of its addresses, and what comes at once is read', async (t) => {
+  const { port, servernames } = await secureUpstream(t)
+  const open = (host: string) => openUpstreamSocket(`wss://${host}:${port}/`, 1000, new AbortController().signal)
+  for (const host of ['localhost', '127.0.0.1']) {
+    const outcome = await open(host)
+    if (outcome.is !== 'open') throw new Error(`${host}: ${outcome.why}`)
+    const { socket, wire } = outcome.connection
+    const greeting = new Promise((resolve) => void socket.once('message', (data: Buffer) => resolve(data.toString())))
+    socket.resume()
+    t.equal(await greeting, 'hello')
+    t.equal((wire as TLSSocket).authorized, true, host)
+    socket.terminate()
+  }
+  t.same(servernames, ['localhost', false])
+  // Nothing listens at the first address, and the certificate has another name.
+  const addresses = ['127.0.0.2', '127.0.0.1'].map((address) => ({ address, family: 4 }))
+  lookupThreads(t, 8).addresses.set('upstream.tls.test', addresses)
+  const refused = { is: 'refused', why: 'ERR_TLS_CERT_ALTNAME_INVALID', close: { code: 1013 } }
+  t.match(await open('upstream.tls.test'), refused)
+})

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Test, test } from 'tap'
+import { Subscriber } from '../../src/sockets/feed/streams/subscription.ts'
+import { startMember } from '../support/feed/started-member.ts'
 import {
   type FeedWorld,
   type Message,
@@ -181,22 +183,28 @@ await test('a request whose turn comes with a refusal ends too if a forget_all h
 })
 
 await test('forget_all ends a list that waits for two requests, of which one is refused', async (t) => {
-  const { market, join } = await feedWorld(t)
-  const browser = await join()
-  for (const [index, ticks] of ['R_1', 'R_2', ['R_1', 'R_2']].entries())
-    browser.send({ ticks, subscribe: 1, req_id: index + 1 })
-  browser.send({ forget_all: 'ticks', req_id: 4 })
-  await (await join()).rest()
-  reply(await market.next('ticks', 'R_1'), refusal('MarketIsClosed'))
-  t.match(await browser.next(), { req_id: 1, error: {} })
-  const request = await market.next('ticks', 'R_2')
-  reply(request, price(1, 'id-R_2', 'R_2'))
-  t.match(await browser.next(), { req_id: 2, tick: {} })
-  reply(await market.next('ticks', 'R_1'), price(1, 'id-R_1', 'R_1'))
-  for (const symbol of ['R_1', 'R_2']) t.match(await browser.next(), { req_id: 3, tick: { symbol } })
-  t.same((await browser.next())['forget_all'], ['id-R_2', 'id-R_1'])
-  reply(request, price(2, 'id-R_2', 'R_2'))
-  t.same(await browser.rest(), [])
+  for (const hasSilent of [false, true]) {
+    const { market, join } = await feedWorld(t)
+    const browser = await join()
+    if (hasSilent) await market.askedBy(browser, { ticks: 'R_9', subscribe: 1 })
+    for (const [index, ticks] of ['R_1', 'R_2', ['R_1', 'R_2']].entries())
+      browser.send({ ticks, subscribe: 1, req_id: index + 1 })
+    const held = new HeldTimers(t, 'setTimeout', FORGOTTEN_MS)
+    browser.send({ forget_all: 'ticks', req_id: 4 })
+    while (held.size === 0) await delay(1)
+    reply(await market.next('ticks', 'R_1'), refusal('MarketIsClosed'))
+    t.match(await browser.next(), { req_id: 1, error: {} })
+    const request = await market.next('ticks', 'R_2')
+    tick(request, 1, 1, 'id-2', 'R_2')
+    t.match(await browser.next(), { req_id: 2, tick: {} })
+    const last = await market.next('ticks', 'R_1')
+    held.run()
+    t.same((await browser.next())['forget_all'], ['id-2'])
+    tick(last, 1, 1, 'id-1', 'R_1')
+    for (const symbol of ['R_1', 'R_2']) t.match(await browser.next(), { req_id: 3, tick: { symbol } })
+    tick(request, 2, 2, 'id-2', 'R_2')
+    t.same(await browser.rest(), [])
+  }
 })
 
 await test('a stream that is subscribed anew before the own socket has answered a forget_all goes on', async (t) => {
@@ -215,4 +223,15 @@ await test('a stream that is subscribed anew before the own socket has answered 
   t.match(await browser.next(), { req_id: 2, forget_all: [] })
   reply(request, price(2, 'id-1', 'R_1'))
   t.match(await browser.next(), { req_id: 4, tick: { quote: 2 } })
+})
+
+await test('a forget_all that is answered after a later one takes nothing back', async (t) => {
+  const subscriber = new Subscriber((await startMember(t)).member)
+  subscriber.forgetUnanswered(['ticks'], 2)
+  subscriber.forgetUnanswered(['ticks', 'candles'], 1)
+  const spec = { identity: '', symbol: '', startedBy: '' }
+  const forgotten = (type: 'ticks' | 'candles'): boolean[] =>
+    [1, 2, 3].map((number) => subscriber.hasForgotten({ ...spec, type }, number))
+  t.same(forgotten('ticks'), [true, true, false])
+  t.same(forgotten('candles'), [true, false, false])
 })

@@ -76,15 +76,15 @@ function endWhenAnswered(
     for (const each of more) waiting.add(each)
     for (const each of more) {
       each.afterAnswer((isServed) => {
+        waiting.delete(each)
         if (isServed && each.isAttached) {
           if (each.stream.id !== undefined) ids.add(each.stream.id)
           each.forget()
+          // Before the browser's later requests for the same, which have waited behind this.
+          if (waiting.size === 0) return proceed()
         }
-        // A request that waits for the same has its turn first.
-        queueMicrotask(() => {
-          waiting.delete(each)
-          proceed()
-        })
+        // An earlier request that waits for the same has its turn first.
+        queueMicrotask(proceed)
       })
     }
   }

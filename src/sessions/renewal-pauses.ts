@@ -33,7 +33,7 @@ export class RenewalPauses {
   }
 
   /** Begins a pause that concerns this session alone. */
-  hold(key: string, ms: number): void {
+  beginFor(key: string, ms: number): void {
     const failedAt = performance.now()
     this.#failures.set(key, { count: 0, failedAt, retryAt: failedAt + ms, isOfProvider: false })
   }

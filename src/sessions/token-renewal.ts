@@ -133,7 +133,7 @@ export class TokenRenewal {
           mayHaveLock ? this.#refusals.read(session.key) : undefined,
         ])
         if (current === undefined) return { is: 'ended' }
-        // Not the access token: a provider may issue the same one again, for example a JWT of the same second.
+        // The sealed text is compared and not the access token: a provider may issue the same one again, for example a JWT of the same second.
         if (current.sealed !== session.sealed) return { is: 'good', session: current }
         // After a standstill the lock may have expired, and another instance may have used up the token.
         if (mayHaveLock && count === standstill.count) return await this.#refresh(current, purpose, refusals)
@@ -172,8 +172,8 @@ export class TokenRenewal {
       source: sessions.tag(source),
       tokenExpiresAt: record.tokenExpiresAt,
     }
-    const heldMs = refusals === undefined ? 0 : await this.#refusals.leftMs(refusals, user)
-    if (heldMs > 0) return this.#hold(user, heldMs)
+    const leftMs = refusals === undefined ? 0 : await this.#refusals.leftMs(refusals, user)
+    if (leftMs > 0) return this.#pause(user, leftMs)
     const askedAt = standstill.now()
     const outcome = await provider.refresh(record.refreshToken, source, record.oidc?.sub)
     if (outcome.is === 'skipped') {
@@ -194,7 +194,7 @@ export class TokenRenewal {
     if (code !== undefined) return this.#refused(session, user, { code, outcome, refusals })
     if (outcome.is === 'unavailable' && outcome.busyForMs !== undefined) {
       const { busyForMs } = outcome
-      const limited = this.#hold(user, busyForMs, outcome)
+      const limited = this.#pause(user, busyForMs, outcome)
       await this.#refusals.limited(user, busyForMs, refusals)
       return limited
     }
@@ -223,20 +223,20 @@ export class TokenRenewal {
     { code, outcome, refusals }: { code: string; outcome: FailedOutcome; refusals: string | undefined },
   ): Promise<TokenLookup> {
     const { log, metrics } = this.#deps
-    const held = this.#hold(user, RETRY_REFUSED_MS, outcome)
+    const paused = this.#pause(user, RETRY_REFUSED_MS, outcome)
     const { ends, isTrouble } = await this.#refusals.refused(user, code, refusals)
     if (ends) return this.#endRefused(session, outcome)
     if (isTrouble) {
       metrics.provider.refusesMany(codeLabel(code))
       logFailure(log, 'the provider refuses several users, and grants nobody', { code }, outcome.cause, 'error')
     }
-    return held
+    return paused
   }
 
   /** Pauses the renewal of one session, but not beyond the end of its token: then it is tried again. */
-  #hold({ key, tokenExpiresAt }: RefusedUser, ms: number, outcome?: FailedOutcome): TokenLookup {
+  #pause({ key, tokenExpiresAt }: RefusedUser, ms: number, outcome?: FailedOutcome): TokenLookup {
     const leftMs = tokenExpiresAt - storeNow()
-    this.#pauses.hold(key, leftMs > 0 ? Math.min(ms, leftMs) : ms)
+    this.#pauses.beginFor(key, leftMs > 0 ? Math.min(ms, leftMs) : ms)
     if (outcome !== undefined) this.#logFailure(outcome)
     return this.#skipped(ms)
   }

@@ -21,6 +21,19 @@ await test('a pause that is told to an instance which started without the store 
   t.ok(isPaused(controls))
 })
 
+await test('a pause at an instance that is cut off for a moment reaches the others, though the store has not changed', async (t) => {
+  const { start } = await sharing(t)
+  const other = await start()
+  await set(other, null)
+  const own = { isCutOff: false }
+  const controls = await start(own)
+  own.isCutOff = true
+  t.match(await set(controls, PAUSE), { isShared: false })
+  own.isCutOff = false
+  await until(() => isPaused(other), 'the other instance has learnt of it')
+  t.ok(isPaused(controls))
+})
+
 await test('a month after orders went on, an instance that starts gives out a later version, which all take', async (t) => {
   const { start } = await sharing(t)
   const old = await start()

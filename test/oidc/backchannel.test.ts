@@ -1,6 +1,5 @@
 import { test } from 'tap'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { watch } from '../support/login/oidc-sockets.ts'
 import { epoch, oidcWorld, type Claims } from '../support/login/oidc-world.ts'
 import { isLoggedIn, startLogin, tokens } from '../support/login/token-endpoint.ts'
 import { testServer } from '../support/server/test-server.ts'
@@ -104,8 +103,9 @@ await test('A logout at one instance closes the sockets of the session at anothe
     ['s1', { sid: 's1' }],
     ['s2', { sub: 'ada' }],
   ] as const) {
-    const { browser } = await world.user('ada', { sid, iat: epoch(-5) })
-    const socket = await watch(browser, world, other)
+    const user = await world.user('ada', { sid, iat: epoch(-5) })
+    const socket = user.socket('/ws/session', { at: other })
+    await socket.count(1)
     t.equal((await world.postLogout(await world.logoutToken({ ...named, iat: epoch(-5) }))).status, 200)
     t.match(await socket.closed, { code: 4401 })
     t.match(JSON.parse(socket.texts.at(-1) ?? ''), { event: 'ended', reason: 'revoked' })

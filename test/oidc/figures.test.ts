@@ -1,5 +1,4 @@
 import { test } from 'tap'
-import { watch } from '../support/login/oidc-sockets.ts'
 import { issuerKey, oidcWorld, sign } from '../support/login/oidc-world.ts'
 import { testServer } from '../support/server/test-server.ts'
 
@@ -54,8 +53,9 @@ await test('The time from the post of the provider to the last closed socket at 
   const other = await testServer(t, world.settings)
   const took: number[] = []
   for (let round = 0; round < rounds; round++) {
-    const { browser } = await world.user('ada', { sid: `s${round}` })
-    const watches = await Promise.all(Array.from({ length: sockets }, () => watch(browser, world, other)))
+    const user = await world.user('ada', { sid: `s${round}` })
+    const watches = Array.from({ length: sockets }, () => user.socket('/ws/session', { at: other }))
+    for (const watch of watches) await watch.count(1)
     const token = await world.logoutToken({ sid: `s${round}` })
     const startedAt = performance.now()
     const [response] = await Promise.all([world.postLogout(token), ...watches.map(({ closed }) => closed)])

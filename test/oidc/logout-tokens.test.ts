@@ -65,6 +65,8 @@ await test('POST /auth/backchannel-logout: 400 for each fault of a token, in thi
   add('nonce', { nonce: null })
   steps.push(['signature', (claims) => sign(stranger, claims), {}])
   steps.push(['signature', async (claims) => `${(await sign(world.key, claims)).slice(0, -8)}AAAAAAAA`, {}])
+  /** What the provider is told, by the fault. */
+  const details = new Map<string, string>()
   for (const [fault, make, claims] of steps) {
     const before = world.server.log.length
     const response = await world.postLogout(await make(world.logoutClaims({ ...valid, ...claims })))
@@ -72,8 +74,11 @@ await test('POST /auth/backchannel-logout: 400 for each fault of a token, in thi
     t.match(body, { status: 400, code: 'bad_request', error: 'invalid_request' }, `${fault} ${JSON.stringify(claims)}`)
     const problem = body as { detail: string }
     t.ok(problem.detail.length > 20)
+    t.equal(details.get(fault) ?? problem.detail, problem.detail, `${fault}, and no other fault, is told`)
+    details.set(fault, problem.detail)
     t.ok(world.server.log.length >= before)
   }
+  t.equal(new Set(details.values()).size, details.size, 'each fault has its own words')
   t.ok(await isLoggedIn(browser, world.server.url), 'the session lives')
   const allowed: (readonly [Claims, Record<string, unknown>])[] = [
     [{ iat: epoch(20) }, { typ: undefined }],

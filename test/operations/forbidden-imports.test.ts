@@ -28,6 +28,7 @@ const borders = config.overrides.flatMap(({ files, rules }) => {
 /** What a regular expression forbids. */
 const OF_REGEX: Readonly<Record<string, string>> = {
   '^[^.]': 'react',
+  '/core/(client|create-client|api/once|sockets/(socket|lazy-series))\\.ts$': '../core/client.ts',
   '^(\\.\\./)+(series|orders|sessions)/': '../series/x.ts',
 }
 

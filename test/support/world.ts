@@ -17,7 +17,7 @@ import { ScriptedUpstream } from './upstream/scripted-upstream.ts'
 import { sendTo, userOf, type Answer, type CallInit, type SocketOptions, type User } from './user.ts'
 
 /** What a test wants in its world. */
-export interface Wanted<Provider, Name extends keyof Upstreams> {
+interface Wanted<Provider, Name extends keyof Upstreams> {
   /** By default the sandbox's, which may get options. */
   readonly provider?: StartProvider<Provider> | Partial<ProviderOptions>
   /** By default the sandbox's with the provider of the sandbox, and none with another one. */
@@ -73,7 +73,7 @@ export const RELAY = { upstream: 'scripted', user: 'demo' } as const
 const HALF_A_SILENCE_MS = 500
 
 /** The parts of a world around its servers. */
-export interface Parts<Name extends keyof Upstreams, Provider> {
+interface Parts<Name extends keyof Upstreams, Provider> {
   readonly provider: Provider
   readonly upstream: Upstreams[Name]
   readonly redis: RedisProcess | undefined

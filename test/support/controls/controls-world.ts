@@ -10,7 +10,7 @@ import { TRADING, type User } from '../user.ts'
 import { startWorld, type World } from '../world.ts'
 
 /** What `GET /controls` answers. */
-export interface ShownControls {
+interface ShownControls {
   readonly version: number
   readonly orders: Record<string, unknown> | null
   readonly subjects: readonly Record<string, unknown>[]

@@ -7,7 +7,7 @@ import { TRANSFER, type Answer } from '../user.ts'
 import { startWorld, type World, API } from '../world.ts'
 
 /** Two instances on one Redis, their upstream, and a user whose orders have keys. */
-export interface KeyedWorld extends World<'raw'> {
+interface KeyedWorld extends World<'raw'> {
   readonly other: TestServer
   /** Makes a call whose browser leaves once it has arrived upstream. @returns upstream's connection */
   readonly abandon: (key: string, at?: TestServer) => Promise<Socket>

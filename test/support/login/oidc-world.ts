@@ -12,7 +12,7 @@ import { startWorld, type World } from '../world.ts'
 export const EVENTS = { 'http://schemas.openid.net/event/backchannel-logout': {} }
 
 /** A key with which an issuer signs. */
-export interface IssuerKey {
+interface IssuerKey {
   readonly kid: string
   readonly alg: string
   readonly privateKey: KeyObject

@@ -40,7 +40,7 @@ export class AccessTokens {
   }
 
   /**
-   * Whether the token can be used as it is. One that cannot be renewed always can, since its session ends with it. This is the only
+   * Whether the token can be used as it is. A token without a refresh token always can, since its session ends with it. This is the only
    * check on the hot path.
    */
   isGood({ record }: Session): boolean {
@@ -78,7 +78,7 @@ export class AccessTokens {
     const isRenewable = mayRenew && session.record.refreshToken !== undefined
     // Before the session is read: the mark is written after the new token, so whoever sees the mark reads that token.
     const recent = isRenewable ? await renewed.recent(session.key) : undefined
-    // Nor does it join a reading that began earlier.
+    // With a mark the session is read anew: joining a reading that began before the mark could bring the old token.
     const current = recent === undefined ? await this.#reload(session) : await this.#sessions.load(session.id)
     if (current === undefined) return { is: 'ended' }
     if (current.record.accessToken !== session.record.accessToken) return { is: 'good', session: current }

@@ -133,7 +133,7 @@ export class TokenRenewal {
           mayHaveLock ? this.#refusals.read(session.key) : undefined,
         ])
         if (current === undefined) return { is: 'ended' }
-        // Not the access token: a provider may issue the same one again, for example a JWT of the same second.
+        // The sealed text is compared and not the access token: a provider may issue the same one again, for example a JWT of the same second.
         if (current.sealed !== session.sealed) return { is: 'good', session: current }
         // After a standstill the lock may have expired, and another instance may have used up the token.
         if (mayHaveLock && count === standstill.count) return await this.#refresh(current, purpose, refusals)

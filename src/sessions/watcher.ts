@@ -15,7 +15,10 @@ type WatchEnd = EndReason | 'storeLost'
 
 /** A socket, or another part of this process, that watches a session. */
 export interface Watch {
-  /** Whether the watch counts as use of the session, where RELAYS_KEEP_SESSION is on. */
+  /**
+   * Whether a trading socket has it: then it counts as use of the session where RELAYS_KEEP_SESSION is on, the token is renewed without a
+   * call, and in a Cluster the session is read again every 0.8 s.
+   */
   readonly isUse: boolean
   /** Who opened it. */
   readonly client?: Client

@@ -50,7 +50,7 @@ export class BackchannelLogout {
     const token = await this.#validToken(request, body)
     try {
       const ended = await logouts.end(token, requesterOf(request))
-      const subject = token.subject === undefined ? undefined : sessions.subjectTag(token.subject)
+      const subject = sessions.subjectTag(token.subject)
       audit(request.log, 'provider_logout', { client: loggedAddress(request.ip), subject, ended })
     } catch (error) {
       if (error instanceof StoreUnavailable) openId.metrics.logouts.inc({ outcome: 'store_away' })

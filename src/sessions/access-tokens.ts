@@ -1,7 +1,7 @@
 import type { Requester } from '../http/requester.ts'
 import { waiting } from '../telemetry/traces/span.ts'
 import { within } from '../time/within.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { StoreUnavailable, unlessAway } from '../store/store.ts'
 import type { SessionRepository } from './repository.ts'
 import type { SessionReader } from './session-reader.ts'
 import type { Session, SessionRecord } from './session.ts'
@@ -51,9 +51,7 @@ export class AccessTokens {
   renewAhead(session: Session, client?: Client): boolean {
     if (session.record.tokenExpiresAt - storeNow() < AHEAD_MS) return false
     if (!this.#running.has(session.sealed) && this.#renewal.paused(session, { client }) === undefined) {
-      this.#start(session, { client }).result.catch((error: unknown) => {
-        if (!(error instanceof StoreUnavailable)) throw error
-      })
+      void unlessAway(this.#start(session, { client }).result)
     }
     return true
   }

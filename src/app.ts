@@ -84,7 +84,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   metrics.sessionStore.facts = () => store.facts()
   store.observe(metrics.sessionStore.observer)
 
-  const guard = new Guard(config.http, log)
+  const guard = new Guard(config.http, log, metrics)
   const traces = await openTraces(config, log)
   const server = createServer(config.http, log, metrics, guard, traces)
   const paths = new KnownPaths(server)

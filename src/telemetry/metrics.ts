@@ -96,6 +96,10 @@ export function createMetrics() {
     relayRefusals: make.counter('bff_relay_refusals_total', 'Handshakes that were refused, or whose browser left', [
       'reason',
     ]),
+    refusedOrigins: make.counter(
+      'bff_refused_origins_total',
+      'Requests that were refused because of the page that sent them: its origin is not in FRONTEND_ORIGINS',
+    ),
     relayTraffic: createRelayTraffic(make),
     countRelayOperation: make.tally(
       'bff_relay_operations_total',

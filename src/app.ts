@@ -145,6 +145,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     await sessionSocketRoute(scope, deps)
   })
   const pages = await registerStaticPages(server, http)
+  paths.isFile = pages.isFile
   await server.register(clientScriptRoutes, { guard, pages })
   await server.register(problemRoutes, pages)
   server.setNotFoundHandler((request, reply) => {

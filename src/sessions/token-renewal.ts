@@ -151,7 +151,7 @@ export class TokenRenewal {
   /** Revokes the tokens of a session in the background. @param tag of the session, for the log */
   revoke(tokens: OwnedTokens, tag?: string): void {
     const { provider, sessions, log } = this.#deps
-    const subject = tokens.subject === undefined ? undefined : sessions.subjectTag(tokens.subject)
+    const subject = sessions.subjectTag(tokens.subject)
     void provider.revoke(tokens).then((failures) => {
       for (const { token, status, cause } of failures) {
         audit(log, 'revocation_failed', { session: tag, subject, token, status, cause })

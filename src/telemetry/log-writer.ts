@@ -93,7 +93,11 @@ export class LogWriter {
   async end(patienceMs = PATIENCE_MS): Promise<number> {
     const told = this.#droppedInTotal - this.#dropped
     const stalledMs = this.#waiting.length === 0 ? 0 : performance.now() - this.#readAt
-    await within(Math.max(MOMENT_MS, patienceMs - stalledMs), new Promise<void>((resolve) => this.flush(resolve)))
+    const endsAt = performance.now() + Math.max(MOMENT_MS, patienceMs - stalledMs)
+    // More lines may come meanwhile.
+    while (this.waitingBytes > 0 && performance.now() < endsAt) {
+      await within(endsAt - performance.now(), new Promise<void>((resolve) => this.flush(resolve)))
+    }
     const unwritten = [...this.#waiting, this.#filling.subarray(0, this.#filled)]
     return unwritten.reduce((lines, chunk) => lines + linesOf(chunk), this.#droppedInTotal - told)
   }

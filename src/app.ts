@@ -144,7 +144,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     }
     await sessionSocketRoute(scope, deps)
   })
-  const pages = await registerStaticPages(server, http)
+  const pages = (paths.files = await registerStaticPages(server, http))
   await server.register(clientScriptRoutes, { guard, pages })
   await server.register(problemRoutes, pages)
   server.setNotFoundHandler((request, reply) => {

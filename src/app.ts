@@ -86,7 +86,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   metrics.sessionStore.facts = () => store.facts()
   store.observe(metrics.sessionStore.observer)
 
-  const guard = new Guard(config.http, log)
+  const guard = new Guard(config.http, log, metrics)
   const traces = await openTraces(config, log)
   const server = createServer(config.http, log, metrics, guard, traces)
   const paths = new KnownPaths(server)
@@ -147,7 +147,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     }
     await sessionSocketRoute(scope, deps)
   })
-  const pages = await registerStaticPages(server, http)
+  const pages = (paths.files = await registerStaticPages(server, http))
   await server.register(clientScriptRoutes, { guard, pages })
   await server.register(problemRoutes, pages)
   server.setNotFoundHandler((request, reply) => {

@@ -34,6 +34,9 @@ const KINDS = {
   internal_error: [500, 'Something went wrong here'],
 } as const satisfies Record<string, readonly [status: number, title: string]>
 
+/** The challenge that a 401 must have (RFC 9110 §15.5.2). Browsers ask nobody for a password in a scheme they do not know. */
+const CHALLENGE = 'Session'
+
 /** A stable, documented error code. */
 export type ProblemCode = keyof typeof KINDS
 
@@ -142,7 +145,11 @@ export class Problem extends Error {
   /** The response headers of this problem besides its content type. */
   headers(): Record<string, string> {
     const { retryAfterSeconds: seconds, headers } = this.details
-    return { ...headers, ...(seconds !== undefined && { 'retry-after': String(seconds) }) }
+    return {
+      ...headers,
+      ...(this.status === 401 && { 'www-authenticate': CHALLENGE }),
+      ...(seconds !== undefined && { 'retry-after': String(seconds) }),
+    }
   }
 
   /** The `application/problem+json` body (RFC 9457 §3). */

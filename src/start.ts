@@ -14,7 +14,7 @@ import type { OpsPort } from './ops/ops-listener.ts'
 import { handleSignals } from './ops/signals.ts'
 import { summary } from './ops/summary.ts'
 
-const OLDEST_NODE = 24
+const OLDEST_NODE = { major: 24, minor: 15 }
 
 const [option, ...rest] = process.argv.slice(2)
 const isCheck = option === '--check'
@@ -30,8 +30,9 @@ if (!isSessions && (rest.length > 0 || (option !== undefined && !isCheck && !isW
     EXIT.usage,
   )
 }
-if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
-  exit(`Node ${OLDEST_NODE} or newer is needed; this is ${process.versions.node}.`)
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+if (major < OLDEST_NODE.major || (major === OLDEST_NODE.major && minor < OLDEST_NODE.minor)) {
+  exit(`Node ${OLDEST_NODE.major}.${OLDEST_NODE.minor} or newer is needed; this is ${process.versions.node}.`)
 }
 if (isWarmUp) {
   const { warmUp } = await import('./warm-up.ts')

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
@@ -30,6 +30,32 @@ const OPTIONAL_PARTS = [
   'telemetry/feed-metrics.ts',
   'telemetry/identity-metrics.ts',
 ]
+
+await test('An older Node than package.json demands is told so at the start', (t) => {
+  const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    readonly engines: { readonly node: string }
+  }
+  const needed = engines.node.replace('>=', '')
+  const [major = 0, minor = 0] = needed.split('.').map(Number)
+  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+  for (const [version, isOld] of [
+    [`${major - 1}.99.0`, true],
+    [`${major}.${minor - 1}.0`, true],
+    [`${major}.9.0`, true],
+    [`${needed}.0`, false],
+    [`${major + 1}.0.0`, false],
+  ] as const) {
+    const pretend = `Object.defineProperty(process,'versions',{value:{...process.versions,node:'${version}'}})`
+    const { stderr } = spawnSync(process.execPath, [`--import=data:text/javascript,${pretend}`, main], {
+      cwd: t.testdir({}),
+      env: {},
+      encoding: 'utf8',
+    })
+    const told = `Node ${needed} or newer is needed; this is ${version}.`
+    t.equal(stderr.includes(told), isOld, `${version}: ${stderr}`)
+  }
+  t.end()
+})
 
 await test('A start exits with 78, names every wrong setting and prints no value', async (t) => {
   const wrong = {

@@ -27,6 +27,10 @@ export const SOCKETS: Row = {
           expr: '60 * sum by (reason) (rate(bff_relay_refusals_total{$of}[$__rate_interval]))',
           legend: '{{reason}}',
         },
+        {
+          expr: '60 * sum(rate(bff_refused_origins_total{$of}[$__rate_interval]))',
+          legend: 'a page of another origin, calls included',
+        },
       ],
     }),
     lines({

@@ -1,7 +1,9 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
-import { Problem } from '../problem.ts'
 import { MinuteCounts } from '../limits/minute-counts.ts'
+import { Problem } from '../problem.ts'
+import { BoundedLines } from '../telemetry/bounded-lines.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 
 const ALLOWED_HEADERS =
   'accept, accept-language, content-type, if-none-match, if-modified-since, idempotency-key, traceparent, tracestate, x-csrf'
@@ -10,21 +12,29 @@ const EXPOSED_HEADERS =
 const PREFLIGHT_SECONDS = '600'
 
 /** Longer Origins are logged truncated. */
-const MAX_ORIGIN_LENGTH = 200
+const MAX_ORIGIN_LENGTH = 128
 /** Refused Origins that are remembered as logged. A client may make up any number of them. */
 const MAX_ORIGINS = 1000
+/** Of different Origins. */
+const refusedOrigins = new BoundedLines({ atOnce: 10, everyMs: 60_000 })
 
 /** Decides which requests may call: the CSRF rule, the Origin allow-list, Fetch Metadata and CORS. */
 export class Guard {
   readonly #origins: ReadonlySet<string>
   readonly #isProduction: boolean
-  readonly #log: Pick<FastifyBaseLogger, 'warn'>
+  readonly #log: FastifyBaseLogger
+  readonly #metrics: Pick<Metrics, 'refusedOrigins'>
   readonly #refused = new MinuteCounts(MAX_ORIGINS)
 
-  constructor(config: Pick<Config['http'], 'frontendOrigins' | 'production'>, log: Pick<FastifyBaseLogger, 'warn'>) {
+  constructor(
+    config: Pick<Config['http'], 'frontendOrigins' | 'production'>,
+    log: FastifyBaseLogger,
+    metrics: Pick<Metrics, 'refusedOrigins'>,
+  ) {
     this.#origins = config.frontendOrigins
     this.#isProduction = config.production
     this.#log = log
+    this.#metrics = metrics
   }
 
   /** Whether the Origin is on the allow-list. A missing one and `null` never are. */
@@ -48,22 +58,26 @@ export class Guard {
 
   /**
    * The problem for a request whose Origin is not listed. The usual cause is a wrong PUBLIC_URL or FRONTEND_ORIGINS, so
-   * the problem names the Origin and the allowed ones. In production only the log does, once a minute for each Origin.
+   * the problem names the Origin and the allowed ones. In production only the log does, once a minute for each of ten
+   * Origins; others are counted.
    */
   refusal(
     code: 'csrf_rejected' | 'origin_rejected',
     { headers: { origin = 'none' } }: FastifyRequest,
     detail?: string,
   ): Problem {
+    this.#metrics.refusedOrigins.inc()
     const allowed = [...this.#origins]
     if (!this.#isProduction) {
       return new Problem(code, {
         detail: `The Origin of the request is ${origin}; allowed are ${allowed.join(', ')} (FRONTEND_ORIGINS, PUBLIC_URL).`,
       })
     }
-    const logged = origin.slice(0, MAX_ORIGIN_LENGTH)
+    const logged = origin.slice(0, MAX_ORIGIN_LENGTH).replaceAll(/[^\x20-\x7e]/g, '?')
     if (this.#refused.allows(logged, 1)) {
-      this.#log.warn({ origin: logged, allowed }, 'an origin is not allowed')
+      const write = (count: number): void =>
+        this.#log.warn({ origin: logged, allowed, ...(count > 1 && { count }) }, 'an origin is not allowed')
+      refusedOrigins.add(this.#log, { id: 'origin', write })
     }
     return new Problem(code, { ...(detail !== undefined && { detail }) })
   }

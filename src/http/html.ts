@@ -38,8 +38,11 @@ export function html(parts: TemplateStringsArray, ...values: readonly (string | 
 }
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
-/** Allows no script, no style but the page's own, and no framing. */
-const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; frame-ancestors 'none'`
+/** The headers of a page. They allow no script, no style but the page's own, and no framing. */
+export const PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; frame-ancestors 'none'`,
+} as const
 
 /** Makes a small self-contained page. */
 export function page(title: string, content: Html): Html {
@@ -49,14 +52,16 @@ export function page(title: string, content: Html): Html {
       <meta name="viewport" content="width=device-width" />
       <title>${title}</title>
       ${new Html(`<style>${STYLE}</style>`)}
-      <h1>${title}</h1>
-      ${content}
+      <main>
+        <h1>${title}</h1>
+        ${content}
+      </main>
     </html> `
 }
 
 /** Sets the headers for a page on the reply, and returns the text to send. */
 export function renderPage(reply: FastifyReply, { text }: Html): string {
-  reply.headers({ 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY })
+  reply.headers(PAGE_HEADERS)
   return text
 }
 

@@ -13,6 +13,8 @@ export const ID = /^[A-Za-z0-9_-]{1,64}$/
  */
 export class KnownPaths {
   readonly #paths = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>()
+  /** Tells whether a path, without its query, is that of a file. Replaced by the owner of the files. */
+  files: { isFile(path: string): boolean } = { isFile: () => false }
 
   constructor(server: FastifyInstance) {
     server.addHook('onRoute', ({ url, method }) => {
@@ -35,6 +37,7 @@ export class KnownPaths {
     for (const { pattern, methods } of this.#paths.values()) {
       if (pattern.test(path)) for (const method of methods) allowed.add(method)
     }
+    if (allowed.size === 0 && this.files.isFile(path)) for (const method of ['GET', 'HEAD']) allowed.add(method)
     if (allowed.size > 0 && !allowed.has(request.method)) {
       return new Problem('method_not_allowed', { headers: { allow: [...allowed].sort().join(', ') } })
     }

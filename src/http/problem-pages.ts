@@ -59,7 +59,7 @@ export async function problemRoutes(
 }
 
 /** A problem as a page: the facts of its document, and advice. */
-function problemPage({ code, status, title, message, advice, details }: Problem, requestId: string): Html {
+export function problemPage({ code, status, title, message, advice, details }: Problem, requestId: string): Html {
   const { errors = [], outcome, loginUrl } = details
   const fields = errors.map(({ field, message: why }) => html`<li><code>${field}</code> ${why}</li>`)
   return page(

@@ -9,6 +9,8 @@ import { isPathOf, RESERVED_PREFIXES } from './known-paths.ts'
 export interface StaticPages {
   /** Whether an unmatched request should get index.html, because the frontend itself may route it to a page. */
   isPage(request: FastifyRequest): boolean
+  /** Whether the path of a request is that of a file that is served. */
+  isFile(path: string): boolean
   /** Sends a file, whose path is relative to STATIC_DIR. Returns false if there is none. */
   sendFile(path: string, reply: FastifyReply): boolean
 }
@@ -31,13 +33,18 @@ const RANGES = /^bytes=(?:\d+-\d*|-\d+)(?:[ \t]*,[ \t]*(?:\d+-\d*|-\d+))*$/
 
 /** Serves the files of STATIC_DIR where no other route matches. */
 export async function registerStaticPages(fastify: FastifyInstance, config: Config['http']): Promise<StaticPages> {
-  if (config.staticDir === undefined) return { isPage: () => false, sendFile: () => false }
+  if (config.staticDir === undefined) return { isPage: () => false, isFile: () => false, sendFile: () => false }
   const root = resolve(config.staticDir)
   await registerPlugins(fastify, root, config.staticCsp)
   const isFile = (path: string): boolean => statSync(join(root, path), { throwIfNoEntry: false })?.isFile() === true
   const hasIndex = isFile('index.html')
   return {
     isPage: (request) => hasIndex && isNavigation(request) && !isReserved(request.raw.url ?? '/'),
+    isFile(path) {
+      const decoded = decodedPath(path)
+      if (decoded === undefined || !isServed(decoded)) return false
+      return isFile(decoded.endsWith('/') ? `${decoded}index.html` : decoded)
+    },
     sendFile(path, reply) {
       const found = [path, `${path}/index.html`].find(isFile)
       if (found !== undefined) void reply.sendFile(found)
@@ -68,7 +75,7 @@ async function registerPlugins(fastify: FastifyInstance, root: string, policy: s
     dotfiles: 'allow',
     cacheControl: false,
     preCompressed: true,
-    allowedPath: (path) => !isReserved(path) && !isHidden(path),
+    allowedPath: isServed,
     setHeaders: (reply, path) => {
       reply.header('content-security-policy', policy)
       reply.header('referrer-policy', 'strict-origin-when-cross-origin')
@@ -76,6 +83,20 @@ async function registerPlugins(fastify: FastifyInstance, root: string, policy: s
       reply.header('cache-control', isImmutable ? 'max-age=31536000, immutable' : 'no-cache')
     },
   })
+}
+
+function isServed(path: string): boolean {
+  return !isReserved(path) && !isHidden(path)
+}
+
+/** The path with its escapes resolved; undefined if it is malformed. */
+function decodedPath(path: string): string | undefined {
+  try {
+    const decoded = decodeURIComponent(path)
+    return decoded.includes('\0') ? undefined : decoded
+  } catch {
+    return undefined
+  }
 }
 
 function isReserved(path: string): boolean {

@@ -1,5 +1,5 @@
 import { startsKey } from '../store/keys.ts'
-import { StoreUnavailable, type StoreData } from '../store/store.ts'
+import { unlessAway, type StoreData } from '../store/store.ts'
 import { MinuteCounts } from './minute-counts.ts'
 import { networks } from './networks.ts'
 
@@ -42,11 +42,7 @@ export class StartLimit {
   }
 
   async #isWithin(limit: number, network: string, weight: number): Promise<boolean> {
-    try {
-      return (await this.#store.count(startsKey(network), weight, START_WINDOW_MS)) <= limit
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-      return this.#alone.allows(network, limit, weight)
-    }
+    const count = await unlessAway(this.#store.count(startsKey(network), weight, START_WINDOW_MS))
+    return count === undefined ? this.#alone.allows(network, limit, weight) : count <= limit
   }
 }

@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ProviderConfig } from '../config/provider.ts'
 import { handleError, toProblem } from '../http/errors.ts'
 import { loggedAddress, requesterOf } from '../http/requester.ts'
 import { network } from '../limits/networks.ts'
-import type { LogoutFault, LogoutToken } from '../oauth/logout-tokens.ts'
+import { readLogoutToken, type LogoutFault, type LogoutToken } from '../oauth/logout-tokens.ts'
 import type { OpenId } from '../oauth/open-id.ts'
 import { Problem } from '../problem.ts'
-import type { ProviderLogouts } from '../sessions/index.ts'
+import type { ProviderLogouts, Sessions } from '../sessions/index.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { audit, auditBounded } from '../telemetry/audit/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
@@ -19,11 +20,11 @@ const RETRY_SECONDS = 1
 type Fault = LogoutFault | 'form' | 'signature'
 
 interface Parts {
+  readonly config: Pick<ProviderConfig, 'issuer' | 'clientId'>
   readonly openId: OpenId
   readonly logouts: ProviderLogouts
   readonly senders: LogoutSenders
-  /** Identifies a subject in the log. */
-  readonly subjectTag: (subject: string) => string
+  readonly sessions: Pick<Sessions, 'subjectTag'>
 }
 
 /**
@@ -45,11 +46,11 @@ export class BackchannelLogout {
 
   /** @throws Problem, StoreUnavailable: the provider may send the token again */
   async end(request: FastifyRequest, body: Buffer | undefined): Promise<void> {
-    const { openId, logouts, senders } = this.#parts
+    const { openId, logouts, senders, sessions } = this.#parts
     const token = await this.#validToken(request, body)
     try {
       const ended = await logouts.end(token, requesterOf(request))
-      const subject = token.subject === undefined ? undefined : this.#parts.subjectTag(token.subject)
+      const subject = sessions.subjectTag(token.subject)
       audit(request.log, 'provider_logout', { client: loggedAddress(request.ip), subject, ended })
     } catch (error) {
       if (error instanceof StoreUnavailable) openId.metrics.logouts.inc({ outcome: 'store_away' })
@@ -68,12 +69,12 @@ export class BackchannelLogout {
   }
 
   async #validToken(request: FastifyRequest, body: Buffer | undefined): Promise<LogoutToken> {
-    const { openId, senders } = this.#parts
+    const { config, openId, senders } = this.#parts
     const [text, ...more] = new URLSearchParams(body?.toString()).getAll('logout_token')
     if (text === undefined || more.length > 0) throw this.#uncheckedRefusal(request, 'form')
-    const reading = openId.logoutTokens.read(text)
+    const reading = readLogoutToken(text, config)
     if (reading.is === 'false') throw this.#uncheckedRefusal(request, reading.fault, reading.ageSeconds)
-    const signature = await senders.check(request.ip, () => openId.logoutTokens.checkSignature(text))
+    const signature = await senders.check(request.ip, () => openId.keys.check(text, 'logout'))
     switch (signature?.is) {
       case 'valid':
         return reading.token

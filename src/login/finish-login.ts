@@ -60,7 +60,7 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   metrics.sessionsCreated.inc()
   metrics.logins.inc({ flow, outcome: 'finished' })
   request.sessionTag = deps.sessions.tag(finished.session)
-  request.subjectTag = subject === undefined ? undefined : deps.sessions.subjectTag(subject)
+  request.subjectTag = deps.sessions.subjectTag(subject)
   audit(request.log, 'login', { flow, ...callerOf(request) })
   return reply.redirect(deps.config.frontendUrl + returnTo, 303)
 }
@@ -110,7 +110,7 @@ async function makeSession(
   const userAgent = request.headers['user-agent']
   const enlisted =
     subject === undefined ? undefined : await subjects?.enlist({ subject, id, endsAt, client, userAgent, identity })
-  const by = { requester, subjectTag: subject === undefined ? undefined : sessions.subjectTag(subject) }
+  const by = { requester, subjectTag: sessions.subjectTag(subject) }
   let finished: FinishedLogin
   try {
     const cookieValue = await saveNewSession(request, record)

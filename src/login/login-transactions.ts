@@ -20,7 +20,7 @@ const POLLS = { firstMs: 100, longestMs: Infinity }
  */
 const MAX_FINISH_MS = PROVIDER_TIMEOUT_MS + IDENTITY_TIMEOUT_MS + 6000
 
-/** A transaction that this callback, and no other, may complete. */
+/** A transaction that its holder alone may complete. */
 export interface LoginTicket {
   readonly key: string
   readonly cookie: LoginCookie

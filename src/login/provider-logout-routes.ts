@@ -20,14 +20,14 @@ interface ProviderLogoutDependencies extends LoginDependencies {
  * the provider ends sessions (OpenID Connect Back-Channel Logout §2.5).
  */
 export async function providerLogoutRoutes(fastify: FastifyInstance, deps: ProviderLogoutDependencies): Promise<void> {
-  const { config, openId, logouts } = deps
+  const { config } = deps
   fastify.get(LOGGED_OUT_PATH, (_request, reply) => reply.redirect(`${config.frontendUrl}/?logged_out=provider`, 303))
 
   const backchannel = config.oidc?.backchannel
   if (backchannel === undefined) return
   const senders = new LogoutSenders(await deps.store.openIndex(), backchannel.from)
   fastify.addHook('onClose', async () => senders.close())
-  const logout = new BackchannelLogout({ openId, logouts, senders, subjectTag: (of) => deps.sessions.subjectTag(of) })
+  const logout = new BackchannelLogout({ ...deps, senders })
   await fastify.register(async function backchannelLogout(scope) {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, (_request, body, done) => {

@@ -3,7 +3,7 @@ import { callerOf, requesterOf } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
 import type { RawQuery } from '../http/server.ts'
 import { sessionKey } from '../store/keys.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { unlessAway } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { NamedSession } from '../sessions/index.ts'
@@ -15,7 +15,7 @@ import { START_WINDOW_SECONDS } from '../limits/start-limit.ts'
  * `GET` and `POST /auth/session`, `POST /auth/logout` and `/auth/sessions`: what pages ask about their session and do with it.
  */
 export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
-  const { guard, sessions, controls, provider, publicUrl } = deps
+  const { guard, sessions, subjects, controls, provider, publicUrl } = deps
   guard.addPreflight(fastify, '/auth/session', ['GET', 'POST'])
   guard.addPreflight(fastify, '/auth/logout', ['POST'])
   // A logout needs no body. Without this, a body that cannot be parsed would keep the user logged in.
@@ -30,8 +30,8 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
     const asksForOthers = asks(request, 'others')
     const session = sessionOf(await sessions.read(request.headers.cookie), request)
     const state = { ...sessions.state(session), ...controls?.noticeState }
-    if (session?.record.subject === undefined || !asksForOthers) return state
-    const others = await countOthers(deps, session.record.subject, session.key)
+    if (subjects === undefined || session?.record.subject === undefined || !asksForOthers) return state
+    const others = await unlessAway(subjects.countOthers(session.record.subject, session.key))
     return { ...state, ...(others !== undefined && { other_sessions: others }) }
   })
 
@@ -71,20 +71,6 @@ function asks({ query }: FastifyRequest<{ Querystring: RawQuery }>, name: string
   if (values.length === 0) return false
   if (values.length === 1 && values[0] === 'true') return true
   throw new Problem('validation_failed', { errors: [{ field: name, message: 'must be true, once, or absent' }] })
-}
-
-/** Undefined while the store cannot say. */
-async function countOthers(
-  { subjects }: LoginDependencies,
-  subject: string,
-  ownKey: string,
-): Promise<number | undefined> {
-  try {
-    return await subjects?.countOthers(subject, ownKey)
-  } catch (error) {
-    if (error instanceof StoreUnavailable) return undefined
-    throw error
-  }
 }
 
 /**

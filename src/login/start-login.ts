@@ -4,10 +4,9 @@ import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { auditBounded } from '../telemetry/audit/audit.ts'
 import type { Attribution } from './attribution.ts'
-import { failureUrl, type AuthError, type Flow } from './return-to.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import { recordKiB } from './login-record.ts'
-import { safeReturnTo } from './return-to.ts'
+import { failureUrl, safeReturnTo, type AuthError, type Flow } from './return-to.ts'
 
 /** A request that starts a login or a sign-up. */
 interface LoginStart {

@@ -1,6 +1,7 @@
 import { decodeJwt, decodeProtectedHeader, type JWTPayload, type ProtectedHeaderParameters } from 'jose'
+import type { ProviderConfig } from '../config/provider.ts'
 import { isId, nameOf } from './login-identity.ts'
-import { SIGNATURE_ALGORITHMS, type ProviderKeys, type SignatureCheck } from './provider-keys.ts'
+import { SIGNATURE_ALGORITHMS } from './provider-keys.ts'
 import { storeNow } from '../time/store-time.ts'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
@@ -42,61 +43,49 @@ type LogoutReading =
   /** `ageSeconds` by the clock of this server, where the age is the fault; negative for a token from the future. */
   | { readonly is: 'false'; readonly fault: LogoutFault; readonly ageSeconds?: number }
 
-/** Reads logout tokens (OpenID Connect Back-Channel Logout §2.4, §2.6). */
-export class LogoutTokens {
-  readonly #issuer: string
-  readonly #clientId: string
-  readonly #keys: ProviderKeys
-
-  constructor({ issuer, clientId }: { readonly issuer: string; readonly clientId: string }, keys: ProviderKeys) {
-    this.#issuer = issuer
-    this.#clientId = clientId
-    this.#keys = keys
+/**
+ * Reads a logout token (OpenID Connect Back-Channel Logout §2.4, §2.6). It checks everything but the signature, which costs the most:
+ * strangers send tokens, too.
+ */
+export function readLogoutToken(
+  text: string,
+  { issuer, clientId }: Pick<ProviderConfig, 'issuer' | 'clientId'>,
+): LogoutReading {
+  // The decoders of jose and Node are more lenient.
+  if (!COMPACT.test(text)) return { is: 'false', fault: 'shape' }
+  let header: ProtectedHeaderParameters
+  let claims: JWTPayload
+  try {
+    header = decodeProtectedHeader(text)
+    claims = decodeJwt(text)
+  } catch {
+    return { is: 'false', fault: 'shape' }
   }
-
-  /** Checks everything but the signature, which costs the most: strangers send tokens, too. */
-  read(text: string): LogoutReading {
-    // The decoders of jose and Node are more lenient.
-    if (!COMPACT.test(text)) return { is: 'false', fault: 'shape' }
-    let header: ProtectedHeaderParameters
-    let claims: JWTPayload
-    try {
-      header = decodeProtectedHeader(text)
-      claims = decodeJwt(text)
-    } catch {
-      return { is: 'false', fault: 'shape' }
-    }
-    const { alg, typ } = header
-    const { iss, aud, iat, exp, sub, sid } = claims
-    if (alg === undefined || !SIGNATURE_ALGORITHMS.includes(alg)) return { is: 'false', fault: 'algorithm' }
-    if (iss !== this.#issuer) return { is: 'false', fault: 'issuer' }
-    if (![aud].flat().includes(this.#clientId)) return { is: 'false', fault: 'audience' }
-    if (!TYPES.has(typeof typ === 'string' ? typ.toLowerCase() : typ)) return { is: 'false', fault: 'type' }
-    const now = storeNow() / 1000
-    const isCurrent = typeof exp === 'number' && now < exp + TOLERANCE
-    if (typeof iat !== 'number' || !Number.isFinite(iat)) return { is: 'false', fault: 'age' }
-    const age = now - iat
-    if (age < -TOLERANCE || age > (isCurrent ? MAX_AGE_WITH_EXP : MAX_AGE)) {
-      return { is: 'false', fault: 'age', ageSeconds: Math.round(age) }
-    }
-    if (exp !== undefined && !isCurrent) return { is: 'false', fault: 'expired' }
-    if (!hasEvent(claims['events'])) return { is: 'false', fault: 'events' }
-    const isNamed = (sub !== undefined || sid !== undefined) && [sub, sid].every((id) => id === undefined || isId(id))
-    if (!isNamed) return { is: 'false', fault: 'subject' }
-    // With one it could be an ID token.
-    if ('nonce' in claims) return { is: 'false', fault: 'nonce' }
-    const token: LogoutToken = {
-      ...(sub !== undefined && { subject: nameOf(iss, sub) }),
-      ...(isId(sid) && { sid: nameOf(iss, sid) }),
-      issuedAt: iat,
-    }
-    return { is: 'readable', token }
+  const { alg, typ } = header
+  const { iss, aud, iat, exp, sub, sid } = claims
+  if (alg === undefined || !SIGNATURE_ALGORITHMS.includes(alg)) return { is: 'false', fault: 'algorithm' }
+  if (iss !== issuer) return { is: 'false', fault: 'issuer' }
+  if (![aud].flat().includes(clientId)) return { is: 'false', fault: 'audience' }
+  if (!TYPES.has(typeof typ === 'string' ? typ.toLowerCase() : typ)) return { is: 'false', fault: 'type' }
+  const now = storeNow() / 1000
+  const isCurrent = typeof exp === 'number' && now < exp + TOLERANCE
+  if (typeof iat !== 'number' || !Number.isFinite(iat)) return { is: 'false', fault: 'age' }
+  const age = now - iat
+  if (age < -TOLERANCE || age > (isCurrent ? MAX_AGE_WITH_EXP : MAX_AGE)) {
+    return { is: 'false', fault: 'age', ageSeconds: Math.round(age) }
   }
-
-  /** Checks the signature of a token. Never rejects. */
-  checkSignature(text: string): Promise<SignatureCheck> {
-    return this.#keys.check(text, 'logout')
+  if (exp !== undefined && !isCurrent) return { is: 'false', fault: 'expired' }
+  if (!hasEvent(claims['events'])) return { is: 'false', fault: 'events' }
+  const isNamed = (sub !== undefined || sid !== undefined) && [sub, sid].every((id) => id === undefined || isId(id))
+  if (!isNamed) return { is: 'false', fault: 'subject' }
+  // With one it could be an ID token.
+  if ('nonce' in claims) return { is: 'false', fault: 'nonce' }
+  const token: LogoutToken = {
+    ...(sub !== undefined && { subject: nameOf(iss, sub) }),
+    ...(isId(sid) && { sid: nameOf(iss, sid) }),
+    issuedAt: iat,
   }
+  return { is: 'readable', token }
 }
 
 function hasEvent(events: unknown): boolean {

@@ -5,7 +5,6 @@ import type { ProviderConfig } from '../config/provider.ts'
 import type { OidcConfig } from '../config/oidc.ts'
 import { createOidcMetrics, type OidcMetrics } from '../telemetry/oidc-metrics.ts'
 import { IdTokens } from './id-tokens.ts'
-import { LogoutTokens } from './logout-tokens.ts'
 import { ProviderKeys } from './provider-keys.ts'
 import type { ProviderTraffic } from './provider-traffic.ts'
 
@@ -17,17 +16,16 @@ export const LOGGED_OUT_PATH = '/auth/logged-out'
 /** The part of the client of a provider that only OpenID Connect needs. */
 export class OpenId {
   readonly idTokens: IdTokens
-  readonly logoutTokens: LogoutTokens
+  readonly keys: ProviderKeys
   readonly metrics: OidcMetrics
   readonly #client: client.Configuration
   readonly #loggedOutUri: string
 
   constructor(config: ProviderConfig, oidc: OidcConfig, traffic: ProviderTraffic, registry: Registry) {
     const { jwksUrl = '' } = oidc
-    const keys = new ProviderKeys(() => traffic.document('keys', jwksUrl, KEYS_TIMEOUT_MS))
+    this.keys = new ProviderKeys(() => traffic.document('keys', jwksUrl, KEYS_TIMEOUT_MS))
     this.metrics = createOidcMetrics(registry)
-    this.idTokens = new IdTokens(config, oidc, keys, this.metrics)
-    this.logoutTokens = new LogoutTokens(config, keys)
+    this.idTokens = new IdTokens(config, oidc, this.keys, this.metrics)
     this.#client = traffic.clientFor('keys', async () => Response.error())
     this.#loggedOutUri = new URL(LOGGED_OUT_PATH, config.redirectUri).href
   }

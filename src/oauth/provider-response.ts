@@ -1,3 +1,4 @@
+import { parsedObject } from '../http/parsed-object.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
 
 const MAX_RESPONSE_BYTES = 256 * 1024
@@ -102,17 +103,6 @@ export async function boundedText({ status, body }: RawResponse): Promise<string
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
-}
-
-/** Parses a JSON object; undefined if the text is anything else. */
-export function parsedObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return value instanceof Object && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined
-  } catch {
-    // The error is dropped because it quotes the text, which may hold a token.
-    return undefined
-  }
 }
 
 function refusal(

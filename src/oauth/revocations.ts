@@ -1,16 +1,13 @@
 import * as client from 'openid-client'
 import type { ProviderConfig } from '../config/provider.ts'
-import { ProviderRefusal } from './grant-outcome.ts'
+import { ProviderRefusal, type TokenGrant } from './grant-outcome.ts'
 import { readProviderResponse, UnusableResponse, type RawResponse } from './provider-response.ts'
 import type { ProviderTraffic } from './provider-traffic.ts'
 
 const REVOCATION_TIMEOUT_MS = 2_000
 
 /** The tokens of a session. */
-export interface RevokedTokens {
-  readonly accessToken: string
-  readonly refreshToken?: string
-}
+export type RevokedTokens = Pick<TokenGrant, 'accessToken' | 'refreshToken'>
 
 /** A token that may still be valid. */
 export interface RevocationFailure {

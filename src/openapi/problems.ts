@@ -55,20 +55,25 @@ function component(status: string, causes: readonly Cause[]): Json {
   const mayWait = isRefusal || codes.includes('upstream_error') || ['409', '429', '503'].includes(status)
   const descriptions = codes.map((code) => `\`${code}\`: ${new Problem(code).title}`)
   if (isRefusal) descriptions.push('The refusal of the trading service as it came')
+  const headers = {
+    ...(codes.length > 0 && status === '401' && { 'WWW-Authenticate': header('Challenge') }),
+    ...(status === '426' && { Upgrade: header('Upgrade') }),
+    ...(mayWait && { 'Retry-After': header('RetryAfter') }),
+    ...(isRefusal && { 'Idempotency-Replayed': header('IdempotencyReplayed') }),
+  }
   return {
     description: descriptions.join(' · '),
-    ...(mayWait && {
-      headers: {
-        'Retry-After': { $ref: '#/components/headers/RetryAfter' },
-        ...(isRefusal && { 'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' } }),
-      },
-    }),
+    ...(Object.keys(headers).length > 0 && { headers }),
     content: {
       ...(codes.length > 0 && { [PROBLEM]: problemContent(status, codes) }),
       // In front of the trading service there may be a network that answers with pages.
       ...(isRefusal && { ...content('application/json', ref('Refusal')), ...content('text/html', TEXT) }),
     },
   }
+}
+
+function header(name: string): Json {
+  return { $ref: `#/components/headers/${name}` }
 }
 
 function problemContent(status: string, codes: readonly ProblemCode[]): Json {

@@ -14,7 +14,7 @@ import type { Controls } from '../controls/controls.ts'
 import type { InstanceReport } from '../controls/instance-reports.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Sessions } from '../sessions/index.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { unlessAway } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 
 /** A control that an operator sets or lifts. */
@@ -68,10 +68,7 @@ export function controlsAdmin(
 }
 
 async function show({ shared }: Controls): Promise<ControlsOutcome> {
-  const reports = await shared.reports().catch((error: unknown) => {
-    if (error instanceof StoreUnavailable) return undefined
-    throw error
-  })
+  const reports = await unlessAway(shared.reports())
   const { document, now, instance } = shared
   const inForce = [...document].filter(([, control]) => isInForce(control, now))
   return { is: 'shown', instance, version: versionOf(document), controls: inForce, reports }

@@ -92,7 +92,7 @@ async function sendWithRetries(deps: ProxyDependencies, call: Call, body: Outgoi
     }
     if (outcome.is === 'withheld' && outcome.status === 401 && session !== undefined) {
       current = { ...call, session: await renewedSession(deps, call.request, session, mayRenew) }
-      // Upstream refused the call, so it executed nothing. Still, only the caller may repeat an order, or a GET again.
+      // Upstream refused the call, so it executed nothing. Still, only the caller may repeat an order, or a GET that was repeated already.
       if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
       mayRenew = false
       continue

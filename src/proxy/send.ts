@@ -30,8 +30,8 @@ const MAX_TRIES = 3
 
 /**
  * Sends a call once, unless its session has ended since it was read, its claim to an Idempotency-Key has, or orders are
- * paused and it is one. A call may wait for its body, for the store, for the budget and for a connection, so this asks
- * before all of them and once more when the first byte is about to be written ({@link FirstByte}). Without a report of a
+ * paused and it is one. A call may wait for the store, for the budget and for a connection, so this asks before all of them, and
+ * `FirstByte` asks once more when it is about to be written. Without a report of a
  * change neither costs a round trip, except that the session is read again after this process stood still, and on a Redis
  * Cluster when the last reading is a second old.
  * @throws Problem, StoreUnavailable; nothing was sent then
@@ -130,7 +130,7 @@ function sendOnce(
       withholds: (status) =>
         isWithheld(status) ||
         (status === 401 && bearer) ||
-        // With a key, a browser that repeats the call gets the same response, and nothing is sent.
+        // Browsers repeat some calls by themselves. With a key such a repetition gets the same response, and nothing is sent.
         (!isSafe && keyed === undefined && isRepeatedOn(status)),
       onHeadersOrFailure: () => metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
     },

@@ -10,10 +10,11 @@ import { StoreUnavailable } from '../store/store.ts'
 import { standstill } from '../time/standstill.ts'
 import type { OverBudget } from '../upstream/budget/admission.ts'
 import type { FetchOutcome } from '../upstream/buffered-exchange.ts'
-import { responseHeaders, USER_AGENT, type UpstreamHeaders } from '../upstream/headers.ts'
+import { USER_AGENT, type UpstreamHeaders } from '../upstream/headers.ts'
 import { failedBeforeResponse, type NoResponse } from '../upstream/no-response.ts'
 import type { CallDependencies } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
+import { sendAnswer } from './idempotency/repeat-call.ts'
 import { isWithheld, upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
 import { storeNow } from '../time/store-time.ts'
 
@@ -83,14 +84,8 @@ export class SharedResponse {
   async send(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { outcome } = await this.#current(request.id)
     if (outcome.is !== 'answered') throw upstreamProblem(failure(outcome), true)
-    reply.hijack()
-    const headers = responseHeaders(
-      outcome.status,
-      reply.getHeaders(),
-      outcome.headers,
-      this.#deps.upstream.budget !== undefined,
-    )
-    reply.raw.writeHead(outcome.status, headers).end(Buffer.from(outcome.body, 'base64'))
+    const body = Buffer.from(outcome.body, 'base64')
+    sendAnswer(reply, { ...outcome, body }, this.#deps.upstream.budget !== undefined)
   }
 
   async #current(requestId: string): Promise<Shared> {

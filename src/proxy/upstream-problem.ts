@@ -30,7 +30,8 @@ export function isRepeatedOn(status: number): boolean {
 
 /**
  * How a call ended, as a metric label. Running out of file descriptors is not upstream's failure. `limited` and `refused` are
- * upstream's own 429 and its other 4xx, so a call that only this server refused is never one of them.
+ * a 429 of upstream and another 4xx that were passed on, `held` is one that was withheld; a call that only this server refused is none
+ * of them.
  */
 export function upstreamOutcome(outcome: FetchOutcome | ForwardOutcome): string {
   const status = 'response' in outcome ? outcome.response.status : 'status' in outcome ? outcome.status : 0
@@ -73,7 +74,7 @@ export function conclude(
 
 /**
  * The problem that a browser gets for a call that upstream failed.
- * @param isSafe the call was a GET and can have changed nothing; any other problem says if the call may have been executed
+ * @param isSafe the call was a GET and can have changed nothing; of any other the problem says that its outcome is unknown, where it is
  */
 export function upstreamProblem(outcome: Withheld | NoResponse | OverBudget, isSafe: boolean): Problem {
   const unknown: ProblemDetails = isSafe ? {} : { outcome: 'unknown' }

@@ -1,7 +1,7 @@
 import type { Requester } from '../http/requester.ts'
 import { waiting } from '../telemetry/traces/span.ts'
 import { within } from '../time/within.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { StoreUnavailable, unlessAway } from '../store/store.ts'
 import type { SessionRepository } from './repository.ts'
 import type { SessionReader } from './session-reader.ts'
 import type { Session, SessionRecord } from './session.ts'
@@ -40,7 +40,7 @@ export class AccessTokens {
   }
 
   /**
-   * Whether the token can be used as it is. One that cannot be renewed always can, since its session ends with it. This is the only
+   * Whether the token can be used as it is. A token without a refresh token always can, since its session ends with it. This is the only
    * check on the hot path.
    */
   isGood({ record }: Session): boolean {
@@ -51,9 +51,7 @@ export class AccessTokens {
   renewAhead(session: Session, client?: Client): boolean {
     if (session.record.tokenExpiresAt - storeNow() < AHEAD_MS) return false
     if (!this.#running.has(session.sealed) && this.#renewal.paused(session, { client }) === undefined) {
-      this.#start(session, { client }).result.catch((error: unknown) => {
-        if (!(error instanceof StoreUnavailable)) throw error
-      })
+      void unlessAway(this.#start(session, { client }).result)
     }
     return true
   }
@@ -80,8 +78,9 @@ export class AccessTokens {
     const isRenewable = mayRenew && session.record.refreshToken !== undefined
     // Before the session is read: the mark is written after the new token, so whoever sees the mark reads that token.
     const recent = isRenewable ? await renewed.recent(session.key) : undefined
-    // Nor does it join a reading that began earlier.
-    const current = recent === undefined ? await this.#reload(session) : await this.#sessions.load(session.id)
+    // With a mark the session is read anew: joining a reading that began before the mark could bring the old token.
+    const current =
+      recent === undefined ? await this.#reader.near.load(session.id) : await this.#sessions.load(session.id)
     if (current === undefined) return { is: 'ended' }
     if (current.record.accessToken !== session.record.accessToken) return { is: 'good', session: current }
     if (recent !== undefined && (recent.isAccepted || renewed.isAccepted(current))) {
@@ -94,12 +93,6 @@ export class AccessTokens {
     }
     await this.#sessions.end(session.key, 'refused', { requester, subjectTag: session.subjectTag })
     return { is: 'ended' }
-  }
-
-  async #reload({ id }: Session): Promise<Session | undefined> {
-    const found = await this.#reader.reload(id)
-    if (found.is === 'storeDown') throw found.cause
-    return found.is === 'live' ? found.session : undefined
   }
 
   /** Joins a session's running renewal, or starts one unless it is paused. `patienceMs` counts from the renewal's start. */

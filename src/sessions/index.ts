@@ -208,8 +208,8 @@ export class Sessions {
     return this.#repository.tag(key)
   }
 
-  /** Identifies a subject in the log: by a keyed hash, or as it is (LOG_SUBJECT). */
-  subjectTag(subject: string): string {
+  /** Identifies a subject in the log: by a keyed hash, or as it is (LOG_SUBJECT). Undefined where there is none. */
+  subjectTag<Subject extends string | undefined>(subject: Subject): Subject | string {
     return this.#repository.subjectTag(subject)
   }
 

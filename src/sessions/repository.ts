@@ -55,7 +55,7 @@ export class SessionRepository {
     this.#envelope = envelope
     this.endings = new Endings(store, (id, key, sealed) => {
       const record = this.#record(id, key, sealed)
-      return { record, subjectTag: this.#subjectTagOf(record) }
+      return { record, subjectTag: this.subjectTag(record?.subject) }
     })
     this.limits = limits
     this.stepMs = Math.max(1, Math.min(MAX_STEP_MS, Math.floor(limits.idleMs / 10)))
@@ -67,9 +67,10 @@ export class SessionRepository {
     return logTag(this.#tagSecret, key)
   }
 
-  /** Identifies a subject in the log: by a keyed hash, or as it is (LOG_SUBJECT). */
-  subjectTag(subject: string): string {
-    return this.#logsPlainSubjects ? subject : logTag(this.#tagSecret, `subject:${subject}`)
+  /** Identifies a subject in the log: by a keyed hash, or as it is (LOG_SUBJECT). Undefined where there is none. */
+  subjectTag<Subject extends string | undefined>(subject: Subject): Subject | string {
+    if (subject === undefined || this.#logsPlainSubjects) return subject
+    return logTag(this.#tagSecret, `subject:${subject}`)
   }
 
   get #tagSecret(): string {
@@ -157,10 +158,6 @@ export class SessionRepository {
     return (await this.endings.end(sessionKey(id), reason, { id, requester }, isAuthentic)).record
   }
 
-  #subjectTagOf(record: SessionRecord | undefined): string | undefined {
-    return record?.subject === undefined ? undefined : this.subjectTag(record.subject)
-  }
-
   #seal(key: string, id: string, record: SessionRecord): string {
     return this.#envelope.seal(key, id, JSON.stringify(record))
   }
@@ -169,7 +166,7 @@ export class SessionRepository {
     const record = stored && this.#record(id, key, stored.value)
     if (stored === undefined || record === undefined) return undefined
     if (this.#needsIdentity && record.oidc === undefined) return undefined
-    const subjectTag = this.#subjectTagOf(record)
+    const subjectTag = this.subjectTag(record.subject)
     const named = { id, key, tag: this.tag(key), ...(subjectTag !== undefined && { subjectTag }) }
     return { ...named, record, idleEndsAt: stored.expiresAt, sealed: stored.value }
   }

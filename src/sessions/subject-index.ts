@@ -167,8 +167,7 @@ export class SubjectIndex {
   async #endListed(sessions: readonly ListedSession[], { reason, requester, subject }: Cause): Promise<number> {
     let ended = 0
     await eachOf(sessions, async ({ key, subject: own = subject }) => {
-      const subjectTag = own === undefined ? undefined : this.#sessions.subjectTag(own)
-      if (await this.#sessions.end(key, reason, { requester, subjectTag })) ended++
+      if (await this.#sessions.end(key, reason, { requester, subjectTag: this.#sessions.subjectTag(own) })) ended++
     })
     // Removed last: if this process dies before, the next attempt finds the sessions that are left.
     await this.remove(sessions)

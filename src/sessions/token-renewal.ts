@@ -133,7 +133,7 @@ export class TokenRenewal {
           mayHaveLock ? this.#refusals.read(session.key) : undefined,
         ])
         if (current === undefined) return { is: 'ended' }
-        // Not the access token: a provider may issue the same one again, for example a JWT of the same second.
+        // The sealed text is compared and not the access token: a provider may issue the same one again, for example a JWT of the same second.
         if (current.sealed !== session.sealed) return { is: 'good', session: current }
         // After a standstill the lock may have expired, and another instance may have used up the token.
         if (mayHaveLock && count === standstill.count) return await this.#refresh(current, purpose, refusals)
@@ -151,7 +151,7 @@ export class TokenRenewal {
   /** Revokes the tokens of a session in the background. @param tag of the session, for the log */
   revoke(tokens: OwnedTokens, tag?: string): void {
     const { provider, sessions, log } = this.#deps
-    const subject = tokens.subject === undefined ? undefined : sessions.subjectTag(tokens.subject)
+    const subject = sessions.subjectTag(tokens.subject)
     void provider.revoke(tokens).then((failures) => {
       for (const { token, status, cause } of failures) {
         audit(log, 'revocation_failed', { session: tag, subject, token, status, cause })

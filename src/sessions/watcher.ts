@@ -1,7 +1,7 @@
 import type { StoreData } from '../store/store.ts'
 import { eachOf } from './each-of.ts'
 import { MAX_UNREAD_MS } from './near-cache.ts'
-import type { SessionLookup, SessionReader } from './session-reader.ts'
+import type { SessionReader } from './session-reader.ts'
 import type { EndReason } from './endings.ts'
 import type { SessionRepository } from './repository.ts'
 import type { Session } from './session.ts'
@@ -15,7 +15,10 @@ type WatchEnd = EndReason | 'storeLost'
 
 /** A socket, or another part of this process, that watches a session. */
 export interface Watch {
-  /** Whether the watch counts as use of the session, where RELAYS_KEEP_SESSION is on. */
+  /**
+   * Whether a trading socket has it: then it counts as use of the session where RELAYS_KEEP_SESSION is on, the token is renewed without a
+   * call, and in a Cluster the session is read again every 0.8 s.
+   */
   readonly isUse: boolean
   /** Who opened it. */
   readonly client?: Client
@@ -79,7 +82,8 @@ export class SessionWatcher {
     this.#options = options
     this.#recheckMs = Math.min(store.staleMs, MAX_UNREAD_MS) * 0.8
     sessions.endings.onEnd(({ key, reason }) => this.#end(key, reason))
-    reader.near.onRead((session) => this.#noteRead(session))
+    // A request may have moved the limits of a watched session.
+    reader.near.onRead((session) => this.#update(this.#watched.get(session.key), session))
     store.onChange((key) => {
       if (key !== undefined) void this.#check(key)
       else void eachOf([...this.#watched.keys()], (each) => this.#check(each))
@@ -114,20 +118,12 @@ export class SessionWatcher {
     return isAsked
   }
 
-  /** Never rejects, because nothing would handle the rejection. */
-  async #recheck(watched: Watched): Promise<SessionLookup | { readonly is: 'unknown' }> {
-    try {
-      return await this.#reader.recheck(watched.session, this.#isUsed(watched))
-    } catch {
-      return { is: 'unknown' }
-    }
-  }
-
-  /** @returns false if the store could not be asked */
+  /** Never rejects, because nothing would handle the rejection. @returns false if the store could not be asked */
   async #check(key: string): Promise<boolean> {
     const watched = this.#watched.get(key)
     if (watched === undefined || watched.told !== undefined) return true
-    const found = await this.#recheck(watched)
+    const reading = this.#reader.recheck(watched.session, this.#isUsed(watched))
+    const found = await reading.catch(() => ({ is: 'unknown' }) as const)
     // If the session has ended meanwhile, its timer is that of the notification, which nothing may replace.
     if (!this.#isLive(key, watched)) return true
     switch (found.is) {
@@ -196,13 +192,8 @@ export class SessionWatcher {
     return uses > 0 && this.#options.keepAlive
   }
 
-  /** A request may have moved the limits of a watched session. */
-  #noteRead(session: Session): void {
-    const watched = this.#watched.get(session.key)
-    if (watched !== undefined) this.#update(watched, session)
-  }
-
-  #update(watched: Watched, session: Session): void {
+  #update(watched: Watched | undefined, session: Session): void {
+    if (watched === undefined) return
     const { session: before } = watched
     watched.session = session
     const isSame =

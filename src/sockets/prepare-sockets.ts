@@ -96,14 +96,17 @@ function requireListedOrigin(
   throw guard.refusal('origin_rejected', request)
 }
 
+/** What a 426 must have (RFC 9110 §15.5.22). */
+const UPGRADE = { upgrade: 'websocket', connection: 'upgrade, close' } as const
+
 /** Refuses what ws would refuse in the end, before it costs a permit or a one-time URL. @throws Problem */
 function requireWebSocket({ ws, headers }: FastifyRequest, reply: FastifyReply): void {
   if (!ws || headers.upgrade?.toLowerCase() !== 'websocket') {
-    reply.headers({ upgrade: 'websocket', connection: 'upgrade, close' })
+    reply.headers(UPGRADE)
     throw new Problem('upgrade_required')
   }
   if (headers['sec-websocket-version'] !== '13') {
-    reply.header('sec-websocket-version', '13')
+    reply.headers({ ...UPGRADE, 'sec-websocket-version': '13' })
     throw new Problem('upgrade_required', { detail: 'Only version 13 of the WebSocket protocol is supported here.' })
   }
   if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw new Problem('bad_request')

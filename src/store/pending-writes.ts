@@ -1,4 +1,4 @@
-import { StoreUnavailable, type StoreData, type StoreHealth } from './store.ts'
+import { unlessAway, type StoreData, type StoreHealth } from './store.ts'
 import { storeNow } from '../time/store-time.ts'
 
 /** A write whose reply was lost, or that could not be made. */
@@ -82,21 +82,14 @@ export class PendingWrites {
       if (pending.until <= storeNow()) {
         pending.onDropped?.()
         this.#forget(pending)
-      } else if (this.#store.unavailableSince() === undefined && (await succeeds(pending))) this.#forget(pending)
+        continue
+      }
+      if (this.#store.unavailableSince() !== undefined) continue
+      if (await unlessAway(pending.write().then(() => true))) this.#forget(pending)
     }
   }
 
   #forget(pending: PendingWrite): void {
     if (this.#writes.delete(pending)) this.#bytes -= pending.bytes
-  }
-}
-
-async function succeeds({ write }: PendingWrite): Promise<boolean> {
-  try {
-    await write()
-    return true
-  } catch (error) {
-    if (error instanceof StoreUnavailable) return false
-    throw error
   }
 }

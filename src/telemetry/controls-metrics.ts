@@ -30,12 +30,7 @@ export function createControlsMetrics(registry: Registry, source: ControlsSource
     changes: make.counterFrom0(
       'bff_controls_changes_total',
       'Controls that operators have set or lifted by this process',
-      [
-        { control: 'orders', action: 'set' },
-        { control: 'orders', action: 'lifted' },
-        { control: 'notice', action: 'set' },
-        { control: 'notice', action: 'lifted' },
-      ],
+      ['orders', 'notice'].flatMap((control) => ['set', 'lifted'].map((action) => ({ control, action }))),
     ),
     refusals: make.counterFrom0(
       'bff_orders_paused_refusals_total',

@@ -108,6 +108,10 @@ export function createMetrics(logLines: LogLines = NO_LINES) {
     relayRefusals: make.counter('bff_relay_refusals_total', 'Handshakes that were refused, or whose browser left', [
       'reason',
     ]),
+    refusedOrigins: make.counter(
+      'bff_refused_origins_total',
+      'Requests that were refused because of the page that sent them: its origin is not in FRONTEND_ORIGINS',
+    ),
     relayTraffic: createRelayTraffic(make),
     countRelayOperation: make.tally(
       'bff_relay_operations_total',

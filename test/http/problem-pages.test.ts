@@ -35,6 +35,7 @@ await test('a navigation gets a problem as an HTML page, every other request as 
       page.headers['content-security-policy'],
       `default-src 'none'; style-src 'sha256-${hash}'; frame-ancestors 'none'`,
     )
+    t.match(page.text, /<main>\s*<h1>[^]*<dl>[^]*<\/main>/)
     t.notMatch(page.text, /<script|style=|src=|href="(?!http:)/i, 'the page loads nothing')
     for (const accept of ['*/*', 'application/json', '']) {
       const document = await sendTo(port, 'GET', path, { headers: { accept } })

@@ -1,7 +1,9 @@
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { sendTo } from '../support/user.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { testRedis, testServer } from '../support/server/test-server.ts'
+import { testRedis, testServer, type TestServer } from '../support/server/test-server.ts'
+import { valueOf } from '../support/telemetry/metrics.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
 
 const EVIL = 'https://evil.example'
 const REFUSALS: [method: string, path: string, headers: Record<string, string>, code: string][] = [
@@ -26,9 +28,10 @@ await test('in development origin_rejected names the refused Origin and the allo
   t.match(json, { detail: /Origin of the request is none/ })
 })
 
-await test('in production the log names a refused Origin once a minute', async (t) => {
+/** A server under an address that is no loopback one. */
+async function inProduction(t: Test): Promise<TestServer> {
   const redis = await testRedis(t)
-  const { port, log } = await testServer(t, {
+  return testServer(t, {
     ...ALONE,
     PUBLIC_URL: 'https://bff.example',
     AUTH_URL: 'https://127.0.0.1:1',
@@ -37,6 +40,10 @@ await test('in production the log names a refused Origin once a minute', async (
     REDIS_URL: redis.url,
     TRUST_PROXY: 'none',
   })
+}
+
+await test('in production the log names a refused Origin once a minute', async (t) => {
+  const { port, log, opsUrl } = await inProduction(t)
   for (let round = 0; round < 3; round++) {
     for (const [method, path, headers] of REFUSALS) {
       const { status, text } = await sendTo(port, method, path, { headers })
@@ -49,5 +56,25 @@ await test('in production the log names a refused Origin once a minute', async (
   const logged = log.filter(({ msg }) => msg === 'an origin is not allowed')
   t.equal(logged.length, 2)
   t.match(logged[0], { origin: EVIL, allowed: ['https://bff.example'], level: 40 })
-  t.equal(String(logged[1]?.['origin']).length, 200)
+  t.equal(String(logged[1]?.['origin']).length, 128)
+  t.equal(await valueOf(opsUrl, 'bff_refused_origins_total'), 13)
+})
+
+await test('in production the log names at most ten refused Origins a minute, in printable characters, and counts the others', async (t) => {
+  const minutes = new HeldTimers(t, 'setInterval', 60_000)
+  const { port, log, opsUrl } = await inProduction(t)
+  const refuse = (origin: string) => sendTo(port, 'GET', '/ws/public', { headers: { origin } })
+  await refuse('https://\u00e9vil.example\t"')
+  for (let page = 0; page < 30; page++) await refuse(`https://page-${page}.example`)
+  for (let page = 0; page < 30; page++) await refuse('https://page-29.example')
+  const named = () => log.filter(({ msg }) => msg === 'an origin is not allowed')
+  t.equal(named().length, 10)
+  t.equal(named()[0]?.['origin'], 'https://?vil.example?"')
+  t.equal(new Set(named().map(({ origin }) => origin)).size, 10)
+  t.equal(await valueOf(opsUrl, 'bff_refused_origins_total'), 61)
+  t.notMatch(await (await fetch(`${opsUrl}/metrics`)).text(), /page-\d/, 'a metric has no Origin')
+  minutes.run()
+  t.match(named().slice(10), [{ origin: 'https://page-29.example', allowed: ['https://bff.example'], count: 21 }])
+  minutes.run()
+  t.equal(named().length, 11)
 })

@@ -15,7 +15,8 @@ await test('the log line of a request is JSON and names its client, also after t
   const lines: string[] = []
   const log = pino(loggerOptions('info'), { write: (line: string) => void lines.push(line) })
   const { http } = readConfig({ ...ALONE, TRUST_PROXY: '1' })
-  const server = createServer(http, log, createMetrics(), new Guard(http, log))
+  const metrics = createMetrics()
+  const server = createServer(http, log, metrics, new Guard(http, log, metrics))
   t.teardown(() => server.close())
   server.get('/gone', async (request) => {
     request.raw.socket.destroy()

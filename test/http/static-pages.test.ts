@@ -30,6 +30,33 @@ await test('pages of STATIC_DIR may run only their own scripts, and cannot be fr
   }
 })
 
+await test('a wrong method on a file of STATIC_DIR gets 405 with Allow, and anything else 404 as ever', async (t) => {
+  const files = {
+    'index.html': 'home',
+    'a b.js': '1',
+    docs: { 'index.html': 'x' },
+    '.env': 'x',
+    api: { file: 'x' },
+    empty: {},
+  }
+  const send = await pages(t, files)
+  for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+    for (const path of ['/', '/index.html', '/index.html?x=%2e', '/a%20b.js', '/docs/', '/docs/index.html']) {
+      const { status, headers, json } = await send(path, { accept: '*/*' }, method)
+      t.match(
+        { status, allow: headers.allow, json },
+        { status: 405, allow: 'GET, HEAD', json: { code: 'method_not_allowed' } },
+        `${method} ${path}`,
+      )
+    }
+    for (const path of ['/.env', '/api/file', '/nothing', '/empty/', '/%zz', '/%2e%2e/package.json', '/a%00.js']) {
+      const { status, headers } = await send(path, NAVIGATION, method)
+      t.match(status, /^40[04]$/, `${method} ${path}`)
+      t.equal(headers.allow, undefined)
+    }
+  }
+})
+
 await test('of hidden files only those of /.well-known/ are served', async (t) => {
   const get = await pages(t, {
     'index.html': 'home',

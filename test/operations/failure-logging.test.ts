@@ -155,7 +155,8 @@ await test('An exception in a route: 500, and an error line with the stack for e
   const lines: Line[] = []
   const log = logInto(lines)
   const { http } = readConfig(ALONE)
-  const server = createServer(http, log, createMetrics(), new Guard(http, log))
+  const metrics = createMetrics()
+  const server = createServer(http, log, metrics, new Guard(http, log, metrics))
   t.teardown(() => server.close())
   server.get('/boom', () => {
     throw new TypeError('a planted error')

@@ -118,7 +118,7 @@ await test('every endpoint arrives upstream with its method, path, credential an
       if (credential === 'none') continue
       t.equal(response.json['code'], 'login_required')
       t.equal(response.json['login_url'], `${server.url}/auth/login`)
-      t.equal(response.headers['www-authenticate'], undefined)
+      t.equal(response.headers['www-authenticate'], 'Session')
     }
     const [name = '', value = ''] = cookie.split('=')
     for (const bad of [`${cookie}; ${cookie}`, `${cookie}x`, `${name}=`, `x${name}=${value}`]) {

@@ -65,6 +65,8 @@ await test('a handshake without the right Origin, Upgrade, version or key gets a
       t.equal(response.statusCode, status, `${path}: ${why}`)
       t.match(JSON.parse(response.body), { code, status })
       t.match(response.headers, { 'x-content-type-options': 'nosniff', 'x-request-id': /^[\w-]{36}$/ })
+      if (status === 426)
+        t.match(response.headers, { upgrade: 'websocket', connection: 'upgrade, close' }, `${path}: ${why}`)
     }
   }
   for (const id of ['a.b', 'a%20b', 'ä', 'a'.repeat(65), 'a'.repeat(200), 'a'.repeat(8000), '%2e%2e', '']) {

@@ -99,6 +99,11 @@ await test('TRUST_TRACEPARENT=true: the caller is the parent, and its decision a
 
   await call(`00-${TRACE}-${SPAN}-01`, 'malformed')
   t.equal(seen[3]?.headers['tracestate'], undefined, 'a malformed state goes no further')
+  const states = Array.from({ length: 33 }, (_, index) => `vendor${index}=${index}`)
+  await call(`00-${TRACE}-${SPAN}-01`, states.join(','))
+  t.equal(seen[4]?.headers['tracestate'], states.slice(0, 32).join(','), 'the newest 32 members, which come first')
+  await call(`00-${TRACE}-${SPAN}-01`, states.slice(0, 32).join(' , '))
+  t.equal(seen[5]?.headers['tracestate'], states.slice(0, 32).join(','))
 })
 
 await test('a ratio sampler records none or all of the requests, and upstream is told', async (t) => {

@@ -12,7 +12,7 @@ import { openRecord, sealRecord, type CallRecord, type KeptAnswer } from './reco
 import { TwoClaims } from './two-claims.ts'
 import { storeNow } from '../../time/store-time.ts'
 
-/** The result of claiming a key for a call. All but `claimed` are repetitions, and nothing is sent for them. */
+/** The result of claiming a key for a call. All but `claimed` are answered, and nothing is sent. */
 export type Claimed =
   /** The call is new. The caller must send it, or free the claim. */
   | { readonly is: 'claimed'; readonly claim: HeldClaim }
@@ -31,7 +31,7 @@ interface ClaimedOne {
   readonly claim: Claim
 }
 
-/** A call that repeats an earlier one. */
+/** What a call is answered with that is not sent. */
 export type Repetition = Exclude<Claimed, { is: 'claimed' }>
 
 /** Times that only tests change. */

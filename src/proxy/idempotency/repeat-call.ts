@@ -11,7 +11,7 @@ const IN_PROGRESS_SECONDS = 1
 /** The session's keys last for hours, so there is no use in trying again soon. */
 const TOO_MANY_SECONDS = 60
 
-/** Answers a call whose key was used before from the record of the first call. @throws Problem */
+/** Answers a call that is not sent, as a rule from the record of the first call with its key. @throws Problem */
 export function repeatCall(
   claimed: Repetition,
   call: Call,

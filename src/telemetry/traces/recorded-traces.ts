@@ -38,6 +38,8 @@ import { createExporter } from './exporter.ts'
 import { RecordedSpan, UnrecordedSpan } from './recorded-span.ts'
 import type { Span } from './span.ts'
 
+/** Of a `tracestate` (W3C Trace Context §3.3.1.1). */
+const MAX_MEMBERS = 32
 /** At shutdown, a collector gets this long to take what is waiting. */
 const CLOSE_GRACE_MS = 5000
 
@@ -150,7 +152,9 @@ function callerOf(headers: FastifyRequest['raw']['headers']): SpanContext | unde
 function withState(parent: SpanContext, tracestate: string | string[] | undefined): SpanContext {
   const text = Array.isArray(tracestate) ? tracestate.join(',') : tracestate
   if (text === undefined) return parent
-  const traceState = createTraceState(text)
+  // Its own way to shorten a longer list turns the list around. The newest members come first.
+  const members = text.split(',').filter((member) => member.trim() !== '')
+  const traceState = createTraceState(members.slice(0, MAX_MEMBERS).join(','))
   // Malformed parts are dropped (W3C Trace Context §3.3.1), and nothing may be left.
   return traceState.serialize() === '' ? parent : { ...parent, traceState }
 }

@@ -16,18 +16,15 @@ type AskUpstream = (onAnswer: (message: UpstreamMessage) => void) => void
  * @param ask asks upstream, whose answer may have more ids. Undefined where it has nothing to say
  */
 export function forgetAll(subscriber: Subscriber, request: FeedRequest, ask: AskUpstream | undefined): void {
-  const { browser, subscriptions } = subscriber
+  const { browser, lastNumber } = subscriber
   const types = typesOf(request)
   const release = browser.hold()
   const answer = (frame: Buffer): void => {
     browser.outbox.answer(frame)
     release()
   }
-  // Once this has waited for ten seconds, the browser may subscribe to others, which go on.
-  const concerned = [...subscriptions.values()].filter(({ stream }) => types.includes(stream.spec.type))
-  const identities = concerned.map(({ identity }) => identity)
   const endAll = (more: readonly unknown[]): void => {
-    endWhenAnswered(subscriber, identities, (ids) => answer(localAnswer(request, [...ids, ...more])))
+    endWhenAnswered(subscriber, types, lastNumber, (ids) => answer(localAnswer(request, [...ids, ...more])))
   }
   if (ask === undefined) return endAll([])
   ask((message) => {
@@ -48,47 +45,50 @@ function typesOf({ fields }: FeedRequest): readonly unknown[] {
 
 /**
  * Ends subscriptions, each once it has its first answer, and then calls back with the ids that they had. If one is refused, or ended
- * otherwise, the browser's next request for the same may have taken its place: all subscriptions of that request end. What is lost in
- * the meantime is not named: the browser is about to be closed. Nor is a subscription named that has no answer in time, and so no id:
- * it ends with its first answer.
+ * otherwise, an earlier request of the browser for the same may take its place, and ends too. What is lost in the meantime is not
+ * named: the browser is about to be closed. Nor is a subscription named that has no answer in time, and so no id: it ends with its
+ * first answer, and so does an earlier request that still waits for it.
+ * @param upTo the number of the last request that is concerned. Once a `forget_all` has waited for ten seconds, the browser may
+ *   subscribe to others, which go on
  */
 function endWhenAnswered(
-  { browser, subscriptions }: Subscriber,
-  identities: readonly string[],
+  subscriber: Subscriber,
+  types: readonly unknown[],
+  upTo: number,
   done: (ids: readonly string[]) => void,
 ): void {
-  const ids: string[] = []
+  const ids = new Set<string>()
   const waiting = new Set<Subscription>()
   let isOver = false
   const finish = (): void => {
     isOver = true
     clearTimeout(timer)
-    for (const each of waiting) each.endsWhenServed = true
-    done(ids)
+    subscriber.forgetUnanswered(types, upTo)
+    done([...ids])
   }
   const timer = setTimeout(finish, UNANSWERED_MS).unref()
-  const proceed = (asked: readonly string[]): void => {
-    const found = new Set(asked.flatMap((identity) => subscriptions.get(identity)?.together ?? []))
-    const more = [...found].filter((each) => each.isAttached && !each.endsWhenServed && !waiting.has(each))
+  const isConcerned = (each: Subscription): boolean =>
+    types.includes(each.stream.spec.type) && each.number <= upTo && each.isAttached && !each.isForgotten
+  const proceed = (): void => {
+    if (isOver) return
+    const more = [...subscriber.subscriptions.values()].filter((each) => isConcerned(each) && !waiting.has(each))
     if (more.length === 0 && waiting.size === 0) return finish()
     for (const each of more) waiting.add(each)
     for (const each of more) {
-      const { stream, identity } = each
-      const settled = (next: readonly string[]): void => {
-        waiting.delete(each)
-        if (!isOver) proceed(next)
-      }
       each.afterAnswer((isServed) => {
-        // A request that waits for the same has its turn first.
-        if (!isServed || !each.isAttached) return queueMicrotask(() => settled([identity]))
-        if (stream.id !== undefined) ids.push(stream.id)
-        browser.outbox.sendConflated(identity)
-        each.leave()
-        settled([])
+        waiting.delete(each)
+        if (isServed && each.isAttached) {
+          if (each.stream.id !== undefined) ids.add(each.stream.id)
+          each.forget()
+          // Before the browser's later requests for the same, which have waited behind this.
+          if (waiting.size === 0) return proceed()
+        }
+        // An earlier request that waits for the same has its turn first.
+        queueMicrotask(proceed)
       })
     }
   }
-  proceed(identities)
+  proceed()
 }
 
 function idsIn({ body }: UpstreamMessage): unknown[] {

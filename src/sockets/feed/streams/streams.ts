@@ -39,24 +39,24 @@ export class Streams {
   }
 
   /** Subscribes a browser to the ticks of one symbol or of several. Answers with an error if that cannot be. */
-  subscribeToTicks(subscriber: Subscriber, request: FeedRequest): void {
+  subscribeToTicks(subscriber: Subscriber, request: FeedRequest, number = ++subscriber.lastNumber): void {
     const specs = tickSpecs(request)
-    const again = (): void => this.subscribeToTicks(subscriber, request)
+    const again = (): void => this.subscribeToTicks(subscriber, request, number)
     if (!this.#admits(subscriber, request, specs, again)) return
     if (specs.every(({ identity }) => this.#byIdentity.has(identity))) this.#context.feedMetrics.hit(request.operation)
     const list = Array.isArray(request.fields.get('ticks')) ? new SymbolList(specs.length) : undefined
     for (const spec of specs) {
       if (list?.isOver === true) return
-      if (this.#join(subscriber, request, spec, list) === undefined) return list?.end()
+      if (this.#join(subscriber, request, number, spec, list) === undefined) return list?.end()
     }
   }
 
   /** Subscribes a browser to a history and what follows it. Answers with an error if that cannot be. */
-  subscribeToHistory(subscriber: Subscriber, request: FeedRequest): void {
+  subscribeToHistory(subscriber: Subscriber, request: FeedRequest, number = ++subscriber.lastNumber): void {
     const spec = historySpec(request)
-    const again = (): void => this.subscribeToHistory(subscriber, request)
+    const again = (): void => this.subscribeToHistory(subscriber, request, number)
     if (!this.#admits(subscriber, request, [spec], again)) return
-    const subscription = this.#join(subscriber, request, spec)
+    const subscription = this.#join(subscriber, request, number, spec)
     // The first price of a symbol is short, and may not come for days.
     if (subscription?.isServed === false) subscription.afterAnswer(subscriber.browser.expectAnswer())
   }
@@ -109,6 +109,7 @@ export class Streams {
   #join(
     subscriber: Subscriber,
     request: FeedRequest,
+    number: number,
     spec: RequestedSpec,
     list?: SymbolList,
   ): Subscription | undefined {
@@ -117,7 +118,7 @@ export class Streams {
       subscriber.browser.outbox.answer(rateLimitError(request))
       return undefined
     }
-    const subscription = new Subscription(subscriber, stream, request.prefix, list)
+    const subscription = new Subscription(subscriber, stream, request.prefix, number, list)
     stream.join(subscription, request)
     return subscription
   }

@@ -29,6 +29,10 @@ export class Subscriber {
   readonly browser: Browser
   /** By the identity of the stream. */
   readonly subscriptions = new Map<string, Subscription>()
+  /** The number of its latest request for streams. A request that waits for an earlier one keeps its number. */
+  lastNumber = 0
+  /** By type: the number of the last request that a `forget_all` concerned which has been answered. */
+  readonly #forgottenUpTo = new Map<StreamSpec['type'], number>()
 
   constructor(browser: Browser) {
     this.browser = browser
@@ -52,11 +56,21 @@ export class Subscriber {
     for (const subscription of this.subscriptions.values()) {
       const { isServed, stream } = subscription
       if (!isServed || stream.id === undefined || stream.id !== id) continue
-      this.browser.outbox.sendConflated(subscription.identity)
-      subscription.leave()
+      subscription.forget()
       return true
     }
     return false
+  }
+
+  /** A `forget_all` has been answered: of the requests up to this number, those without an answer end with their first one. */
+  forgetUnanswered(types: readonly unknown[], upTo: number): void {
+    for (const type of ['ticks', 'candles'] as const)
+      if (types.includes(type)) this.#forgottenUpTo.set(type, Math.max(upTo, this.#forgottenUpTo.get(type) ?? 0))
+  }
+
+  /** Whether a `forget_all` has been answered that concerned the request with this number for a stream. */
+  hasForgotten({ type }: StreamSpec, number: number): boolean {
+    return number <= (this.#forgottenUpTo.get(type) ?? 0)
   }
 
   /** Ends all subscriptions: the browser is gone. */
@@ -73,21 +87,24 @@ export class Subscription {
   readonly prefix: Buffer
   /** The list of symbols that it was asked for with: its messages wait until the list is answered. */
   readonly list: SymbolList | undefined
+  /** The number of the request that asked for it, among those of its browser. */
+  readonly number: number
   /** False once it has ended, in whatever way. */
   isAttached = true
   /** Whether it has its first answer. */
   isServed = false
-  /** Whether it ends with its first answer, because a `forget_all` has waited for that in vain. */
-  endsWhenServed = false
   #onAnswer: ((isServed: boolean) => void)[] | undefined
 
-  constructor(subscriber: Subscriber, stream: SubscribedStream, prefix: Buffer, list?: SymbolList) {
+  constructor(subscriber: Subscriber, stream: SubscribedStream, prefix: Buffer, number: number, list?: SymbolList) {
     this.subscriber = subscriber
     this.stream = stream
     this.prefix = prefix
+    this.number = number
     this.list = list
     list?.parts.push(this)
     subscriber.subscriptions.set(this.identity, this)
+    // Its request has waited for another one, and a `forget_all` has been answered meanwhile.
+    if (this.isForgotten) this.afterAnswer((isServed) => isServed && this.forget())
   }
 
   get identity(): string {
@@ -98,9 +115,9 @@ export class Subscription {
     return this.subscriber.browser
   }
 
-  /** The subscriptions that were asked for with the same request. */
-  get together(): readonly Subscription[] {
-    return this.list?.parts ?? [this]
+  /** Whether it ends with its first answer, because a `forget_all` has waited for that in vain. */
+  get isForgotten(): boolean {
+    return this.subscriber.hasForgotten(this.stream.spec, this.number)
   }
 
   /**
@@ -125,6 +142,12 @@ export class Subscription {
     this.browser.outbox.answer(error)
     if (list?.isOver === false) list.end()
     else this.end()
+  }
+
+  /** Ends it for the browser, which has what it was sent until now. */
+  forget(): void {
+    this.browser.outbox.sendConflated(this.identity)
+    this.leave()
   }
 
   /** Ends it, so that the browser may subscribe to the same again. */

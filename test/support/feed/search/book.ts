@@ -147,7 +147,7 @@ export class Book {
     const isUnanswered = asked.ends.some(({ state }) => state === 'asked')
     const isLate = this.#isWild && performance.now() - asked.askedAt >= UNANSWERED_MS
     for (const each of asked.ends) {
-      each.endsWhenAnswered = isLate && each.state === 'asked'
+      each.endsWhenAnswered = each.state === 'asked' && (isLate || this.#waitsInVain(each))
       if (!each.endsWhenAnswered) this.#over(each)
     }
     if (this.#isWild) return undefined
@@ -198,6 +198,14 @@ export class Book {
       each.isBeingForgotten = true
       for (const subject of each.demand.subjects) this.#free(each, subject)
     }
+  }
+
+  /** Whether it waits for an equal request for which a `forget_all` has waited in vain: that is not waited for again. */
+  #waitsInVain({ missing }: Asked): boolean {
+    return this.#asked.some(
+      ({ state, endsWhenAnswered, demand }) =>
+        state === 'asked' && endsWhenAnswered && demand.subjects.some(({ name }) => missing.has(name)),
+    )
   }
 
   #free(asked: Asked, { name }: Subject): void {

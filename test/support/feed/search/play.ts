@@ -94,7 +94,8 @@ class Session {
     const isQuiet = (): boolean => this.#late.length === 0 || this.#faults.length > 0
     await until(isQuiet, 'browsers have all', this.#world.patienceMs).catch(() => undefined)
     const late = this.#late
-    if (late.length > 0) this.#all[0]?.faults.push(late.slice(0, 5).join('\n'))
+    // After a fault nobody waits any longer, and what has not come yet says nothing.
+    if (late.length > 0 && this.#faults.length === 0) this.#all[0]?.faults.push(late.slice(0, 5).join('\n'))
     return late.length === 0
   }
 

@@ -44,11 +44,13 @@ await test('With WORKERS so has every line of the supervisor and of each worker'
   server.child.kill('SIGTERM')
   t.equal(await server.exited, 0)
   const workers = workerPids(server)
-  const lines = linesOf(server).map((line) => ({ ...line, pid: Number(String(line['instance']).split('/')[1]) }))
-  const own = lines.filter(({ pid }) => pid === server.child.pid)
+  const pidOf = ({ instance }: Line): number => Number(String(instance).split('/')[1])
+  const lines = linesOf(server)
+  const own = lines.filter((line) => pidOf(line) === server.child.pid)
   t.equal(own.filter(({ msg }) => msg === 'a worker starts').length, 2)
-  for (const { pid, instance, worker, msg } of lines.filter((line) => !own.includes(line))) {
-    t.equal(pid, workers[Number(worker) - 1], String(msg))
+  for (const line of lines.filter((each) => pidOf(each) !== server.child.pid)) {
+    const { instance, worker, msg } = line
+    t.equal(pidOf(line), workers[Number(worker) - 1], String(msg))
     t.ok(known.includes(String(instance)), `${String(instance)} of ${known.join(' ')}`)
   }
   for (const { version, msg } of lines) t.equal(version, program.version, String(msg))

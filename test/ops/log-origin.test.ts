@@ -15,6 +15,8 @@ const linesOf = (server: ServerProcess): Line[] =>
     .slice(0, -1)
     .map((line) => JSON.parse(line) as Line)
 
+const pidOf = ({ instance }: Line): number => Number(String(instance).split('/')[1])
+
 /** The names of the instances that GET /controls shows. */
 async function instancesOf({ opsPort }: ServerProcess): Promise<string[]> {
   const headers = { authorization: `Bearer ${OPS_TOKEN}` }
@@ -44,7 +46,6 @@ await test('With WORKERS so has every line of the supervisor and of each worker'
   server.child.kill('SIGTERM')
   t.equal(await server.exited, 0)
   const workers = workerPids(server)
-  const pidOf = ({ instance }: Line): number => Number(String(instance).split('/')[1])
   const lines = linesOf(server)
   const own = lines.filter((line) => pidOf(line) === server.child.pid)
   t.equal(own.filter(({ msg }) => msg === 'a worker starts').length, 2)

@@ -82,7 +82,8 @@ export async function readTokenResponse(response: RawResponse, idTokenName?: str
       scope: readScope(scope),
       ...(idTokenName !== undefined && { [idTokenName]: id_token === null || id_token === '' ? undefined : id_token }),
     },
-    { status },
+    // To openid-client a 201, which some providers send, is a failure.
+    { status: status === 201 ? 200 : status },
   )
 }
 
@@ -104,10 +105,10 @@ export async function boundedText({ status, body }: RawResponse): Promise<string
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Parses a JSON object; undefined if the text is anything else. */
+/** Parses a JSON object, which a byte order mark may precede (RFC 8259 §8.1); undefined if the text is anything else. */
 export function parsedObject(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
     return value instanceof Object && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined
   } catch {
     // The error is dropped because it quotes the text, which may hold a token.

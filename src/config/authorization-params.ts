@@ -1,3 +1,5 @@
+import { decoded } from './key-values.ts'
+
 /** A parameter of AUTHORIZATION_PARAMS. */
 type AuthorizationParam = readonly [name: string, value: string]
 
@@ -35,7 +37,8 @@ const SIGN_UP = /(^| )registration( |$)/i
 
 /** Parses AUTHORIZATION_PARAMS, a query string. Returns undefined if it may not be added to an authorization request. */
 export function parseAuthorizationParams(value: string): readonly AuthorizationParam[] | undefined {
-  if (value.length > MAX_LENGTH || !/^[\x21\x22\x24-\x7e]+$/.test(value) || !isWellEncoded(value)) return undefined
+  if (value.length > MAX_LENGTH || !/^[\x21\x22\x24-\x7e]+$/.test(value) || decoded(value) === undefined)
+    return undefined
   const params = [...new URLSearchParams(value)]
   return params.length > 0 && params.every(isAllowed) ? params : undefined
 }
@@ -62,14 +65,4 @@ function isAllowed([name, value]: AuthorizationParam, index: number, all: readon
   // In any other case, `prompt` would also be added to sign-ups.
   if (lower === 'prompt' && (name !== lower || SIGN_UP.test(value))) return false
   return name === REPEATABLE || all.findIndex(([other]) => other.toLowerCase() === lower) === index
-}
-
-/** Whether each escape stands for UTF-8. URLSearchParams would take any other literally, or replace it. */
-export function isWellEncoded(value: string): boolean {
-  try {
-    decodeURIComponent(value)
-    return true
-  } catch {
-    return false
-  }
 }

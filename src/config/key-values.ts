@@ -18,7 +18,8 @@ export function keyValues(text: string): Readonly<Record<string, string>> | unde
   return found
 }
 
-function decoded(text: string): string | undefined {
+/** Decodes percent-encoding. Undefined unless each escape stands for UTF-8: URLSearchParams would take any other literally, or replace it. */
+export function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -1,9 +1,10 @@
 import * as client from 'openid-client'
 import type { ProviderConfig } from '../config/provider.ts'
+import { parsedObject } from '../http/parsed-object.ts'
 import { DocumentFault, endpointsOf, type DiscoveredProvider } from './discovered-endpoints.ts'
 import { isIssuer } from './provider.ts'
 import { ProviderConnections } from './provider-connections.ts'
-import { boundedText, parsedObject, UnusableResponse, type RawResponse } from './provider-response.ts'
+import { boundedText, UnusableResponse, type RawResponse } from './provider-response.ts'
 import { isInsecure, PROVIDER_TIMEOUT_MS } from './provider-traffic.ts'
 
 /** The outcome of a discovery. */

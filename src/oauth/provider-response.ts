@@ -1,3 +1,4 @@
+import { parsedObject } from '../http/parsed-object.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
 
 const MAX_RESPONSE_BYTES = 256 * 1024
@@ -92,7 +93,7 @@ export function isUsable(token: unknown): token is string {
   return typeof token === 'string' && TOKEN.test(token)
 }
 
-/** Reads a body as UTF-8. @throws UnusableResponse if it has more than 256 KiB, whose rest is then not read */
+/** Reads a body as UTF-8, without a byte order mark, which a parser of JSON may ignore (RFC 8259 §8.1). @throws UnusableResponse if it has more than 256 KiB, whose rest is then not read */
 export async function boundedText({ status, body }: RawResponse): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -102,18 +103,9 @@ export async function boundedText({ status, body }: RawResponse): Promise<string
     if (size > MAX_RESPONSE_BYTES) throw new UnusableResponse('too large', status)
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-/** Parses a JSON object, which a byte order mark may precede (RFC 8259 §8.1); undefined if the text is anything else. */
-export function parsedObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
-    return value instanceof Object && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined
-  } catch {
-    // The error is dropped because it quotes the text, which may hold a token.
-    return undefined
-  }
+  return Buffer.concat(chunks)
+    .toString('utf8')
+    .replace(/^\uFEFF/, '')
 }
 
 function refusal(

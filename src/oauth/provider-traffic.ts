@@ -1,12 +1,13 @@
 import * as client from 'openid-client'
 import type { RequestInit } from 'undici'
 import type { ProviderConfig } from '../config/provider.ts'
+import { parsedObject } from '../http/parsed-object.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { activeSpan, destinationOf } from '../telemetry/traces/span.ts'
 import { clientAuthentication } from './client-authentication.ts'
 import { ProviderConnections } from './provider-connections.ts'
 import { SIGNATURE_ALGORITHMS } from './provider-keys.ts'
-import { boundedText, parsedObject, UnusableResponse, type RawResponse } from './provider-response.ts'
+import { boundedText, UnusableResponse, type RawResponse } from './provider-response.ts'
 
 /** Timeout of a request to the provider, including the response body. */
 export const PROVIDER_TIMEOUT_MS = 9_000

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { NOTICE, ORDERS, subjectOf, type Control } from '../controls/control-document.ts'
+import { parsedObject } from '../http/parsed-object.ts'
 import { isSubject } from '../sessions/index.ts'
-import { isUnambiguous, parsedObject } from '../sockets/json-text.ts'
+import { isUnambiguous } from '../sockets/json-text.ts'
 import { MAX_SUBJECTS, type ControlChange, type ControlsOutcome } from './controls-admin.ts'
 import type { OperatorOutcome } from './operator-commands.ts'
 import {

@@ -1,7 +1,7 @@
 import type { Changing } from '../config/changing.ts'
 import { randomUUID } from 'node:crypto'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
-import { isWellEncoded } from '../config/authorization-params.ts'
+import { decoded } from '../config/key-values.ts'
 import { loggedAddress, type Requester } from '../http/requester.ts'
 import type { OperatorOutcome, RunCommand } from './operator-commands.ts'
 
@@ -27,7 +27,7 @@ export function readQuery<Name extends string>(
   if (!url.includes('?') && !url.includes('#')) return {}
   const query = QUERY.exec(url)?.[1]
   // Otherwise it would be the query of another subject.
-  if (query === undefined || !isWellEncoded(query)) return { error: 'The query must be percent-encoded UTF-8' }
+  if (query === undefined || decoded(query) === undefined) return { error: 'The query must be percent-encoded UTF-8' }
   const parameters = [...new URLSearchParams(query)]
   const given = parameters.map(([name]) => name)
   if (new Set(given).size < given.length || given.some((name) => !(names as readonly string[]).includes(name))) {

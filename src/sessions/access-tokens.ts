@@ -79,7 +79,8 @@ export class AccessTokens {
     // Before the session is read: the mark is written after the new token, so whoever sees the mark reads that token.
     const recent = isRenewable ? await renewed.recent(session.key) : undefined
     // With a mark the session is read anew: joining a reading that began before the mark could bring the old token.
-    const current = recent === undefined ? await this.#reload(session) : await this.#sessions.load(session.id)
+    const current =
+      recent === undefined ? await this.#reader.near.load(session.id) : await this.#sessions.load(session.id)
     if (current === undefined) return { is: 'ended' }
     if (current.record.accessToken !== session.record.accessToken) return { is: 'good', session: current }
     if (recent !== undefined && (recent.isAccepted || renewed.isAccepted(current))) {
@@ -92,12 +93,6 @@ export class AccessTokens {
     }
     await this.#sessions.end(session.key, 'refused', { requester, subjectTag: session.subjectTag })
     return { is: 'ended' }
-  }
-
-  async #reload({ id }: Session): Promise<Session | undefined> {
-    const found = await this.#reader.reload(id)
-    if (found.is === 'storeDown') throw found.cause
-    return found.is === 'live' ? found.session : undefined
   }
 
   /** Joins a session's running renewal, or starts one unless it is paused. `patienceMs` counts from the renewal's start. */

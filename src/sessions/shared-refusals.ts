@@ -1,3 +1,4 @@
+import { parsedObject } from '../http/parsed-object.ts'
 import { REFRESHES_KEY, besideKey } from '../store/keys.ts'
 import { SharedState } from '../store/shared-state.ts'
 import type { Store } from '../store/store.ts'
@@ -59,7 +60,7 @@ export class SharedRefusals {
     this.#store = store
     const form = {
       nothing: NO_NEWS,
-      parse: (text: string, now: number) => pruned({ ...NO_NEWS, ...parsed(text) }, now),
+      parse: (text: string, now: number) => pruned({ ...NO_NEWS, ...parsedObject(text) }, now),
       format: (news: ProviderNews) => JSON.stringify(news),
       ttlMs: FORGET_MS,
     }
@@ -163,7 +164,7 @@ export class SharedRefusals {
 
 /** The refusals of the tokens that a session has now. A grant of version 3 does not remove those of its tokens before. */
 function recordOf(text: string | undefined, { tokens }: RefusedUser): Refusals | undefined {
-  const record = parsed(text) as (Refusals & { readonly tokens?: string }) | undefined
+  const record = parsedObject(text ?? '') as (Refusals & { readonly tokens?: string }) | undefined
   return record?.tokens === tokens ? record : undefined
 }
 
@@ -171,14 +172,4 @@ function recordOf(text: string | undefined, { tokens }: RefusedUser): Refusals |
 function noteGrants(news: ProviderNews, grants: ReadonlyMap<string, number>, now: number): ProviderNews {
   const asked = [...grants].map(([name, at]) => [name, Math.floor(now - (standstill.now() - at))] as const)
   return asked.reduce((known, [name, askedAt]) => noteGrant(known, name, askedAt), news)
-}
-
-/** A text that an instance of this version has written, else nothing. */
-function parsed(text: string | undefined): object | undefined {
-  try {
-    const value: unknown = text === undefined ? undefined : JSON.parse(text)
-    return value instanceof Object ? value : undefined
-  } catch {
-    return undefined
-  }
 }

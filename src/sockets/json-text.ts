@@ -12,17 +12,6 @@ const MAX_DEPTH = 32
 /** A string, a bracket, a colon or a number. Only to be used on valid JSON text. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]|[-\d][-+.\w]*/g
 
-/** Parses a text that is a JSON object. Undefined for any other text. */
-export function parsedObject(text: string): Record<string, unknown> | undefined {
-  // Other JSON values need not be parsed.
-  if (!/^[ \t\r\n]*\{/.test(text)) return undefined
-  try {
-    return JSON.parse(text) as Record<string, unknown>
-  } catch {
-    return undefined
-  }
-}
-
 /** Called with the key of a member and where it lies: the member from `start` to `end`, its value from `valueStart`. */
 type MemberVisitor = (key: string, start: number, valueStart: number, end: number) => void
 

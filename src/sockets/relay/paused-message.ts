@@ -1,4 +1,5 @@
-import { isUnambiguous, parsedObject } from '../json-text.ts'
+import { parsedObject } from '../../http/parsed-object.ts'
+import { isUnambiguous } from '../json-text.ts'
 import { membersOf, operationOf, READS } from '../operations.ts'
 import { echoing, refusing } from '../upstream-error.ts'
 

@@ -1,4 +1,5 @@
-import { eachMember, parsedObject } from '../../json-text.ts'
+import { parsedObject } from '../../../http/parsed-object.ts'
+import { eachMember } from '../../json-text.ts'
 
 /** A message from upstream: what the feed must know about it, and the text that browsers get. */
 export interface UpstreamMessage {

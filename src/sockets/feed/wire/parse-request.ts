@@ -1,14 +1,8 @@
+import { parsedObject } from '../../../http/parsed-object.ts'
 import { OPERATIONS } from '../../operations.ts'
 import { echoing } from '../../upstream-error.ts'
 import { standaloneBuffer } from './frame-of.ts'
-import {
-  canonicalText,
-  hasPlainNumbers,
-  isUnambiguous,
-  memberTexts,
-  objectText,
-  parsedObject,
-} from '../../json-text.ts'
+import { canonicalText, hasPlainNumbers, isUnambiguous, memberTexts, objectText } from '../../json-text.ts'
 
 /** Real requests have a few hundred bytes. Every message of a stream repeats its request, so long ones could cause a flood. */
 const MAX_REQUEST_BYTES = 4096

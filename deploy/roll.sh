@@ -35,10 +35,19 @@ stop() {
   exit 1
 }
 
+# The image that new instances get: that of docker-compose.yml or, where it names none but builds it, of the running ones, whose
+# name is that of the new one by now.
+next_image() {
+  docker compose config --format json | docker exec -i "$1" node -e '
+    const { image } = JSON.parse(require("node:fs").readFileSync(0, "utf8")).services.app
+    if (image) console.log(image)
+    process.exitCode = image ? 0 : 1' || docker inspect --format '{{.Config.Image}}' "$1"
+}
+
 # An older version ignores pauses: orders that an operator has stopped would go out.
 refuse_to_void_a_pause() {
-  # The name of the image. By now it is that of the new one.
-  image=$(docker inspect --format '{{.Config.Image}}' "$1")
+  image=$(next_image "$1")
+  docker image inspect "$image" >/dev/null 2>&1 || docker pull --quiet "$image" >/dev/null
   version=$(docker image inspect --format '{{index .Config.Labels "org.opencontainers.image.version"}}' "$image")
   [ "$(printf '%s\n' "$PAUSES_SINCE" "$version" | sort -V | head -n 1)" = "$PAUSES_SINCE" ] && return
   controls=$(ask "$1" /controls) || stop "$image is version ${version:-unknown}, which obeys no pause, and this version does not say what is paused: $controls"
@@ -47,12 +56,18 @@ refuse_to_void_a_pause() {
   esac
 }
 
-new=
-# Whatever ends the roll, an instance that has not proved to be ready does not stay.
-remove_unproven() { [ -z "$new" ] || docker rm --force "$new" >/dev/null; }
+before=
+# Whatever ends the roll, an instance that has not proved to be ready does not stay, nor one whose start has failed half-way.
+remove_unproven() {
+  [ -n "$before" ] || return 0
+  for each in $(instances); do
+    case $before in *"$each"*) ;; *) docker rm --force "$each" >/dev/null ;; esac
+  done
+}
 trap remove_unproven EXIT
-trap 'exit 143' TERM
+trap 'exit 129' HUP
 trap 'exit 130' INT
+trap 'exit 143' TERM
 
 old=$(instances)
 [ -n "$old" ] || stop 'no instance is running: docker compose up --detach --wait'
@@ -73,9 +88,8 @@ for container in $old; do
     sleep 1
     waited=$((waited + 1))
   done
-  new=
+  before=
   sleep "$NOTICED_SECONDS"
-  docker stop --time "$STOP_SECONDS" "$container" && docker rm "$container"
+  docker stop -t "$STOP_SECONDS" "$container"
+  docker rm "$container"
 done
-# As many as the file says, if an earlier roll has left more.
-docker compose up --detach --no-deps --no-recreate app

@@ -3,6 +3,9 @@ import type { Socket } from 'node:net'
 import { standstill } from '../time/standstill.ts'
 import { responseInProgress } from './http-socket.ts'
 
+/** So many looks at a time limit in a row may find it lifted. A process that stands still again and again judges all the same. */
+const MAX_LIFTED = 4
+
 /**
  * Has a server read what has arrived on a connection before a time limit ends it. Node's timers run before it reads, so that after
  * a standstill it would drop a request that has been waiting in the connection, and one whose response was on its way.
@@ -19,8 +22,12 @@ export function readBeforeJudging(server: Server): void {
   // Node looks at these each second. While both are 0 it judges no request.
   for (const name of ['headersTimeout', 'requestTimeout'] as const) {
     let ms = server[name]
+    let lifted = 0
     Object.defineProperty(server, name, {
-      get: () => (isBehind() ? 0 : ms),
+      get() {
+        lifted = lifted < MAX_LIFTED && isBehind() ? lifted + 1 : 0
+        return lifted === 0 ? ms : 0
+      },
       set(value: number) {
         ms = value
       },

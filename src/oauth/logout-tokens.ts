@@ -12,7 +12,8 @@ const MAX_AGE = 300
 const MAX_AGE_WITH_EXP = 3600
 /** Three parts in base64url, without padding and white space (RFC 7515 §2, §3.1). The last one is empty in an unsigned token. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]*$/
-const TYPES = new Set<unknown>([undefined, 'logout+jwt', 'jwt'])
+/** With or without the part of a media type that may be left out (RFC 7515 §4.1.9). */
+const TYPES = new Set<unknown>([undefined, 'logout+jwt', 'application/logout+jwt', 'jwt'])
 
 /** The provider tells to end a session of its own, all sessions of a user, or names both. */
 export interface LogoutToken {
@@ -62,7 +63,8 @@ export function readLogoutToken(
     return { is: 'false', fault: 'shape' }
   }
   const { alg, typ } = header
-  const { iss, aud, iat, exp, sub, sid } = claims
+  const { iss, aud, iat } = claims
+  const { exp, sub, sid } = withoutNull({ exp: claims.exp, sub: claims.sub, sid: claims['sid'] })
   if (alg === undefined || !SIGNATURE_ALGORITHMS.includes(alg)) return { is: 'false', fault: 'algorithm' }
   if (iss !== issuer) return { is: 'false', fault: 'issuer' }
   if (![aud].flat().includes(clientId)) return { is: 'false', fault: 'audience' }
@@ -86,6 +88,11 @@ export function readLogoutToken(
     issuedAt: iat,
   }
   return { is: 'readable', token }
+}
+
+/** Some providers write null for a member that is not there. */
+function withoutNull<Members extends object>(members: Members): Partial<Members> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null)) as Partial<Members>
 }
 
 function hasEvent(events: unknown): boolean {

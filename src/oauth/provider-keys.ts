@@ -1,4 +1,12 @@
-import { compactVerify, createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet } from 'jose'
+import {
+  compactVerify,
+  createLocalJWKSet,
+  errors,
+  type CryptoKey,
+  type JSONWebKeySet,
+  type JWK,
+  type JWSHeaderParameters,
+} from 'jose'
 import { standstill } from '../time/standstill.ts'
 import { Window } from '../time/window.ts'
 
@@ -47,12 +55,13 @@ export class ProviderKeys {
   readonly #unknown = { login: new Window(UNKNOWN_KEY_MS), logout: new Window(UNKNOWN_KEY_MS) }
   readonly #retries = new Window(RETRY_MS)
   #keys = createLocalJWKSet({ keys: [] })
+  /** The keys without a name. */
+  #nameless = createLocalJWKSet({ keys: [] })
+  #names: ReadonlySet<unknown> = new Set()
   /** By the monotonic clock. */
   #fetchedAt = -Infinity
   #fetching: Promise<void> | undefined
   #hasFailed = false
-  /** A key has no name, so that a token cannot tell that it was signed with another one. */
-  #isNameless = false
 
   /** @param fetch gets the JSON object at the address of the keys */
   constructor(fetch: () => Promise<Record<string, unknown>>) {
@@ -98,23 +107,41 @@ export class ProviderKeys {
     this.#hasFailed = true
     const set = (await this.#fetch()) as unknown as JSONWebKeySet
     // createLocalJWKSet() rejects a document that is no set of keys.
-    this.#keys = createLocalJWKSet(set)
-    this.#isNameless = set.keys.some(({ kid }) => kid === undefined)
+    createLocalJWKSet(set)
+    const keys = set.keys.map(withoutEdwardsName)
+    const nameless = keys.filter(({ kid }) => kid === undefined)
+    this.#keys = createLocalJWKSet({ keys })
+    this.#nameless = createLocalJWKSet({ keys: nameless })
+    this.#names = new Set(keys.map(({ kid }) => kid))
     this.#hasFailed = false
     this.#fetchedAt = standstill.now()
   }
 
   async #checkNow(token: string): Promise<SignatureCheck | { readonly is: 'unknown'; readonly cause: unknown }> {
+    let isNamed = false
+    const find = (header: JWSHeaderParameters): Promise<CryptoKey> => {
+      const { kid, ...unnamed } = header
+      isNamed = kid !== undefined && this.#names.has(kid)
+      // The name in a token is a hint (RFC 7515 §4.1.4). If no key has it, it may be that of one without.
+      return isNamed || kid === undefined ? this.#keys(header) : this.#nameless(unnamed)
+    }
     try {
-      await compactVerify(token, this.#keys, { algorithms: SIGNATURE_ALGORITHMS })
+      await compactVerify(token, find, { algorithms: SIGNATURE_ALGORITHMS })
       return { is: 'valid' }
     } catch (cause) {
       if (cause instanceof errors.JWKSNoMatchingKey) return { is: 'unknown', cause }
       if (cause instanceof errors.JWKSMultipleMatchingKeys) return checkEach(token, cause)
-      const isOfOther = this.#isNameless && cause instanceof errors.JWSSignatureVerificationFailed
+      // A key without a name does not tell that it is not the one of the token.
+      const isOfOther = !isNamed && this.#names.has(undefined) && cause instanceof errors.JWSSignatureVerificationFailed
       return { is: isOfOther ? 'unknown' : 'invalid', cause }
     }
   }
+}
+
+/** EdDSA and Ed25519 name the same algorithm for a key of this curve (RFC 9864 §2.2), and a token may have either. */
+function withoutEdwardsName(key: JWK): JWK {
+  const { alg, ...unnamed } = key
+  return key.crv === 'Ed25519' && (alg === 'EdDSA' || alg === 'Ed25519') ? unnamed : key
 }
 
 /** Tries one key after the other, since the token does not name its own. */

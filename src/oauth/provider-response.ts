@@ -83,7 +83,8 @@ export async function readTokenResponse(response: RawResponse, idTokenName?: str
       scope: readScope(scope),
       ...(idTokenName !== undefined && { [idTokenName]: id_token === null || id_token === '' ? undefined : id_token }),
     },
-    { status },
+    // To openid-client a 201, which some providers send, is a failure.
+    { status: status === 201 ? 200 : status },
   )
 }
 
@@ -92,7 +93,7 @@ export function isUsable(token: unknown): token is string {
   return typeof token === 'string' && TOKEN.test(token)
 }
 
-/** Reads a body as UTF-8. @throws UnusableResponse if it has more than 256 KiB, whose rest is then not read */
+/** Reads a body as UTF-8, without a byte order mark, which a parser of JSON may ignore (RFC 8259 §8.1). @throws UnusableResponse if it has more than 256 KiB, whose rest is then not read */
 export async function boundedText({ status, body }: RawResponse): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -102,7 +103,9 @@ export async function boundedText({ status, body }: RawResponse): Promise<string
     if (size > MAX_RESPONSE_BYTES) throw new UnusableResponse('too large', status)
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return Buffer.concat(chunks)
+    .toString('utf8')
+    .replace(/^\uFEFF/, '')
 }
 
 function refusal(

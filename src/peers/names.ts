@@ -5,7 +5,7 @@ import { LOOKUP_PLACES } from '../config/thread-pool.ts'
 import { judgeAfter } from '../time/judge-after.ts'
 import { standstill } from '../time/standstill.ts'
 import { routable } from './routes.ts'
-import { silentLast } from './silent-addresses.ts'
+import { inTurn } from './silent-addresses.ts'
 
 /** The peers for whose names a place is kept, so that no other name can take all of them. */
 const PEERS = ['redis', 'api', 'sockets', 'provider'] as const
@@ -219,7 +219,7 @@ function settle(name: Name, ...answer: Parameters<Waiter>): void {
 
 function waiterOf({ all }: Options, answer: Answer): Waiter {
   return (error, addresses) => {
-    const ordered = silentLast(addresses)
+    const ordered = inTurn(addresses)
     if (all === true) return answer(error, ordered)
     const [first] = ordered
     answer(error, first?.address ?? '', first?.family)

@@ -10,14 +10,26 @@ const MAX_ADDRESSES = 256
 /** When they were silent, in ms of the clock of {@link standstill}. */
 const silent = new Map<string, number>()
 
-/** The addresses in the order in which they are to be tried: every connection would wait for a silent one again. */
-export function silentLast(addresses: readonly LookupAddress[]): LookupAddress[] {
-  if (silent.size === 0) return [...addresses]
+/**
+ * The addresses in the order in which they are to be tried: those last that were silent, since every connection would wait for
+ * them again, and of both families in turn, since one of these may lead nowhere (RFC 8305 §4).
+ */
+export function inTurn(addresses: readonly LookupAddress[]): LookupAddress[] {
+  if (silent.size === 0) return alternating(addresses)
   const isSilent = ({ address }: LookupAddress): boolean => {
     const since = silent.get(address)
     return since !== undefined && standstill.now() - since < LAST_MS
   }
-  return [...addresses.filter((each) => !isSilent(each)), ...addresses.filter(isSilent)]
+  return [...alternating(addresses.filter((each) => !isSilent(each))), ...alternating(addresses.filter(isSilent))]
+}
+
+function alternating(addresses: readonly LookupAddress[]): LookupAddress[] {
+  const first = addresses.filter(({ family }) => family === addresses[0]?.family)
+  const other = addresses.filter(({ family }) => family !== addresses[0]?.family)
+  const longest = Math.max(first.length, other.length)
+  return Array.from({ length: longest }, (_, at) => [first[at], other[at]])
+    .flat()
+    .filter((each) => each !== undefined)
 }
 
 /** Remembers that an address was silent when it was tried before another one, or that it has answered. */

@@ -12,6 +12,7 @@ import { requireUnpaused } from '../../src/proxy/paused-orders.ts'
 import { Problem } from '../../src/problem.ts'
 import { CONTROLS_KEY } from '../../src/store/keys.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import { instanceName } from '../../src/telemetry/log.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { clockAhead, timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
@@ -25,6 +26,7 @@ async function startControls(t: Test, store: MemoryStore, secrets: Changeable<re
     store,
     confirmed: store,
     index: await store.openIndex(),
+    instance: instanceName(),
     envelope: new Envelope(secrets),
     log: { error: (fault: unknown) => t.fail(String(fault)) },
     registry: new Registry(),

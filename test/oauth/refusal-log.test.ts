@@ -63,6 +63,13 @@ await test("GET /auth/callback: the log has the provider's description of a refu
       'invalid_client',
     ],
     [json({ error: 'invalid_grant', error_description: ['x'] }, 400), 'invalid_grant', undefined, 'invalid_grant'],
+    [json({ error: 'invalid_grant', error_description: 'in a 200' }), 'invalid_grant', 'in a 200', 'invalid_grant'],
+    [
+      json({ error: 'bad_verification_code', error_description: 'of a known site', access_token: null }),
+      'login_failed',
+      'of a known site',
+      'bad_verification_code',
+    ],
   ] as const) {
     provider.behaviour = behaviour
     t.match((await logIn()).url.searchParams.get('auth_error'), error)

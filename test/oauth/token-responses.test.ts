@@ -77,6 +77,21 @@ await test('A session lives as long as its token: expires_in, one hour if that i
   t.equal(await lifetimeSeconds({ expires_in: 600, refresh_token: null, id_token: 'no.jwt' }), 600)
 })
 
+await test('A login works with tokens in a 201, and with a byte order mark before them', async (t) => {
+  const { browser, provider, server, logIn } = await unlimitedWorld(t)
+  const body = { access_token: 'the-access-token', expires_in: 600, token_type: 'Bearer' }
+  for (const behaviour of [
+    json(body, 201),
+    json(`\uFEFF${JSON.stringify(body)}`),
+    json(`\uFEFF${JSON.stringify(body)}`, 201),
+  ]) {
+    provider.behaviour = behaviour
+    t.equal((await logIn()).url.search, '')
+    t.match(await sessionState(browser, server.url), { authenticated: true })
+    await browser.fetch(`${server.url}/auth/logout`, { method: 'POST', headers: { 'x-csrf': '1' } })
+  }
+})
+
 await test('A lifetime with a fraction of a millisecond works with Redis, which takes whole ones only', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true })
   world.provider.behaviour = tokens({ expires_in: 599.987654 })

@@ -60,6 +60,7 @@ await test('POST /auth/backchannel-logout: 400 for each fault of a token, in thi
   }
   add('subject', { sub: undefined, sid: undefined, ...nonce })
   for (const sub of ['', 7, 'x'.repeat(256), null]) add('subject', { sub, sid: undefined })
+  add('subject', { sub: null, sid: null })
   add('subject', { sid: [] })
   add('nonce', nonce)
   add('nonce', { nonce: null })
@@ -85,6 +86,10 @@ await test('POST /auth/backchannel-logout: 400 for each fault of a token, in thi
     [{ iat: epoch(-290), aud: ['other', 'test-client'] }, { typ: 'JWT' }],
     [{ iat: epoch(-3500), exp: epoch(-20) }, {}],
     [{ exp: epoch(10), sub: 'x'.repeat(255) }, {}],
+    [{}, { typ: 'application/logout+jwt' }],
+    [{}, { typ: 'Application/Logout+JWT' }],
+    [{ sid: null, exp: null }, {}],
+    [{ sub: null, sid: 'nobody' }, {}],
   ]
   for (const [claims, header] of allowed) {
     const token = await world.logoutToken({ sub: 'nobody', ...claims }, header)

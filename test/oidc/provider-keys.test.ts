@@ -4,11 +4,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { ProviderKeys } from '../../src/oauth/provider-keys.ts'
 
+/** Not `invalid`, which a text would match. */
+const VALID = { is: /^valid$/ }
+
 /** A key of a provider that does not name its keys. */
 async function namelessKey() {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const jwk = await exportJWK(publicKey)
-  return { jwk, sign: () => new SignJWT({}).setProtectedHeader({ alg: 'ES256' }).sign(privateKey) }
+  return {
+    jwk,
+    sign: (header: object = {}) => new SignJWT({}).setProtectedHeader({ alg: 'ES256', ...header }).sign(privateKey),
+  }
 }
 
 await test('A provider that does not name its keys may change them: a signature that does not fit causes one request for them', async (t) => {
@@ -19,9 +25,9 @@ await test('A provider that does not name its keys may change them: a signature 
     requests++
     return { keys: [published] }
   })
-  t.match(await keys.check(await first.sign(), 'logout'), { is: 'valid' })
+  t.match(await keys.check(await first.sign(), 'logout'), VALID)
   published = second.jwk
-  t.match(await keys.check(await second.sign(), 'logout'), { is: 'valid' })
+  t.match(await keys.check(await second.sign(), 'logout'), VALID)
   t.equal(requests, 2)
   t.match(await keys.check(await foreign.sign(), 'logout'), { is: 'away' }, 'the request of this minute is spent')
   t.match(await keys.check(await foreign.sign(), 'login'), { is: 'invalid' }, 'a login has one of its own')
@@ -47,7 +53,7 @@ await test('A token that joins a request for the keys causes one of its own, sin
   const keys = new ProviderKeys(async () => ({ keys: [++requests === 1 ? first.jwk : second.jwk] }))
   const tokens = [await first.sign(), await second.sign()]
   const checks = tokens.map((token) => keys.check(token, 'login'))
-  t.match(await Promise.all(checks), [{ is: 'valid' }, { is: 'valid' }])
+  t.match(await Promise.all(checks), [VALID, VALID])
   t.equal(requests, 2)
 })
 
@@ -59,12 +65,12 @@ await test('A login that joins the request of another token, and does not find i
     await delay(50)
     return response
   })
-  t.match(await keys.check(await first.sign(), 'login'), { is: 'valid' })
+  t.match(await keys.check(await first.sign(), 'login'), VALID)
   const [logout, login] = [await foreign.sign(), await second.sign()]
   const checks = [keys.check(logout, 'logout'), keys.check(login, 'login')]
   t.match(await Promise.all(checks), [{ is: 'invalid' }, { is: 'away' }])
   published = second.jwk
-  t.match(await keys.check(await second.sign(), 'login'), { is: 'valid' })
+  t.match(await keys.check(await second.sign(), 'login'), VALID)
 })
 
 await test('A login with a new key waits for the keys while the provider cannot be reached, and does not fail for good', async (t) => {
@@ -74,10 +80,48 @@ await test('A login with a new key waits for the keys while the provider cannot 
     if (!isUp) throw new Error('not reachable')
     return { keys: [first.jwk] }
   })
-  t.match(await keys.check(await first.sign(), 'login'), { is: 'valid' })
+  t.match(await keys.check(await first.sign(), 'login'), VALID)
   isUp = false
   for (let login = 0; login < 3; login++) {
     t.match(await keys.check(await second.sign(), 'login'), { is: 'away' }, 'provider_unavailable')
   }
-  t.match(await keys.check(await first.sign(), 'login'), { is: 'valid' })
+  t.match(await keys.check(await first.sign(), 'login'), VALID)
+})
+
+await test('In a set of several keys, one may lack a name: a token that names no key, or a key under a new name, is signed with it', async (t) => {
+  const [named, other, nameless] = [await namelessKey(), await namelessKey(), await namelessKey()]
+  const keys = () =>
+    new ProviderKeys(async () => ({ keys: [{ ...named.jwk, kid: 'a' }, { ...other.jwk, kid: 'b' }, nameless.jwk] }))
+  t.match(await keys().check(await nameless.sign(), 'login'), VALID, 'a token without a name')
+  t.match(await keys().check(await nameless.sign({ kid: 'c' }), 'login'), VALID, 'a name that no key has')
+  t.match(await keys().check(await other.sign({ kid: 'b' }), 'login'), VALID)
+  t.match(await keys().check(await nameless.sign({ kid: 'b' }), 'login'), { is: 'invalid' }, 'the name of another key')
+  let requests = 0
+  const asked = new ProviderKeys(async () => {
+    requests++
+    return { keys: [{ ...named.jwk, kid: 'a' }, nameless.jwk] }
+  })
+  t.match(await asked.check(await named.sign({ kid: 'a' }), 'login'), VALID)
+  const foreign = await namelessKey()
+  t.match(await asked.check(await foreign.sign({ kid: 'a' }), 'logout'), { is: 'invalid' }, 'not that of a new key')
+  t.equal(requests, 1, 'and no reason to ask for the keys')
+  t.match(await asked.check(await foreign.sign({ kid: 'c' }), 'logout'), { is: 'invalid' })
+  t.equal(requests, 2, 'a new name is')
+})
+
+await test('EdDSA and Ed25519 name one algorithm, in a token as in a key', async (t) => {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const jwk = await exportJWK(publicKey)
+  for (const published of ['EdDSA', 'Ed25519', undefined]) {
+    for (const alg of ['EdDSA', 'Ed25519']) {
+      const keys = new ProviderKeys(async () => ({
+        keys: [{ ...jwk, kid: 'a', ...(published && { alg: published }) }],
+      }))
+      const token = await new SignJWT({}).setProtectedHeader({ alg, kid: 'a' }).sign(privateKey)
+      t.match(await keys.check(token, 'login'), VALID, `${alg} with a key of ${published}`)
+    }
+  }
+  const elliptic = await namelessKey()
+  const keys = new ProviderKeys(async () => ({ keys: [{ ...elliptic.jwk, alg: 'EdDSA' }] }))
+  t.match(await keys.check(await elliptic.sign(), 'login'), { is: 'invalid' }, 'a key for another algorithm')
 })

@@ -31,6 +31,18 @@ for (const blockedMs of [1200, 400]) {
   })
 }
 
+await test('a process that stands still again and again judges slow requests all the same', async (t) => {
+  const { server } = await startWorld(t, API)
+  const { server: http } = server.app.server
+  const limit = http.headersTimeout
+  t.ok(limit > 0)
+  await turn()
+  block(600)
+  // No turn of the event loop ends in between, so what has arrived is still unread.
+  const looks = Array.from({ length: 6 }, () => http.headersTimeout)
+  t.same(looks, [0, 0, 0, 0, limit, 0])
+})
+
 await test('a request that becomes complete while the process stands still is answered, although its time is over', async (t) => {
   const { connection, cookie, server } = await startWorld(t, API)
   const whole = `${post(cookie, 2)}{}`

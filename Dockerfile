@@ -42,6 +42,8 @@ LABEL org.opencontainers.image.title="trading-bff" \
       org.opencontainers.image.source="${SOURCE}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="MIT"
+# bff_build_info shows it.
+ENV REVISION=${REVISION}
 EXPOSE 3000 9464
 # It asks where the ops listener is bound. The kernel takes 0.0.0.0 and :: for this machine.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s --retries=3 \

@@ -5,7 +5,8 @@ import type { Config } from './config/config.ts'
 import type { SecretFiles } from './config/secret-files.ts'
 import { flushBoundedLines } from './telemetry/bounded-lines.ts'
 import { logLateNames } from './telemetry/failure-log.ts'
-import { createMetrics } from './telemetry/metrics.ts'
+import { instanceName } from './telemetry/log.ts'
+import { createMetrics, type LogLines } from './telemetry/metrics.ts'
 import { addSecretMetrics, addSecretsInfo } from './telemetry/secret-metrics.ts'
 import { FingerprintKey } from './store/fingerprint-key.ts'
 import { openTraces } from './telemetry/traces/traces.ts'
@@ -46,8 +47,10 @@ export interface AppDependencies {
    */
   readonly store: Store
   readonly log: FastifyBaseLogger
-  /** How many log lines were lost so far. */
-  readonly droppedLines?: () => number
+  /** What becomes of the lines of the log, for the metrics. */
+  readonly logLines?: LogLines
+  /** Names this process for operators, as each line of the log does. */
+  readonly instance?: string
   /** Absent where no secret is in a file, and in a worker, whose supervisor has them. */
   readonly secretFiles?: Pick<SecretFiles, 'warnings' | 'states'> | undefined
 }
@@ -70,16 +73,15 @@ export interface App {
  * every socket in {@link prepareSockets}, and at last its route.
  */
 export async function buildApp(config: Config, deps: AppDependencies): Promise<App> {
-  const { store, log, droppedLines = () => 0, secretFiles } = deps
+  const { store, log, logLines, instance = instanceName(), secretFiles } = deps
   logLateNames(log)
-  const metrics = createMetrics()
+  const metrics = createMetrics(logLines)
   const fingerprintKey = new FingerprintKey(store)
   addSecretsInfo(metrics.registry, config)
   if (config.hasSecretFiles) {
     const files = secretFiles && (() => secretFiles.states)
     addSecretMetrics(metrics.registry, { config, fingerprintKey: () => fingerprintKey.read(), files })
   }
-  metrics.logLines.dropped = droppedLines
   metrics.sessionStore.condition = () => store.condition()
   metrics.sessionStore.facts = () => store.facts()
   store.observe(metrics.sessionStore.observer)
@@ -108,7 +110,8 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   store.watchReplication(replicas)
   // For what must outlive a failover of the store.
   const confirmed = replicas === 0 ? store : await store.openConfirmed(replicas)
-  const controls = await openControls(config, { store, confirmed, envelope, sessions, subjects, registry, log })
+  const controlled = { store, confirmed, envelope, sessions, subjects, registry, log, instance }
+  const controls = await openControls(config, controlled)
   if (controls !== undefined) server.addHook('onReady', () => controls.shared.open())
   const shared = { guard, metrics, sessions, subjects, controls, provider, store, envelope, clients, log }
 

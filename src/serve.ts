@@ -30,14 +30,15 @@ interface OnlyProcess {
 /** Runs the server in this process, the only one or a worker. */
 export async function serve(
   config: Config,
-  { log, droppedLines }: ServerLog,
+  serverLog: ServerLog,
   { ops, files }: Partial<OnlyProcess> = {},
 ): Promise<void> {
+  const { log, lines, instance } = serverLog
   const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
-  const app = await buildApp(config, { store, log, droppedLines, secretFiles: files })
+  const app = await buildApp(config, { store, log, logLines: lines, instance, secretFiles: files })
 
   const shutdown = installShutdown({
-    log,
+    serverLog,
     drainMs: cluster.isWorker ? Math.max(config.drainMs - WORKER_AHEAD_MS, config.drainMs / 2) : config.drainMs,
     ignoresSignals: cluster.isWorker,
     async close(isCrash) {
@@ -57,7 +58,7 @@ export async function serve(
   // The server is alive from here on, and ready once it has reached the store or has waited for it long enough.
   await ops?.report(app.ops)
   if (store instanceof RedisStore) await store.connected(STORE_WAIT_MS)
-  await listenOrExit(app.server, { host, port }, log)
+  await listenOrExit(app.server, { host, port }, serverLog)
   sayWhenReady(app.ops, log, { publicUrl: config.publicUrl })
   // The next start uses this cache, for instance that of a worker that replaces this one.
   flushCompileCache()

@@ -10,8 +10,9 @@ import { tracesSettings } from './config/traces.ts'
 import { createLog } from './telemetry/log.ts'
 import { catalogProblems } from './proxy/catalog-settings.ts'
 import { descriptorWarning } from './ops/descriptor-limit.ts'
-import { EXIT } from './ops/exit.ts'
+import { EXIT, exitAfterFlush } from './ops/exit.ts'
 import type { OpsPort } from './ops/ops-listener.ts'
+import { handleSignals } from './ops/signals.ts'
 import { summary } from './ops/summary.ts'
 
 const OLDEST_NODE = { major: 24, minor: 15 }
@@ -60,6 +61,8 @@ const serverLog = createLog(config.logLevel, {
   isTraced: config.traces !== undefined,
 })
 const { log } = serverLog
+// Until the server handles them. The start goes on meanwhile, so not even a slow reader of the log gets time.
+handleSignals(() => void exitAfterFlush(serverLog, 0, 0))
 if (cluster.isPrimary) {
   for (const warning of config.warnings) log.warn(warning)
   // The limit holds for each process; workers inherit it.
@@ -72,7 +75,7 @@ if (cluster.isPrimary) {
 
 if (cluster.isPrimary) {
   const { OpsPort } = await import('./ops/ops-listener.ts')
-  const ops = new OpsPort(config, log)
+  const ops = new OpsPort(config, serverLog)
   const complete = config.oauth.discovery === undefined ? config : await discovered(ops)
   const files = await openSecretFiles(complete)
   if (config.workers > 1) {
@@ -89,7 +92,7 @@ if (cluster.isPrimary) {
 
 async function discovered(ops: OpsPort): Promise<Config> {
   const { discoverOrExit } = await import('./ops/discover-or-exit.ts')
-  return discoverOrExit(config, log, ops)
+  return discoverOrExit(config, serverLog, ops)
 }
 
 /** Nothing is read, and nothing loaded, where no secret is in a file. */

@@ -138,11 +138,24 @@ export const PROCESS: Row = {
       ],
     }),
     lines({
+      title: 'Lines of the log that wait',
+      says: 'By instance; with WORKERS that of the worst process. Normal: below 100 kB. At 16 MiB lines are dropped.',
+      see: 'runbook.md#bffloghangs',
+      unit: 'bytes',
+      steps: { red: 4_194_304 },
+      queries: [{ expr: 'bff_log_waiting_bytes{$of}', legend: '{{instance}}' }],
+    }),
+    lines({
       title: 'Instances by version',
       says: 'Normal: one version, and two during a roll.',
       see: 'rotation-and-upgrades.md#restart-upgrade-go-back',
       unit: 'none',
-      queries: [{ expr: 'count by (version, node) (bff_build_info{$of})', legend: '{{version}} on Node {{node}}' }],
+      queries: [
+        {
+          expr: 'count by (version, revision, node) (bff_build_info{$of})',
+          legend: '{{version}} ({{revision}}) on Node {{node}}',
+        },
+      ],
     }),
   ],
 }

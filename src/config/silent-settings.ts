@@ -17,15 +17,11 @@ export function misspeltSettings(names: readonly string[]): string[] {
     if (name.endsWith('_FILE') && SETTINGS.includes(name.slice(0, -'_FILE'.length))) {
       return `${name} is not read: only ${SECRET_SETTINGS.join(', ')} can be in a file`
     }
-    const meant = name.length < MIN_LENGTH ? undefined : READ.find((setting) => isMisspelt(name, setting))
+    // By one or two changes of a character; two only where the name is long.
+    const most = name.length < 12 ? 1 : 2
+    const meant = name.length < MIN_LENGTH ? undefined : READ.find((setting) => isWithin(most, name, setting))
     return meant === undefined ? [] : `${name} is not a setting: did you mean ${meant}?`
   })
-}
-
-/** Whether a name becomes the other by one or two changes of a character; two only where the name is long. */
-function isMisspelt(name: string, setting: string): boolean {
-  const most = name.length < 12 ? 1 : 2
-  return isWithin(most, name, setting)
 }
 
 /** Whether the Levenshtein distance of two texts is at most this. */

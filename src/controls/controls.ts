@@ -79,14 +79,9 @@ export class Controls {
     })
   }
 
-  /** The notice that all users get at present. */
-  get notice(): Notice | undefined {
-    return this.#current(this.#notice.current)
-  }
-
-  /** The same as pages get it: beside the state of their session. */
+  /** The notice that all users get at present, as pages get it: beside the state of their session. */
   get noticeState(): NoticeState {
-    const notice = this.notice
+    const notice = this.#current(this.#notice.current)
     if (notice === undefined) return {}
     const { message, until } = notice
     return { notice: { message, ...(until !== undefined && { until: Math.floor(until / 1000) }) } }

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { hostname } from 'node:os'
 import { CONTROLLED_KEY } from '../store/keys.ts'
 import type { SessionIndex } from '../store/session-index.ts'
 
@@ -17,8 +16,7 @@ export interface InstanceReport {
 
 /** The instances of a store, each with the version of the controls that it obeys. */
 export class InstanceReports {
-  /** Names this instance for operators: its host, its process, and a word for several in one process. */
-  readonly instance = `${hostname()}/${process.pid}/${randomBytes(3).toString('hex')}`
+  readonly instance: string
   readonly #id = randomBytes(9).toString('base64url')
   readonly #index: SessionIndex
   /** What was reported last, and when. */
@@ -26,8 +24,10 @@ export class InstanceReports {
   #turn: Promise<unknown> = Promise.resolve()
   #isClosed = false
 
-  constructor(index: SessionIndex) {
+  /** @param instance names this instance for operators */
+  constructor(index: SessionIndex, instance: string) {
     this.#index = index
+    this.instance = instance
   }
 
   /**

@@ -13,6 +13,8 @@ interface OpenDependencies {
   /** Absent where sessions have no subject. */
   readonly subjects: Subjects | undefined
   readonly registry: Registry
+  /** Names this instance for operators. */
+  readonly instance: string
   readonly log: FastifyBaseLogger
 }
 

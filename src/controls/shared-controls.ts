@@ -44,6 +44,8 @@ export interface SharedControlsDependencies {
   readonly confirmed: ConfirmableWrites
   readonly index: SessionIndex
   readonly envelope: Envelope
+  /** Names this instance for operators. */
+  readonly instance: string
   readonly log: Pick<FastifyBaseLogger, 'error'>
   /** Called after each change of the document, and after each poll, since controls end by themselves. */
   readonly onChange: () => void
@@ -73,7 +75,7 @@ export class SharedControls {
 
   constructor(deps: SharedControlsDependencies) {
     this.#deps = deps
-    this.#reports = new InstanceReports(deps.index)
+    this.#reports = new InstanceReports(deps.index, deps.instance)
     const form = {
       nothing: new Map<string, Control>(),
       parse: (text: string, now: number) => this.#parse(text, now),

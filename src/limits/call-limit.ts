@@ -54,15 +54,13 @@ export class CallLimit {
 
   async #countLater(sessionKey: string): Promise<CallVerdict> {
     for (;;) {
-      if (!(await this.#fetchQuota(sessionKey))) return this.#countAlone(sessionKey)
+      if (!(await this.#fetchQuota(sessionKey))) {
+        return this.#alone.allows(sessionKey, this.#perMinute) ? ALLOWED : refused(1000 * this.#alone.secondsLeft)
+      }
       // Other calls of the session have waited too, and may have spent the quota.
       const verdict = this.#spend(sessionKey)
       if (verdict !== undefined) return verdict
     }
-  }
-
-  #countAlone(sessionKey: string): CallVerdict {
-    return this.#alone.allows(sessionKey, this.#perMinute) ? ALLOWED : refused(1000 * this.#alone.secondsLeft)
   }
 
   /** Asks the store for more calls of a session, once for all that wait. Resolves with false while the store is away. */

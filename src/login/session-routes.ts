@@ -18,8 +18,9 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
   const { guard, sessions, subjects, controls, provider, publicUrl } = deps
   guard.addPreflight(fastify, '/auth/session', ['GET', 'POST'])
   guard.addPreflight(fastify, '/auth/logout', ['POST'])
-  // A logout needs no body. Without this, a body that cannot be parsed would keep the user logged in.
-  fastify.addHook('onRequest', ignoreContentType)
+  // A logout needs no body. Without this, a body that cannot be parsed would keep the user logged in: Fastify refuses a request whose
+  // Content-Type it cannot read, such as `json`, whatever the parsers accept.
+  fastify.addHook('onRequest', async ({ raw }) => void delete raw.headers['content-type'])
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser('*', (_request, payload, done) => {
     payload.resume()
@@ -57,12 +58,6 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
   })
 
   ownSessionRoutes(fastify, deps)
-}
-
-/** Fastify refuses a request whose Content-Type it cannot read, such as `json`, whatever the parsers accept. */
-function ignoreContentType({ raw }: FastifyRequest, _reply: FastifyReply, done: () => void): void {
-  delete raw.headers['content-type']
-  done()
 }
 
 /** Whether a query asks for something. @throws Problem where it names it with any other value than true */

@@ -98,7 +98,7 @@ async function change(
   audit(log, 'controls_changed', {
     control,
     action,
-    version: outcome.version,
+    controlsVersion: outcome.version,
     ...(!outcome.isShared && { outcome: 'here_only' }),
     ...(subject !== undefined && { subject: sessions.subjectTag(subject) }),
     ...(value?.message !== undefined && { text: value.message }),

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Registry } from 'prom-client'
-import type { Logger } from 'pino'
 import { ConfigError, type Config } from '../config/config.ts'
 import { PROVIDER_BACKOFF } from '../oauth/circuit-breaker.ts'
 import { discover } from '../oauth/discovery.ts'
 import { backoffMs } from '../time/backoff.ts'
+import type { ServerLog } from '../telemetry/log.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
 import type { OpsPort, OpsSource } from './ops-listener.ts'
 import { handleSignals } from './signals.ts'
@@ -14,11 +14,12 @@ import { handleSignals } from './signals.ts'
  * waits, alive and not ready. If its answer shows that the settings are wrong, it prints why and ends with exit code 78.
  * In both cases the promise stays pending, so nothing starts with half a configuration.
  */
-export async function discoverOrExit(config: Config, log: Logger, ops: OpsPort): Promise<Config> {
+export async function discoverOrExit(config: Config, serverLog: ServerLog, ops: OpsPort): Promise<Config> {
+  const { log } = serverLog
   const { issuer } = config.oauth
   handleSignals((signal) => {
     log.info({ signal }, 'exiting during the start')
-    exitAfterFlush(log, 0)
+    void exitAfterFlush(serverLog, 0)
   })
   await ops.report(waiting())
   for (let failures = 0; ; failures++) {
@@ -34,7 +35,7 @@ export async function discoverOrExit(config: Config, log: Logger, ops: OpsPort):
         return { ...config, oauth: { ...config.oauth, ...provider } }
       }
       case 'refused':
-        return exitWith(new ConfigError([{ setting: 'ISSUER', message: discovery.message }]), log)
+        return exitWith(new ConfigError([{ setting: 'ISSUER', message: discovery.message }]), serverLog)
       case 'away': {
         const retryMs = Math.round(backoffMs(failures, PROVIDER_BACKOFF))
         log.warn({ issuer, retryMs, cause: discovery.cause }, 'waiting for the metadata of the provider')
@@ -54,8 +55,7 @@ function waiting(): OpsSource {
   }
 }
 
-async function exitWith(error: ConfigError, log: Logger): Promise<never> {
+async function exitWith(error: ConfigError, serverLog: ServerLog): Promise<never> {
   process.stderr.write(`${error.message}\n`)
-  exitAfterFlush(log, EXIT.config)
-  return new Promise<never>(() => undefined)
+  return exitAfterFlush(serverLog, EXIT.config)
 }

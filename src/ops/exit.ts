@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import type { Logger } from 'pino'
+import { write } from 'node:fs'
+import type { ServerLog } from '../telemetry/log.ts'
+import { within } from '../time/within.ts'
 
 /** Exit codes after a failure, so that an operator or process manager can tell them apart (sysexits.h). */
 export const EXIT = {
@@ -11,34 +13,61 @@ export const EXIT = {
   unavailable: 69,
   /** EX_OSERR: a port could not be opened. */
   cannotListen: 71,
+  /** EX_IOERR: the end of the process has lost lines of its log. */
+  logLost: 74,
   /** EX_CONFIG: wrong or missing settings. */
   config: 78,
 } as const
 
-/** If the log is not written by then, nothing reads it. */
-const LOG_TIMEOUT_MS = 2000
+/** With these exit codes, another process would fail in the same way. */
+export const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen])
+
+/** Time for a line on stderr, whose reader may hang as well. */
+const LAST_LINE_MS = 200
+let isExiting = false
 
 /**
- * Ends the process as soon as its log is written. If nothing reads the log, a write may hang, and `process.exit` would
- * wait for it forever and ignore signals. The process then kills itself.
+ * Ends the process as soon as its log is written, or nothing reads it. Only the first call has an effect. If lines are lost, a
+ * line on stderr counts them, and the exit code says so, unless that is one of {@link FINAL_CODES}.
+ * @param patienceMs for how long a reader of the log may be slow
  */
-export function exitAfterFlush(log: Pick<Logger, 'flush'>, code: number): void {
-  setTimeout(() => process.kill(process.pid, 'SIGKILL'), LOG_TIMEOUT_MS)
-  log.flush(() => process.exit(code))
+export async function exitAfterFlush({ log, lines }: ServerLog, code: number, patienceMs?: number): Promise<never> {
+  if (!isExiting) {
+    isExiting = true
+    const lost = await lines.end(patienceMs)
+    if (lost === 0) process.exit(code)
+    const msg = 'lines of the log were lost at the exit: nothing reads it, or it cannot be written'
+    const last = { level: 50, time: new Date().toISOString(), ...log.bindings(), lines: lost, insteadOf: code, msg }
+    // Neither process.stderr nor writeSync: both may block this thread for ever.
+    await within(LAST_LINE_MS, new Promise((resolve) => write(2, `${JSON.stringify(last)}\n`, resolve)))
+    endAtOnce(FINAL_CODES.has(code) ? code : EXIT.logLost)
+  }
+  return new Promise<never>(() => undefined)
+}
+
+/**
+ * Ends the process although a write hangs. `process.exit` would wait for it for ever and ignore signals, and a process 1, as in a
+ * container, cannot kill itself. So the process becomes another program, which exits.
+ */
+function endAtOnce(code: number): void {
+  try {
+    process.execve?.(process.execPath, [process.execPath, '--eval', `process.exitCode = ${code}`], {})
+  } finally {
+    process.kill(process.pid, 'SIGKILL')
+  }
 }
 
 /** Listens. If that fails, logs and prints why and ends the process; the promise then never settles. */
 export async function listenOrExit(
   server: FastifyInstance,
   address: { readonly host: string; readonly port: number },
-  log: Logger,
+  serverLog: ServerLog,
 ): Promise<void> {
   try {
     await server.listen(address)
   } catch (error) {
-    log.fatal({ err: error }, 'cannot listen')
+    serverLog.log.fatal({ err: error }, 'cannot listen')
     process.stderr.write(`Cannot listen on ${address.host}, port ${address.port}: ${(error as Error).message}\n`)
-    exitAfterFlush(log, EXIT.cannotListen)
-    await new Promise(() => undefined)
+    await exitAfterFlush(serverLog, EXIT.cannotListen)
   }
 }

@@ -1,9 +1,9 @@
 import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify'
 import { Gauge, Registry } from 'prom-client'
-import type { Logger } from 'pino'
 import type { Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import type { StoreHealth } from '../store/store.ts'
+import type { ServerLog } from '../telemetry/log.ts'
 import { isHttp1, NO_SCHEMAS, WRONG_VERSION } from '../http/listener.ts'
 import { readBeforeJudging } from '../http/read-before-judging.ts'
 import { listenOrExit } from './exit.ts'
@@ -116,11 +116,11 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
  */
 export class OpsPort {
   readonly #config: Pick<Config, 'listen' | 'ops'>
-  readonly #log: Logger
+  readonly #log: ServerLog
   #source: OpsSource | undefined
   #listener: ReturnType<typeof createOpsListener> | undefined
 
-  constructor(config: Pick<Config, 'listen' | 'ops'>, log: Logger) {
+  constructor(config: Pick<Config, 'listen' | 'ops'>, log: ServerLog) {
     this.#config = config
     this.#log = log
   }
@@ -130,7 +130,7 @@ export class OpsPort {
     this.#source = source
     if (this.#listener !== undefined) return
     const { listen, ops } = this.#config
-    this.#listener = createOpsListener(() => this.#source ?? source, { token: ops.token, log: this.#log })
+    this.#listener = createOpsListener(() => this.#source ?? source, { token: ops.token, log: this.#log.log })
     await listenOrExit(this.#listener, { host: listen.opsHost, port: listen.opsPort }, this.#log)
   }
 

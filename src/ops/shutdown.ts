@@ -1,11 +1,11 @@
 import { constants } from 'node:os'
-import type { Logger } from 'pino'
 import { flushBoundedLines } from '../telemetry/bounded-lines.ts'
+import type { ServerLog } from '../telemetry/log.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
 import { handleSignals } from './signals.ts'
 
 interface ShutdownDependencies {
-  readonly log: Logger
+  readonly serverLog: ServerLog
   /** Time limit from the first signal to the exit. */
   readonly drainMs: number
   /**
@@ -15,6 +15,8 @@ interface ShutdownDependencies {
   close(isCrash: boolean): Promise<void>
   /** Called when no time is left. The process exits as soon as this returns and the log is written. */
   abandon?(): void
+  /** An exit code in place of 0, if anything went wrong on the way. */
+  exitCode?(): number | undefined
   /** For a worker: its supervisor handles signals and notifies it. A Ctrl-C reaches the worker as well. */
   readonly ignoresSignals?: boolean
 }
@@ -28,12 +30,13 @@ type Shutdown = (reason: object, exitCode?: number) => void
  * exception or rejection it does the same with exit code 1, and another one meanwhile ends it at once.
  */
 export function installShutdown(deps: ShutdownDependencies): Shutdown {
-  const { log, drainMs } = deps
+  const { serverLog, drainMs } = deps
+  const { log } = serverLog
   let isClosing = false
   const exit = (code: number): void => {
     deps.abandon?.()
     flushBoundedLines(log)
-    exitAfterFlush(log, code)
+    void exitAfterFlush(serverLog, code === 0 ? (deps.exitCode?.() ?? 0) : code)
   }
 
   const shutdown = (reason: object, exitCode = 0): void => {

@@ -8,7 +8,7 @@ import { createSupervisorMetrics } from '../telemetry/metrics.ts'
 import { addSecretMetrics } from '../telemetry/secret-metrics.ts'
 import { backoffMs } from '../time/backoff.ts'
 import { delegate } from './delegate.ts'
-import { EXIT, exitAfterFlush } from './exit.ts'
+import { EXIT, exitAfterFlush, FINAL_CODES } from './exit.ts'
 import type { OpsPort, OpsSource } from './ops-listener.ts'
 import type { OperatorCommand, OperatorOutcome } from './operator-commands.ts'
 import { installShutdown } from './shutdown.ts'
@@ -20,8 +20,6 @@ const RESTARTS = { firstMs: 200, longestMs: 30_000 }
 const STEADY_MS = 60_000
 /** Timeout for warnings. They are part of the readiness, which must not wait for a worker that hangs. */
 const WARNINGS_MS = 100
-/** With these exit codes, another worker would fail in the same way. */
-const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen])
 
 /** Runs the server in several worker processes. This process has the ops listener for all of them. */
 export async function supervise(
@@ -32,10 +30,11 @@ export async function supervise(
 ): Promise<void> {
   const supervisor = new Supervisor(config, serverLog, files)
   installShutdown({
-    log: serverLog.log,
+    serverLog,
     drainMs: config.drainMs,
     close: () => supervisor.stop(),
     abandon: () => supervisor.kill(),
+    exitCode: () => (supervisor.hasLostLines ? EXIT.logLost : undefined),
   })
   await ops.report(supervisor)
   supervisor.start()
@@ -46,22 +45,26 @@ class Supervisor implements OpsSource {
   /** The secrets in it may change. */
   readonly #config: Config
   readonly #log: ServerLog['log']
+  readonly #serverLog: ServerLog
   /** Absent where no secret is in a file. */
   readonly #files: SecretFiles | undefined
-  readonly #metrics = createSupervisorMetrics()
+  readonly #metrics: ReturnType<typeof createSupervisorMetrics>
   /** The latest metrics of each running worker, without the gauges of one that does not reply. */
   readonly #counted = new Map<Worker, readonly MetricObject[]>()
   /** The sums over all dead workers. */
   #countedByDead: readonly MetricObject[] = []
   readonly #workers = new Set<Worker>()
   #isStopping = false
+  /** Whether a worker could not write the last lines of its log. */
+  hasLostLines = false
   #stopped: (() => void) | undefined
 
-  constructor(config: Config, { log, droppedLines }: ServerLog, files: SecretFiles | undefined) {
+  constructor(config: Config, serverLog: ServerLog, files: SecretFiles | undefined) {
     this.#config = config
-    this.#log = log
+    this.#serverLog = serverLog
+    this.#log = serverLog.log
     this.#files = files
-    this.#metrics.logLines.dropped = droppedLines
+    this.#metrics = createSupervisorMetrics(serverLog.lines)
     if (files !== undefined) this.#shareSecrets(config, files)
   }
 
@@ -165,6 +168,7 @@ class Supervisor implements OpsSource {
       if (!this.#workers.delete(worker)) return
       void this.#keepCounts(worker)
       if (this.#isStopping) {
+        this.hasLostLines ||= code === EXIT.logLost
         if (this.#workers.size === 0) this.#stopped?.()
         return
       }
@@ -173,7 +177,7 @@ class Supervisor implements OpsSource {
       if (code !== null && FINAL_CODES.has(code) && deaths === 0) {
         this.#log.fatal(died, 'a worker cannot start')
         this.kill()
-        exitAfterFlush(this.#log, code)
+        void exitAfterFlush(this.#serverLog, code)
         return
       }
       const tries = performance.now() - bornAt >= STEADY_MS ? 0 : deaths

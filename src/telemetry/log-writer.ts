@@ -1,4 +1,5 @@
 import { write, writeSync } from 'node:fs'
+import { within } from '../time/within.ts'
 
 /** A line waits no longer than this to be written together with others. */
 const FLUSH_MS = 250
@@ -6,6 +7,9 @@ const FLUSH_MS = 250
 const MAX_WAITING_BYTES = 16 * 1_048_576
 /** Delay before another write to a full non-blocking pipe. */
 const RETRY_MS = 100
+/** At the end of the process a reader may be slow for this long, and one that has read nothing for as long gets a moment. */
+const PATIENCE_MS = 2000
+const MOMENT_MS = 100
 /** UTF-8 needs at most this many bytes for a UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
 
@@ -28,6 +32,8 @@ export class LogWriter {
   /** Lines dropped since the last report. */
   #dropped = 0
   #droppedInTotal = 0
+  /** When the log was last read: a write began or made progress (monotonic ms). */
+  #readAt = 0
   /** Set while the oldest line of the filling chunk may wait for more. */
   #timer: NodeJS.Timeout | undefined
   readonly #flushes: { readonly last: Buffer; readonly done: () => void }[] = []
@@ -47,6 +53,11 @@ export class LogWriter {
   /** The number of lines lost so far, because there was no room for them or they could not be written. */
   get droppedLines(): number {
     return this.#droppedInTotal
+  }
+
+  /** The memory that lines take which are not written yet. Beyond 16 MiB lines are dropped. */
+  get waitingBytes(): number {
+    return this.#waitingBytes + this.#filled
   }
 
   /** Adds a line, which includes its `\n`. Never blocks and never throws. */
@@ -73,6 +84,24 @@ export class LogWriter {
     else this.#flushes.push({ last, done })
   }
 
+  /**
+   * Waits until all lines are written, but not for a reader that hangs.
+   * @param patienceMs for how long a reader may be slow
+   * @returns how many lines are lost with this process, at most: of a write that hangs, a part may have been read. They
+   *   include those dropped before of which no line of the log says so
+   */
+  async end(patienceMs = PATIENCE_MS): Promise<number> {
+    const told = this.#droppedInTotal - this.#dropped
+    const stalledMs = this.#waiting.length === 0 ? 0 : performance.now() - this.#readAt
+    const endsAt = performance.now() + Math.max(MOMENT_MS, patienceMs - stalledMs)
+    // More lines may come meanwhile.
+    while (this.waitingBytes > 0 && performance.now() < endsAt) {
+      await within(endsAt - performance.now(), new Promise<void>((resolve) => this.flush(resolve)))
+    }
+    const unwritten = [...this.#waiting, this.#filling.subarray(0, this.#filled)]
+    return unwritten.reduce((lines, chunk) => lines + linesOf(chunk), this.#droppedInTotal - told)
+  }
+
   #due(): void {
     this.#timer = undefined
     // Otherwise the end of the current write sends the chunk, which is fuller by then.
@@ -91,12 +120,15 @@ export class LogWriter {
 
   #enqueue(chunk: Buffer): void {
     this.#waitingBytes += chunk.buffer.byteLength
-    if (this.#waiting.push(chunk) === 1) this.#writeOn(chunk, 0)
+    if (this.#waiting.push(chunk) > 1) return
+    this.#readAt = performance.now()
+    this.#writeOn(chunk, 0)
   }
 
   #writeOn(chunk: Buffer, from: number): void {
     write(this.#fd, chunk, from, chunk.length - from, null, (error, bytes) => {
       if (error?.code === 'EAGAIN') return void setTimeout(() => this.#writeOn(chunk, from), RETRY_MS)
+      this.#readAt = performance.now()
       // The rest of the chunk is lost, for instance because the disk is full or the reader has gone.
       if (error === null && from + bytes < chunk.length) return this.#writeOn(chunk, from + bytes)
       if (error !== null) this.#droppedInTotal += linesOf(chunk.subarray(from))

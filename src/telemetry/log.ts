@@ -1,4 +1,6 @@
-import { createHmac } from 'node:crypto'
+import program from '../../package.json' with { type: 'json' }
+import { createHmac, randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
 import { pino, type Logger, type LoggerOptions } from 'pino'
 import { LogWriter } from './log-writer.ts'
 import { activeSpan } from './traces/span.ts'
@@ -15,8 +17,10 @@ const TAG_LENGTH = 10
 /** The log of a process. */
 export interface ServerLog {
   readonly log: Logger
-  /** Returns the number of lines lost so far. */
-  readonly droppedLines: () => number
+  /** Names this process for operators, in each line too. */
+  readonly instance: string
+  /** What becomes of the lines. */
+  readonly lines: LogWriter
 }
 
 interface LogProcess {
@@ -33,19 +37,27 @@ export function createLog(level: string, { worker, isShared, isTraced = false }:
   const stdout = new LogWriter(1, isShared ? PIPE_BUF : CHUNK_BYTES, (lines) =>
     log.warn({ lines }, 'lines of the log were dropped'),
   )
-  const base = worker === undefined ? null : { worker }
-  const log: Logger = pino({ ...loggerOptions(level, isTraced), base }, stdout)
-  return { log, droppedLines: () => stdout.droppedLines }
+  const instance = instanceName()
+  const log: Logger = pino(loggerOptions(level, { instance, worker, isTraced }), stdout)
+  return { log, instance, lines: stdout }
+}
+
+/** A name for this process that operators understand: its host, its id there, and a word for several in one process. */
+export function instanceName(): string {
+  return `${hostname()}/${process.pid}/${randomBytes(3).toString('hex')}`
 }
 
 /**
  * Pino's options. Requests and responses are not logged at all, and errors only with known fields.
- * @param isTraced adds the ids of the active span to each line
+ * Each line says which process wrote it; pino makes that text once.
  */
-export function loggerOptions(level: string, isTraced = false): LoggerOptions {
+export function loggerOptions(
+  level: string,
+  { instance = instanceName(), worker, isTraced = false }: { readonly instance?: string } & Partial<LogProcess> = {},
+): LoggerOptions {
   return {
     level,
-    base: null,
+    base: { instance, version: program.version, ...(worker !== undefined && { worker }) },
     ...(isTraced && { mixin: () => activeSpan().ids ?? {} }),
     timestamp: logTime,
     serializers: {

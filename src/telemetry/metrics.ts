@@ -1,5 +1,6 @@
 import program from '../../package.json' with { type: 'json' }
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { REVISION } from '../config/revision.ts'
 import { OpenDescriptors } from './descriptors.ts'
 import { Instruments } from './instruments.ts'
 import { createProviderMetrics } from './provider-metrics.ts'
@@ -14,13 +15,25 @@ const LAG_PRECISION_MS = 50
 const OF_WORST_WORKER = /^process_(open|max)_fds$|^nodejs_eventloop_lag_(?!min_)/
 const DIRECTIONS = ['to_browser', 'to_upstream'] as const
 
+/** What becomes of the lines of a log. */
+export interface LogLines {
+  /** How many were lost so far. */
+  readonly droppedLines: number
+  readonly waitingBytes: number
+}
+const NO_LINES: LogLines = { droppedLines: 0, waitingBytes: 0 }
+
 /** Creates a server's metrics. Label values come from closed sets (routes, codes, outcomes), never from a request. */
-export function createMetrics() {
+export function createMetrics(logLines: LogLines = NO_LINES) {
   const registry = new Registry()
   const make = new Instruments(registry)
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_PRECISION_MS })
-  const versions = { version: program.version, node: process.versions.node }
-  make.info('bff_build_info', 'Always 1; the labels say which version of this server runs, and which of Node', versions)
+  make.info(
+    'bff_build_info',
+    'Always 1; the labels say which version of this server runs, which commit (REVISION) it was built from, and which Node runs it',
+    { version: program.version, revision: REVISION, node: process.versions.node },
+  )
+  addLogMetrics(make, logLines)
   // To read these, prom-client lists all sockets, which with a thousand of them blocks this process for several ms.
   for (const kind of ['handles', 'requests', 'resources']) {
     registry.removeSingleMetric(`nodejs_active_${kind}`)
@@ -73,7 +86,6 @@ export function createMetrics() {
       'Ends of sessions, or of all sessions of a subject, that no replica confirmed in time: a failover could undo them',
     ),
     sessionStore: createSessionStoreMetrics(make),
-    logLines: createLogMetrics(make),
     upstreamRequests: createUpstreamRequests(make),
     upstreamLatency: durations(
       'bff_upstream_request_duration_seconds',
@@ -109,15 +121,18 @@ export function createMetrics() {
   }
 }
 
-function createLogMetrics(make: Instruments) {
-  /** Replaced by the owner of the log. */
-  const lines = { dropped: () => 0 }
+function addLogMetrics(make: Instruments, lines: LogLines): void {
   make.scrapedCounter(
     'bff_log_lines_dropped_total',
     'Lines of the log that were lost: their reader was too slow, or they could not be written',
-    () => lines.dropped(),
+    () => lines.droppedLines,
   )
-  return lines
+  make.scrapedGauge(
+    'bff_log_waiting_bytes',
+    'Memory of lines of the log that wait to be written; at 16 MiB lines are dropped. With WORKERS that of the worst process',
+    () => lines.waitingBytes,
+    'max',
+  )
 }
 
 /** The number of open sockets by kind. Without a series at 0, an alert on a share of them would miss a server that opens none. */
@@ -151,9 +166,10 @@ function createRelayTraffic(make: Instruments) {
 }
 
 /** Creates the metrics that a supervisor counts itself. */
-export function createSupervisorMetrics() {
+export function createSupervisorMetrics(logLines: LogLines = NO_LINES) {
   const registry = new Registry()
   const make = new Instruments(registry)
+  addLogMetrics(make, logLines)
   // prom-client leaves the starts of workers out. That of the supervisor tells an alert that the whole server restarts.
   const startTime = new Gauge({
     name: 'process_start_time_seconds',
@@ -164,7 +180,6 @@ export function createSupervisorMetrics() {
   startTime.set(Math.round(Date.now() / 1000 - process.uptime()))
   return {
     registry,
-    logLines: createLogMetrics(make),
     workers: make.gauge('bff_workers', 'Running worker processes; only with WORKERS'),
     silentWorkers: make.gauge(
       'bff_workers_silent',

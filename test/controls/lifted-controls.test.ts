@@ -4,6 +4,7 @@ import { SharedControls } from '../../src/controls/shared-controls.ts'
 import { Changeable } from '../../src/config/changing.ts'
 import { Envelope } from '../../src/sessions/index.ts'
 import { CONTROLS_KEY } from '../../src/store/keys.ts'
+import { instanceName } from '../../src/telemetry/log.ts'
 import { PAUSE, readBy03, sharing, writtenBy03 } from '../support/controls/shared-store.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { storeClient } from '../support/redis/store-client.ts'
@@ -114,6 +115,7 @@ await test('with ten thousand lifts behind it a poll does not read them', async 
     store,
     confirmed: store,
     index: await store.openIndex(),
+    instance: instanceName(),
     envelope: new Envelope(new Changeable([SECRETS])),
     log: { error: (fault: unknown) => t.fail(String(fault)) },
     onChange: () => undefined,

@@ -34,14 +34,14 @@ await test('PUT /controls/orders stops POST and PATCH on all instances, and DELE
   t.match(changed, {
     control: 'orders',
     action: 'set',
-    version: answer.json['version'],
+    controlsVersion: answer.json['version'],
     text: 'Prices are wrong. Please wait.',
     client: '127.0.0.1',
   })
   t.notOk(changed && 'outcome' in changed)
   t.match(
     third.log.find(({ audit }) => audit === 'controls_changed'),
-    { action: 'lifted', version: lifted.json['version'] },
+    { action: 'lifted', controlsVersion: lifted.json['version'] },
   )
   t.equal(await shown(first).then(({ orders: paused }) => paused), null)
 })

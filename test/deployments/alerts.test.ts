@@ -18,6 +18,7 @@ import {
   pausedScenario,
   restartScenario,
   scarcityScenario,
+  hangingLogScenario,
   secretsScenario,
   refusedFileScenario,
   silentWorkerScenario,
@@ -154,6 +155,7 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   restartScenario,
   silentWorkerScenario,
   scarcityScenario,
+  hangingLogScenario,
   ordinaryScenario,
 ]
 /** `up` is a metric of Prometheus itself. */

@@ -70,6 +70,8 @@ await test('The image is healthy when it runs read-only, as an unprivileged user
   await until(async () => (await server.statusOf(READY)) === 200)
   t.equal(await server.statusOf('http://127.0.0.1:3000/auth/session'), 200)
   t.equal(await server.statusOf('http://127.0.0.1:3000/client.js'), 200)
+  const metrics = await server.evaluate(`console.log(await (await fetch('http://127.0.0.1:9464/metrics')).text())`)
+  t.match(metrics, `revision="${REVISION}"`)
   t.same(await linesOf('find /app ! -readable'), [''], 'its user can read every file')
   const facts = JSON.parse(
     await server.evaluate(`

@@ -45,6 +45,8 @@ class Diary {
     const alike: Line = {
       ...line,
       time: `2026-11-22T${at}:00.000Z`,
+      instance: 'bff-1/7/3f9a1c',
+      version: '1.0.0',
       ...('client' in line && { client: isOperator ? '10.0.0.5' : '192.0.2.1' }),
       ...('ms' in line && { ms: 12.3 }),
       ...('seconds' in line && { seconds: 1140 }),

@@ -8,7 +8,13 @@ import { auditFaults } from '../support/telemetry/audit-scan.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const REQUEST = '0b0c5d5e-52a5-4f0c-9f0a-0123456789ab'
-const COMMON = { level: 30, time: '2026-11-22T09:00:00.000Z', msg: 'logged in' }
+const COMMON = {
+  level: 30,
+  time: '2026-11-22T09:00:00.000Z',
+  instance: 'bff-1/7/3f9a1c',
+  version: '1.0.0',
+  msg: 'logged in',
+}
 const LOGIN = { ...COMMON, audit: 'login', reqId: REQUEST, flow: 'login', session: 'abcdefghi_', client: '192.0.2.1' }
 const FAILED = {
   ...COMMON,

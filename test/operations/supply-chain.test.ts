@@ -71,6 +71,7 @@ await test('The labels of the image state the version and the licence of package
   t.equal(label('version'), program.version)
   t.equal(label('licenses'), program.license)
   t.equal(label('revision'), '${REVISION}')
+  t.match(dockerfile, '\nENV REVISION=${REVISION}\n', 'and so does bff_build_info')
   t.equal(label('source'), '${SOURCE}')
   t.end()
 })

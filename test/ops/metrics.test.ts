@@ -25,7 +25,7 @@ await test('Request metrics have route patterns as labels, and "unmatched" and "
   // The sixth request is the return of the login to a page that does not exist.
   await until(() => server.log.filter(({ route }) => route === 'unmatched').length === 6)
   const text = await (await fetch(`${server.opsUrl}/metrics`)).text()
-  t.match(text, `bff_build_info{version="${program.version}",node="${process.versions.node}"} 1`)
+  t.match(text, `bff_build_info{version="${program.version}",revision="unknown",node="${process.versions.node}"} 1`)
   const count = (name: string, labels: string) =>
     Number(new RegExp(`^${name}_count{${labels}} (\\d+)$`, 'm').exec(text)?.[1])
   const served = 'bff_http_request_duration_seconds'

@@ -155,19 +155,3 @@ await test('A second uncaught error: the process exits with 1 at once', async (t
   t.equal(await server.exited, 1)
   t.notOk(firstLogged(server, 'not everything ended in time'))
 })
-
-await test('SIGTERM: the process kills itself when the reader of its log hangs', async (t) => {
-  const server = await serverProcess(t, { ...ALONE, LOG_LEVEL: 'trace' })
-  t.ok(await ready(server))
-  server.child.stdout?.pause()
-  const url = `http://127.0.0.1:${server.port}/${'x'.repeat(64)}`
-  // The pipe and the buffers of this process hold fewer lines than these.
-  for (let batch = 0; batch < 50; batch++) {
-    const responses = await Promise.all(Array.from({ length: 50 }, () => fetch(url)))
-    for (const response of responses) await response.text()
-  }
-  server.child.kill('SIGTERM')
-  const [, signal] = (await once(server.child, 'exit')) as [number | null, string | null]
-  t.equal(signal, 'SIGKILL', 'the process kills itself')
-  server.child.stdout?.resume()
-})

@@ -208,7 +208,7 @@ export const SESSION_EVENTS = {
     required: {
       control: oneOf('What it concerns', 'orders', 'notice'),
       action: oneOf('What was done', 'set', 'lifted'),
-      version: count('The version of the controls since then'),
+      controlsVersion: count('The version of the controls since then'),
       client: CLIENT,
     },
     optional: {

@@ -188,8 +188,8 @@ export class UpstreamBudget implements Budget {
   }
 
   /** @param hold why the call is refused: without one, there is no token */
-  #refuse(budgetClass: BudgetClass, hold: Hold = this.#shortage(budgetClass)): Refused {
-    const { limited, leftMs } = hold
+  #refuse(budgetClass: BudgetClass, hold?: Hold): Refused {
+    const { limited, leftMs } = hold ?? { limited: 'all', leftMs: this.#lines[budgetClass].emptyMs }
     this.counts[limited === 'user' ? 'limited' : 'refused'][budgetClass]++
     return { is: 'refused', limited, retryAfterMs: Math.max(SOON_MS, Math.ceil(leftMs)) }
   }
@@ -204,10 +204,6 @@ export class UpstreamBudget implements Budget {
   #grant(budgetClass: BudgetClass, token: Token, call: BudgetCall): Admission {
     this.counts.granted[budgetClass]++
     return { is: 'granted', reservation: call.grant(token) }
-  }
-
-  #shortage(budgetClass: BudgetClass): Hold {
-    return { limited: 'all', leftMs: this.#lines[budgetClass].emptyMs }
   }
 
   #keepReady(): void {

@@ -101,6 +101,32 @@ export async function scarcityScenario(t: Test): Promise<Scenario> {
   })
 }
 
+/** A process whose log nobody reads. */
+export async function hangingLogScenario(t: Test): Promise<Scenario> {
+  const server = await serverProcess(t, ALONE)
+  t.ok(await ready(server))
+  const opsUrl = `http://127.0.0.1:${server.opsPort}`
+  const waiting = async (): Promise<number> =>
+    Number(/^bff_log_waiting_bytes (\d+)$/m.exec(await scrape({ opsUrl }))?.[1])
+  server.child.stdout?.pause()
+  t.teardown(() => server.child.stdout?.resume())
+  const page = `http://127.0.0.1:${server.port}/nowhere`
+  const raises = ['BffLogHangs']
+  return around({ opsUrl }, 'nothing reads the log', raises, async () => {
+    await until(
+      async () => {
+        for (let batch = 0; batch < 20; batch++) {
+          const responses = await Promise.all(Array.from({ length: 50 }, () => fetch(page)))
+          for (const response of responses) await response.text()
+        }
+        return (await waiting()) > 4.5 * 1_048_576
+      },
+      'more than a quarter of the limit waits',
+      120_000,
+    )
+  })
+}
+
 /** Workers that die again and again. */
 export async function restartScenario(t: Test): Promise<Scenario> {
   const server = await twoWorkers(t)

@@ -8,6 +8,7 @@ import { CONTROLS_KEY } from '../../../src/store/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { SessionIndex } from '../../../src/store/session-index.ts'
 import { StoreUnavailable } from '../../../src/store/store.ts'
+import { instanceName } from '../../../src/telemetry/log.ts'
 import { SECRETS } from '../server/test-server.ts'
 
 /** In milliseconds. */
@@ -42,6 +43,7 @@ export async function sharing(t: Test) {
         replace: reached((...args: Parameters<MemoryStore['replace']>) => store.replace(...args)),
       }),
       index: own.index ?? index,
+      instance: instanceName(),
       envelope: new Envelope(own.secrets ?? new Changeable([SECRETS])),
       log: { error: (fault: unknown) => t.fail(String(fault)) },
       onChange: () => own.onChange?.(),

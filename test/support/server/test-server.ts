@@ -9,7 +9,7 @@ import type { Changing } from '../../../src/config/changing.ts'
 import { readConfig, type Config } from '../../../src/config/config.ts'
 import { SecretFiles } from '../../../src/config/secret-files.ts'
 import { secretFiles } from '../../../src/config/secrets.ts'
-import { loggerOptions } from '../../../src/telemetry/log.ts'
+import { instanceName, loggerOptions } from '../../../src/telemetry/log.ts'
 import { createOpsListener } from '../../../src/ops/ops-listener.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -64,10 +64,12 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
   }
   const config = readConfig(environment)
   const lines: LogLine[] = []
-  const log = pino(loggerOptions(config.logLevel, config.traces !== undefined), intoLines(lines))
+  const instance = instanceName()
+  const options = loggerOptions(config.logLevel, { instance, isTraced: config.traces !== undefined })
+  const log = pino(options, intoLines(lines))
   const store = ownStore ?? (config.redisUrl === undefined ? new MemoryStore() : await redisStore(config.redisUrl, log))
   const files = openSecretFiles(environment, config, log)
-  const app = await buildApp(config, { store, log, secretFiles: files })
+  const app = await buildApp(config, { store, log, instance, secretFiles: files })
   app.server.server.on('request', ({ headers }: IncomingMessage) => keepCookiesOutOfLogs(headers.cookie))
   await app.server.listen({ host: '127.0.0.1', port })
   const ops = createOpsListener(() => app.ops, { token: config.ops.token, log })

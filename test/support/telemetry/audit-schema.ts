@@ -40,6 +40,12 @@ const COMMON = {
     type: 'string',
     pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
   },
+  instance: {
+    description: 'The process that wrote the line, as GET /controls names it: host, process id, and a word',
+    type: 'string',
+    pattern: '^[^/]+/\\d+/[0-9a-f]{6}$',
+  },
+  version: { description: 'The version of the server', type: 'string', pattern: '^\\d+\\.\\d+\\.\\d+' },
   msg: { description: 'The same in words', type: 'string', maxLength: 200 },
   worker: { description: 'The number of the worker, with WORKERS above 1', type: 'integer', minimum: 0 },
   trace_id: {
@@ -94,7 +100,7 @@ export function committedSchema(): AuditSchema {
 }
 
 function kindSchema(name: string, { description, inRequest, required, optional }: AuditRule): ObjectSchema {
-  const { level, time, msg, worker, trace_id, span_id } = COMMON
+  const { level, time, instance, version, msg, worker, trace_id, span_id } = COMMON
   const request = AUDIT_EVENTS.relay_opened.required.reqId
   return {
     title: name,
@@ -103,6 +109,8 @@ function kindSchema(name: string, { description, inRequest, required, optional }
     properties: {
       level,
       time,
+      instance,
+      version,
       worker,
       ...(inRequest && { reqId: request }),
       audit: { const: name },
@@ -112,7 +120,16 @@ function kindSchema(name: string, { description, inRequest, required, optional }
       span_id,
       msg,
     },
-    required: ['level', 'time', 'audit', 'msg', ...(inRequest ? ['reqId'] : []), ...Object.keys(required)],
+    required: [
+      'level',
+      'time',
+      'instance',
+      'version',
+      'audit',
+      'msg',
+      ...(inRequest ? ['reqId'] : []),
+      ...Object.keys(required),
+    ],
     additionalProperties: false,
   }
 }

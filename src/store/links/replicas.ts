@@ -25,6 +25,8 @@ interface OfMaster {
   readonly marks: ReplicatedWrites
   /** Opened with the first write that they have to confirm. */
   confirming?: ConfirmingServer
+  /** Whether it has ever named a replica. */
+  hadReplica?: true
 }
 
 /** Whether replicas have what was written, asked of the master that holds the key (WAIT). */
@@ -32,8 +34,6 @@ export class Replicas {
   readonly #link: Pick<RedisLink, 'masterOf' | 'masterNames'>
   readonly #log: Log
   readonly #masters = new Map<string, OfMaster>()
-  /** The connections over which a master has named a replica. */
-  readonly #replicated = new WeakSet<Connection>()
 
   constructor(link: Pick<RedisLink, 'masterOf' | 'masterNames'>, log: Log) {
     this.#link = link
@@ -41,8 +41,8 @@ export class Replicas {
   }
 
   /**
-   * Waits briefly for a replica to have every write to the key so far, and returns whether one has. Undefined where there are no
-   * replicas. Never rejects.
+   * Waits briefly for a replica to have every write to the key so far, and returns whether one has. Undefined where there has been
+   * no replica so far. Never rejects.
    */
   async have(key: string): Promise<boolean | undefined> {
     try {
@@ -82,14 +82,14 @@ export class Replicas {
 
   /** WAIT covers only the writes of its own connection, so that one writes a marker after the write in question. */
   async #mark(key: string): Promise<boolean | undefined> {
-    const { marks } = this.#of(key)
-    const connection = await marks.connection()
+    const master = this.#of(key)
+    const connection = await master.marks.connection()
     // A master names its replicas, but no longer one whose connection has closed.
     const [, , known] = await connection.role()
-    if (!Array.isArray(known) || known.length === 0) return this.#replicated.has(connection) ? false : undefined
-    this.#replicated.add(connection)
+    if (!Array.isArray(known) || known.length === 0) return master.hadReplica ? false : undefined
+    master.hadReplica = true
     // The braces put the marker into the same slot, and it expires by itself.
-    await marks.write((wire) => wire.eval(MARK, { keys: [`{${key}}:ended`], arguments: [] }))
+    await master.marks.write((wire) => wire.eval(MARK, { keys: [`{${key}}:ended`], arguments: [] }))
     return true
   }
 

@@ -109,6 +109,7 @@ export async function hangingLogScenario(t: Test): Promise<Scenario> {
   const waiting = async (): Promise<number> =>
     Number(/^bff_log_waiting_bytes (\d+)$/m.exec(await scrape({ opsUrl }))?.[1])
   server.child.stdout?.pause()
+  t.teardown(() => server.child.stdout?.resume())
   const page = `http://127.0.0.1:${server.port}/nowhere`
   const raises = ['BffLogHangs']
   return around({ opsUrl }, 'nothing reads the log', raises, async () => {
@@ -123,8 +124,6 @@ export async function hangingLogScenario(t: Test): Promise<Scenario> {
       'more than a quarter of the limit waits',
       120_000,
     )
-    server.child.kill('SIGKILL')
-    server.child.stdout?.resume()
   })
 }
 

@@ -1,0 +1,40 @@
+import { test, type Test } from 'tap'
+import type { RedisProcess } from '../../sandbox/redis-process.ts'
+import { Replicas } from '../../src/store/links/replicas.ts'
+import { QUIET } from '../support/redis/connected-store.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { until } from '../support/time/until.ts'
+import { testRedis } from '../support/server/test-server.ts'
+
+const infoOf = async (redis: RedisProcess, section: string): Promise<string> =>
+  String(await askRedis(redis, ['INFO', section]))
+
+/** A master with a replica that is online, and what asks it. @param names the masters that a Cluster names */
+async function withReplica(t: Test, names: ReadonlySet<string> = new Set(['one'])) {
+  const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
+  const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
+  await until(async () => (await infoOf(master, 'replication')).includes('state=online'))
+  const server = { name: 'one', options: { socket: { host: '127.0.0.1', port: master.port } }, owns: () => true }
+  const replicas = new Replicas({ masterOf: () => server, masterNames: () => names }, QUIET)
+  t.teardown(() => replicas.close())
+  // A new replica confirms nothing for up to a second.
+  const confirms = (): Promise<void> => until(async () => (await replicas.have('any')) === true)
+  return { master, replica, replicas, confirms }
+}
+
+await test('a replica that is away is missed, although the connection to the master was opened again meanwhile', async (t) => {
+  const { master, replica, replicas, confirms } = await withReplica(t)
+  await confirms()
+  replica.process.kill('SIGKILL')
+  await until(async () => (await infoOf(master, 'replication')).includes('connected_slaves:0'))
+  t.equal(await replicas.have('key'), false)
+  await askRedis(master, ['CLIENT', 'KILL', 'TYPE', 'normal'])
+  // The reply of the new connection: while there is none, the answer is false, too.
+  const rolesOf = async (): Promise<number> =>
+    Number(/cmdstat_role:calls=(\d+)/.exec(await infoOf(master, 'commandstats'))?.[1])
+  const before = await rolesOf()
+  await until(async () => {
+    t.equal(await replicas.have('key'), false)
+    return (await rolesOf()) > before
+  })
+})

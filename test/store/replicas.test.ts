@@ -38,3 +38,13 @@ await test('a replica that is away is missed, although the connection to the mas
     return (await rolesOf()) > before
   })
 })
+
+await test('whoever asks at once shares a check, but none that began before its own write', async (t) => {
+  const { master, replicas, confirms } = await withReplica(t)
+  await confirms()
+  await askRedis(master, ['CONFIG', 'RESETSTAT'])
+  const asked = Array.from({ length: 500 }, (_, index) => replicas.have(`key ${index}`))
+  t.ok((await Promise.all(asked)).every((has) => has === true))
+  const stats = await infoOf(master, 'commandstats')
+  for (const name of ['role', 'eval', 'wait']) t.match(stats, new RegExp(`cmdstat_${name}:calls=2,`))
+})

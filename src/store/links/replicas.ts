@@ -27,6 +27,9 @@ interface OfMaster {
   confirming?: ConfirmingServer
   /** Whether it has ever named a replica. */
   hadReplica?: true
+  /** The check that is made, and the one after it. */
+  running?: Promise<boolean | undefined> | undefined
+  next?: Promise<boolean | undefined> | undefined
 }
 
 /** Whether replicas have what was written, asked of the master that holds the key (WAIT). */
@@ -42,11 +45,14 @@ export class Replicas {
 
   /**
    * Waits briefly for a replica to have every write to the key so far, and returns whether one has. Undefined where there has been
-   * no replica so far. Never rejects.
+   * no replica so far. Callers that ask while a check runs share the next one. Never rejects.
    */
   async have(key: string): Promise<boolean | undefined> {
     try {
-      return await beforeDeadline(ANSWER_MS, this.#mark(key))
+      const master = this.#of(key)
+      if (master.running === undefined) return await this.#check(master, key)
+      // The running check may have begun before the caller wrote.
+      return await (master.next ??= master.running.then(() => this.#check(master, key)))
     } catch {
       return false
     }
@@ -80,9 +86,14 @@ export class Replicas {
     for (const name of this.#masters.keys()) this.#forget(name)
   }
 
+  #check(master: OfMaster, key: string): Promise<boolean | undefined> {
+    master.next = undefined
+    const answer = beforeDeadline(ANSWER_MS, this.#mark(master, key)).catch(() => false)
+    return (master.running = answer.finally(() => (master.running = undefined)))
+  }
+
   /** WAIT covers only the writes of its own connection, so that one writes a marker after the write in question. */
-  async #mark(key: string): Promise<boolean | undefined> {
-    const master = this.#of(key)
+  async #mark(master: OfMaster, key: string): Promise<boolean | undefined> {
     const connection = await master.marks.connection()
     // A master names its replicas, but no longer one whose connection has closed.
     const [, , known] = await connection.role()

@@ -48,3 +48,10 @@ await test('whoever asks at once shares a check, but none that began before its 
   const stats = await infoOf(master, 'commandstats')
   for (const name of ['role', 'eval', 'wait']) t.match(stats, new RegExp(`cmdstat_${name}:calls=2,`))
 })
+
+await test('a master to which a key was moved is asked, although the Cluster did not name it yet', async (t) => {
+  const { replicas, confirms } = await withReplica(t, new Set())
+  await confirms()
+  const expiration = { type: 'PX', value: 60_000 } as const
+  t.equal(await replicas.write('key', 1, (connection) => connection.set('key', 'value', { expiration })), 'OK')
+})

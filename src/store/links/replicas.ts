@@ -1,7 +1,7 @@
 import { beforeDeadline } from '../../time/deadline.ts'
 import { ConfirmingServer } from './confirming-server.ts'
 import type { Connection } from './connection.ts'
-import type { FindMaster, RedisLink } from './redis-link.ts'
+import type { FindMaster, MasterServer, RedisLink } from './redis-link.ts'
 import { ReplicatedWrites } from './replicated-writes.ts'
 
 /** How long a master waits for one of its replicas (WAIT). */
@@ -112,10 +112,19 @@ export class Replicas {
     const present = this.#link.masterNames()
     for (const name of this.#masters.keys()) if (!present.has(name)) this.#forget(name)
     // One that is no master any more is left, and not looked for again.
-    const find = async () => (this.#link.masterNames().has(master.name) ? master : undefined)
+    const find = async () => (this.#isMaster(master, key) ? master : undefined)
     const added = { find, marks: new ReplicatedWrites(find, { replicas: 1, waitMs: WAIT_MS }) }
     this.#masters.set(master.name, added)
     return added
+  }
+
+  /** Whether a server is still a master. One to which the key was moved is one before the Cluster names it. */
+  #isMaster({ name }: MasterServer, key: string): boolean {
+    try {
+      return this.#link.masterNames().has(name) || this.#link.masterOf(key).name === name
+    } catch {
+      return false
+    }
   }
 
   #forget(name: string): void {

@@ -38,3 +38,20 @@ await test('a replica that is away is missed, although the connection to the mas
     return (await rolesOf()) > before
   })
 })
+
+await test('whoever asks at once shares a check, but none that began before its own write', async (t) => {
+  const { master, replicas, confirms } = await withReplica(t)
+  await confirms()
+  await askRedis(master, ['CONFIG', 'RESETSTAT'])
+  const asked = Array.from({ length: 500 }, (_, index) => replicas.have(`key ${index}`))
+  t.ok((await Promise.all(asked)).every((has) => has === true))
+  const stats = await infoOf(master, 'commandstats')
+  for (const name of ['role', 'eval', 'wait']) t.match(stats, new RegExp(`cmdstat_${name}:calls=2,`))
+})
+
+await test('a master to which a key was moved is asked, although the Cluster did not name it yet', async (t) => {
+  const { replicas, confirms } = await withReplica(t, new Set())
+  await confirms()
+  const expiration = { type: 'PX', value: 60_000 } as const
+  t.equal(await replicas.write('key', 1, (connection) => connection.set('key', 'value', { expiration })), 'OK')
+})

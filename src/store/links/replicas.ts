@@ -1,7 +1,7 @@
 import { beforeDeadline } from '../../time/deadline.ts'
 import { ConfirmingServer } from './confirming-server.ts'
 import type { Connection } from './connection.ts'
-import type { FindMaster, RedisLink } from './redis-link.ts'
+import type { FindMaster, MasterServer, RedisLink } from './redis-link.ts'
 import { ReplicatedWrites } from './replicated-writes.ts'
 
 /** How long a master waits for one of its replicas (WAIT). */
@@ -27,6 +27,9 @@ interface OfMaster {
   confirming?: ConfirmingServer
   /** Whether it has ever named a replica. */
   hadReplica?: true
+  /** The check that is made, and the one after it. */
+  running?: Promise<boolean | undefined> | undefined
+  next?: Promise<boolean | undefined> | undefined
 }
 
 /** Whether replicas have what was written, asked of the master that holds the key (WAIT). */
@@ -42,11 +45,14 @@ export class Replicas {
 
   /**
    * Waits briefly for a replica to have every write to the key so far, and returns whether one has. Undefined where there has been
-   * no replica so far. Never rejects.
+   * no replica so far. Callers that ask while a check runs share the next one. Never rejects.
    */
   async have(key: string): Promise<boolean | undefined> {
     try {
-      return await beforeDeadline(ANSWER_MS, this.#mark(key))
+      const master = this.#of(key)
+      if (master.running === undefined) return await this.#check(master, key)
+      // The running check may have begun before the caller wrote.
+      return await (master.next ??= master.running.then(() => this.#check(master, key)))
     } catch {
       return false
     }
@@ -80,9 +86,14 @@ export class Replicas {
     for (const name of this.#masters.keys()) this.#forget(name)
   }
 
+  #check(master: OfMaster, key: string): Promise<boolean | undefined> {
+    master.next = undefined
+    const answer = beforeDeadline(ANSWER_MS, this.#mark(master, key)).catch(() => false)
+    return (master.running = answer.finally(() => (master.running = undefined)))
+  }
+
   /** WAIT covers only the writes of its own connection, so that one writes a marker after the write in question. */
-  async #mark(key: string): Promise<boolean | undefined> {
-    const master = this.#of(key)
+  async #mark(master: OfMaster, key: string): Promise<boolean | undefined> {
     const connection = await master.marks.connection()
     // A master names its replicas, but no longer one whose connection has closed.
     const [, , known] = await connection.role()
@@ -101,10 +112,19 @@ export class Replicas {
     const present = this.#link.masterNames()
     for (const name of this.#masters.keys()) if (!present.has(name)) this.#forget(name)
     // One that is no master any more is left, and not looked for again.
-    const find = async () => (this.#link.masterNames().has(master.name) ? master : undefined)
+    const find = async () => (this.#isMaster(master, key) ? master : undefined)
     const added = { find, marks: new ReplicatedWrites(find, { replicas: 1, waitMs: WAIT_MS }) }
     this.#masters.set(master.name, added)
     return added
+  }
+
+  /** Whether a server is still a master. One to which the key was moved is one before the Cluster names it. */
+  #isMaster({ name }: MasterServer, key: string): boolean {
+    try {
+      return this.#link.masterNames().has(name) || this.#link.masterOf(key).name === name
+    } catch {
+      return false
+    }
   }
 
   #forget(name: string): void {

@@ -5,13 +5,14 @@ import { testRedis } from '../support/server/test-server.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
 
+const masterAt = ({ port }: { port: number }): MasterServer => ({
+  name: `127.0.0.1:${port}`,
+  options: { socket: { host: '127.0.0.1', port } },
+  owns: () => true,
+})
+
 await test('an answer of a Sentinel that came too late does not drop the master that was found meanwhile', async (t) => {
   const [former, next] = [await testRedis(t), await testRedis(t)]
-  const masterAt = ({ port }: { port: number }): MasterServer => ({
-    name: `127.0.0.1:${port}`,
-    options: { socket: { host: '127.0.0.1', port } },
-    owns: () => true,
-  })
   const stale = Promise.withResolvers<void>()
   let master = masterAt(former)
   let asked = 0

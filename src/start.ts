@@ -1,7 +1,8 @@
 import cluster from 'node:cluster'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config/config.ts'
+import { cutSettings } from './config/env-readers.ts'
 import { secretFiles } from './config/secrets.ts'
 import type { SecretFiles } from './config/secret-files.ts'
 import { threadPoolWarning } from './config/thread-pool.ts'
@@ -41,7 +42,7 @@ if (isWarmUp) {
   process.exit(0)
 }
 // A worker inherits the settings that its supervisor has read.
-if (cluster.isPrimary && existsSync('.env')) loadSettings('.env')
+const doubts = cluster.isPrimary && existsSync('.env') ? loadSettings('.env') : []
 const config = configOrExit()
 // What sends traces would read these itself, and go on sending them after they have changed.
 for (const { name } of [tracesSettings.headers, tracesSettings.ownHeaders]) delete process.env[name]
@@ -108,9 +109,11 @@ async function openSecretFiles(complete: Config): Promise<SecretFiles | undefine
 }
 
 /** Container tools make a folder of a file that they are to mount and that does not exist. */
-function loadSettings(file: string): void {
+/** Returns warnings about what was read. */
+function loadSettings(file: string): string[] {
   try {
     loadEnvFile(file)
+    return cutSettings(readFileSync(file, 'utf8'), process.env)
   } catch {
     exit(`${file} must be a file that can be read, or must not exist.`)
   }
@@ -118,7 +121,7 @@ function loadSettings(file: string): void {
 
 function configOrExit(): Config {
   try {
-    return readConfig(process.env, catalogProblems(process.env))
+    return readConfig(process.env, catalogProblems(process.env), doubts)
   } catch (error) {
     if (error instanceof ConfigError) exit(error.message)
     throw error

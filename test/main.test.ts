@@ -57,6 +57,15 @@ await test('An older Node than package.json demands is told so at the start', (t
   t.end()
 })
 
+await test('A start tells of a setting that Node has cut at a # of .env, and of one that another reader would read differently', async (t) => {
+  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+  const cwd = t.testdir({ '.env': `SESSION_SECRETS=not-to-print#${'x'.repeat(40)}\nCLIENT_ID=client$word\n` })
+  const { stderr } = spawnSync(process.execPath, [main], { cwd, env: {}, encoding: 'utf8' })
+  t.match(stderr, /^SESSION_SECRETS ends before a # in \.env: /m)
+  t.match(stderr, /^CLIENT_ID has a \$ before a name/m)
+  t.notMatch(stderr, /not-to-print|xxxx|client\$/)
+})
+
 await test('A start exits with 78, names every wrong setting and prints no value', async (t) => {
   const wrong = {
     ...ALONE,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Changeable } from './changing.ts'
+import { ambiguousSettings } from './env-readers.ts'
 import { feedConfig } from './feed.ts'
 import { providerConfig } from './provider.ts'
 import { parseRedisUrl } from './redis-address.ts'
@@ -39,20 +40,26 @@ export type Config = ReturnType<typeof complete>
 /**
  * Reads the settings from an environment.
  * @param found problems that were found elsewhere
+ * @param doubts warnings about how the environment was read
  * @throws ConfigError naming every wrong setting at once
  */
-export function readConfig(environment: Environment, found: readonly SettingProblem[] = []): Config {
+export function readConfig(
+  environment: Environment,
+  found: readonly SettingProblem[] = [],
+  doubts: readonly string[] = [],
+): Config {
   const problems = [...found]
-  const raw = withSecretFiles(given(environment), problems)
+  const set = given(environment)
+  const raw = withSecretFiles(set, problems)
   const valid = checkedSettings(raw, problems)
-  const misspelt = misspeltSettings(Object.keys(raw))
+  const hints = [...misspeltSettings(Object.keys(raw)), ...doubts, ...ambiguousSettings(set)]
   if (problems.length > 0) {
     throw new ConfigError(
       problems.filter((problem) => !isAboutFile(problem, problems)),
-      misspelt,
+      hints,
     )
   }
-  return complete(valid as SettingValues, raw, [...misspelt, ...settingsWithoutEffect(raw)])
+  return complete(valid as SettingValues, raw, [...hints, ...settingsWithoutEffect(raw)])
 }
 
 /** Returns the values that are valid, and adds to `problems` what is wrong by itself or together. */

@@ -139,10 +139,12 @@ export class SharedState<State> {
     return changed
   }
 
-  /** From now on this process is alone. Resolves once the exchange that is under way has ended. Never rejects. */
+  /**
+   * From now on nothing is heard of other instances. Who still asks, such as an order under way, is answered as before. Resolves
+   * once the exchange that is under way has ended. Never rejects.
+   */
   async close(): Promise<void> {
     this.#document?.close()
-    this.#document = undefined
     await this.#working
   }
 

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
+import { parseEnv } from 'node:util'
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
+import { cutSettings } from '../../src/config/env-readers.ts'
 import { settingRules } from '../../src/config/settings.ts'
 import { PRODUCTION } from '../support/config/wrong-settings.ts'
 import { ALONE } from '../support/server/settings.ts'
@@ -171,4 +173,59 @@ await test('IDEMPOTENCY_TTL_SECONDS below the time for which the package repeats
   t.match(warnings(1), [/3600 s/])
   t.same(warnings(packageSeconds), [])
   t.same(warningsAbout('IDEMPOTENCY_TTL_SECONDS', {}), [])
+})
+
+await test('a value that another reader of .env would read differently is warned about, without the value', (t) => {
+  const about = (name: string, value: string): string[] => warningsAbout(name, { [name]: value })
+  const secret = 'a-client-secret-of-32-characters'
+  t.same(about('CLIENT_SECRET', secret), [])
+  t.same(warningsLike(/readers of \.env/, { STATIC_CSP: "default-src 'self'; img-src 'self'" }), [])
+  for (const [value, what] of [
+    [`"${secret}"`, 'quotes at its ends'],
+    [`'${secret}'`, 'quotes at its ends'],
+    [`${secret} `, 'white space at an end'],
+    [`${secret}#x`, 'a #'],
+    [`${secret} # the old one`, 'a #'],
+    [`${secret}$word`, 'a $ before a name'],
+    [`${secret}\${word}`, 'a $ before a name'],
+    [`"${secret}#$x"`, 'quotes at its ends and a # and a $ before a name'],
+  ] as const) {
+    t.same(
+      about('CLIENT_SECRET', value),
+      [
+        `CLIENT_SECRET has ${what}, which readers of .env read differently: put it into a file, which CLIENT_SECRET_FILE names`,
+      ],
+      value,
+    )
+  }
+  for (const value of [`${secret}$`, `${secret}$1`, `"${secret}`]) t.same(about('CLIENT_SECRET', value), [], value)
+  t.match(about('SERVICE_APP_ID', '"app"'), [
+    /^SERVICE_APP_ID has quotes at its ends, .*: see docs\/operating\/install\.md$/,
+  ])
+  const file = t.testdir({ secret: `"${secret}#$x"` })
+  t.same(warningsAbout('CLIENT_SECRET', { CLIENT_SECRET_FILE: `${file}/secret` }), [], 'a file has one reader')
+  t.throws(() => readConfig({ ...ALONE, AUTH_URL: '"http://127.0.0.1:1"' }), /\nAUTH_URL has quotes at its ends/)
+  t.end()
+})
+
+await test('a setting that Node cuts at a # of .env is warned about, and no other', (t) => {
+  const text = [
+    'CLIENT_SECRET=abc#def',
+    'export CLIENT_ID = a-b#c',
+    'SERVICE_APP_ID=app # a comment',
+    'LEGACY_APP_ID= # none',
+    'STATIC_CSP="a#b"',
+    "OAUTH_SCOPE='a#b'",
+    'HOST=`a#b`',
+    '# PORT=1#2',
+    'ISSUER=set-before#x',
+    'HOME=a#b',
+  ].join('\n')
+  const environment: Record<string, string | undefined> = { ...parseEnv(text), ISSUER: 'another' }
+  t.equal(environment['CLIENT_SECRET'], 'abc', 'as Node reads it')
+  t.same(cutSettings(text, environment), [
+    'CLIENT_SECRET ends before a # in .env: put it into a file, which CLIENT_SECRET_FILE names',
+    'CLIENT_ID ends before a # in .env: see docs/operating/install.md',
+  ])
+  t.end()
 })

@@ -14,6 +14,7 @@ import { CONTROLS_KEY } from '../../src/store/keys.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { instanceName } from '../../src/telemetry/log.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
+import { sharing } from '../support/controls/shared-store.ts'
 import { clockAhead, timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 
@@ -141,6 +142,17 @@ await test('orders that arrive together while the controls are old share a read,
   const session = { key: 'a', record: { subject: 'a user' } } as Session
   await Promise.all(Array.from({ length: 20 }, () => requireUnpaused(controls, session)))
   t.ok(store.reads <= 4, `${store.reads} reads`)
+})
+
+await test('an order that is judged after the controls were closed asks the store once, and holds up nobody', async (t) => {
+  const ahead = clockAhead(t)
+  const { start } = await sharing(t)
+  const controls = await start()
+  await controls.close()
+  ahead(1000)
+  t.ok(controls.isBehind)
+  await controls.catchUp()
+  t.notOk(controls.isBehind)
 })
 
 await test('after a suspension, of which only the time of day tells, no order goes before the controls were asked for', async (t) => {

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
 import { PendingWrites } from '../../src/store/pending-writes.ts'
+import { StoreUnavailable, unlessAway } from '../../src/store/store.ts'
 
 /** A link to a store that comes and goes. */
 class Link {
@@ -33,6 +34,28 @@ await test('a write that is pending is repeated at once when the link is back', 
   t.equal(count, 0)
   link.report(undefined)
   t.equal(count, 1, 'before anything else happens in this process')
+})
+
+await test('a write for which the store is away again stays pending until it succeeds', async (t) => {
+  const link = new Link()
+  const pending = new PendingWrites(link)
+  let count = 0
+  const write = async (): Promise<void> => {
+    if (count++ === 0) throw new StoreUnavailable(new Error('away'))
+  }
+  pending.add({ ...later, write })
+  for (const expected of [1, 2, 2]) {
+    link.report(undefined)
+    await setImmediate()
+    t.equal(count, expected)
+    link.report(1)
+  }
+})
+
+await test('only a store that is away is no answer: any other fault is thrown', async (t) => {
+  t.equal(await unlessAway(Promise.resolve('an answer')), 'an answer')
+  t.equal(await unlessAway(Promise.reject(new StoreUnavailable(new Error('away')))), undefined)
+  await t.rejects(unlessAway(Promise.reject(new TypeError('a fault'))), { name: 'TypeError' })
 })
 
 await test('what is pending at the end is tried once more if the store is available', async (t) => {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { ClusterNodes } from '../../src/store/links/cluster-nodes.ts'
@@ -8,6 +9,7 @@ import { tryCredentials } from '../../src/store/credentials-trial.ts'
 import { probeRedis } from '../../src/store/probe.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { connectedStore, QUIET } from '../support/redis/connected-store.ts'
+import { LosingProxy } from '../support/redis/losing-proxy.ts'
 import { askRedis, testMasters } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
 
@@ -91,7 +93,7 @@ await test('A master that was taken out of the Cluster, and goes on running, is 
   const store = await filled(t, url)
   const seeds = [{ host: '127.0.0.1', port: kept.port }]
   const credentials = new LiveCredentials(new Changeable(url), () => undefined)
-  const events = { ask: (_node: unknown, connection: Connection) => connection.ping(), lost: () => undefined }
+  const events = { ask: (_node: unknown, connection: Connection) => connection.ping(), unreached: () => undefined }
   const nodes = new ClusterNodes(seeds, credentials, events)
   t.teardown(() => nodes.close())
   t.ok(await nodes.read())
@@ -109,6 +111,40 @@ await test('A master that was taken out of the Cluster, and goes on running, is 
   await assertServesAll(t, store)
   await assertServesAll(t, await connectedStore(t, url))
   await until(async () => !(await clientsOf(removed)).includes('cmd=ping'), 'the stores let go of it')
+})
+
+await test('A Cluster whose connections are reset once serves on, and nobody hears of it', async (t) => {
+  const nodes = await testMasters(t, 2)
+  const said: string[] = []
+  const note = (details: object, message: string): void => void said.push(`${message} ${JSON.stringify(details)}`)
+  const store = await connectedStore(t, `redis+cluster://127.0.0.1:${nodes[0]?.port}`, { warn: note, error: note })
+  for (const node of nodes) await askRedis(node, ['CLIENT', 'KILL', 'TYPE', 'normal'])
+  for (const until = performance.now() + 2500; performance.now() < until; await delay(20)) {
+    if (store.condition().share < 1 || store.unavailableSince() !== undefined) said.push('unavailable')
+  }
+  t.same(said, [])
+})
+
+await test('A master of a Cluster that was away serves again as soon as its connection is up', async (t) => {
+  const nodes = await testMasters(t, 2)
+  const [kept, lost] = nodes
+  if (kept === undefined || lost === undefined) throw new Error('no masters')
+  const proxy = await LosingProxy.start(t, lost)
+  await askRedis(lost, ['CONFIG', 'SET', 'cluster-announce-port', proxy.url.split(':').at(-1) ?? ''])
+  const announced = async (): Promise<boolean> =>
+    JSON.stringify(await askRedis(kept, ['CLUSTER', 'SLOTS'])).includes(proxy.url.split(':').at(-1) ?? '')
+  await until(announced, 'the proxy is announced')
+  const store = await connectedStore(t, `redis+cluster://127.0.0.1:${kept.port}`)
+  t.equal(store.condition().share, 1)
+  proxy.isDown = true
+  await until(() => store.condition().share < 1, 'a vain try to connect counts')
+  t.equal(store.unavailableSince(), undefined)
+  proxy.isDown = false
+  const isConnected = async (): Promise<boolean> => /user=default .*resp=3/.test(await clientsOf(lost))
+  await until(isConnected, 'the store is connected again')
+  const connectedAt = performance.now()
+  await until(() => store.condition().share === 1, 'it serves again')
+  t.ok(performance.now() - connectedAt < 500, 'before the next question would come by itself')
 })
 
 await test('REDIS_URL that names one of several masters of a Cluster as if it were alone is refused, and named', async (t) => {

@@ -36,7 +36,7 @@ export class ClusterLink implements RedisLink {
   constructor(seeds: readonly RedisNode[], credentials: LiveCredentials) {
     this.#nodes = new ClusterNodes(seeds, credentials, {
       ask: (node, connection) => this.#ask(node, connection),
-      lost: (node, reason) => this.#events?.unreached(node.name, reason),
+      unreached: (node, reason) => this.#events?.unreached(node.name, reason),
     })
     this.#commands = new ClusterCommands(this.#nodes)
   }

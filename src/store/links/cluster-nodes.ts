@@ -22,8 +22,8 @@ export interface ClusterNode extends RedisNode, MasterServer {
 interface Events {
   /** Asks a node for a sign of life. */
   ask(node: ClusterNode, connection: Connection): Promise<unknown>
-  /** A node is lost, or could not be reached. */
-  lost(node: ClusterNode, reason: string): void
+  /** A node could not be reached. */
+  unreached(node: ClusterNode, reason: string): void
 }
 
 /**
@@ -68,11 +68,16 @@ export class ClusterNodes {
     if (known !== undefined) return known
     const owns = (key: string): boolean => this.#owners[slotOf(key)]?.name === name
     const server = { ...node, name, options: nodeOptions(node, this.#credentials), owns }
+    let wasLost = false
     const connection = new LastingConnection({
       find: async () => server,
       ask: (wire) => this.#events.ask(added, wire),
-      lost: (reason) => {
-        this.#events.lost(added, reason)
+      // What was said of a node that was away is withdrawn at once.
+      up: () => void (wasLost && connection.ask()),
+      lost: (reason, wasUp) => {
+        wasLost = true
+        // A connection may be reset, which says nothing of the node.
+        if (!wasUp) this.#events.unreached(added, reason)
         void this.reread(added)
       },
     })

@@ -25,8 +25,8 @@ interface Purpose {
   readonly ask?: (connection: Connection, server: MasterServer) => Promise<unknown>
   /** The connection is open, perhaps again. */
   readonly up?: (server: MasterServer) => void
-  /** The connection is lost, or could not be opened. */
-  readonly lost?: (reason: string, server: MasterServer) => void
+  /** The connection is lost, or could not be opened. @param wasUp tells a loss from a vain try */
+  readonly lost?: (reason: string, wasUp: boolean) => void
 }
 
 /**
@@ -116,7 +116,7 @@ export class LastingConnection {
       this.#wasTried = true
       if (hasServed) this.#attempt = attempt()
       connection.destroy()
-      if (!this.#isClosed) this.#purpose.lost?.(reason, server)
+      if (!this.#isClosed) this.#purpose.lost?.(reason, hasServed)
       over.resolve(undefined)
     }
     this.#end = end

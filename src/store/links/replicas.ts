@@ -1,7 +1,7 @@
 import { beforeDeadline } from '../../time/deadline.ts'
 import { ConfirmingServer } from './confirming-server.ts'
 import type { Connection } from './connection.ts'
-import type { FindMaster, RedisLink } from './redis-link.ts'
+import type { FindMaster, MasterServer, RedisLink } from './redis-link.ts'
 import { ReplicatedWrites } from './replicated-writes.ts'
 
 /** How long a master waits for one of its replicas (WAIT). */
@@ -25,6 +25,11 @@ interface OfMaster {
   readonly marks: ReplicatedWrites
   /** Opened with the first write that they have to confirm. */
   confirming?: ConfirmingServer
+  /** Whether it has ever named a replica. */
+  hadReplica?: true
+  /** The check that is made, and the one after it. */
+  running?: Promise<boolean | undefined> | undefined
+  next?: Promise<boolean | undefined> | undefined
 }
 
 /** Whether replicas have what was written, asked of the master that holds the key (WAIT). */
@@ -32,8 +37,7 @@ export class Replicas {
   readonly #link: Pick<RedisLink, 'masterOf' | 'masterNames'>
   readonly #log: Log
   readonly #masters = new Map<string, OfMaster>()
-  /** The connections over which a master has named a replica. */
-  readonly #replicated = new WeakSet<Connection>()
+  #isClosed = false
 
   constructor(link: Pick<RedisLink, 'masterOf' | 'masterNames'>, log: Log) {
     this.#link = link
@@ -41,12 +45,15 @@ export class Replicas {
   }
 
   /**
-   * Waits briefly for a replica to have every write to the key so far, and returns whether one has. Undefined where there are no
-   * replicas. Never rejects.
+   * Waits briefly for a replica to have every write to the key so far, and returns whether one has. Undefined where there has been
+   * no replica so far. Callers that ask while a check runs share the next one. Never rejects.
    */
   async have(key: string): Promise<boolean | undefined> {
     try {
-      return await beforeDeadline(ANSWER_MS, this.#mark(key))
+      const master = this.#of(key)
+      if (master.running === undefined) return await this.#check(master, key)
+      // The running check may have begun before the caller wrote.
+      return await (master.next ??= master.running.then(() => this.#check(master, key)))
     } catch {
       return false
     }
@@ -77,34 +84,50 @@ export class Replicas {
   }
 
   close(): void {
+    this.#isClosed = true
     for (const name of this.#masters.keys()) this.#forget(name)
   }
 
+  #check(master: OfMaster, key: string): Promise<boolean | undefined> {
+    master.next = undefined
+    const answer = beforeDeadline(ANSWER_MS, this.#mark(master, key)).catch(() => false)
+    return (master.running = answer.finally(() => (master.running = undefined)))
+  }
+
   /** WAIT covers only the writes of its own connection, so that one writes a marker after the write in question. */
-  async #mark(key: string): Promise<boolean | undefined> {
-    const { marks } = this.#of(key)
-    const connection = await marks.connection()
+  async #mark(master: OfMaster, key: string): Promise<boolean | undefined> {
+    const connection = await master.marks.connection()
     // A master names its replicas, but no longer one whose connection has closed.
     const [, , known] = await connection.role()
-    if (!Array.isArray(known) || known.length === 0) return this.#replicated.has(connection) ? false : undefined
-    this.#replicated.add(connection)
+    if (!Array.isArray(known) || known.length === 0) return master.hadReplica ? false : undefined
+    master.hadReplica = true
     // The braces put the marker into the same slot, and it expires by itself.
-    await marks.write((wire) => wire.eval(MARK, { keys: [`{${key}}:ended`], arguments: [] }))
+    await master.marks.write((wire) => wire.eval(MARK, { keys: [`{${key}}:ended`], arguments: [] }))
     return true
   }
 
-  /** @throws Error while there is no master */
+  /** @throws Error while there is no master, and after the close */
   #of(key: string): OfMaster {
+    if (this.#isClosed) throw new Error('closed')
     const master = this.#link.masterOf(key)
     const known = this.#masters.get(master.name)
     if (known !== undefined) return known
     const present = this.#link.masterNames()
     for (const name of this.#masters.keys()) if (!present.has(name)) this.#forget(name)
     // One that is no master any more is left, and not looked for again.
-    const find = async () => (this.#link.masterNames().has(master.name) ? master : undefined)
+    const find = async () => (this.#isMaster(master, key) ? master : undefined)
     const added = { find, marks: new ReplicatedWrites(find, { replicas: 1, waitMs: WAIT_MS }) }
     this.#masters.set(master.name, added)
     return added
+  }
+
+  /** Whether a server is still a master. One to which the key was moved is one before the Cluster names it. */
+  #isMaster({ name }: MasterServer, key: string): boolean {
+    try {
+      return this.#link.masterNames().has(name) || this.#link.masterOf(key).name === name
+    } catch {
+      return false
+    }
   }
 
   #forget(name: string): void {

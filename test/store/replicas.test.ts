@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { Replicas } from '../../src/store/links/replicas.ts'
@@ -54,4 +55,18 @@ await test('a master to which a key was moved is asked, although the Cluster did
   await confirms()
   const expiration = { type: 'PX', value: 60_000 } as const
   t.equal(await replicas.write('key', 1, (connection) => connection.set('key', 'value', { expiration })), 'OK')
+})
+
+await test('after the close no connection is opened', async (t) => {
+  const { master, replicas, confirms } = await withReplica(t)
+  await confirms()
+  const opened = async (): Promise<number> =>
+    Number(/total_connections_received:(\d+)/.exec(await infoOf(master, 'stats'))?.[1])
+  replicas.close()
+  const before = await opened()
+  t.equal(await replicas.have('key'), false)
+  await t.rejects(replicas.write('key', 1, (connection) => connection.ping()))
+  await delay(200)
+  // The one that asks.
+  t.equal((await opened()) - before, 1)
 })

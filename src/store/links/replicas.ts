@@ -37,6 +37,7 @@ export class Replicas {
   readonly #link: Pick<RedisLink, 'masterOf' | 'masterNames'>
   readonly #log: Log
   readonly #masters = new Map<string, OfMaster>()
+  #isClosed = false
 
   constructor(link: Pick<RedisLink, 'masterOf' | 'masterNames'>, log: Log) {
     this.#link = link
@@ -83,6 +84,7 @@ export class Replicas {
   }
 
   close(): void {
+    this.#isClosed = true
     for (const name of this.#masters.keys()) this.#forget(name)
   }
 
@@ -104,8 +106,9 @@ export class Replicas {
     return true
   }
 
-  /** @throws Error while there is no master */
+  /** @throws Error while there is no master, and after the close */
   #of(key: string): OfMaster {
+    if (this.#isClosed) throw new Error('closed')
     const master = this.#link.masterOf(key)
     const known = this.#masters.get(master.name)
     if (known !== undefined) return known

@@ -147,8 +147,9 @@ export class ClusterNodes {
   }
 
   #take({ masters, owners }: Slots): void {
-    this.#owners = owners.map((owner) => owner && this.at(owner))
-    this.#masters = masters.map((master) => this.at(master))
+    const nodes = new Map(masters.map((master) => [master, this.at(master)]))
+    this.#owners = owners.map((owner) => owner && nodes.get(owner))
+    this.#masters = [...nodes.values()]
     for (const [address, node] of this.#nodes) {
       if (this.#masters.includes(node)) continue
       this.#nodes.delete(address)

@@ -24,7 +24,7 @@ export interface Slots {
   readonly masters: readonly RedisNode[]
   /** Each once. */
   readonly replicas: readonly RedisNode[]
-  /** By slot. Undefined where no master owns it. */
+  /** The one of {@link masters} that owns each slot. Undefined where none does. */
   readonly owners: readonly (RedisNode | undefined)[]
 }
 
@@ -35,8 +35,9 @@ export async function readSlots(connection: Pick<Connection, 'sendCommand'>, ask
   const others = new Map<string, RedisNode>()
   const owners = Array.from<RedisNode | undefined>({ length: SLOTS })
   for (const [first, last, ...replies] of ranges) {
-    const [master, ...replicas] = replies.map((reply) => nodeOf(reply, asked))
-    if (master === undefined) throw new Error('a range of slots has no master')
+    const [named, ...replicas] = replies.map((reply) => nodeOf(reply, asked))
+    if (named === undefined) throw new Error('a range of slots has no master')
+    const master = masters.get(addressOf(named)) ?? named
     masters.set(addressOf(master), master)
     for (const replica of replicas) others.set(addressOf(replica), replica)
     owners.fill(master, first, last + 1)

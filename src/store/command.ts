@@ -14,7 +14,7 @@ export interface Command<Memory, Args extends readonly unknown[], Reply> {
    */
   send(redis: RedisCommands, skewMs: SkewMs, ...args: Args): Promise<unknown>
   /** The reply, where there is nothing to send. */
-  known?(...args: Args): Reply | undefined
+  known?(...args: Args): { readonly reply: Reply } | undefined
   /** Translates the reply of Redis, with times by the clock of the store. */
   reply(reply: unknown, skewMs: SkewMs, ...args: Args): Reply
   /** The same in the memory of one process. */

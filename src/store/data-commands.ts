@@ -118,7 +118,7 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
     tells: 'ifGone',
   },
   readMany: {
-    known: (keys) => (keys.length === 0 ? [] : undefined),
+    known: (keys) => (keys.length === 0 ? { reply: [] } : undefined),
     send: (redis, _skewMs, keys) => redis.readMany(keys),
     reply: (values: readonly (string | null)[]) => values.map((value) => value ?? undefined),
     memory: (values, keys) => keys.map((key) => values.get(key)?.value),

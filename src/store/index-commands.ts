@@ -141,6 +141,7 @@ export const INDEX: Commands<MemoryIndexes, SessionIndex> = {
     isUntracked: true,
   },
   end: {
+    known: unlessAny,
     send: (redis, _skewMs, key, ids) => runScript(redis, END, [key], ids),
     reply: () => undefined,
     memory(indexes, key, ids) {
@@ -150,6 +151,7 @@ export const INDEX: Commands<MemoryIndexes, SessionIndex> = {
     isUntracked: true,
   },
   remove: {
+    known: unlessAny,
     send: (redis, _skewMs, key, ids) => runScript(redis, REMOVE, [key], ids),
     reply: () => undefined,
     memory: (indexes, key, ids) => forget(indexes(key), ids),
@@ -169,6 +171,11 @@ export const INDEX: Commands<MemoryIndexes, SessionIndex> = {
     },
     isUntracked: true,
   },
+}
+
+/** There is nothing to do for no ids. */
+function unlessAny(_key: string, ids: readonly string[]): { readonly reply: undefined } | undefined {
+  return ids.length === 0 ? { reply: undefined } : undefined
 }
 
 /** Undefined for what is no longer remembered. */

@@ -87,7 +87,7 @@ export class RedisStore extends runnerOf(DATA) implements Store {
     args: Args,
   ): Promise<Reply> {
     const known = command.known?.(...args)
-    if (known !== undefined) return known
+    if (known !== undefined) return known.reply
     try {
       const sent = await this.#ask((redis) =>
         command.send(command.isUntracked ? this.#link.untracked() : redis, this.#skewMs, ...args),

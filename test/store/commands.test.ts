@@ -6,7 +6,7 @@ import { INDEX } from '../../src/store/index-commands.ts'
 import { besideKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
-import type { DataCommands } from '../../src/store/store.ts'
+import { StoreUnavailable, type DataCommands } from '../../src/store/store.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { testRedis } from '../support/server/test-server.ts'
 
@@ -153,4 +153,15 @@ await test('a store tells its own listeners what a command has changed, and that
     await call(name)
     t.ok(told.includes(name), name)
   }
+})
+
+await test('nothing is asked of Redis where there is nothing to ask', async (t) => {
+  const { url } = await testRedis(t)
+  const store = await connectedStore(t, url)
+  const index = await store.openIndex()
+  await store.close()
+  t.same(await store.readMany([]), [])
+  await t.resolves(index.end('key', []))
+  await t.resolves(index.remove('key', []))
+  await t.rejects(index.remove('key', ['id']), StoreUnavailable)
 })

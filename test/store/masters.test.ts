@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'tap'
 import { Masters } from '../../src/store/servers/masters.ts'
 import type { MasterReport } from '../../src/store/servers/master-probe.ts'
@@ -34,11 +35,28 @@ await test('a master that replies over a connection that was given up meanwhile 
   const health = { downSince: 0, downReason: 'silence', healthyForMs: 0, noteAlive, noteErrorCode: () => undefined }
   const masters = new Masters(link, health, QUIET)
   t.teardown(() => masters.clock.close())
-  const connection = { isReady: true, eval: async () => [Date.now(), []] }
+  const connection = { isReady: true, eval: async () => [Date.now(), []], ping: async () => 'PONG' }
   await masters.ask(masterOf(), connection)
   t.equal(alive, 1)
   const asked = masters.ask(masterOf(), connection)
   connection.isReady = false
+  await asked
+  t.equal(alive, 1)
+})
+
+await test('a master that has lost its last slot shows no sign of life before it replies', async (t) => {
+  let alive = 0
+  const link = { masterNames: () => new Set(['one']), masterOf, probe: () => undefined }
+  const noteAlive = (): void => void alive++
+  const health = { downSince: 0, downReason: 'silence', healthyForMs: 0, noteAlive, noteErrorCode: () => undefined }
+  const masters = new Masters(link, health, QUIET)
+  t.teardown(() => masters.clock.close())
+  const pong = Promise.withResolvers<unknown>()
+  const connection = { isReady: true, eval: async () => t.fail('there is no key to ask for'), ping: () => pong.promise }
+  const asked = masters.ask({ ...masterOf(), owns: () => false }, connection)
+  await turn()
+  t.equal(alive, 0)
+  pong.resolve('PONG')
   await asked
   t.equal(alive, 1)
 })

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
+import { ClusterLink } from '../../src/store/links/cluster-link.ts'
 import { ClusterNodes } from '../../src/store/links/cluster-nodes.ts'
 import type { Connection } from '../../src/store/links/connection.ts'
 import { LiveCredentials } from '../../src/store/links/live-credentials.ts'
@@ -84,6 +85,34 @@ await test('A command is sent on to the master that is about to have its key, or
     await store.bury(key, { key: `{${key}}:tombstone`, leftKey: `{${key}}:left`, value: 'logout', expiresAt }),
     `logout ${key}`,
   )
+})
+
+await test('A node that owns no slot is asked for a sign of life, and not whether it serves', async (t) => {
+  const [owner, target] = await testMasters(t, 2)
+  if (owner === undefined || target === undefined) throw new Error('no masters')
+  for (const node of [target, owner]) await askRedis(node, ['CLUSTER', 'DELSLOTSRANGE', '8192', '16383'])
+  const credentials = new LiveCredentials(new Changeable(owner.url), () => undefined)
+  const link = new ClusterLink([{ host: '127.0.0.1', port: owner.port }], credentials)
+  t.teardown(() => link.close())
+  const asked = new Set<string>()
+  await link.open({
+    opened: async () => undefined,
+    ask: async ({ name }, connection) => {
+      asked.add(name)
+      await connection.ping()
+    },
+    unreached: () => undefined,
+    up: () => undefined,
+    lost: () => undefined,
+    changed: () => undefined,
+  })
+  const key = KEYS.find((each) => slotOf(each) < 8192) ?? ''
+  await begin(slotOf(key), owner, target)
+  t.equal(await link.commands().send(key, ['SET', key, 'moved']), 'OK')
+  const isAlive = async (): Promise<boolean> =>
+    String(await askRedis(target, ['INFO', 'commandstats'])).includes('cmdstat_ping')
+  await until(isAlive, 'the target of the move is asked for a sign of life')
+  t.same([...asked], [`127.0.0.1:${owner.port}`])
 })
 
 await test('A master that was taken out of the Cluster, and goes on running, is asked for nothing', async (t) => {

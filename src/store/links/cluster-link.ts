@@ -102,6 +102,8 @@ export class ClusterLink implements RedisLink {
 
   /** The connection is given up later than the master is said to be silent. */
   #ask(node: ClusterNode, connection: Connection): Promise<unknown> {
+    // One that owns no slot has no key to ask for.
+    if (!this.#nodes.masters.includes(node)) return connection.ping()
     const asked = this.#events?.ask(node, connection) ?? connection.ping()
     beforeDeadline(REPLY_MS, asked).catch((error: unknown) => {
       if (!(error instanceof CommandTimeout)) return

@@ -60,9 +60,9 @@ export class MasterProbe {
    * @returns undefined where the master names another one for the key, or has lost its last slot
    * @throws Error when it does not reply
    */
-  async ask(master: MasterServer, connection: Pick<Connection, 'eval'>): Promise<MasterReport | undefined> {
+  async ask(master: MasterServer, connection: Pick<Connection, 'eval' | 'ping'>): Promise<MasterReport | undefined> {
     if (this.#key === undefined || !master.owns(this.#key)) this.#key = keyOf(master)
-    if (this.#key === undefined) return undefined
+    if (this.#key === undefined) return void (await connection.ping())
     const mustWrite = performance.now() >= this.#writesAt
     const report = await probe(connection, this.#key, mustWrite)
     // A master that refuses writes is tried again with each probe. Rights are asked for with each one anyway.

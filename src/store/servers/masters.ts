@@ -67,7 +67,7 @@ export class Masters {
   }
 
   /** Asks it again. @throws Error where it does not reply */
-  async ask(master: MasterServer, connection: Pick<Connection, 'eval' | 'isReady'>): Promise<void> {
+  async ask(master: MasterServer, connection: Pick<Connection, 'eval' | 'isReady' | 'ping'>): Promise<void> {
     const probe = this.#probes.get(master.name) ?? new MasterProbe()
     this.#probes.set(master.name, probe)
     const report = await probe.ask(master, connection)

@@ -9,6 +9,8 @@ import { valueOf } from '../support/telemetry/metrics.ts'
 import { twoWorkers, workerPids } from '../support/server/two-workers.ts'
 import { until } from '../support/time/until.ts'
 
+const FAULTS = `--import=${fileURLToPath(new URL('../support/server/fault.ts', import.meta.url))}`
+
 type Line = Record<string, unknown> & { msg: string }
 
 const LOST = 'lines of the log were lost at the exit: nothing reads it, or it cannot be written'
@@ -113,14 +115,22 @@ await test('With WORKERS the supervisor ends with 74 as well, and each process c
   checkCounted(t, server, requests)
 })
 
+await test('With WORKERS the supervisor ends with 74 when only a worker has lost lines', async (t) => {
+  const settings = { DRAIN_SECONDS: '10', DRAIN_WAIT_SECONDS: '3', NODE_OPTIONS: FAULTS, FAULT: 'logLost' }
+  const server = await twoWorkers(t, settings)
+  server.child.kill('SIGTERM')
+  await until(() => linesOf(server.output().stdout).filter(({ msg }) => msg === 'draining').length === 3)
+  process.kill(workerPids(server)[0] ?? 0, 'SIGUSR2')
+  t.equal(await server.exited, 74)
+})
+
 await test('A second signal, and a crash, end with 74 as well when lines are lost', async (t) => {
-  const FAULT = fileURLToPath(new URL('../support/server/fault.ts', import.meta.url))
   const settings = { ...ALONE, DRAIN_SECONDS: '60', DRAIN_WAIT_SECONDS: '30', FAULT: 'throw' }
   for (const [signals, insteadOf] of [
     [['SIGTERM', 'SIGINT'], 130],
     [['SIGUSR2'], 1],
   ] as const) {
-    const server = await serverProcess(t, { ...settings, NODE_OPTIONS: `--import=${FAULT}` })
+    const server = await serverProcess(t, { ...settings, NODE_OPTIONS: FAULTS })
     t.ok(await ready(server))
     await hang(server)
     for (const signal of signals) {

@@ -183,3 +183,44 @@ await test('LogWriter writes its buffered lines when the process exits', (t) => 
   t.equal(stdout, 'goodbye\n')
   t.end()
 })
+
+await test('LogWriter.end waits for a slow reader, also for the lines that come meanwhile, and none is lost', async (t) => {
+  const { fd, readUntil } = pipe(t)
+  const writer = new LogWriter(fd, CHUNK, failOnDrop)
+  const line = `${'z'.repeat(999)}\n`
+  for (let index = 0; index < 500; index++) writer.write(line)
+  t.ok(writer.waitingBytes >= 400_000, `${writer.waitingBytes}`)
+  const ended = writer.end()
+  writer.flush(() => writer.write('late\n'))
+  const text = await readUntil((end) => end.endsWith('late\n'))
+  t.equal(await ended, 0)
+  t.equal(text, `${line.repeat(500)}late\n`)
+  t.equal(writer.waitingBytes, 0)
+})
+
+await test('LogWriter.end gives a reader that hangs a moment, and counts what waits and what was dropped', async (t) => {
+  const { fd, readUntil } = pipe(t)
+  const writer = new LogWriter(fd, CHUNK, () => undefined)
+  const COUNT = 30_000
+  for (let index = 0; index < COUNT; index++) writer.write(`${'x'.repeat(999)} ${index}\n`)
+  const { droppedLines } = writer
+  t.ok(droppedLines > 10_000)
+  await new Promise((resolve) => void setTimeout(resolve, 300))
+  const since = performance.now()
+  const lost = await writer.end(300)
+  t.ok(performance.now() - since < 250, 'it has read nothing for as long as a slow one gets')
+  t.ok(lost < COUNT && lost > COUNT - 100, `${lost} of ${COUNT}: a pipe holds 64 KiB`)
+  // Otherwise the thread that writes would outlive the test.
+  await readUntil((end) => end.endsWith(` ${COUNT - droppedLines - 1}\n`))
+})
+
+await test('LogWriter.end counts the lines that cannot be written', async (t) => {
+  const fd = openSync('/dev/full', 'a')
+  const writer = new LogWriter(fd, CHUNK, failOnDrop)
+  writer.write('before\n')
+  await flushed(writer)
+  writer.write('one\n')
+  writer.write('two\n')
+  t.equal(await writer.end(), 2, 'and not those that were lost before')
+  closeSync(fd)
+})

@@ -16,6 +16,10 @@ const faults: Record<string, () => void> = {
     setImmediate(() => faults['throw']?.())
     throw new Error('a planted error')
   },
+  /** Exits as a process that has lost lines of its log. */
+  logLost() {
+    process.exit(74)
+  },
   /** Blocks for longer than any test, but not for ever. */
   hang() {
     block(60_000)

@@ -117,3 +117,10 @@ await test('nothing is opened before the first write, and one connection afterwa
   await Promise.all(Array.from({ length: 50 }, (_, index) => writes.create(`key ${index}`, 'v', expiresAt())))
   t.equal(await connectionsOf(master), before + 1)
 })
+
+await test('a warning says why no connection can be made ready for writes that replicas confirm', async (t) => {
+  const { master, store, writes } = await replicated(t)
+  await askRedis(master, ['ACL', 'SETUSER', 'default', '-info'])
+  await t.rejects(writes.create('key', 'v', expiresAt()), StoreUnavailable)
+  t.match(store.warnings().join(' '), /refused.*\(NOPERM\)/)
+})

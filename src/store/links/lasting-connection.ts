@@ -124,14 +124,16 @@ export class LastingConnection {
     connection
       .on('error', (error: Error) => hasServed && end(reasonOf(error, server.options)))
       .on('end', () => hasServed && end('closed'))
+    let failure: unknown = new Error(`no connection to ${server.name}`)
     try {
       const { open = () => connection.connect() } = this.#purpose
       await beforeDeadline(OPEN_MS, open(connection, server))
     } catch (error) {
+      failure = error
       end(reasonOf(error as Error, server.options))
     }
     if (this.#end !== end) {
-      this.#attempt.reject(new Error(`no connection to ${server.name}`))
+      this.#attempt.reject(failure)
       this.#attempt = attempt()
       return false
     }

@@ -116,8 +116,11 @@ export class MasterLink implements RedisLink {
 
   async #check(): Promise<void> {
     if (this.#connection?.isUp !== true) return
+    const known = this.#latest
     const current = await this.#findMaster()
-    if (current !== undefined && current.name !== this.#latest?.name) this.abandon('the master was replaced')
+    // Meanwhile the link may have found another master. Then the answer is the older one.
+    if (current !== undefined && current.name !== known?.name && this.#latest === known)
+      this.abandon('the master was replaced')
   }
 }
 

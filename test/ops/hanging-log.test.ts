@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, constants, openSync, writeSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
@@ -143,7 +144,7 @@ await test('A second signal, and a crash, end with 74 as well when lines are los
 })
 
 await test('A signal during the start ends it, also when the pipe of the log is full from the first line on', async (t) => {
-  const server = await serverProcess(t, { ...ALONE, REDIS_URL: 'redis://127.0.0.1:1' }, { log: await fullPipe(t) })
+  const server = await serverProcess(t, { ...ALONE, REDIS_URL: 'redis://127.0.0.1:1' }, { log: fullPipe(t) })
   await until(async () => (await fetch(`${opsUrlOf(server)}/livez`).catch(() => undefined))?.ok === true)
   server.child.kill('SIGTERM')
   t.equal(await server.exited, 74)
@@ -151,12 +152,16 @@ await test('A signal during the start ends it, also when the pipe of the log is 
 })
 
 /** A pipe that nobody reads, with no room left. */
-async function fullPipe(t: Test): Promise<string> {
+function fullPipe(t: Test): string {
   const path = `${t.testdir({})}/pipe`
-  const holder = spawn('sh', ['-c', 'mkfifo "$0" && exec 3<>"$0" && dd if=/dev/zero of="$0" bs=4096', path], {
-    stdio: 'ignore',
-  })
-  t.teardown(() => holder.kill('SIGKILL'))
-  await new Promise((resolve) => void setTimeout(resolve, 500))
+  execFileSync('mkfifo', [path])
+  const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+  t.teardown(() => closeSync(fd))
+  t.throws(
+    () => {
+      for (;;) writeSync(fd, Buffer.alloc(4096))
+    },
+    { code: 'EAGAIN' },
+  )
   return path
 }

@@ -60,3 +60,27 @@ await test('a master that has lost its last slot shows no sign of life before it
   await asked
   t.equal(alive, 1)
 })
+
+await test('a master that is full at the start, and so tells no rights, is warned of once it tells them', (t) => {
+  const link = { masterNames: () => new Set(['one', 'other']), masterOf, probe: () => undefined }
+  const health = {
+    downSince: undefined,
+    downReason: undefined,
+    healthyForMs: 1,
+    noteAlive: () => undefined,
+    noteErrorCode: () => undefined,
+  }
+  const warned: unknown[] = []
+  const warn = (details: object, message: string): void => void (/forbids/.test(message) && warned.push(details))
+  const masters = new Masters(link, health, { ...QUIET, warn })
+  t.teardown(() => masters.clock.close())
+  masters.note('one', { ...SERVES, refusal: 'OOM' })
+  masters.note('other', { ...SERVES, refusal: 'ETIMEDOUT' })
+  masters.warnOfRights()
+  masters.note('one', { ...SERVES, refusal: 'OOM' })
+  t.same(warned, [])
+  for (let count = 0; count < 2; count++) masters.note('one', { ...SERVES, refused: ['GETDEL'] })
+  t.match(warned, [{ commands: ['GETDEL'] }])
+  t.equal(warned.length, 1)
+  t.end()
+})

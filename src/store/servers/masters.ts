@@ -42,6 +42,8 @@ export class Masters {
   /** The standstills of this process after which the masters were asked for the time. */
   #standstills = standstill.count
   #hasServed = false
+  /** Whether the rights have yet to be warned of, since a master has not told them. */
+  #owesRights = false
   /** The faults that were logged last. */
   #logged = ''
 
@@ -97,6 +99,7 @@ export class Masters {
     } else this.#refusedSince ??= this.#hasServed ? performance.now() : NEVER
     this.#logFaults()
     if (report.refusal !== undefined) this.noteErrorCode(report.refusal)
+    else if (this.#owesRights) this.warnOfRights()
   }
 
   /** Notes the code of an error that a master replied with. Returns the reason if it refused a write. */
@@ -109,12 +112,18 @@ export class Masters {
     return refusal
   }
 
-  /** Warns once of commands without which limits and the upstream budget are not shared. To be called once the masters were asked. */
+  /**
+   * Warns once of commands without which limits and the upstream budget are not shared, as soon as the masters tell. To be called
+   * once they were asked.
+   */
   warnOfRights(): void {
-    const refused = new Set([...this.#reports.values()].flatMap((report) => report.refused))
+    const reports = [...this.#reports.values()]
+    const refused = new Set(reports.flatMap((report) => report.refused))
     const commands = NEEDS.sharing.names.filter((name) => refused.has(name))
     if (commands.length > 0)
       this.#log.warn({ commands, advice: NEEDS.sharing.advice }, 'the session store forbids commands')
+    // A master that is full, or refuses everything, does not tell its rights.
+    this.#owesRights = commands.length === 0 && reports.some(({ refusal }) => refusal !== undefined)
   }
 
   /**

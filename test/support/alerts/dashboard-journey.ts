@@ -129,7 +129,16 @@ async function refreshes(world: ControlsWorld): Promise<void> {
   provider.behaviour = tokens({ expires_in: 0.001, refresh_token: 'refresh' })
   const browsers = []
   for (let count = 0; count < 6; count++) browsers.push((await world.user('expiring')).browser)
+  const refused = []
+  for (let count = 0; count < 4; count++) {
+    const access_token = `refused-${count}`
+    provider.behaviour = tokens({ access_token, expires_in: 0.001, refresh_token: access_token })
+    refused.push((await world.user(access_token)).browser)
+  }
+  provider.behaviour = tokens({ expires_in: 0.001, refresh_token: 'refresh' })
   await browsers[0]?.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })
+  provider.behaviour = json({ error: 'interaction_required' }, 400)
+  for (const browser of refused) await browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })
   provider.behaviour = html(503)
   for (const browser of [...browsers, ...browsers]) await browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })
   provider.behaviour = usual
@@ -144,7 +153,12 @@ async function logins(world: ControlsWorld): Promise<void> {
     await world.user('nobody')
   }
   provider.behaviour = usual
-  for (const link of [COMPLETE_LINK, '/auth/signup?utm_source=CU1']) {
+  await fetch(`${server.url}/AUTH/LOGIN`, { redirect: 'manual' })
+  await fetch(`${server.url}/auth/logout`, {
+    method: 'POST',
+    headers: { 'x-csrf': '1', origin: 'https://elsewhere.example' },
+  })
+  for (const link of [COMPLETE_LINK, '/auth/signup?utm_source=CU1.']) {
     await (await startLogin({ server, browser: new JarBrowser() }, link)).finish()
   }
   const leaving = await world.user('leaving')

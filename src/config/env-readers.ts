@@ -7,7 +7,7 @@ import { SECRET_SETTINGS, settingRules } from './settings.ts'
  */
 const DIFFERENCES: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['quotes at its ends', /^(["'`])[^]*\1$/],
-  ['white space at an end', /^\s|\s$/],
+  ['white space at an end', /^[ \t]|[ \t]$/],
   ['a #', /#/],
   ['a $ before a name', /\$[A-Za-z_{]/],
 ]

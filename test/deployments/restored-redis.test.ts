@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { answers, freePort } from '../../sandbox/listening.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { projectFile } from '../support/deployment/files.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 import { isLoggedIn, logInThere, tokenEndpoint } from '../support/login/token-endpoint.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
@@ -14,7 +15,7 @@ import { untilSlow as until } from '../support/time/until.ts'
 const [, SECTION = ''] = /\n### Back up and restore Redis\n([^]*?)\n### /.exec(OPERATING_GUIDE) ?? []
 const [, BACK_UP = ''] = /`(redis --rdb [^`]+)`/.exec(SECTION) ?? []
 const [, RESTORE = ''] = /```bash\n([^]*?)```/.exec(SECTION) ?? []
-const [, REDIS_FUNCTION = ''] = /^(redis\(\) .*)$/m.exec(OPERATING_GUIDE) ?? []
+const [, REDIS_FUNCTION = ''] = /^(redis\(\) .*)$/m.exec(projectFile('deploy/toolbox.sh')) ?? []
 
 /** A Redis with an append-only file, and a shell with what the runbook defines. */
 async function redisWithFile(t: Test) {

@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 # How long a new instance may take until it is ready.
 READY_SECONDS=60
-# Until haproxy uses a new instance: two checks, a second apart.
+# Until haproxy uses a new instance: a lookup of its name and one check, a second each at most.
 NOTICED_SECONDS=5
 # More than DRAIN_SECONDS.
 STOP_SECONDS=30
@@ -35,8 +35,8 @@ stop() {
   exit 1
 }
 
-# The image that new instances get: that of docker-compose.yml or, where it names none but builds it, of the running ones, whose
-# name is that of the new one by now.
+# The image that new instances get is the one that docker-compose.yml names. Where the file builds the image without a name, it
+# is the name of the running image, which by now stands for the new build.
 next_image() {
   docker compose config --format json | docker exec -i "$1" node -e '
     const { image } = JSON.parse(require("node:fs").readFileSync(0, "utf8")).services.app
@@ -57,7 +57,7 @@ refuse_to_void_a_pause() {
 }
 
 before=
-# Whatever ends the roll, an instance that has not proved to be ready does not stay, nor one whose start has failed half-way.
+# However the roll ends, an instance that has not proved ready is removed, and so is one whose start failed half-way.
 remove_unproven() {
   [ -n "$before" ] || return 0
   for each in $(instances); do

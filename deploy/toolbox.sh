@@ -2,6 +2,8 @@
 
 # The ops port of one instance. Where several may differ, set it for each.
 ops=${ops:-http://127.0.0.1:9464}
+# What docs/operating/controls.md has: `ops ''` shows what is paused. It needs OPS_TOKEN.
+ops() { curl -sS -H "Authorization: Bearer $OPS_TOKEN" "$ops/controls$1" "${@:2}"; }
 redis() { redis-cli -u "$REDIS_URL" "$@"; }
 # Kubernetes: kubectl logs --since=15m --tail=-1 -l app.kubernetes.io/name=trading-bff
 # systemd: journalctl -o cat --since=-15m -u trading-bff

@@ -2,8 +2,8 @@ import { parseEnv } from 'node:util'
 import { SECRET_SETTINGS, settingRules } from './settings.ts'
 
 /**
- * What the readers of a `.env` read differently. Node ends a value without quotes at every `#`, Compose at one after white space
- * and `docker run --env-file` at none. The first two take quotes away, the third does not. Only Compose replaces `$NAME`.
+ * What the readers of a `.env` read differently. Node ends a value without quotes at the first `#`, Compose at one after white
+ * space and `docker run --env-file` at none. The first two take quotes away, the third does not. Only Compose replaces `$NAME`.
  */
 const DIFFERENCES: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['quotes at its ends', /^(["'`])[^]*\1$/],

@@ -65,7 +65,7 @@ export interface SettingRule<Value = unknown> {
   readonly isRequired?: true
   /** A text of the format. Without one, a setting that is not set has no value. */
   readonly default?: string
-  /** Production demands in addition that there is a value, an encrypted scheme, or that a flag is off. */
+  /** Production demands in addition a value, an encrypted scheme, or a flag that is off. */
   readonly production?: Production | undefined
 }
 

@@ -15,7 +15,7 @@ const PREFLIGHT_SECONDS = '600'
 const MAX_ORIGIN_LENGTH = 128
 /** Refused Origins that are remembered as logged. A client may make up any number of them. */
 const MAX_ORIGINS = 1000
-/** Of different Origins. */
+/** Limits how many different Origins are logged. */
 const refusedOrigins = new BoundedLines({ atOnce: 10, everyMs: 60_000 })
 
 /** Decides which requests may call: the CSRF rule, the Origin allow-list, Fetch Metadata and CORS. */

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { standstill } from '../time/standstill.ts'
 import { responseInProgress } from './http-socket.ts'
 
-/** So many looks at a time limit in a row may find it lifted. A process that stands still again and again judges all the same. */
+/** At most this many looks in a row find a time limit lifted, so that a process that often stands still judges in the end. */
 const MAX_LIFTED = 4
 
 /**

@@ -36,7 +36,7 @@ const NOTES: Readonly<Record<AttributionNote, string>> = {
   punctuation: 'A quote, a bracket, a dot, a comma or a slash stands at one of its ends.',
   cleaned:
     'It is the only one of the four. Programs that clean links remove the other three: link to your own address, which redirects here.',
-  case: 'The link has this name in other letters. Write it in lower case.',
+  case: 'The link has this name in capital letters. Write it in lower case.',
   name: 'The link has a parameter with almost the same name.',
   inside: 'The link has it inside another value: it was encoded once more, or a & before it is missing or was encoded.',
 }

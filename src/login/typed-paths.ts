@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Metrics } from '../telemetry/metrics.ts'
 
-/** The paths of links that people type, and that codes have in capitals, since a QR code is smaller with them. */
+/** The paths of links that people type. QR codes have them in capitals, which make a code smaller. */
 const TYPED = ['/auth/login', '/auth/signup', '/auth/signup/check'] as const
 const LONGEST = '/auth/signup/check'.length
 
 /**
- * Redirects a GET or HEAD whose path is one of these but for its letters. The query stays as it came.
+ * Redirects a GET or HEAD whose path differs from one of these in case alone. The query stays as it came.
  * @returns false if the path is none of them
  */
 export function redirectTyped(

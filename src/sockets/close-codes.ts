@@ -86,7 +86,7 @@ export interface Ending {
   readonly isFault?: true
 }
 
-/** The one or the other kind of peers: how they may end a socket, each way with its close codes. */
+/** How one kind of peer may end a socket, each way with its close codes. */
 export interface Side {
   /** Whether this server is the client, which masks its frames (RFC 6455 §5.3). */
   readonly isMasked: boolean

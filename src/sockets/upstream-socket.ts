@@ -50,7 +50,7 @@ export function openUpstreamSocket(
       return undefined
     }
     const options = { ...socketOptions(maxMessageBytes), createConnection, followRedirects: false, headers }
-    // Before the limit of the connection, which is as long: whatever was silent, the socket closes with the reason of a timeout.
+    // It starts before the equally long limit of the connection, so that every silence closes the socket as a timeout.
     const endWait = judgeAfter(OPEN_MS, () => refuse(CLOSE.upstreamTimeout, 'timeout'))
     const socket = untraced(() => new WebSocket(url, options))
     const abort = (): void => refuse(CLOSE.ourFault, 'aborted')

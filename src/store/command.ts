@@ -19,7 +19,10 @@ export interface Command<Memory, Args extends readonly unknown[], Reply> {
   reply(reply: unknown, skewMs: SkewMs, ...args: Args): Reply
   /** The same in the memory of one process. */
   memory(memory: Memory, ...args: Args): Reply
-  /** The server need not report changes of its keys. It has to send one command of Redis: what is said first concerns the next. */
+  /**
+   * The server need not report changes of its keys. Such a command sends one command of Redis only, because CLIENT CACHING NO
+   * concerns the next one alone.
+   */
   readonly isUntracked?: true
   /**
    * When listeners have to be told of a change of its first key. Redis does not tell the connection that made it (NOLOOP):

@@ -105,7 +105,7 @@ export class SharedState<State> {
     return this.#isReadable
   }
 
-  /** Until when no other instance had changed the state without this one knowing it (ms of the clock of {@link standstill}). */
+  /** The time up to which this instance surely knows every change of the others (ms of the clock of {@link standstill}). */
   get knownAt(): number {
     return standstill.count === this.#standstills ? this.#knownAt : -Infinity
   }
@@ -204,8 +204,8 @@ export class SharedState<State> {
       const tookMs = standstill.now() - askedAt
       const mayBeOld = isRead && (!isAsked || tookMs > MAX_READ_MS)
       this.#knownAt = mayBeOld ? askedAt : askedAt + tookMs
-      // A standstill is over only for those who have asked, though the store was away: the first after it was back must hear of
-      // a change.
+      // Without the store, a standstill is over only if somebody has asked: otherwise the first who asks once the store is back
+      // must still hear of a change.
       if (isRead || isAsked) this.#standstills = standstills
     }
   }

@@ -42,7 +42,7 @@ export function createLog(level: string, { worker, isShared, isTraced = false }:
   return { log, instance, lines: stdout }
 }
 
-/** A name for this process that operators understand: its host, its id there, and a word for several in one process. */
+/** A name for this process that operators understand: its host, its id there, and a word to tell apart several in one process. */
 export function instanceName(): string {
   return `${hostname()}/${process.pid}/${randomBytes(3).toString('hex')}`
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { LastingConnection } from '../../src/store/links/lasting-connection.ts'
 import { askRedis } from '../support/redis/topologies.ts'
@@ -16,6 +16,19 @@ async function connections(nodes: readonly RedisProcess[], command = ''): Promis
       .filter((line) => line.includes(`cmd=${command}`)),
   )
   return lines.flatMap((found, at) => found.map((line) => `${at}: ${/^id=\d+/.exec(line)?.[0]}`))
+}
+
+/** A connection to a Redis of its own, and the reasons why it was lost. */
+async function connected(t: Test) {
+  const redis = await testRedis(t)
+  const lost: string[] = []
+  const connection = new LastingConnection({
+    find: async () => ({ name: 'master', options: { url: redis.url }, owns: () => true }),
+    lost: (reason) => void lost.push(reason),
+  })
+  t.teardown(() => connection.close())
+  await connection.next()
+  return { redis, lost, connection }
 }
 
 await test('a process that was stopped for six seconds keeps its connections to the masters of a Cluster', async (t) => {
@@ -40,14 +53,7 @@ await test('a process that was stopped for six seconds keeps its connections to 
 })
 
 await test('a connection whose server has replied while this process stood still is kept, although its time is over', async (t) => {
-  const redis = await testRedis(t)
-  const lost: string[] = []
-  const connection = new LastingConnection({
-    find: async () => ({ name: 'master', options: { url: redis.url }, owns: () => true }),
-    lost: (reason) => void lost.push(reason),
-  })
-  t.teardown(() => connection.close())
-  await connection.next()
+  const { lost, connection } = await connected(t)
   const asked = connection.ask()
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3500)
   await asked
@@ -55,14 +61,7 @@ await test('a connection whose server has replied while this process stood still
 })
 
 await test('a connection whose server does not reply is given up, and opened again once the server goes on', async (t) => {
-  const redis = await testRedis(t)
-  const lost: string[] = []
-  const connection = new LastingConnection({
-    find: async () => ({ name: 'master', options: { url: redis.url }, owns: () => true }),
-    lost: (reason) => void lost.push(reason),
-  })
-  t.teardown(() => connection.close())
-  await connection.next()
+  const { redis, lost, connection } = await connected(t)
   redis.process.kill('SIGSTOP')
   t.teardown(() => redis.process.kill('SIGCONT'))
   await until(() => lost.length > 0, 'the silence is noticed', 6000)

@@ -6,20 +6,21 @@ import { QUIET } from '../support/redis/connected-store.ts'
 
 const SERVES: MasterReport = { refusal: undefined, refused: [], clock: undefined }
 
+const HEALTHY = {
+  downSince: undefined,
+  downReason: undefined,
+  healthyForMs: 1,
+  noteAlive: () => undefined,
+  noteErrorCode: () => undefined,
+}
+
 const masterOf = () => ({ name: 'one', options: {}, owns: () => true })
 
 await test('what is found at a master that was taken away meanwhile does not count', (t) => {
   const present = new Set(['one', 'other'])
   const link = { masterNames: () => present, masterOf, probe: () => undefined }
-  const health = {
-    downSince: undefined,
-    downReason: undefined,
-    healthyForMs: 1,
-    noteAlive: () => undefined,
-    noteErrorCode: () => undefined,
-  }
   const warned: string[] = []
-  const masters = new Masters(link, health, { ...QUIET, warn: (_details, message) => warned.push(message) })
+  const masters = new Masters(link, HEALTHY, { ...QUIET, warn: (_details, message) => warned.push(message) })
   t.teardown(() => masters.clock.close())
   for (const name of present) masters.note(name, SERVES)
   present.delete('other')
@@ -63,16 +64,9 @@ await test('a master that has lost its last slot shows no sign of life before it
 
 await test('a master that is full at the start, and so tells no rights, is warned of once it tells them', (t) => {
   const link = { masterNames: () => new Set(['one', 'other']), masterOf, probe: () => undefined }
-  const health = {
-    downSince: undefined,
-    downReason: undefined,
-    healthyForMs: 1,
-    noteAlive: () => undefined,
-    noteErrorCode: () => undefined,
-  }
   const warned: unknown[] = []
   const warn = (details: object, message: string): void => void (/forbids/.test(message) && warned.push(details))
-  const masters = new Masters(link, health, { ...QUIET, warn })
+  const masters = new Masters(link, HEALTHY, { ...QUIET, warn })
   t.teardown(() => masters.clock.close())
   masters.note('one', { ...SERVES, refusal: 'OOM' })
   masters.note('other', { ...SERVES, refusal: 'ETIMEDOUT' })

@@ -79,7 +79,7 @@ export class MemoryLedger {
     return copy
   }
 
-  /** Where the keeper's clock jumps, the ledger's does not: too slow a clock only delays calls, too fast a one breaks the promise. */
+  /** Where the keeper's clock jumps, the ledger's does not: a slow clock only delays calls, a fast one breaks the promise. */
   #advance(report: LedgerReport, keeper: Keeper, isNew: boolean): number {
     if (keeper.isHolder) return (this.#now = keeper.timeOfDay)
     const shown = keeper.timeOfDay + this.#offset

@@ -31,8 +31,8 @@ interface Purpose {
 
 /**
  * A connection to a server that is opened again after each loss, until it is closed. It uses neither the reconnecting nor the
- * timeout of node-redis: the first would return to a server that is no master any more, and the second judges a server after
- * this process stood still before it has read what arrived meanwhile.
+ * timeout of node-redis: the first would return to a server that is no master any more, and the second, after this process
+ * stood still, judges a server before what arrived meanwhile has been read.
  */
 export class LastingConnection {
   readonly #purpose: Purpose

@@ -94,10 +94,10 @@ export class Replicas {
     return (master.running = answer.finally(() => (master.running = undefined)))
   }
 
-  /** WAIT covers only the writes of its own connection, so that one writes a marker after the write in question. */
+  /** WAIT covers only the writes of its own connection, so a marker is written on it after the write in question. */
   async #mark(master: OfMaster, key: string): Promise<boolean | undefined> {
     const connection = await master.marks.connection()
-    // A master names its replicas, but no longer one whose connection has closed.
+    // A master names its replicas, but leaves out a replica whose connection has closed.
     const [, , known] = await connection.role()
     if (!Array.isArray(known) || known.length === 0) return master.hadReplica ? false : undefined
     master.hadReplica = true
@@ -121,7 +121,7 @@ export class Replicas {
     return added
   }
 
-  /** Whether a server is still a master. One to which the key was moved is one before the Cluster names it. */
+  /** Whether a server is still a master. A server to which the key was moved is a master even before the Cluster names it. */
   #isMaster({ name }: MasterServer, key: string): boolean {
     try {
       return this.#link.masterNames().has(name) || this.#link.masterOf(key).name === name

@@ -115,7 +115,7 @@ export interface Uses {
 }
 
 /**
- * Tries on a connection that ends soon a tracked read, a write and a script, and asks for all other rights.
+ * Tries a tracked read, a write and a script on a connection that ends soon, and asks for all other rights.
  * @param key without braces; in a Cluster of a slot of this server
  * @throws Error where the server is lost
  */
@@ -143,7 +143,7 @@ function isMissing(code: string | undefined): boolean {
   return code === 'NOPERM' || code === 'ERR'
 }
 
-/** The names of the rights that are missing. Where those on a key all are, it is the key that is named. */
+/** The names of the rights that are missing. Where all rights on a key are missing, the key is named instead. */
 function missingOf(refused: readonly string[]): Set<string> {
   const lacks = new Set(refused)
   const all = (place: Place): boolean =>

@@ -41,7 +41,7 @@ interface Waiter {
 
 /** What passes an answer on. */
 interface AnswerOwner<W extends Waiter> {
-  /** How long a request is shared that upstream does not answer. */
+  /** How long a request that upstream does not answer is shared. */
   readonly staleMs: number
   /** Upstream has answered. */
   answered(answer: SharedAnswer<W>, message: UpstreamMessage): void

@@ -183,7 +183,7 @@ export class Stream implements Carried, SubscribedStream {
     this.#refuse((each) => each.fail(frameOf(each.prefix, part, body)))
   }
 
-  /** Upstream sends no more. While it was asked, that concerns those with this request, and others may have another one. */
+  /** Upstream sends no more. In the phase `asked` that concerns those with this request; others may have another one. */
   #refuse(tell: (subscription: Subscription) => void): void {
     for (const each of this.#delivery.detach(this.phase === 'asked')) tell(each)
     if (this.#delivery.replace?.() !== true) return this.end()

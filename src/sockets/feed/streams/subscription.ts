@@ -31,7 +31,7 @@ export class Subscriber {
   readonly subscriptions = new Map<string, Subscription>()
   /** The number of its latest request for streams. A request that waits for an earlier one keeps its number. */
   lastNumber = 0
-  /** By type: the number of the last request that a `forget_all` concerned which has been answered. */
+  /** By type: the number of the last request that an answered `forget_all` concerned. */
   readonly #forgottenUpTo = new Map<StreamSpec['type'], number>()
 
   constructor(browser: Browser) {
@@ -68,7 +68,7 @@ export class Subscriber {
       if (types.includes(type)) this.#forgottenUpTo.set(type, Math.max(upTo, this.#forgottenUpTo.get(type) ?? 0))
   }
 
-  /** Whether a `forget_all` has been answered that concerned the request with this number for a stream. */
+  /** Whether an answered `forget_all` concerned the request with this number for a stream. */
   hasForgotten({ type }: StreamSpec, number: number): boolean {
     return number <= (this.#forgottenUpTo.get(type) ?? 0)
   }
@@ -178,7 +178,7 @@ export class Subscription {
 export class SymbolList {
   readonly parts: Subscription[] = []
   readonly #size: number
-  /** How those are sent their first prices that have one. */
+  /** Sends the first price, for each symbol that has one. */
   readonly #arrived = new Map<Subscription, () => void>()
   #timer: NodeJS.Timeout | undefined
   isOver = false

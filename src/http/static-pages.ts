@@ -36,7 +36,14 @@ export async function registerStaticPages(fastify: FastifyInstance, config: Conf
   if (config.staticDir === undefined) return { isPage: () => false, isFile: () => false, sendFile: () => false }
   const root = resolve(config.staticDir)
   await registerPlugins(fastify, root, config.staticCsp)
-  const isFile = (path: string): boolean => statSync(join(root, path), { throwIfNoEntry: false })?.isFile() === true
+  const isFile = (path: string): boolean => {
+    try {
+      return statSync(join(root, path)).isFile()
+    } catch {
+      // No file is there, or none can be: a name may be too long, or a folder closed.
+      return false
+    }
+  }
   const hasIndex = isFile('index.html')
   return {
     isPage: (request) => hasIndex && isNavigation(request) && !isReserved(request.raw.url ?? '/'),

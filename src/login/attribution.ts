@@ -8,6 +8,13 @@ const RULES = {
 
 const NAMES = Object.keys(RULES) as readonly AttributionName[]
 
+/** Finds a parameter inside another value or name. */
+const INSIDE = Object.fromEntries(
+  NAMES.map((name) => [name, new RegExp(`(?:^|[?&;])${name}(?:=|%3d)`, 'i')]),
+) as Readonly<Record<AttributionName, RegExp>>
+/** Names that are shorter or longer are none of ours, however they were mistyped. */
+const [SHORTEST_NAME, LONGEST_MISTYPED] = ['sidc'.length, 40]
+
 /** One of the four parameters. */
 export type AttributionName = keyof typeof RULES
 
@@ -97,7 +104,7 @@ type Pair = ReturnType<typeof readPairs>[number]
 function readPairs(query: string) {
   const raws = query.split('&').filter((pair) => pair !== '')
   const decoded = [...new URLSearchParams(query)]
-  return decoded.map(([name, value], index) => ({ raw: raws[index] ?? '', name, value }))
+  return decoded.map(([name, value], index) => ({ raw: raws[index] ?? '', name, value, meant: meantName(name) }))
 }
 
 function readParameter(name: AttributionName, pairs: readonly Pair[]): ParameterReading {
@@ -111,15 +118,16 @@ function readParameter(name: AttributionName, pairs: readonly Pair[]): Parameter
 
 /** What has become of a parameter that is missing. */
 function whereIs(name: AttributionName, pairs: readonly Pair[]): AttributionNote[] {
-  const others = pairs.filter((pair) => !(pair.name in RULES))
-  if (others.some((pair) => pair.name.toLowerCase() === name)) return ['case']
-  if (others.some((pair) => simplified(pair.name) === name)) return ['name']
-  const holds = new RegExp(`(?:^|[?&;])${name}(?:=|%3d)`, 'i')
+  const alike = pairs.filter(({ meant }) => meant === name)
+  if (alike.some((pair) => pair.name.toLowerCase() === name)) return ['case']
+  if (alike.length > 0) return ['name']
+  const holds = INSIDE[name]
   return pairs.some((pair) => holds.test(pair.name) || holds.test(pair.value)) ? ['inside'] : []
 }
 
 /** Reduces a name that was mistyped, or copied from a page's source, to the correct one: `amp;UTM-Source`. */
-function simplified(name: string): string {
+function meantName(name: string): string {
+  if (name.length < SHORTEST_NAME || name.length > LONGEST_MISTYPED) return name
   return name
     .toLowerCase()
     .replace(/^(?:amp;|\s)+/, '')

@@ -108,7 +108,7 @@ export class ProviderKeys {
     const set = (await this.#fetch()) as unknown as JSONWebKeySet
     // createLocalJWKSet() rejects a document that is no set of keys.
     createLocalJWKSet(set)
-    const keys = set.keys.map(withoutEdwardsName)
+    const keys = set.keys.map(withoutEdwardsName).map(withoutEmptyName)
     const nameless = keys.filter(({ kid }) => kid === undefined)
     this.#keys = createLocalJWKSet({ keys })
     this.#nameless = createLocalJWKSet({ keys: nameless })
@@ -142,6 +142,11 @@ export class ProviderKeys {
 function withoutEdwardsName(key: JWK): JWK {
   const { alg, ...unnamed } = key
   return key.crv === 'Ed25519' && (alg === 'EdDSA' || alg === 'Ed25519') ? unnamed : key
+}
+
+/** A name that is empty or null is none. */
+function withoutEmptyName({ kid, ...key }: JWK): JWK {
+  return kid ? { ...key, kid } : key
 }
 
 /** Tries one key after the other, since the token does not name its own. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { write } from 'node:fs'
+import { names } from '../peers/names.ts'
 import type { ServerLog } from '../telemetry/log.ts'
 import { within } from '../time/within.ts'
 
@@ -35,19 +36,24 @@ export async function exitAfterFlush({ log, lines }: ServerLog, code: number, pa
   if (!isExiting) {
     isExiting = true
     const lost = await lines.end(patienceMs)
-    if (lost === 0) process.exit(code)
-    const msg = 'lines of the log were lost at the exit: nothing reads it, or it cannot be written'
-    const last = { level: 50, time: new Date().toISOString(), ...log.bindings(), lines: lost, insteadOf: code, msg }
-    // Neither process.stderr nor writeSync: both may block this thread for ever.
-    await within(LAST_LINE_MS, new Promise((resolve) => write(2, `${JSON.stringify(last)}\n`, resolve)))
-    endAtOnce(FINAL_CODES.has(code) ? code : EXIT.logLost)
+    if (lost === 0 && !names.isLookingUp) process.exit(code)
+    if (lost > 0) await sayLost(log, lost, code)
+    endAtOnce(lost === 0 || FINAL_CODES.has(code) ? code : EXIT.logLost)
   }
   return new Promise<never>(() => undefined)
 }
 
+/** Says on stderr how many lines were lost, for as long as its reader may take. */
+async function sayLost(log: ServerLog['log'], lines: number, insteadOf: number): Promise<void> {
+  const msg = 'lines of the log were lost at the exit: nothing reads it, or it cannot be written'
+  const last = { level: 50, time: new Date().toISOString(), ...log.bindings(), lines, insteadOf, msg }
+  // Neither process.stderr nor writeSync: both may block this thread for ever.
+  await within(LAST_LINE_MS, new Promise((resolve) => write(2, `${JSON.stringify(last)}\n`, resolve)))
+}
+
 /**
- * Ends the process although a write hangs. `process.exit` would wait for it for ever and ignore signals, and a process 1, as in a
- * container, cannot kill itself. So the process becomes another program, which exits.
+ * Ends the process although a write or a lookup of a name hangs. `process.exit` would wait for these, a write for ever, and ignore
+ * signals, and a process 1, as in a container, cannot kill itself. So the process becomes another program, which exits.
  */
 function endAtOnce(code: number): void {
   try {

@@ -55,7 +55,7 @@ class Supervisor implements OpsSource {
   #countedByDead: readonly MetricObject[] = []
   readonly #workers = new Set<Worker>()
   #isStopping = false
-  /** Whether a worker could not write the last lines of its log. */
+  /** Whether a worker could not write the last lines of its log, or had to be killed, so that nobody knows. */
   hasLostLines = false
   #stopped: (() => void) | undefined
 
@@ -152,6 +152,7 @@ class Supervisor implements OpsSource {
 
   kill(): void {
     this.#isStopping = true
+    this.hasLostLines ||= this.#workers.size > 0
     for (const worker of this.#workers) worker.process.kill('SIGKILL')
   }
 

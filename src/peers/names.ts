@@ -148,6 +148,11 @@ export class Names {
     if (round.begun === 0 || (round.begun === 1 && round.maySecond && this.#keepsPlaces)) this.#begin(name, round)
   }
 
+  /** Whether a lookup is under way. It takes a thread, which nothing can end. */
+  get isLookingUp(): boolean {
+    return this.#taken > 0
+  }
+
   get #keepsPlaces(): boolean {
     return this.#places > PEERS.length
   }

@@ -88,7 +88,7 @@ export class LogWriter {
    * Waits until all lines are written, but not for a reader that hangs.
    * @param patienceMs for how long a reader may be slow
    * @returns how many lines are lost with this process, at most: of a write that hangs, a part may have been read. The
-   *   number includes lines that were dropped before and that no line of the log has reported
+   *   number includes lines that were dropped before because too many waited, and that no line of the log has reported
    */
   async end(patienceMs = PATIENCE_MS): Promise<number> {
     const told = this.#droppedInTotal - this.#dropped

@@ -30,6 +30,9 @@ await test('pages of STATIC_DIR may run only their own scripts, and cannot be fr
   }
 })
 
+/** No file system takes such a name. */
+const LONG = `/${'a'.repeat(300)}`
+
 await test('a wrong method on a file of STATIC_DIR gets 405 with Allow, and anything else 404 as ever', async (t) => {
   const files = {
     'index.html': 'home',
@@ -49,7 +52,16 @@ await test('a wrong method on a file of STATIC_DIR gets 405 with Allow, and anyt
         `${method} ${path}`,
       )
     }
-    for (const path of ['/.env', '/api/file', '/nothing', '/empty/', '/%zz', '/%2e%2e/package.json', '/a%00.js']) {
+    for (const path of [
+      '/.env',
+      '/api/file',
+      '/nothing',
+      '/empty/',
+      '/%zz',
+      '/%2e%2e/package.json',
+      '/a%00.js',
+      LONG,
+    ]) {
       const { status, headers } = await send(path, NAVIGATION, method)
       t.match(status, /^40[04]$/, `${method} ${path}`)
       t.equal(headers.allow, undefined)

@@ -1,4 +1,4 @@
-import { exportJWK, SignJWT } from 'jose'
+import { exportJWK, SignJWT, type JWK } from 'jose'
 import { generateKeyPairSync } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
@@ -95,6 +95,15 @@ await test('In a set of several keys, one may lack a name: a token that names no
   t.match(await keys().check(await nameless.sign(), 'login'), VALID, 'a token without a name')
   t.match(await keys().check(await nameless.sign({ kid: 'c' }), 'login'), VALID, 'a name that no key has')
   t.match(await keys().check(await other.sign({ kid: 'b' }), 'login'), VALID)
+  for (const kid of [null, '']) {
+    const unnamed = { ...nameless.jwk, kid } as unknown as JWK
+    const set = new ProviderKeys(async () => ({ keys: [{ ...named.jwk, kid: 'a' }, unnamed] }))
+    t.match(
+      await set.check(await nameless.sign({ kid: 'c' }), 'login'),
+      VALID,
+      `the name of a key is ${JSON.stringify(kid)}`,
+    )
+  }
   t.match(await keys().check(await nameless.sign({ kid: 'b' }), 'login'), { is: 'invalid' }, 'the name of another key')
   let requests = 0
   const asked = new ProviderKeys(async () => {

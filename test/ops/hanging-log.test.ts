@@ -125,6 +125,22 @@ await test('With WORKERS the supervisor ends with 74 when only a worker has lost
   t.equal(await server.exited, 74)
 })
 
+await test('A worker that has to be killed counts as one that has lost lines', async (t) => {
+  const server = await twoWorkers(t, { DRAIN_SECONDS: '1', DRAIN_WAIT_SECONDS: '0' })
+  process.kill(workerPids(server)[0] ?? 0, 'SIGSTOP')
+  server.child.kill('SIGTERM')
+  t.equal(await server.exited, 74)
+})
+
+await test('A stop does not wait for a name that no server answers', async (t) => {
+  const server = await serverProcess(t, { ...ALONE, NODE_OPTIONS: FAULTS, FAULT: 'lookup' })
+  t.ok(await ready(server))
+  server.child.kill('SIGUSR2')
+  await until(() => server.output().stderr.includes('looking up'))
+  server.child.kill('SIGTERM')
+  t.equal(await server.exited, 0)
+})
+
 await test('A second signal, and a crash, end with 74 as well when lines are lost', async (t) => {
   const settings = { ...ALONE, DRAIN_SECONDS: '60', DRAIN_WAIT_SECONDS: '30', FAULT: 'throw' }
   for (const [signals, insteadOf] of [

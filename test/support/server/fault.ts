@@ -2,6 +2,9 @@
  * Loaded into a server process with `node --import`. On SIGUSR2 it causes the fault that FAULT names.
  */
 import cluster from 'node:cluster'
+import { pbkdf2 } from 'node:crypto'
+import dns from 'node:dns'
+import { names } from '../../../src/peers/names.ts'
 
 const block = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
@@ -19,6 +22,12 @@ const faults: Record<string, () => void> = {
   /** Exits as a process that has lost lines of its log. */
   logLost() {
     process.exit(74)
+  },
+  /** Looks up a name, which takes its thread for minutes. */
+  lookup() {
+    Object.assign(dns, { lookup: () => pbkdf2('', '', 2 ** 30, 64, 'sha512', () => undefined) })
+    names.for('provider')('silent.test', { all: true }, () => undefined)
+    process.stderr.write('looking up\n')
   },
   /** Blocks for longer than any test, but not for ever. */
   hang() {

@@ -5,5 +5,5 @@
 export declare function decimal(value: unknown): string;
 /** Whether two things are the same: `maybe` where that cannot be told. */
 export type Sameness = 'yes' | 'maybe' | 'no';
-/** Compares two amounts, each a number or a text: `maybe` if they differ by no more than a sum of numbers of JavaScript may be off. */
+/** Compares two amounts, each a number or a text: `maybe` if they differ by no more than a rounding error of JavaScript. */
 export declare function isSameAmount(one: unknown, other: unknown): Sameness;

@@ -1,7 +1,10 @@
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { test } from 'tap'
+import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { rawBrowser } from '../support/browser/raw-browser.ts'
+import { waitingOn } from '../support/feed/started-member.ts'
 import { closeCode, frame } from '../support/sockets/raw-frames.ts'
 import { until } from '../support/time/until.ts'
 import { TRADING } from '../support/user.ts'
@@ -102,6 +105,30 @@ await test('near the absolute limit, the idle one moves on by itself, and the wa
   client.socket.close()
 })
 
+/** A store that reports no change, as if each report were still on its way. */
+class SilentStore extends MemoryStore {
+  override onChange(): void {
+    // It reports nothing.
+  }
+}
+
+await test('a session that was used on another instance a moment ago does not expire soon, although no report says so yet', async (t) => {
+  // The page sees the limit a tenth early, so the warning is due after three seconds.
+  const settings = { SESSION_IDLE_SECONDS: '70' }
+  const world = await startWorld(t, { ...RELAY, store: new SilentStore(), settings })
+  const client = await listening(world)
+  t.equal((await world.call('POST', '/auth/session', { at: await world.instance() })).status, 204)
+  await client.count(2)
+  client.socket.ping()
+  await once(client.socket, 'pong')
+  t.same(
+    eventsOf(client).map(({ event }) => event),
+    ['session', 'session'],
+    'the new limit, and no warning',
+  )
+  client.socket.close()
+})
+
 await test('POST /auth/session moves the idle limit, and session sockets of all instances receive the new state', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '10' } })
   const other = await world.instance()
@@ -183,6 +210,16 @@ await test('a browser may send a session socket ten short messages a minute; bey
     t.same(await long.closed, policy, `${bytes} bytes`)
   }
   await world.quiet()
+})
+
+await test('a session socket of which a page has more than 64 KiB to read closes with 4408', async (t) => {
+  const world = await startWorld(t, RELAY)
+  const upgraded = once(world.server.app.server.server, 'upgrade')
+  const client = await listening(world)
+  const [, wire] = (await upgraded) as [unknown, Socket]
+  waitingOn(wire, 65_537)
+  t.equal((await use(world)).status, 204, 'the page is to be told of the new limit')
+  t.same(await client.closed, { code: 4408, reason: 'slow_consumer' })
 })
 
 await test('pings inside an unfinished message end a session socket with 1008, and nothing more is read from it', async (t) => {

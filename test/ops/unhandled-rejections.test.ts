@@ -2,9 +2,9 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { said, twoWorkers, workerPids } from '../support/server/two-workers.ts'
+import { said, status, twoWorkers, workerPids } from '../support/server/two-workers.ts'
 import { valueOf } from '../support/telemetry/metrics.ts'
-import { until } from '../support/time/until.ts'
+import { until, within } from '../support/time/until.ts'
 
 const FAULT = {
   NODE_OPTIONS: `--import=${fileURLToPath(new URL('../support/server/fault.ts', import.meta.url))}`,
@@ -37,7 +37,8 @@ await test('WORKERS: a worker goes on as well, and the supervisor reports what a
   for (const pid of workerPids(server)) process.kill(pid, 'SIGUSR2')
   await until(() => server.output().stderr === 'rejecting\n'.repeat(2))
   const counted = async () => Number(await valueOf(`http://127.0.0.1:${server.opsPort}`, METRIC))
-  for (let count = 1; count <= REQUESTS; count++) await fetch(`http://127.0.0.1:${server.port}/auth/session`)
+  const requests = Array.from({ length: REQUESTS }, () => status(server.port, '/auth/session'))
+  t.same(new Set(await within(Promise.all(requests), 'all are answered', 5000)), new Set([200]))
   await until(async () => (await counted()) === REQUESTS)
   t.equal(said(server, 'a worker starts').length, 2, 'none has died')
 })

@@ -131,7 +131,7 @@ await test('too many callers that wait for the same response get 429', async (t)
   t.equal(upstream.requests.length, 1)
 })
 
-await test('all instances together ask upstream once in HEALTH_SECONDS, one at a time', async (t) => {
+await test('all instances together ask upstream once in HEALTH_SECONDS, and answer with the last response while it is asked again', async (t) => {
   const { upstream, settings, server } = await startWorld(t, { ...API, redis: true, settings: { HEALTH_SECONDS: '3' } })
   const other = await testServer(t, { ...settings, HEALTH_SECONDS: '3' })
   const crowd = () =>

@@ -18,7 +18,7 @@ const readsOf = async (client: Pick<RedisClientType, 'info'>) =>
   Number(/^cmdstat_get:calls=(\d+)/m.exec(await client.info('commandstats'))?.[1] ?? 0)
 const ask = (port: number) => sendTo(port, 'GET', HEALTH, { headers: { 'x-csrf': '1' } })
 
-await test('all instances together ask upstream once in HEALTH_SECONDS, one at a time', async (t) => {
+await test('all instances together ask upstream once in HEALTH_SECONDS, and answer with the last response while it is asked again', async (t) => {
   const { upstream, settings, server } = await startWorld(t, { ...API, redis: true, settings: { HEALTH_SECONDS: '3' } })
   const other = await testServer(t, { ...settings, HEALTH_SECONDS: '3' })
   const crowd = () =>

@@ -84,7 +84,7 @@ await test('during a roll of secrets every instance lists and ends the sessions 
   for (const each of [before, after]) t.same(await tags(each, 'first'), [pageTag('first')])
 })
 
-await test('a list that was being read when a session was ended is not kept', async (t) => {
+await test('a list whose reading began before the end of a session is not kept', async (t) => {
   const store = new MemoryStore()
   const instance = await subjectInstance(store)
   for (const id of ['first', 'second']) await begin(instance, id)

@@ -1,14 +1,9 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { isIPv6 } from 'node:net'
-import { networkInterfaces } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { Agent, fetch, type Response } from 'undici'
 import { sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
 import { untilSlow as until } from '../support/time/until.ts'
-import { scanLog } from '../support/telemetry/log-scan.ts'
-import { execute, NAME, ROOT } from './docker.ts'
+import { clone } from './clone.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 import { ACCOUNTS } from '../support/user.ts'
 
@@ -16,20 +11,6 @@ const PUBLIC_URL = 'https://localhost:8443'
 const CALLERS = 6
 const PAUSE_MS = 20
 const LETTERS = 26
-/** The parts of the repository that the documented commands need. */
-const USED = [
-  'src',
-  'client',
-  'sandbox',
-  'deploy',
-  'package.json',
-  'package-lock.json',
-  'Dockerfile',
-  '.dockerignore',
-  'docker-compose.yml',
-]
-const isNoSecret = (path: string): boolean => path !== join(ROOT, 'deploy/secrets')
-
 /** Changes with which no instance can become ready, each with its commands. */
 const HARMFUL = [
   {
@@ -62,24 +43,6 @@ async function documented(start: string): Promise<string> {
   const found = blocks.find((block) => block.startsWith(start))
   if (found === undefined) throw new Error(`docs/operating/ has no code block that starts with ${start}`)
   return found
-}
-
-/** Clones the repository. @returns a function that runs shell commands in the clone; teardown removes their containers */
-async function clone(t: Test): Promise<(script: string) => Promise<string>> {
-  // The clone is on the file system of node_modules, so that these can be hard links.
-  const dir = await mkdtemp(join(ROOT, '.tap/image-test-'))
-  for (const name of USED) await cp(join(ROOT, name), join(dir, name), { recursive: true, filter: isNoSecret })
-  await execute('cp', ['-al', join(ROOT, 'node_modules'), join(dir, 'node_modules')])
-  // The project has its own name, so that other containers are not touched.
-  const env = { COMPOSE_PROJECT_NAME: NAME, STATIC_DIR: '/sandbox/built-page' }
-  const shell = (script: string): Promise<string> =>
-    execute('bash', ['-euo', 'pipefail', '-c', script], { cwd: dir, env })
-  t.teardown(async () => {
-    scanLog(t, await shell('docker compose logs --no-color --no-log-prefix app'))
-    await shell('docker compose --profile sandbox down --volumes --timeout 1 --rmi local')
-    await rm(dir, { recursive: true })
-  })
-  return shell
 }
 
 /** Logs in with Chromium. @returns the Cookie header of the session */
@@ -225,37 +188,3 @@ await test('docker-compose.yml: calls survive a rolling update, scaling, a kille
   await until(async () => (session = await send('/auth/session')).status !== 503)
   t.match(await session.json(), { authenticated: true }, 'the session survives the outage of Redis')
 })
-
-/** The addresses of this machine that others may reach, of each family the first. */
-const [IPV4, IPV6] = [false, true].map((wanted) =>
-  Object.values(networkInterfaces())
-    .flatMap((interfaces = []) => interfaces.filter(({ internal }) => !internal))
-    .map(({ address }) => address)
-    .find((address) => isIPv6(address) === wanted && !address.startsWith('fe80:')),
-)
-
-await test(
-  'docker-compose.yml: IPV6=true tells clients who come over IPv6 apart',
-  { skip: IPV6 === undefined },
-  async (t) => {
-    const shell = await clone(t)
-    const up = 'STATIC_DIR= HTTPS_PORT=8443 docker compose --profile sandbox up --build --detach --wait --scale app=1'
-    await shell(`deploy/make-secrets.sh && ${up}`)
-    const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
-    t.teardown(() => dispatcher.destroy())
-    let count = 0
-    /** The client that the log names for a request to this address of the machine. */
-    const clientAt = async (address = ''): Promise<string | undefined> => {
-      const url = `https://${isIPv6(address) ? `[${address}]` : address}:8443/auth/callback?error=x${++count}`
-      await until(
-        async () => (await fetch(url, { dispatcher, redirect: 'manual' }).catch(() => undefined))?.status === 303,
-      )
-      const log = await shell('docker compose logs --no-log-prefix app | grep login_failed | tail -n 1')
-      return /"client":"([^"]+)"/.exec(log)?.[1]
-    }
-    t.match(await clientAt(IPV6), /^172\..*\.1$/, 'without it, all of them are the bridge of Docker')
-    await shell(`docker compose --profile sandbox down --timeout 1 && IPV6=true ${up}`)
-    t.equal(await clientAt(IPV6), IPV6)
-    t.equal(await clientAt(IPV4), IPV4)
-  },
-)

@@ -52,6 +52,7 @@ const CAMPAIGNS: readonly PublishedLink[] = [
   placeholder('undefined'),
   placeholder('%25%25name%25%25', '%%name%%'),
   placeholder('%%name%%'),
+  appended('spring?x'),
   appended('spring?fbclid=x'),
   appended('spring%26x', 'spring&x'),
   appended('a%3D1', 'a=1'),

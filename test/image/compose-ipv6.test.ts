@@ -25,12 +25,19 @@ await test(
     let count = 0
     /** The client that the log names for a request to this address of the machine. */
     const clientAt = async (address = ''): Promise<string | undefined> => {
-      const url = `https://${isIPv6(address) ? `[${address}]` : address}:8443/auth/callback?error=x${++count}`
+      const host = isIPv6(address) ? `[${address}]` : address
+      const mark = `request ${++count}`
+      const url = `https://${host}:8443/auth/callback?error=x&error_description=${mark}`
       await until(
         async () => (await fetch(url, { dispatcher, redirect: 'manual' }).catch(() => undefined))?.status === 303,
       )
-      const log = await shell('docker compose logs --no-log-prefix app | grep login_failed | tail -n 1')
-      return /"client":"([^"]+)"/.exec(log)?.[1]
+      let line: string | undefined
+      await until(async () => {
+        const log = await shell('docker compose logs --no-log-prefix app')
+        line = log.split('\n').find((each) => each.includes(mark))
+        return line !== undefined
+      })
+      return /"client":"([^"]+)"/.exec(line ?? '')?.[1]
     }
     t.match(await clientAt(IPV6), /^172\..*\.1$/, 'without it, all of them are the bridge of Docker')
     await shell(`docker compose --profile sandbox down --timeout 1 && IPV6=true ${up}`)

@@ -84,6 +84,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   }
   metrics.sessionStore.condition = () => store.condition()
   metrics.sessionStore.facts = () => store.facts()
+  metrics.sessionStore.mark = () => fingerprintKey.read()
   store.observe(metrics.sessionStore.observer)
 
   const guard = new Guard(config.http, log, metrics)

@@ -36,7 +36,8 @@ await test('Round trips to Redis are measured, and an API call with a cached ses
   const after = (await valueOf(server.opsUrl, REQUESTS)) ?? Number.NaN
   t.ok(after - before >= 5, `a login makes ${after - before} round trips`)
   for (let count = 0; count < 20; count++) await call()
-  t.equal(await valueOf(server.opsUrl, REQUESTS), after + 1, 'but for that of the scrape')
+  // Each of the two scrapes makes one, which it counts or not.
+  t.ok(((await valueOf(server.opsUrl, REQUESTS)) ?? Number.NaN) - after <= 2)
   for (const kind of ['down', 'timeout', 'lost', 'refused']) t.equal(await errors(server, kind), 0, kind)
 })
 

@@ -1,22 +1,11 @@
-import { activityAt, ROTATED_AT } from './calendar.ts'
+import { ROTATED_AT } from './calendar.ts'
 import type { Moment } from './instance.ts'
 
 const MIB = 1_048_576
-/** A session ends when it was not used for half an hour. */
-const IDLE = 30
 const isStarting = ({ age }: Moment): boolean => age < 0.3
 /** Sockets come back to a new process little by little. */
 const filled = ({ activity, age }: Moment, sockets: number): number =>
   Math.round(sockets * activity * Math.min(1, 0.3 + age / 60))
-
-/** The sessions of all users: whoever came within the last half hour. */
-function sessions({ minute, activity, isStoreAway }: Moment): number | undefined {
-  if (isStoreAway) return undefined
-  const share = activity / activityAt(minute)
-  let sum = 0
-  for (let back = 0; back < IDLE; back++) sum += activityAt(minute - back)
-  return Math.round(4000 * share * (sum / IDLE))
-}
 
 /** An instance takes the new secrets a minute after the one before. */
 const isRotated = ({ minute, place }: Moment): boolean => minute >= ROTATED_AT + place
@@ -27,7 +16,9 @@ export const GAUGES: readonly (readonly [series: string, value: (now: Moment) =>
   ['bff_session_store_up', ({ isStoreAway }) => (isStoreAway ? 0 : 1)],
   ['bff_session_store_memory_used_bytes', ({ isStoreAway }) => (isStoreAway ? undefined : 200 * MIB)],
   ['bff_session_store_memory_max_bytes', ({ isStoreAway }) => (isStoreAway ? undefined : 512 * MIB)],
-  ['bff_sessions', sessions],
+  ['bff_session_store_info{store="0a1b2c3d"}', ({ isStoreAway }) => (isStoreAway ? undefined : 1)],
+  // Another Redis, which is empty.
+  ['bff_session_store_info{store="9f8e7d6c"}', () => undefined],
   ['bff_relays{kind="public"}', (now) => filled(now, 1500)],
   ['bff_relays{kind="session"}', (now) => filled(now, 800)],
   ['bff_relays{kind="real"}', (now) => filled(now, 400)],

@@ -16,6 +16,13 @@ const CALLS = 550
 export const HARMS: Readonly<Record<string, Kind>> = {
   'Redis is gone, or does not allow what is needed': { isStoreAway: true },
   'Redis refuses writes': { events: { ...none('login.'), 'store.refusedWrite': together(4) } },
+  'Redis loses the sessions of forty users a minute': { events: { 'session.gone': together(40) } },
+  'Redis and all instances start anew, and Redis is empty': {
+    gauges: {
+      'bff_session_store_info{store="0a1b2c3d"}': () => undefined,
+      'bff_session_store_info{store="9f8e7d6c"}': () => 1,
+    },
+  },
   'no instance responds': { isUnreachable: true },
   'the provider fails every login, ten a minute': {
     events: { ...none('login.'), 'login.provider_unavailable': together(10) },

@@ -88,6 +88,7 @@ export const EVENTS: Readonly<Record<string, At>> = {
   'link.complete': rate(0.3),
   'link.partial': rate(0.006),
   'link.cleaned': rate(0.01),
+  'session.gone': rate(0.02),
   'store.refusedWrite': () => 0,
   'store.unreplicated': () => 0,
   'log.dropped': () => 0,
@@ -129,6 +130,7 @@ const upstream = (route: string, method: string, outcome: string, ...events: str
 /** Counters that have every series from the start of a process. Any other one gets a series with labels with its first event. */
 export const FROM_ZERO: ReadonlySet<string> = new Set([
   'bff_logins_total',
+  'bff_sessions_ended_total',
   'bff_token_refreshes_total',
   'bff_relay_messages_total',
   'bff_session_store_refused_writes_total',
@@ -177,6 +179,7 @@ export const COUNTERS: readonly (readonly [series: string, events: readonly stri
   ['bff_attribution_links_total{outcome="partial",by="navigation"}', ['link.partial', 'link.cleaned']],
   ['bff_attribution_notes_total{note="cleaned",by="navigation"}', ['link.cleaned']],
   ['bff_session_store_refused_writes_total{reason="oom"}', ['store.refusedWrite']],
+  ['bff_sessions_ended_total{reason="gone"}', ['session.gone']],
   ['bff_session_ends_unreplicated_total', ['store.unreplicated']],
   ['bff_log_lines_dropped_total', ['log.dropped']],
   ['bff_upstream_budget_calls_total{class="orders",outcome="refused"}', ['budget.refusedOrder']],

@@ -20,7 +20,7 @@ export interface Harm {
   readonly since: number
   /** How often events happen at one process in a minute. */
   readonly events?: Readonly<Record<string, number | ((ordinary: number, now: Moment) => number)>>
-  readonly gauges?: Readonly<Record<string, (now: Moment) => number>>
+  readonly gauges?: Readonly<Record<string, (now: Moment) => number | undefined>>
   readonly isStoreAway?: true
   /** Prometheus can scrape none of the instances. */
   readonly isUnreachable?: true

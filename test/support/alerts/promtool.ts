@@ -34,5 +34,6 @@ export function rulesHold(t: Test, tests: readonly object[], interval: string, a
 /** The rules without all other alerts. */
 function rulesOf(alert: string): object {
   const { groups } = parse(readFileSync(ALERT_RULES, 'utf8')) as { groups: { rules: { alert: string }[] }[] }
-  return { groups: groups.map((group) => ({ ...group, rules: group.rules.filter((rule) => rule.alert === alert) })) }
+  const rules = groups.flatMap((group) => group.rules).filter((rule) => rule.alert === alert)
+  return { groups: [{ name: alert, rules }] }
 }

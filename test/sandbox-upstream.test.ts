@@ -29,7 +29,7 @@ await test('Each family of REST endpoints has its own envelope', async (t) => {
   const { call } = await trading(t)
   const statusOf = async (method: string, path: string, body?: Json): Promise<number> =>
     (await call(method, path, body)).status
-  t.match((await call('GET', '/account/v1/nickname')).body, { data: { nickname: String }, errors: [] })
+  t.match((await call('GET', '/account/v1/nickname')).body, { data: { nickname: String }, errors: { length: 0 } })
   t.match((await call('GET', '/wallet/v1/wallets')).body, { data: [{ balance: '5000.00' }], links: Object })
   const accounts = '/trading/v1/options/accounts'
   const account = { currency: 'USD', group: 'row' }
@@ -162,7 +162,7 @@ await test('A socket counts requests by class of operation, and each socket by i
   await line.ask(proposal)
   await line.refusal({ proposal: 1 })
   t.match(await line.ask(proposal), {
-    msg_type: 'proposal',
+    msg_type: /^proposal$/,
     error: { code: 'RateLimit', message: 'You have reached the rate limit for proposal.' },
     echo_req: proposal,
   })

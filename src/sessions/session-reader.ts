@@ -127,7 +127,7 @@ export class SessionReader {
   #used(cookie: VerifiedCookie, session: Session): void {
     note(cookie, session)
     const { idleEndsAt, endsAt } = cookie
-    const now = storeNow()
+    const now = storeNow(standstill.monotonic)
     if (!this.#sessions.isDue(idleEndsAt, endsAt, now) || performance.now() < this.#pausedUntil) return
     const pause = (): number => (this.#pausedUntil = performance.now() + PAUSE_MS)
     this.near.touch(cookie, endsAt).then((moved) => {

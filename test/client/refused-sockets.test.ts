@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import { WebSocket } from 'ws'
 import { createClient } from '../../client/dist/client.js'
-import { failure } from '../support/client/page-client.ts'
+import { failure, pageEvents } from '../support/client/page-client.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
@@ -61,6 +61,35 @@ await test('a machine that slept beyond the delay connects when it wakes up', as
   await until(() => socket.status().state === 'open', 'open', 5000)
   t.equal(world.sockets.length, 2)
 })
+
+for (const [reason, delays] of [
+  ['upstream_unreachable', [500, 1000, 2000, 4000]],
+  ['upstream_limit;retry_after=60', [60_500, 61_000, 62_000, 64_000]],
+] as const) {
+  await test(`a socket that is refused again and again (${reason}) comes back later and later, although others work`, async (t) => {
+    t.intercept(Math, 'random', { value: () => 0.5 })
+    const page = pageEvents(t)
+    const sleep = timeAhead(t)
+    const world = await socketPeer(t)
+    world.onSocket = (socket) => socket.close(1013, reason)
+    const socket = world.client.tradingSocket('VRTC100')
+    const waits: number[] = []
+    socket.onStatus(() => {
+      const waitMs = (socket.status().retryAt ?? 0) - Date.now()
+      if (waitMs > 100) waits.push(Math.round(waitMs / 100) * 100)
+    })
+    for (const [before] of delays.entries()) {
+      if (before > 0) {
+        // The first message on another connection shows that the server is back.
+        await (await socketPeer(t)).client.publicSocket().request({ time: 1 })
+        sleep(120_000)
+        page.dispatchEvent(new Event('online'))
+      }
+      await until(() => waits.length === before + 1)
+    }
+    t.same(waits, delays)
+  })
+}
 
 for (const isLoggedIn of [true, false]) {
   await test(`a connection that the page closes while the session is confirmed after 4401 stays closed, logged in ${isLoggedIn}`, async (t) => {

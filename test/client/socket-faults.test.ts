@@ -3,7 +3,7 @@ import { WebSocket } from 'ws'
 import { test } from 'tap'
 import type { Message } from '../../client/dist/client.js'
 import { timeAhead } from '../support/time/clock-ahead.ts'
-import { failure, reports } from '../support/client/page-client.ts'
+import { failure, pageEvents, reports } from '../support/client/page-client.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
 import { untyped } from '../support/client/untyped.ts'
 import { until } from '../support/time/until.ts'
@@ -230,10 +230,7 @@ await test('a server that closes every connection after a message is asked less 
 })
 
 await test('a page that returns from the back/forward cache keeps the delay that the server asked for', async (t) => {
-  const page = new EventTarget()
-  const scope = globalThis as { addEventListener?: unknown }
-  scope.addEventListener = page.addEventListener.bind(page)
-  t.teardown(() => delete scope.addEventListener)
+  const page = pageEvents(t)
   const world = await socketPeer(t)
   const socket = world.client.publicSocket()
   await until(() => socket.status().state === 'open')

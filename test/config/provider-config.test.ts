@@ -15,7 +15,7 @@ await test('The defaults of the provider are those of the first version', (t) =>
     authorizationUrl: 'http://127.0.0.1:1/oauth2/auth',
     tokenUrl: 'http://127.0.0.1:1/oauth2/token',
     parUrl: undefined,
-    authorizationParams: [],
+    authorizationParams: { length: 0 },
     clientAuth: 'none',
     clientKeys: undefined,
     discovery: undefined,

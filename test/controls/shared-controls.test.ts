@@ -257,14 +257,14 @@ await test('with IDEMPOTENCY_REPLICAS a PUT counts only once a replica has confi
   const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
   const [first, second] = await instances(t, master.url, 2, { IDEMPOTENCY_REPLICAS: '1' })
   if (first === undefined || second === undefined) throw new Error('no server')
-  const alone = await pause(first, { message: 'unconfirmed' })
+  const alone = await pause(first, { message: 'alone' })
   t.match(alone, { status: 503, json: { version: Number, error: /replicas do not confirm/ } })
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
   await until(async () => {
     const client = String(await askRedis(replica, ['EXISTS', KEY]))
-    return client === '1' && (await control(first, 'PUT', '/notice', { message: 'confirmed' })).status === 200
+    return client === '1' && (await control(first, 'PUT', '/notice', { message: 'shared' })).status === 200
   }, 'a replica confirms')
-  t.match(await shown(second), { orders: { message: 'unconfirmed' }, notice: { message: 'confirmed' } })
+  t.match(await shown(second), { orders: { message: 'alone' }, notice: { message: 'shared' } })
   await replica.close()
   t.equal((await control(first, 'DELETE', '/orders')).status, 503, 'the replica is gone')
   t.match((await control(first, 'GET', '')).json, { orders: null })

@@ -161,7 +161,7 @@ await test('PUT /controls/orders with a subject needs IDENTITY_PATH; without a s
   t.equal((await user.order({ at: server })).status, 200)
   t.equal((await pause(server)).status, 200)
   t.match(await user.order({ at: server }), PAUSED)
-  t.match(await shown(server), { orders: { paused: true, closing: true }, subjects: [] })
+  t.match(await shown(server), { orders: { paused: true, closing: true }, subjects: { length: 0 } })
 })
 
 await test('a thousand users can be paused, and not one more', async (t) => {

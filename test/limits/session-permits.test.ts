@@ -1,9 +1,12 @@
+import { mock } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { SessionPermits } from '../../src/limits/session-permits.ts'
 import { besideKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { RedisStore } from '../../src/store/redis-store.ts'
+import { SILENCE_MS } from '../../src/store/shared-limits.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { until } from '../support/time/until.ts'
@@ -147,6 +150,33 @@ await test('a holder counts until it has been silent for 25 seconds, whether the
   t.ok(expiresAt <= Date.now() + 25_000, 'the key expires by itself')
 })
 
+await test('what a process holds is stated twice in the time after which a silent holder is forgotten, until it holds nothing', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  const stated: number[] = []
+  const permits = new SessionPermits(
+    {
+      limits: {
+        ...new MemoryStore().limits,
+        hold: async (holdings) => void stated.push(...holdings.map(({ count }) => count)),
+      },
+      onChange: () => undefined,
+      unavailableSince: () => undefined,
+    },
+    2,
+  )
+  for (let times = 0; times < 2; times++) {
+    const release = await permits.acquire(KEY)
+    mock.timers.tick(SILENCE_MS)
+    t.same(stated.splice(0), [1, 1])
+    await setImmediate()
+    release?.()
+    await setImmediate()
+    mock.timers.tick(SILENCE_MS)
+    t.same(stated.splice(0), [0])
+  }
+})
+
 await test('a statement of what a process holds takes nothing from a claim that is on its way', async (t) => {
   const { limits } = new MemoryStore()
   const granted = Promise.withResolvers<boolean>()
@@ -184,7 +214,7 @@ await test('claims and releases at the same moment leave the count in Redis righ
       const release = await permits.acquire(KEY)
       if (release === undefined) continue
       most = Math.max(most, ++open)
-      await new Promise((resolve) => void setImmediate(resolve))
+      await setImmediate()
       open--
       release()
     }

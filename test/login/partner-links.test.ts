@@ -193,8 +193,8 @@ await test('GET /auth/signup/check: 200 with a page that explains to a partner w
   t.match(json, {
     attribution: 'partial',
     parameters: [
-      { name: 'sidc', value: SIDC, problem: 'repeated', notes: [] },
-      { name: 'utm_campaign', value: 'spring', notes: [], explanation: [] },
+      { name: 'sidc', value: SIDC, problem: 'repeated', notes: { length: 0 } },
+      { name: 'utm_campaign', value: 'spring', notes: { length: 0 }, explanation: { length: 0 } },
       {},
       {},
     ],

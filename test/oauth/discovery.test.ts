@@ -188,7 +188,7 @@ await test('discover warns if the metadata does not offer CLIENT_AUTH, or the al
     is: 'found',
     warnings: [/CLIENT_AUTH is none.* only: client_secret_basic, client_secret_post$/],
   })
-  t.match(await outcome(metadata, { CLIENT_SECRET: 'x' }), { is: 'found', warnings: [] })
+  t.match(await outcome(metadata, { CLIENT_SECRET: 'x' }), { is: 'found', warnings: { length: 0 } })
   const signed = issuer.metadata({
     token_endpoint_auth_methods_supported: ['private_key_jwt'],
     token_endpoint_auth_signing_alg_values_supported: ['PS256', 'ES256'],

@@ -100,7 +100,7 @@ await test('discovery: the metadata of a real provider gives endpoints, issuer a
   const found = await discover(oauth)
   t.match(found, {
     is: 'found',
-    warnings: [],
+    warnings: { length: 0 },
     provider: {
       issuer: gate.url,
       issuerRequired: true,

@@ -2,6 +2,7 @@ import { test } from 'tap'
 import { epoch, issuerKey, oidcWorld, sign, signShared, unsigned, type Claims } from '../support/login/oidc-world.ts'
 import { isLoggedIn, sessionState, tokens } from '../support/login/token-endpoint.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 
@@ -120,6 +121,24 @@ await test('GET /auth/callback: with max_age in AUTHORIZATION_PARAMS the ID toke
   ] as const) {
     const { arrival } = await world.user('ada', { auth_time: authTime })
     t.equal(arrival.url.searchParams.get('auth_error'), result)
+  }
+})
+
+await test('GET /auth/callback: max_age counts at the start of the login: one that takes 20 seconds may add these, and no more', async (t) => {
+  const world = await oidcWorld(t, { settings: { AUTHORIZATION_PARAMS: 'max_age=300' } })
+  const sleep = timeAhead(t)
+  for (const [age, result] of [
+    [340, null],
+    [360, 'login_failed'],
+  ] as const) {
+    const login = await world.visitor().startLogin()
+    const { searchParams } = login.authorize
+    t.equal(searchParams.get('max_age'), '300')
+    sleep(20_000)
+    const claims = { sub: 'ada', nonce: searchParams.get('nonce'), auth_time: epoch(-age) }
+    world.idToken = (usual) => sign(world.key, { ...usual, ...claims })
+    const arrival = await login.finish()
+    t.equal(arrival.url.searchParams.get('auth_error'), result, `an authentication ${age} seconds ago`)
   }
 })
 

@@ -41,13 +41,15 @@ const signalAt = (file: string) =>
     }
     registerHooks({ load })`)
 
-/** Options of Node.js with which the first worker signals its supervisor, and starts only once that has asked it to end. */
-const EARLY_DRAIN = before(`import cluster from 'node:cluster'
-  import { once } from 'node:events'
-  if (cluster.worker?.id === 1) {
-    process.kill(process.ppid, 'SIGTERM')
-    await once(process, 'message')
-  }`)
+/** Options of Node.js with which the first worker signals its supervisor, and goes on with its start after something. */
+const earlyDrain = (after: string) =>
+  before(`import cluster from 'node:cluster'
+    import { once } from 'node:events'
+    if (cluster.worker?.id === 1) {
+      const after = ${after}
+      process.kill(process.ppid, 'SIGTERM')
+      await after
+    }`)
 
 for (const file of ['config/config.ts', 'ops/ops-listener.ts', 'serve.ts', 'store/redis-store.ts']) {
   await test(`SIGTERM while ${file} is loaded ends the start with 0`, async (t) => {
@@ -72,10 +74,24 @@ await test('WORKERS: SIGTERM while the supervisor is loaded ends the start with 
   t.same(said(server, 'not everything ended in time'), [])
 })
 
-await test('WORKERS: SIGTERM also ends at once workers that are still starting', async (t) => {
+await test('WORKERS: SIGTERM also ends at once a worker that is still starting', async (t) => {
   const settings = { ...ALONE, WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:1', DRAIN_SECONDS: '5' }
-  const server = await serverProcess(t, settings, { nodeOptions: EARLY_DRAIN })
+  const never = 'new Promise(() => setInterval(() => undefined, 1000))'
+  const server = await serverProcess(t, settings, { nodeOptions: earlyDrain(never) })
   t.equal(await server.exited, 0)
+  t.same(said(server, 'not everything ended in time'), [])
+})
+
+await test('WORKERS: a worker that was about to listen when the signal came too late to end its start drains all the same', async (t) => {
+  const { url } = await testRedis(t)
+  const settings = { ...ALONE, WORKERS: '2', REDIS_URL: url, DRAIN_SECONDS: '20' }
+  const server = await serverProcess(t, settings, { nodeOptions: earlyDrain(`once(process, 'SIGTERM')`) })
+  t.equal(await server.exited, 0)
+  const drained = said(server, 'draining').filter(({ by }) => by === 'supervisor')
+  t.ok(
+    drained.some(({ worker }) => worker === 1),
+    'once it listens',
+  )
   t.same(said(server, 'not everything ended in time'), [])
 })
 

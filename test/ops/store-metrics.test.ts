@@ -36,7 +36,8 @@ await test('Round trips to Redis are measured, and an API call with a cached ses
   const after = (await valueOf(server.opsUrl, REQUESTS)) ?? Number.NaN
   t.ok(after - before >= 5, `a login makes ${after - before} round trips`)
   for (let count = 0; count < 20; count++) await call()
-  t.equal(await valueOf(server.opsUrl, REQUESTS), after + 1, 'but for that of the scrape')
+  // Each of the two scrapes makes one, which it counts or not.
+  t.ok(((await valueOf(server.opsUrl, REQUESTS)) ?? Number.NaN) - after <= 2)
   for (const kind of ['down', 'timeout', 'lost', 'refused']) t.equal(await errors(server, kind), 0, kind)
 })
 
@@ -151,7 +152,7 @@ await test('A full Redis: /readyz is 200 with a warning, refused writes are coun
     return (await readiness(server.opsUrl)).warnings.length > 0
   }, 'the next probe notices it')
   const { status, ready, reasons, warnings } = await readiness(server.opsUrl)
-  t.match({ status, ready, reasons }, { status: 200, ready: true, reasons: [] })
+  t.match({ status, ready, reasons }, { status: 200, ready: true, reasons: { length: 0 } })
   t.match(warnings, [/^the session store refuses writes \(OOM\): .*maxmemory/])
   t.ok(((await refused()) ?? 0) >= 1)
   t.ok((await errors(server, 'refused')) >= 1)

@@ -1,9 +1,17 @@
 import { test, type Test } from 'tap'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { startWorld, type World, API } from '../support/world.ts'
-import { ACCOUNTS } from '../support/user.ts'
+import { ACCOUNTS, type CallInit } from '../support/user.ts'
+
 const BULK = '/api/trading/v1/options/contracts/bulk-purchase/real'
 const REFUSED = 'HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error="invalid_token"\r\nContent-Length: 2\r\n\r\n{}'
+
+/** A call that reads, one that orders, and one that orders with an Idempotency-Key. */
+const CALLS: readonly (readonly [method: string, init?: CallInit])[] = [
+  ['GET'],
+  ['POST', { body: '{}' }],
+  ['POST', { body: '{}', headers: { 'idempotency-key': 'key' } }],
+]
 
 const isLive = async ({ send, cookie }: World<'raw'>): Promise<unknown> =>
   (await send('GET', '/auth/session', { headers: { cookie } })).json['authenticated']
@@ -13,11 +21,11 @@ const bearers = ({ upstream }: World<'raw'>): (string | undefined)[] =>
   upstream.requests.map(({ headers }) => headers.find(([name]) => name === 'authorization')?.[1])
 
 await test('a 401 of upstream ends a session without a refresh token', async (t) => {
-  for (const [method, body] of [['GET'], ['POST', '{}']] as const) {
+  for (const [method, init] of CALLS) {
     const api = await startWorld(t, API)
     api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
-    const response = await api.call(method, ACCOUNTS, body === undefined ? {} : { body })
-    t.equal(response.status, 401, method)
+    const response = await api.call(method, ACCOUNTS, init)
+    t.equal(response.status, 401, `${method} ${JSON.stringify(init)}`)
     t.match(response.json, { code: 'session_expired', login_url: `${api.server.url}/auth/login` })
     t.equal(response.headers['www-authenticate'], 'Session')
     t.equal(response.json['outcome'], undefined, 'a refused call was not executed')
@@ -104,9 +112,9 @@ await test('a 401 of upstream while the provider is down does not end the sessio
   const api = await startWorld(t, { ...API, provider: { refreshTokens: true } })
   api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
   await api.provider.close()
-  for (const method of ['GET', 'POST']) {
-    const response = await api.call(method, ACCOUNTS)
-    t.equal(response.status, 503, method)
+  for (const [method, init] of CALLS) {
+    const response = await api.call(method, ACCOUNTS, init)
+    t.equal(response.status, 503, `${method} ${JSON.stringify(init)}`)
     t.equal(response.json['code'], 'provider_unavailable')
   }
   t.equal(await isLive(api), true)

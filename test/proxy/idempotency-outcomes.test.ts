@@ -127,6 +127,8 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
     t.equal(sent.status, 200)
     t.equal(sent.headers['idempotency-replayed'], undefined)
     t.equal(upstream.requests.length, 2)
+    const tokens = upstream.requests.map(({ headers }) => headers.find(([name]) => name === 'authorization')?.[1])
+    t.not(tokens[1], tokens[0], 'the credential was renewed')
   })
 
   await t.test('a 401 to a bulk purchase is its answer: the key is never sent again', async (t) => {

@@ -1,38 +1,14 @@
 import { mock } from 'node:test'
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
-import { IdempotencyRecords, type Claimed } from '../../src/proxy/idempotency/idempotency-records.ts'
+import { IdempotencyRecords } from '../../src/proxy/idempotency/idempotency-records.ts'
 import { KeyUsage } from '../../src/proxy/idempotency/key-usage.ts'
-import type { HeldClaim } from '../../src/proxy/idempotency/claim.ts'
-import { Envelope, type Session } from '../../src/sessions/index.ts'
+import { Envelope } from '../../src/sessions/index.ts'
 import { idempotencyKey } from '../../src/store/keys.ts'
-import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { ANSWER, DIGEST, LIMITS, sessionIn } from '../support/idempotency/records.ts'
-import { SharedStoreLink } from '../support/idempotency/shared-store-link.ts'
+import { ANSWER, DIGEST, LIMITS } from '../support/idempotency/records.ts'
+import { claim, repeat, twoInstances } from '../support/idempotency/two-instances.ts'
 import { until } from '../support/time/until.ts'
-import { SECRETS } from '../support/server/test-server.ts'
-
-/** Two instances on one store, and a session. */
-async function twoInstances(times = { leaseMs: 30_000, clockSkewMs: 0 }) {
-  const store = new MemoryStore()
-  const session = await sessionIn(store)
-  const links = [new SharedStoreLink(store), new SharedStoreLink(store)] as const
-  const [here, there] = links.map(
-    (link) =>
-      new IdempotencyRecords(link, new Envelope(new Changeable([SECRETS])), LIMITS, { settleMs: 1000, ...times }),
-  )
-  if (here === undefined || there === undefined) throw new Error('no instance')
-  return { store, session, links, here, there }
-}
-
-const claim = async (records: IdempotencyRecords, session: Session): Promise<HeldClaim> => {
-  const claimed = await records.claim(session, ['key'], DIGEST)
-  if (claimed.is !== 'claimed') throw new Error(claimed.is)
-  return claimed.claim
-}
-const repeat = async (records: IdempotencyRecords, session: Session): Promise<Claimed['is']> =>
-  (await records.claim(session, ['key'], DIGEST)).is
 
 await test('a call whose holder is gone is unknown for ever once its lease has run out', async (t) => {
   const { session, links, here, there } = await twoInstances({ leaseMs: 300, clockSkewMs: 300 })
@@ -47,25 +23,6 @@ await test('a call whose holder is gone is unknown for ever once its lease has r
   await held.keep(ANSWER)
   t.equal(await repeat(there, session), 'unknown', 'what was said once stays true')
   t.equal(lost, 1)
-})
-
-await test('claims that fail, and repetitions, use up none of the keys of a session', async (t) => {
-  const store = new MemoryStore()
-  const session = await sessionIn(store)
-  let isConfirmed = false
-  const confirmed = {
-    replace: store.replace.bind(store),
-    create: (...record: Parameters<MemoryStore['create']>): Promise<boolean> =>
-      isConfirmed ? store.create(...record) : Promise.reject(new StoreUnavailable(new Error('no replica confirms'))),
-  }
-  const records = new IdempotencyRecords(store, new Envelope(new Changeable([SECRETS])), LIMITS, undefined, confirmed)
-  t.teardown(() => records.close())
-  const claimKey = async (key: string): Promise<Claimed['is']> => (await records.claim(session, [key], DIGEST)).is
-  for (let index = 0; index < 3 * LIMITS.maxRecords; index++) await t.rejects(claimKey('refused'), StoreUnavailable)
-  isConfirmed = true
-  t.equal(await claimKey('first'), 'claimed')
-  for (let index = 0; index < 3 * LIMITS.maxRecords; index++) t.equal(await claimKey('first'), 'running')
-  t.same(await new KeyUsage(store, LIMITS).addBytes(session, 0).then(({ records: used }) => used), 1)
 })
 
 await test('a holder that is late cannot free a key that was called unknown', async (t) => {
@@ -135,15 +92,6 @@ await test('a lease is renewed while the call runs', async (t) => {
   }
   await held.keep(ANSWER)
   t.match(await there.claim(session, ['key'], DIGEST), { is: 'answered', answer: ANSWER })
-})
-
-await test('a record that was written without a reply is removed when the store is back', async (t) => {
-  const { session, links, here, there } = await twoInstances()
-  links[0].is = 'silent'
-  await t.rejects(here.claim(session, ['key'], DIGEST), StoreUnavailable)
-  t.equal(await repeat(there, session), 'running', 'it was written')
-  links[0].is = 'up'
-  await until(async () => (await repeat(there, session)) === 'claimed')
 })
 
 await test('a response that could not be recorded is recorded when the store is back', async (t) => {
@@ -231,27 +179,6 @@ await test('the store learns neither the key nor the body nor the response of a 
   const { value = '' } = (await store.read(key)) ?? {}
   t.notMatch(Buffer.from(value.split('.').at(-1) ?? '', 'base64url').toString('latin1'), /done|etag|digest/)
   t.not(key, idempotencyKey('another session', 'key'))
-})
-
-await test('a quoted key that version 0.2 has is not claimed, and one that is claimed here is found by version 0.2', async (t) => {
-  const { session, here, there, store } = await twoInstances()
-  const bare = idempotencyKey(session.id, 'key')
-  const quoted = idempotencyKey(session.id, '"key"')
-  const both = async () => [await store.read(bare), await store.read(quoted)].map((found) => found !== undefined)
-  // Version 0.2 takes the header for the key.
-  const old = await there.claim(session, ['"key"'], DIGEST)
-  if (old.is !== 'claimed') throw new Error(old.is)
-  t.equal((await here.claim(session, ['key', '"key"'], DIGEST)).is, 'running')
-  t.same(await both(), [false, true], 'nothing is left of the attempt')
-  await old.claim.keep(ANSWER)
-  t.match(await here.claim(session, ['key', '"key"'], DIGEST), { is: 'answered', answer: ANSWER })
-  await store.remove(quoted)
-
-  const claimed = await here.claim(session, ['key', '"key"'], DIGEST)
-  if (claimed.is !== 'claimed') throw new Error(claimed.is)
-  for (const name of ['key', '"key"']) t.equal((await there.claim(session, [name], DIGEST)).is, 'running', name)
-  await claimed.claim.free()
-  t.same(await both(), [false, false])
 })
 
 await test('a response whose record could not be written at first is counted once', async (t) => {

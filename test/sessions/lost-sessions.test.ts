@@ -19,6 +19,11 @@ async function sessionKeys(client: Awaited<ReturnType<typeof storeClient>>): Pro
   return (await client.keys(`${SESSION_KEYS.prefix}*`)).filter(({ length }) => length === SESSION_KEYS.length)
 }
 
+async function storeOf({ opsUrl }: { readonly opsUrl: string }): Promise<string> {
+  const [label = ''] = (await samplesOf(opsUrl, 'bff_session_store_info')).keys()
+  return label
+}
+
 /** Two instances on a Redis that can start empty, and what they say of lost sessions. */
 async function losingWorld(t: Test, settings: Readonly<Record<string, string>> = {}) {
   const redis = await DurableRedis.start(t, await freePort(), [])
@@ -117,10 +122,6 @@ await test('A session that is missing counts as lost neither after a logout, nor
 
 await test('bff_session_store_info tells that Redis has started without its data, also to instances that started after it', async (t) => {
   const { redis, servers, server, instance } = await losingWorld(t)
-  const storeOf = async ({ opsUrl }: { readonly opsUrl: string }): Promise<string> => {
-    const [label = ''] = (await samplesOf(opsUrl, 'bff_session_store_info')).keys()
-    return label
-  }
   const first = await storeOf(server)
   t.match(first, /^store="[0-9a-f]{8}"$/)
   for (const each of [...servers, await instance()]) t.equal(await storeOf(each), first)

@@ -5,6 +5,7 @@ import { sessionKey } from '../../src/store/keys.ts'
 import { ENDED_MS } from '../../src/store/session-index.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
+import { sessionRecord } from '../support/sessions/session-instance.ts'
 import { REQUESTER, subjectInstance } from '../support/sessions/subject-instance.ts'
 import { SECRETS, testRedis } from '../support/server/test-server.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
@@ -128,6 +129,24 @@ await test('an operator who ends one session that is just being made finds it, t
   const enlisted = await subjects.enlist({ subject: 'CR1', id, endsAt, client: REQUESTER.client })
   await subjects.endTagged('CR1', sessions.tag(sessionKey(id)), BY)
   t.equal(await subjects.mayLive(enlisted, () => 0), false)
+})
+
+await test('a login that creates its session just after an operator has ended that does not become one', async (t) => {
+  const store = new MemoryStore()
+  const { subjects, sessions } = await subjectInstance(store)
+  const endsAt = Date.now() + 60_000
+  const id = 'created too late'
+  const enlisted = await subjects.enlist({ subject: 'CR1', id, endsAt, client: REQUESTER.client })
+  const bury = store.bury.bind(store)
+  let mayLive: boolean | undefined
+  store.bury = async (...args) => {
+    const buried = await bury(...args)
+    await sessions.create(id, sessionRecord({ subject: 'CR1', endsAt }))
+    mayLive = await subjects.mayLive(enlisted, () => 0)
+    return buried
+  }
+  await subjects.endTagged('CR1', sessions.tag(sessionKey(id)), BY)
+  t.equal(mayLive, false)
 })
 
 await test('a login that took longer than the end of all sessions is remembered does not become a session', async (t) => {

@@ -46,7 +46,7 @@ await test('relays end with 1013 when upstream is lost, new ones get upstream_un
   t.same(await world.socket(PUBLIC).closed, { code: 1013, reason: 'upstream_unreachable' })
 })
 
-await test('without Redis a trading relay lives for RELAY_STORE_GRACE_SECONDS, and a public relay goes on', async (t) => {
+await test('without Redis a trading relay is closed once RELAY_STORE_GRACE_SECONDS are over, and a public relay goes on', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true, settings: { RELAY_STORE_GRACE_SECONDS: '2' } })
   const second = await world.instance({ RELAY_STORE_GRACE_SECONDS: '60' })
   const { client: short } = await world.joined(TRADING)

@@ -216,7 +216,7 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     t.match(await browser.ask('{"proposal":9,"req_id":4}'), {
       echo_req: { proposal: 9, req_id: 4 },
       req_id: 4,
-      msg_type: 'proposal',
+      msg_type: /^proposal$/,
       error: { code: 'RateLimit' },
     })
     others[0]?.client.socket.close()

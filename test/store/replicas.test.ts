@@ -50,6 +50,17 @@ await test('whoever asks at once shares a check, but none that began before its 
   for (const name of ['role', 'eval', 'wait']) t.match(stats, new RegExp(`cmdstat_${name}:calls=2,`))
 })
 
+await test('who asks while a check runs for which others had waited gets the next one', async (t) => {
+  const { master, replicas, confirms } = await withReplica(t)
+  await confirms()
+  await askRedis(master, ['CONFIG', 'RESETSTAT'])
+  const [first, second] = [replicas.have('first'), replicas.have('second')]
+  await first
+  const third = replicas.have('third')
+  t.same(await Promise.all([second, third]), [true, true])
+  t.match(await infoOf(master, 'commandstats'), /cmdstat_role:calls=3,/)
+})
+
 await test('a master to which a key was moved is asked, although the Cluster did not name it yet', async (t) => {
   const { replicas, confirms } = await withReplica(t, new Set())
   await confirms()

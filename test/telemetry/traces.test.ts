@@ -40,7 +40,7 @@ await test('GET /api/…: a SERVER span with a CLIENT span below it, whose id up
   const { collector, browser, server, seen, upstream } = await tracedWorld(t)
   await browser.fetch(`/api${ACCOUNTS}?status=open`, { headers: SCRIPT })
   const served = await collector.span(`GET /api${ACCOUNTS}`)
-  t.match(served, { kind: 'server', parent: undefined, hasFailed: false, links: [] })
+  t.match(served, { kind: 'server', parent: undefined, hasFailed: false, links: { length: 0 } })
   const reqId = server.log.find(({ route }) => route === `/api${ACCOUNTS}`)?.['reqId']
   t.equal(served.traceId, String(reqId).replaceAll('-', ''), 'the request id without its hyphens')
   t.same(served.attributes, {
@@ -88,14 +88,14 @@ await test('TRUST_TRACEPARENT=true: the caller is the parent, and its decision a
 
   await call(`00-${TRACE}-${SPAN}-01`)
   const served = await collector.span(`GET /api${ACCOUNTS}`)
-  t.match(served, { traceId: TRACE, parent: SPAN, traceState: 'a=b', links: [] })
+  t.match(served, { traceId: TRACE, parent: SPAN, traceState: 'a=b', links: { length: 0 } })
   t.equal(seen[1]?.headers['tracestate'], 'a=b')
   t.equal(seen[1]?.headers['baggage'], undefined)
   t.equal(collector.trace({ traceId: TRACE }).filter(({ kind }) => kind === 'server').length, 1, 'one of two')
 
   await call(`00-${TRACE}-${'0'.repeat(16)}-01`)
   await until(() => collector.spans.filter(({ name }) => name === served.name).length === 2)
-  t.match(await collector.span(served.name), { parent: undefined, links: [] }, 'an invalid one')
+  t.match(await collector.span(served.name), { parent: undefined, links: { length: 0 } }, 'an invalid one')
 
   await call(`00-${TRACE}-${SPAN}-01`, 'malformed')
   t.equal(seen[3]?.headers['tracestate'], undefined, 'a malformed state goes no further')

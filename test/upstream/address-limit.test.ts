@@ -30,7 +30,7 @@ await test("upstream's 429 to one user holds back that user alone", async (t) =>
     const [first, second] = [await world.user({ subject: 'carol' }), await world.user({ subject: 'carol' })]
     world.limited.add(first.token)
     const passed = await world.order(0, first)
-    t.match(passed, { status: 429, text: '{"error":"slow down"}', headers: { 'retry-after': '30' } })
+    t.match(passed, { status: 429, text: '{"error":"slow down"}', headers: { 'retry-after': /^30$/ } })
     const answeredAt = performance.now()
     await until(async () => (await ofOrders(world, 1, USERS)) === 1, 'the other instance knows')
     t.comment(`known after ${Math.round(performance.now() - answeredAt)} ms, the scrape included`)

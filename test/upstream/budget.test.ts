@@ -70,7 +70,7 @@ await test('a trading socket whose one-time URL is over the budget is closed wit
   t.equal(asked, 2, '80 % of three calls are two')
 })
 
-await test('a call that never reached a connection costs nothing', async (t) => {
+await test('calls whose connection is refused use up nothing of the budget', async (t) => {
   const { upstream, call, server } = await startWorld(t, {
     ...API,
     settings: { UPSTREAM_BUDGET: '4/600', API_URL: 'http://127.0.0.1:9' },

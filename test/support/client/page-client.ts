@@ -50,6 +50,15 @@ export function pageClient(
   return client
 }
 
+/** The events of a page, which a test dispatches. To be called before the client of the page is made. */
+export function pageEvents(t: Test): EventTarget {
+  const page = new EventTarget()
+  const scope = globalThis as { addEventListener?: unknown }
+  scope.addEventListener = page.addEventListener.bind(page)
+  t.teardown(() => delete scope.addEventListener)
+  return page
+}
+
 /** Resolves when a socket reaches a state, which it may leave within milliseconds. To be called before it can. */
 export function reaches(
   socket: Pick<PublicSocket, 'status' | 'onStatus'>,

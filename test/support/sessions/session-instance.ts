@@ -12,6 +12,9 @@ import type { Store } from '../../../src/store/store.ts'
 import { logNames } from '../server/settings.ts'
 import { SECRETS } from '../server/test-server.ts'
 
+/** For how long a watch outlives the store. */
+export const STORE_GRACE_MS = 60_000
+
 /** The sessions of one instance, without a server. */
 export interface SessionInstance {
   readonly store: Store
@@ -33,7 +36,7 @@ export function instanceOn(store: Store, idleMs = 600_000, keepAlive = true): Se
   const cookie = new SessionCookie({ secure: true, prefix: '__Host-' }, secrets)
   const sessions = new SessionRepository(store, new Envelope(secrets), { idleMs, maxMs: 3_600_000 }, logNames(SECRETS))
   const reader = new SessionReader(cookie, sessions, store)
-  const endings = new SessionWatcher(sessions, reader, store, { storeGraceMs: 60_000, keepAlive })
+  const endings = new SessionWatcher(sessions, reader, store, { storeGraceMs: STORE_GRACE_MS, keepAlive })
   return {
     store,
     sessions,

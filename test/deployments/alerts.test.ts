@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { parse } from 'yaml'
 import {
-  fullStoreScenarios,
+  fullStoreScenario,
   limitScenario,
   loginAndCallScenarios,
   ordinaryScenario,
   replicaScenario,
+  sessionScenarios,
   socketScenario,
   storeScenario,
 } from '../support/alerts/scenarios.ts'
@@ -133,7 +134,8 @@ await test('docs/alerts.yaml selects and groups by labels that the metrics have'
 const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   loginAndCallScenarios,
   identityScenario,
-  fullStoreScenarios,
+  fullStoreScenario,
+  sessionScenarios,
   limitScenario,
   storeScenario,
   replicaScenario,

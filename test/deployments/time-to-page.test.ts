@@ -33,6 +33,11 @@ const histogram = (before: number, after: number): [string, string][] =>
 const HARMS: Readonly<Record<string, readonly (readonly [series: string, values: string])[]>> = {
   'Redis is gone, or does not allow what is needed': [['bff_session_store_up{', gauge('1', '0')]],
   'Redis refuses writes': [['bff_session_store_refused_writes_total{', counter(0, 4)]],
+  'Redis loses the sessions of forty users a minute': [['bff_sessions_ended_total{reason="gone"', counter(0, 40)]],
+  'Redis and all instances start anew, and Redis is empty': [
+    ['bff_session_store_info{store="old"', `1x${BEFORE} _x${AFTER}`],
+    ['bff_session_store_info{store="new"', `_x${BEFORE} 1x${AFTER}`],
+  ],
   'no instance responds': [['bff_ready{', `1x${BEFORE} _x${AFTER}`]],
   'the provider fails every login, ten a minute': [
     ['bff_logins_total{flow="login",outcome="finished"', counter(10, 0)],

@@ -3,8 +3,6 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { build, type Plugin } from 'esbuild'
-import { asyncApiJson } from './generate-asyncapi.ts'
-import { generatedSources } from './generate.ts'
 
 const here = (path: string): string => new URL(path, import.meta.url).pathname
 
@@ -40,8 +38,8 @@ const separateEntries: Plugin = {
   },
 }
 
-/** Builds the modules of the package, their source maps and their types into a directory. */
-export async function buildClient(outdir: string): Promise<void> {
+/** The modules of the package and their source maps, as the sources give them, by their paths in dist/. */
+async function bundles(): Promise<ReadonlyMap<string, Uint8Array>> {
   const { name, version } = JSON.parse(await readFile(here('package.json'), 'utf8')) as Record<string, string>
   const { outputFiles } = await build({
     entryPoints: Object.fromEntries(
@@ -65,8 +63,13 @@ export async function buildClient(outdir: string): Promise<void> {
     external: ['react'],
     logLevel: 'warning',
   })
-  for (const { path, contents } of outputFiles) {
-    const file = join(outdir, relative(here('dist'), path))
+  return new Map(outputFiles.map(({ path, contents }) => [relative(here('dist'), path), contents]))
+}
+
+/** Builds the modules of the package, their source maps and their types into a directory. */
+export async function buildClient(outdir: string): Promise<void> {
+  for (const [path, contents] of await bundles()) {
+    const file = join(outdir, path)
     await mkdir(dirname(file), { recursive: true })
     await writeFile(file, contents)
   }
@@ -90,7 +93,23 @@ export async function compile(options: readonly string[], cwd = here('.')): Prom
   })
 }
 
-if (import.meta.main) {
+/** Ends the process with 1 where the modules in dist/ are not what the sources give: tests would try an older package. */
+async function check(): Promise<void> {
+  for (const [path, contents] of await bundles()) {
+    const present = await readFile(here(`dist/${path}`)).catch(() => undefined)
+    if (present?.equals(contents) === true) continue
+    process.stderr.write(`client/dist/${path} is not what client/src gives. Run: npm run build:client\n`)
+    process.exit(1)
+  }
+}
+
+if (import.meta.main && process.argv[2] === '--check') await check()
+else if (import.meta.main) {
+  // Nobody else needs these, which load tables of the server.
+  const [{ asyncApiJson }, { generatedSources }] = await Promise.all([
+    import('./generate-asyncapi.ts'),
+    import('./generate.ts'),
+  ])
   await writeFile(here('../src/openapi/asyncapi.json'), asyncApiJson())
   for (const [name, text] of Object.entries(generatedSources()))
     await writeFile(here(`src/core/generated/${name}`), text)

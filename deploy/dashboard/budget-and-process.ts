@@ -125,8 +125,8 @@ export const PROCESS: Row = {
       queries: [{ expr: 'process_open_fds{$of} / process_max_fds{$of}', legend: '{{instance}}' }],
     }),
     lines({
-      title: 'Restarts, silent workers, and lines of the log that were lost',
-      says: 'Restarts and lines are those of the last quarter of an hour. Normal: none, and one restart in a roll.',
+      title: 'Restarts, silent workers, unhandled errors, and lines of the log that were lost',
+      says: 'All but silent workers are those of the last quarter of an hour. Normal: none, and one restart in a roll.',
       see: 'runbook.md#bffrestarting',
       unit: 'none',
       steps: { red: 3 },
@@ -134,6 +134,7 @@ export const PROCESS: Row = {
         { expr: 'changes(process_start_time_seconds{$of}[15m])', legend: 'restarts: {{instance}}' },
         { expr: 'increase(bff_worker_restarts_total{$of}[15m])', legend: 'workers: {{instance}}' },
         { expr: 'bff_workers_silent{$of}', legend: 'silent: {{instance}}' },
+        { expr: 'sum(increase(bff_unhandled_rejections_total{$of}[15m]))', legend: 'unhandled errors' },
         { expr: 'sum(increase(bff_log_lines_dropped_total{$of}[15m]))', legend: 'lines lost' },
       ],
     }),

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { judgeAfter } from '../time/judge-after.ts'
-import { responseInProgress } from './http-socket.ts'
+import { pretendBusy, responseInProgress } from './http-socket.ts'
 
 const SWEEP_MS = 50
 /** The first request of a connection that was opened just before the server closed may still be on its way. */
@@ -32,7 +32,7 @@ export function closeUnusedConnections(server: FastifyInstance): void {
     connections.add(socket)
     socket.once('close', () => connections.delete(socket))
   })
-  spareUnsent(server, connections)
+  spareExpected(server, connections)
   const closeSilent = (): void => {
     for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
   }
@@ -49,18 +49,18 @@ export function closeUnusedConnections(server: FastifyInstance): void {
 }
 
 /**
- * Keeps Node from closing connections, here and when the server closes, whose responses are ended but not yet sent: it
- * takes them for idle, and a browser on a slow network would lose the rest of a response that it is just reading.
+ * Keeps Node from closing connections, here and when the server closes, that it takes for idle: those whose responses are ended
+ * but not yet sent, since a browser on a slow network would lose the rest of a response that it is just reading, and, from
+ * Node 26 on, those whose first request is still on its way.
  */
-function spareUnsent({ server }: FastifyInstance, connections: ReadonlySet<Socket>): void {
+function spareExpected({ server }: FastifyInstance, connections: ReadonlySet<Socket>): void {
   const closeIdle = server.closeIdleConnections.bind(server)
   server.closeIdleConnections = () => {
-    const unsent = [...connections]
-      .flatMap((socket) => responseInProgress(socket) ?? [])
-      .filter(({ finished }) => finished)
-    // Node looks at nothing else to tell that a response is in progress.
-    for (const response of unsent) response.finished = false
+    const spared = [...connections].filter(
+      (socket) => socket.bytesRead === 0 || responseInProgress(socket)?.finished === true,
+    )
+    const ends = spared.map(pretendBusy)
     closeIdle()
-    for (const response of unsent) response.finished = true
+    for (const end of ends) end()
   }
 }

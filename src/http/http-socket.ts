@@ -7,16 +7,31 @@ const MAX_PENDING = 16
 /** Internals of Node's HTTP server on a connection: the request it reads, and the response it writes. */
 type HttpSocket = Socket & {
   readonly parser?: { readonly incoming?: IncomingMessage | null } | null
-  readonly _httpMessage?: ResponseInProgress | null
+  _httpMessage?: ResponseInProgress | { readonly finished: false } | null
 }
 
 /** An unfinished response, and its request. */
-type ResponseInProgress = ServerResponse & { readonly req: IncomingMessage }
+type ResponseInProgress = ServerResponse & { readonly req: IncomingMessage; finished: boolean }
 
 /** The unfinished response of a connection, whether or not writing has begun. */
 export function responseInProgress(socket: Socket): ResponseInProgress | undefined {
   // oxlint-disable-next-line no-underscore-dangle -- Node offers no public property
-  return (socket as HttpSocket)._httpMessage ?? undefined
+  return ((socket as HttpSocket)._httpMessage as ResponseInProgress | null) ?? undefined
+}
+
+/** Has Node take a connection for one that is being answered, and so not for an idle one. @returns ends that */
+export function pretendBusy(socket: Socket): () => void {
+  const response = responseInProgress(socket)
+  if (response === undefined) {
+    const connection = socket as HttpSocket
+    // oxlint-disable-next-line no-underscore-dangle -- see above
+    connection._httpMessage = { finished: false }
+    // oxlint-disable-next-line no-underscore-dangle -- see above
+    return () => (connection._httpMessage = null)
+  }
+  const { finished } = response
+  response.finished = false
+  return () => (response.finished = finished)
 }
 
 /** The request whose headers were read last on a connection. */

@@ -29,8 +29,9 @@ export function requestRecorder(
     const method = methodLabel(request.method)
     const route = request.routeOptions.url ?? 'unmatched'
     const status = raw.headersSent ? raw.statusCode : CLIENT_CLOSED
-    metrics.requests.add(route, { method, status }, reply.elapsedTime / 1000)
-    if (isLogged) log[symbols.streamSym].write(requestLine(log, request, reply, { route, status, span }))
+    const tookMs = reply.elapsedTime
+    metrics.requests.add(route, { method, status }, tookMs / 1000)
+    if (isLogged) log[symbols.streamSym].write(requestLine(log, request, { route, status, tookMs, span }))
     span.end(raw.headersSent ? { status } : { error: 'client_closed' })
   }
 }
@@ -42,14 +43,13 @@ export function requestRecorder(
 function requestLine(
   log: Log,
   request: FastifyRequest,
-  reply: FastifyReply,
-  { route, status, span }: { readonly route: string; readonly status: number; readonly span: Span },
+  { route, status, tookMs, span }: Readonly<{ route: string; status: number; tookMs: number; span: Span }>,
 ): string {
   const { id, method, ip, sessionTag, headers } = request
   const trace = span.ids === undefined ? traceIdOf(headers['traceparent']) : idsOf(span.ids)
   const start = `{"level":30${logTime()}${log[symbols.chindingsSym]}`
   const outcome = `"reqId":"${id}","method":"${method}","route":"${route}","status":${status}`
-  const ms = Math.round(reply.elapsedTime * 10) / 10
+  const ms = Math.round(tookMs * 10) / 10
   // A client that disconnected before its request was handled has no address.
   const caller = `"session":"${sessionTag}","client":${JSON.stringify(ip ?? null)}`
   return `${start},${outcome},"ms":${ms},${caller}${trace},"msg":"request"}\n`

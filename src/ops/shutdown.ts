@@ -1,6 +1,7 @@
 import { constants } from 'node:os'
 import { flushBoundedLines } from '../telemetry/bounded-lines.ts'
 import type { ServerLog } from '../telemetry/log.ts'
+import { surviveRejections } from '../telemetry/unhandled-rejections.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
 import { handleSignals } from './signals.ts'
 
@@ -27,7 +28,8 @@ type Shutdown = (reason: object, exitCode?: number) => void
 /**
  * Installs the handlers that end the process. On SIGTERM, SIGINT or SIGHUP it closes and exits with 0, at the latest at
  * the time limit; a second signal ends it at once, with 128 + its number, as a shell would report. After an uncaught
- * exception or rejection it does the same with exit code 1, and another one meanwhile ends it at once.
+ * exception it does the same with exit code 1, and another one meanwhile ends it at once. See {@link surviveRejections} for
+ * rejections.
  */
 export function installShutdown(deps: ShutdownDependencies): Shutdown {
   const { serverLog, drainMs } = deps
@@ -62,12 +64,11 @@ export function installShutdown(deps: ShutdownDependencies): Shutdown {
     log.warn({ signal }, 'exiting now')
     exit(128 + constants.signals[signal])
   })
-  const crash = (error: unknown): void => {
+  process.on('uncaughtException', (error: unknown) => {
     log.fatal({ err: error instanceof Error ? error : new Error(String(error)) }, 'an unexpected error')
     if (isClosing) exit(EXIT.crash)
     shutdown({ reason: 'crash' }, EXIT.crash)
-  }
-  process.on('uncaughtException', crash)
-  process.on('unhandledRejection', crash)
+  })
+  surviveRejections(log)
   return shutdown
 }

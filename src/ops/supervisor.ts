@@ -144,7 +144,8 @@ class Supervisor implements OpsSource {
     this.#files?.close()
     for (const worker of this.#workers) {
       tell(worker, { drain: true })
-      // A worker that is still starting misses that, but this signal ends it. One that has started ignores the signal.
+      // A worker that is still starting would read that only once it has started. This signal ends it at once; one that has
+      // started ignores the signal.
       worker.process.kill('SIGTERM')
     }
     if (this.#workers.size > 0) await new Promise<void>((resolve) => (this.#stopped = resolve))

@@ -30,10 +30,10 @@ const MAX_TRIES = 3
 
 /**
  * Sends a call once, unless its session has ended since it was read, its claim to an Idempotency-Key has, or orders are
- * paused and it is one. A call may wait for the store, for the budget and for a connection, so this asks before all of them, and
- * `FirstByte` asks once more when it is about to be written. Without a report of a
- * change neither costs a round trip, except that the session is read again after this process stood still, and on a Redis
- * Cluster when the last reading is a second old.
+ * paused and it is one. A call may wait for the store, for the budget and for a connection, so `FirstByte` asks when it is about to
+ * be written. An order, whose body may have taken a while, is asked before all of them, too. Without a report of a change
+ * neither costs a round trip, except that the session is read again after this process stood still, and on a Redis Cluster when the
+ * last reading is a second old.
  * @throws Problem, StoreUnavailable; nothing was sent then
  */
 export async function send<SomeCall extends Call>(
@@ -43,10 +43,12 @@ export async function send<SomeCall extends Call>(
   keyed?: KeyedSending,
 ): Promise<Sent<SomeCall>> {
   let { session } = original
-  const controls = changesSomething(original.endpoint) ? deps.controls : undefined
+  const isChange = changesSomething(original.endpoint)
+  const controls = isChange ? deps.controls : undefined
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     if (keyed?.claim.maySend === false) break
-    if (session !== undefined && !deps.sessions.isCurrent(session)) session = await reread(deps, session)
+    const mayBeStale = isChange || tries > 0
+    if (mayBeStale && session !== undefined && !deps.sessions.isCurrent(session)) session = await reread(deps, session)
     if (controls !== undefined && session !== undefined) await requireUnpaused(controls, session)
     const call = session === original.session ? original : { ...original, session }
     // A stream that upstream did not get cannot be read a second time.

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable, type StoreData } from '../store/store.ts'
 import { standstill } from '../time/standstill.ts'
+import { storeNow } from '../time/store-time.ts'
 import { within } from '../time/within.ts'
 import type { SessionRepository } from './repository.ts'
 import { expiryOf, isLive, type Session } from './session.ts'
@@ -94,7 +95,7 @@ export class NearCache {
   /** A cached session that is still live. */
   peek(id: string, key: string): Session | undefined {
     const session = this.#isHeard() ? this.#live.get(key) : undefined
-    if (session !== undefined && session.id === id && isLive(session)) {
+    if (session !== undefined && session.id === id && isLive(session, storeNow(standstill.monotonic))) {
       this.counts.hits++
       return session
     }
@@ -109,7 +110,7 @@ export class NearCache {
   isCurrent({ id, key }: Pick<Session, 'id' | 'key'>): boolean {
     if (!this.#isHeard()) return false
     const kept = this.#live.peek(key, { allowStale: this.#isTracked })
-    return kept !== undefined && kept.id === id && isLive(kept)
+    return kept !== undefined && kept.id === id && isLive(kept, storeNow(standstill.monotonic))
   }
 
   /** Reads a session from the store into the cache. @throws StoreUnavailable */

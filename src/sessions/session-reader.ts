@@ -5,6 +5,7 @@ import { NearCache } from './near-cache.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { SessionRepository } from './repository.ts'
 import type { Session } from './session.ts'
+import { standstill } from '../time/standstill.ts'
 import { storeNow } from '../time/store-time.ts'
 
 /** How long no idle limit is moved after moving one has failed. */
@@ -112,7 +113,7 @@ export class SessionReader {
   #used(cookie: VerifiedCookie, { idleEndsAt, record: { endsAt } }: Session): void {
     cookie.endsAt = endsAt
     cookie.idleEndsAt = idleEndsAt
-    const now = storeNow()
+    const now = storeNow(standstill.monotonic)
     if (!this.#sessions.isDue(idleEndsAt, endsAt, now) || performance.now() < this.#pausedUntil) return
     const pause = (): number => (this.#pausedUntil = performance.now() + PAUSE_MS)
     this.near.touch(cookie, endsAt).then((moved) => {

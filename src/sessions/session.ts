@@ -113,8 +113,7 @@ export function recordOf(
 }
 
 /** Whether a session is within both of its limits, by the store's clock. */
-export function isLive(session: Session): boolean {
-  const now = storeNow()
+export function isLive(session: Session, now = storeNow()): boolean {
   return now < session.idleEndsAt && now < session.record.endsAt
 }
 

@@ -2,6 +2,7 @@ import type { Changing } from '../config/changing.ts'
 import { methodsOf, runnerOf, type Command } from './command.ts'
 import { CONFIRMABLE, DATA } from './data-commands.ts'
 import { beforeDeadline, CommandTimeout } from '../time/deadline.ts'
+import { vital } from '../time/vital.ts'
 import { within } from '../time/within.ts'
 import { errorCode, replyCode, type RedisCommands, type RedisLink } from './links/redis-link.ts'
 import { ENDED_CHANNEL, budgetKey } from './keys.ts'
@@ -66,7 +67,7 @@ export class RedisStore extends runnerOf(DATA) implements Store {
       lost: (reason) => this.#health.noteLoss(reason),
       changed: (key) => this.#notify(key),
     })
-    void this.#connecting.then(() => this.#masters.warnOfRights())
+    vital(this.#connecting.then(() => this.#masters.warnOfRights()))
   }
 
   /**

@@ -162,7 +162,10 @@ export class SharedState<State> {
     while (this.#pending.length > 0) {
       const batch = this.#pending
       this.#pending = []
-      const outcome = await this.#exchange(batch)
+      // A change that throws is a fault of this program: whoever waits hears of it, and the next exchange comes.
+      const outcome = await this.#exchange(batch).catch((cause: unknown) => {
+        return { state: this.#known, now: this.now, isRead: false, isShared: false, cause }
+      })
       for (const { done } of batch) done(outcome)
     }
     this.#working = undefined

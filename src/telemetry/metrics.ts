@@ -6,6 +6,7 @@ import { Instruments } from './instruments.ts'
 import { createProviderMetrics } from './provider-metrics.ts'
 import { createSessionStoreMetrics } from './store-metrics.ts'
 import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
+import { unhandledRejections } from './unhandled-rejections.ts'
 
 /** In seconds. The smallest suit responses of this server alone; the largest exceed the usual upstream timeouts. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
@@ -33,7 +34,7 @@ export function createMetrics(logLines: LogLines = NO_LINES) {
     'Always 1; the labels say which version of this server runs, which commit (REVISION) it was built from, and which Node runs it',
     { version: program.version, revision: REVISION, node: process.versions.node },
   )
-  addLogMetrics(make, logLines)
+  addProcessMetrics(make, logLines)
   // To read these, prom-client lists all sockets, which with a thousand of them blocks this process for several ms.
   for (const kind of ['handles', 'requests', 'resources']) {
     registry.removeSingleMetric(`nodejs_active_${kind}`)
@@ -121,7 +122,12 @@ export function createMetrics(logLines: LogLines = NO_LINES) {
   }
 }
 
-function addLogMetrics(make: Instruments, lines: LogLines): void {
+function addProcessMetrics(make: Instruments, lines: LogLines): void {
+  make.scrapedCounter(
+    'bff_unhandled_rejections_total',
+    'Errors of this server that nothing handled, so that a part of its work was left undone. The log has their stacks',
+    unhandledRejections,
+  )
   make.scrapedCounter(
     'bff_log_lines_dropped_total',
     'Lines of the log that were lost: their reader was too slow, or they could not be written',
@@ -169,7 +175,7 @@ function createRelayTraffic(make: Instruments) {
 export function createSupervisorMetrics(logLines: LogLines = NO_LINES) {
   const registry = new Registry()
   const make = new Instruments(registry)
-  addLogMetrics(make, logLines)
+  addProcessMetrics(make, logLines)
   // prom-client leaves the starts of workers out. That of the supervisor tells an alert that the whole server restarts.
   const startTime = new Gauge({
     name: 'process_start_time_seconds',

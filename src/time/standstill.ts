@@ -60,6 +60,11 @@ export class Standstill {
     return this.#lookedAt + this.#addedMs
   }
 
+  /** The monotonic clock at the last look. */
+  get monotonic(): number {
+    return this.#lookedAt
+  }
+
   #look(): void {
     const now = this.#clocks.monotonic()
     const aheadMs = this.#clocks.timeOfDay() - now

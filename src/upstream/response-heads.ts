@@ -150,11 +150,15 @@ class HeadReader {
 /** Whether a chunk begins with the whole head of a final response, no line of which ends with white space: nearly always. */
 function isPlain(chunk: Buffer): boolean {
   if (chunk[0] !== BEGIN || chunk[STATUS_AT] === ONE) return false
-  for (let index = chunk.indexOf(CR, STATUS_END); index > 0; index = chunk.indexOf(CR, index + 1)) {
-    const before = chunk[index - 1]
-    if (before === SPACE || before === TAB) return false
-    // The end of an empty line: that of the head.
-    if (before === LF) return true
+  let before = 0
+  for (let index = STATUS_END; index < chunk.length; index++) {
+    const byte = chunk[index] as number
+    if (byte === CR) {
+      if (before === SPACE || before === TAB) return false
+      // The end of an empty line: that of the head.
+      if (before === LF) return true
+    }
+    before = byte
   }
   return false
 }

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
@@ -45,6 +45,18 @@ await test('the committed bundle is what the source builds to', async (t) => {
     )
     t.equal(committed, fresh, `npm run build:client: ${name}`)
   }
+})
+
+await test('npm test refuses to try a bundle that is older than the source', async (t) => {
+  const dir = t.testdir()
+  for (const name of ['build.ts', 'package.json', 'src', 'dist'])
+    await cp(join(CLIENT, name), join(dir, name), { recursive: true })
+  const check = (): Promise<string> => run(dir, 'node', 'build.ts', '--check')
+  t.equal(await check(), '')
+  await appendFile(join(dir, 'src/core/client.ts'), 'export const more = 1\n')
+  await t.rejects(check(), /client\/dist\/client\.js.* npm run build:client/)
+  const { scripts } = JSON.parse(await readFile(join(CLIENT, '../package.json'), 'utf8')) as Record<string, object>
+  t.match(scripts, { pretest: 'node client/build.ts --check' })
 })
 
 await test('the paths, bodies, problem codes and close codes match those of the server', async (t) => {

@@ -1,14 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
+import { MemoryStore } from '../../src/store/memory-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import {
   unsignedLoginCookie,
   sessionState,
+  startLogin,
   tokens,
   scripted,
   type TokenEndpoint,
 } from '../support/login/token-endpoint.ts'
 import { testServer } from '../support/server/test-server.ts'
+import { lossyStore } from '../support/sessions/lossy-store.ts'
+import { failureCount } from '../support/telemetry/lines.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld, type World } from '../support/world.ts'
 
@@ -130,6 +134,21 @@ await test('POST /auth/logout: 204 with the login cookie alone ends the session 
     await until(() => provider.revoked.length > 0)
     t.same(provider.revoked, ['the-access-token'])
   }
+})
+
+await test('POST /auth/logout: 204 once the session has ended, although the record of its login cannot be removed', async (t) => {
+  const { settings, visitor } = await startWorld(t, { provider: scripted })
+  const { PUBLIC_URL: _, ...shared } = settings
+  const lossy = lossyStore(new MemoryStore())
+  const server = await testServer(t, shared, lossy.store)
+  const { browser } = visitor()
+  await (await startLogin({ browser, server })).finish()
+  // Without the cookie of the login only the session leads to its record.
+  for (const [key, { name }] of browser.cookies) if (name.startsWith('__Host-login-')) browser.cookies.delete(key)
+  lossy.lose('remove', 'unsent')
+  t.equal((await logOut({ browser, server })).status, 204)
+  t.notOk((await sessionState(browser, server.url)).authenticated)
+  t.equal(failureCount(server.log, 'a finished login was not removed'), 1)
 })
 
 await test('Logouts with made-up cookies do not evict sessions from the tracking table of Redis', async (t) => {

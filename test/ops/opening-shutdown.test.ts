@@ -41,13 +41,14 @@ const signalAt = (file: string) =>
     }
     registerHooks({ load })`)
 
-/** Options of Node.js with which the first worker signals its supervisor, and starts only once that has asked it to end. */
-const EARLY_DRAIN = before(`import cluster from 'node:cluster'
-  import { once } from 'node:events'
-  if (cluster.worker?.id === 1) {
-    process.kill(process.ppid, 'SIGTERM')
-    await once(process, 'message')
-  }`)
+/** Options of Node.js with which the first worker signals its supervisor, and goes on with its start after something. */
+const earlyDrain = (after: string) =>
+  before(`import cluster from 'node:cluster'
+    import { once } from 'node:events'
+    if (cluster.worker?.id === 1) {
+      process.kill(process.ppid, 'SIGTERM')
+      await ${after}
+    }`)
 
 for (const file of ['config/config.ts', 'ops/ops-listener.ts', 'serve.ts', 'store/redis-store.ts']) {
   await test(`SIGTERM while ${file} is loaded ends the start with 0`, async (t) => {
@@ -72,12 +73,18 @@ await test('WORKERS: SIGTERM while the supervisor is loaded ends the start with 
   t.same(said(server, 'not everything ended in time'), [])
 })
 
-await test('WORKERS: SIGTERM also ends at once workers that are still starting', async (t) => {
-  const settings = { ...ALONE, WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:1', DRAIN_SECONDS: '5' }
-  const server = await serverProcess(t, settings, { nodeOptions: EARLY_DRAIN })
-  t.equal(await server.exited, 0)
-  t.same(said(server, 'not everything ended in time'), [])
-})
+for (const [worker, after] of [
+  ['is still starting', 'new Promise(() => setInterval(() => undefined, 1000))'],
+  // Node.js keeps the message of the supervisor for it.
+  ['has missed the signal', `once(process, 'SIGTERM')`],
+] as const) {
+  await test(`WORKERS: SIGTERM also ends at once a worker that ${worker}`, async (t) => {
+    const settings = { ...ALONE, WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:1', DRAIN_SECONDS: '5' }
+    const server = await serverProcess(t, settings, { nodeOptions: earlyDrain(after) })
+    t.equal(await server.exited, 0)
+    t.same(said(server, 'not everything ended in time'), [])
+  })
+}
 
 await test('--check that is interrupted does not end as if all were well', async (t) => {
   const server = await serverProcess(t, ALONE, { nodeOptions: signalAt('ops/check.ts'), arguments: ['--check'] })

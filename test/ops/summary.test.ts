@@ -32,7 +32,7 @@ await test('The first log line names the ids of the client keys, and nothing els
   })
   for (const printed of [JSON.stringify(line), JSON.stringify(config)]) {
     for (const { privateJwk } of keys) {
-      for (const member of ['d', 'p', 'q']) {
+      for (const member of ['d', 'p', 'q'] as const) {
         const secret = privateJwk[member]
         if (typeof secret === 'string') t.notOk(printed.includes(secret), member)
       }

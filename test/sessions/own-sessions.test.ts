@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
@@ -8,6 +9,7 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import { SECRETS } from '../support/server/test-server.ts'
 import { sessionRecord } from '../support/sessions/session-instance.ts'
 import { REQUESTER, subjectInstance, type SubjectInstance } from '../support/sessions/subject-instance.ts'
+import { clockAhead } from '../support/time/clock-ahead.ts'
 
 const BY = { reason: 'logout', requester: REQUESTER } as const
 const NEXT = 'the-next-secret-of-thirty-two-bytes-or-more'
@@ -125,4 +127,50 @@ await test('a subject may try to end 120 sessions in a minute', async (t) => {
   for (let times = 0; times < 120; times++) t.same(await subjects.own.end(own('first'), 'x', BY), { is: 'unknown' })
   t.match(await subjects.own.end(own('first'), pageTag('second'), BY), { is: 'limited', waitMs: Number })
   t.same(await subjects.own.end({ ...own('first'), subject: 'CR2' }, 'x', BY), { is: 'unknown' }, 'another subject')
+})
+
+await test('a list that was read while a session was being ended is not kept', async (t) => {
+  const store = new MemoryStore()
+  const instance = await subjectInstance(store)
+  for (const id of ['first', 'second']) await begin(instance, id)
+  const bury = store.bury.bind(store)
+  const gate = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<void>()
+  store.bury = async (...args) => {
+    asked.resolve()
+    await gate.promise
+    return bury(...args)
+  }
+  const ending = instance.subjects.own.end(own('first'), pageTag('second'), BY)
+  await asked.promise
+  t.equal((await tags(instance, 'first')).length, 2, 'it has not ended yet')
+  gate.resolve()
+  t.same(await ending, { is: 'ended' })
+  t.same(await tags(instance, 'first'), [pageTag('first')])
+})
+
+await test('a list does not count after an end, although the end before it has just been forgotten', async (t) => {
+  const ahead = clockAhead(t)
+  const instance = await subjectInstance(new MemoryStore())
+  for (const id of ['first', 'second', 'third']) await begin(instance, id)
+  t.same(await instance.subjects.own.end(own('first'), pageTag('second'), BY), { is: 'ended' })
+  ahead(14_000)
+  t.equal((await tags(instance, 'first')).length, 2)
+  ahead(1500)
+  // lru-cache looks at the clock once a millisecond.
+  await pause(5)
+  t.same(await instance.subjects.own.end(own('first'), pageTag('third'), BY), { is: 'ended' })
+  t.same(await tags(instance, 'first'), [pageTag('first')])
+})
+
+await test('an end is remembered for as long as any instance may keep a list from before it', async (t) => {
+  const ahead = clockAhead(t)
+  const store = new MemoryStore()
+  const [one, other] = [await subjectInstance(store), await subjectInstance(store)]
+  for (const id of ['first', 'second']) await begin(one, id)
+  t.equal((await tags(other, 'first')).length, 2)
+  t.same(await one.subjects.own.end(own('first'), pageTag('second'), BY), { is: 'ended' })
+  ahead(4500)
+  await pause(5)
+  t.same(await tags(other, 'first'), [pageTag('first')])
 })

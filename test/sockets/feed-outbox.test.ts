@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { WITHOUT_CODE } from '../../src/sockets/close-codes.ts'
-import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
+import { frameOf, startOfFrame } from '../../src/sockets/feed/wire/frame-of.ts'
 import { startMember, waitingOn, type MemberWorld } from '../support/feed/started-member.ts'
 import { until } from '../support/time/until.ts'
 
@@ -62,4 +62,50 @@ await test('a browser that is gone is sent nothing, and nothing is counted for i
   member.outbox.answer(frameOf(Buffer.from('late')))
   deliver(world, 'late', 'A')
   t.same(host.traffic, { messages: 0, bytes: 0 })
+})
+
+await test('of a large answer that is shared every byte counts, and it leaves after what waits for the end of the batch', async (t) => {
+  const world = await startMember(t)
+  const { member, host } = world
+  const texts = textsOf(world)
+  const [own, shared] = ['{"req_id":1,', `"history":"${'1'.repeat(100_000)}"}`]
+  host.batch.open()
+  deliver(world, 'before', 'A')
+  member.outbox.answer(startOfFrame(shared.length, Buffer.from(own)), Buffer.from(shared))
+  host.batch.flush()
+  await until(() => texts.length === 2, 'both arrive')
+  t.equal(texts[0], 'before')
+  t.ok(texts[1] === own + shared)
+  t.same(host.traffic, { messages: 2, bytes: texts.join('').length })
+})
+
+await test('a browser to which too much waits is read no more after an answer, shared or not', async (t) => {
+  for (const isShared of [true, false]) {
+    const world = await startMember(t)
+    const { member, host, wire } = world
+    waitingOn(wire, host.limits.maxBufferedBytes + 1)
+    if (isShared) member.outbox.answer(startOfFrame(1, Buffer.from('{')), Buffer.from('}'))
+    else member.outbox.answer(frameOf(Buffer.from('{}')))
+    t.ok(world.socket.isPaused, isShared ? 'shared' : 'its own')
+  }
+})
+
+await test('a message that is too large for a batch leaves after those that wait for the end of it', async (t) => {
+  const world = await startMember(t)
+  const texts = textsOf(world)
+  const sent = ['small', 'large'.padEnd(2000), 'after it']
+  world.host.batch.open()
+  for (const text of sent) deliver(world, text, text)
+  world.host.batch.flush()
+  await until(() => texts.length === 3, 'all arrive')
+  t.same(texts, sent)
+})
+
+await test('what comes from the own upstream socket counts, too', async (t) => {
+  const world = await startMember(t)
+  const texts = textsOf(world)
+  world.member.pass(Buffer.from('its own'), false)
+  await until(() => texts.length === 1)
+  t.same(texts, ['its own'])
+  t.same(world.host.traffic, { messages: 1, bytes: 7 })
 })

@@ -1,39 +1,20 @@
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { test } from 'tap'
-import type { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { Sessions } from '../../src/sessions/index.ts'
 import { rawBrowser } from '../support/browser/raw-browser.ts'
+import { waitingOn } from '../support/feed/started-member.ts'
 import { closeCode, frame } from '../support/sockets/raw-frames.ts'
+import { EXPIRED, SESSION, eventsOf, listening, use } from '../support/sockets/session-socket.ts'
 import { until } from '../support/time/until.ts'
-import { TRADING } from '../support/user.ts'
-import { startWorld, type World, RELAY } from '../support/world.ts'
-
-const SESSION = '/ws/session'
-const EXPIRED = { code: 4401, reason: 'session_expired' }
-
-type Event = Readonly<Record<string, unknown>>
-
-/** The messages of a session socket, parsed. */
-function eventsOf(client: BrowserSocket): Event[] {
-  return client.texts.map((text) => JSON.parse(text) as Event)
-}
-
-/** An open session socket that has received the state of its session. */
-async function listening(world: World<'scripted'>, port?: number): Promise<BrowserSocket> {
-  const client = await world.socket(SESSION, port === undefined ? {} : { at: { port } }).opened()
-  await client.count(1)
-  return client
-}
-
-function use(world: World<'scripted'>, method = 'POST'): Promise<Response> {
-  return world.browser.fetch('/auth/session', { method, headers: { 'x-csrf': '1' } })
-}
+import { startWorld, RELAY } from '../support/world.ts'
 
 await test('GET /ws/session: the state of the session first, and 4401 login_required without one', async (t) => {
   const world = await startWorld(t, { upstream: 'scripted' })
   t.same(await world.socket(SESSION).closed, { code: 4401, reason: 'login_required' })
   await world.logIn()
   const client = await listening(world)
-  const state = (await (await use(world, 'GET')).json()) as Event
+  const state = (await (await use(world, 'GET')).json()) as object & { now: number }
   const [{ event, now, ...pushed } = {}] = eventsOf(client)
   const { now: _, ...asked } = state
   t.equal(event, 'session')
@@ -71,61 +52,6 @@ await test('a new login ends the session sockets of the old session with the rea
   }
 })
 
-await test('a session that nobody uses ends, although its session socket is open, with the reason idle', async (t) => {
-  const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
-  const client = await listening(world)
-  await client.count(2)
-  const [first = {}, warning = {}] = eventsOf(client)
-  t.match(warning, { event: 'expiring', why: 'idle', at: first['idle_expires_at'] })
-  t.same(await client.closed, EXPIRED)
-  t.same(eventsOf(client).slice(2), [{ event: 'ended', reason: 'idle' }])
-})
-
-await test('at the absolute limit the reason is expired, and the warning says absolute', async (t) => {
-  const world = await startWorld(t, { ...RELAY, settings: { SESSION_MAX_SECONDS: '2' } })
-  const client = await listening(world)
-  t.same(await client.closed, EXPIRED)
-  const events = eventsOf(client)
-  t.match(events[1], { event: 'expiring', why: 'absolute', at: events[0]?.['expires_at'] })
-  t.same(events.at(-1), { event: 'ended', reason: 'expired' })
-})
-
-await test('near the absolute limit, the idle one moves on by itself, and the warning still comes 60 seconds ahead', async (t) => {
-  const settings = { SESSION_IDLE_SECONDS: '63', SESSION_MAX_SECONDS: '67' }
-  const world = await startWorld(t, { ...RELAY, settings })
-  t.equal((await use(world)).status, 204)
-  const client = await listening(world)
-  await client.count(2)
-  const [state, warning = {}] = eventsOf(client)
-  t.match(warning, { event: 'expiring', why: 'absolute', at: state?.['expires_at'] })
-  t.ok(Number(warning['at']) - Number(warning['now']) <= 60)
-  client.socket.close()
-})
-
-await test('POST /auth/session moves the idle limit, and session sockets of all instances receive the new state', async (t) => {
-  const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '10' } })
-  const other = await world.instance()
-  const clients = await Promise.all([listening(world), listening(world, other.port)])
-  const shown: number[] = []
-  await until(async () => {
-    t.equal((await use(world)).status, 204)
-    const state = (await (await use(world, 'GET')).json()) as { idle_expires_at: number; now: number }
-    shown.push(state.idle_expires_at)
-    t.ok(state.idle_expires_at - state.now <= 10, 'never further ahead than SESSION_IDLE_SECONDS')
-    return state.idle_expires_at > (shown[0] ?? 0) + 1
-  })
-  t.same(
-    shown,
-    shown.toSorted((one, another) => one - another),
-    'it never moves back',
-  )
-  const latest = shown.at(-1)
-  for (const client of clients) {
-    await until(() => eventsOf(client).some((each) => each['idle_expires_at'] === latest))
-    client.socket.close()
-  }
-})
-
 await test('POST /auth/session: 401 without a session, 403 without X-CSRF, and a preflight that allows it', async (t) => {
   const world = await startWorld(t, { upstream: 'scripted' })
   world.browser.page = new URL(world.server.url)
@@ -139,17 +65,6 @@ await test('POST /auth/session: 401 without a session, 403 without X-CSRF, and a
     headers: { origin: world.server.url, 'access-control-request-method': 'POST' },
   })
   t.equal(preflight.headers.get('access-control-allow-methods'), 'GET, POST')
-})
-
-await test('a session socket is no use of its session, and a trading socket is', async (t) => {
-  const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
-  const relay = await world.socket(TRADING).opened()
-  const client = await listening(world)
-  await new Promise((resolve) => void setTimeout(resolve, 3000))
-  t.equal(client.socket.readyState, client.socket.OPEN, 'the relay keeps the session alive')
-  relay.socket.close()
-  t.same(await client.closed, EXPIRED)
-  t.same(eventsOf(client).at(-1), { event: 'ended', reason: 'idle' })
 })
 
 await test('MAX_SESSION_SOCKETS and PUBLIC_HANDSHAKES_PER_MINUTE limit session sockets with 4429', async (t) => {
@@ -183,6 +98,35 @@ await test('a browser may send a session socket ten short messages a minute; bey
     t.same(await long.closed, policy, `${bytes} bytes`)
   }
   await world.quiet()
+})
+
+await test('a session socket of which a page has more than 64 KiB to read closes with 4408', async (t) => {
+  const world = await startWorld(t, RELAY)
+  const upgraded = once(world.server.app.server.server, 'upgrade')
+  const client = await listening(world)
+  const [, wire] = (await upgraded) as [unknown, Socket]
+  waitingOn(wire, 65_537)
+  t.equal((await use(world)).status, 204, 'the page is to be told of the new limit')
+  t.same(await client.closed, { code: 4408, reason: 'slow_consumer' })
+})
+
+await test('nothing watches a session for a session socket that is closed', async (t) => {
+  // oxlint-disable-next-line typescript/unbound-method -- it is applied to its object
+  const { watch } = Sessions.prototype
+  let watches = 0
+  const value = function (this: Sessions, ...args: Parameters<Sessions['watch']>): () => void {
+    watches++
+    const end = watch.apply(this, args)
+    return () => {
+      watches--
+      end()
+    }
+  }
+  t.intercept(Sessions.prototype, 'watch', { value })
+  const client = await listening(await startWorld(t, RELAY))
+  t.equal(watches, 1)
+  client.socket.close()
+  await until(() => watches === 0)
 })
 
 await test('pings inside an unfinished message end a session socket with 1008, and nothing more is read from it', async (t) => {

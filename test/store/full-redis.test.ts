@@ -68,3 +68,29 @@ await test('a full Redis takes no new session, but whatever keeps sessions going
   const unheard = { ledger: '', heardAt: 0, sinceMs: 0, spent: 0, held: NONE, lapsed: 0, spends: [], isWhole: true }
   t.match(await ledger.settle({ holder: 'one', sequence: 1, ...unheard, wanted: NONE }), { is: 'settled' })
 })
+
+await test('a full Redis is warned of until there is room again, whatever it takes meanwhile', async (t) => {
+  const redis = await testRedis(t)
+  const store = await connectedStore(t, redis.url)
+  const isWarnedOf = (): boolean => store.warnings().some((warning) => warning.includes('(OOM)'))
+  for (const key of ['one', 'two']) await store.create(key, 'v', soon())
+  await askRedis(redis, ['CONFIG', 'SET', 'maxmemory', '1'])
+  await until(isWarnedOf, 'a probe finds that it is full')
+  const beside = { key: besideKey('one', 'tombstone'), leftKey: besideKey('one', 'left'), value: 'logout' }
+  const taken: Record<string, () => Promise<unknown>> = {
+    read: () => store.read('one'),
+    extend: () => store.extend('one', soon() + 1000),
+    replace: () => store.replace('one', 'v', 'w', soon()),
+    lock: () => store.lock('lock', 'owner', MINUTE_MS),
+    removeIf: () => store.removeIf('lock', 'owner'),
+    count: () => store.count('counter', 1, MINUTE_MS, true),
+    bury: () => store.bury('one', { ...beside, expiresAt: soon() }),
+    remove: () => store.remove('two'),
+  }
+  for (const [name, take] of Object.entries(taken)) {
+    t.ok(await take(), name)
+    t.ok(isWarnedOf(), `after ${name}`)
+  }
+  await askRedis(redis, ['CONFIG', 'SET', 'maxmemory', '0'])
+  await until(() => !isWarnedOf(), 'the next probe finds room')
+})

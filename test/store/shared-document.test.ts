@@ -40,6 +40,13 @@ await test('instances change a document together: each change is made to the las
   t.match(await one.document.read(), { version: '', text: '' })
 })
 
+await test('an instance whose channel was away is told that the document may have changed', async (t) => {
+  const redis = await testRedis(t)
+  const { news } = await open(t, redis.url)
+  t.equal(await askRedis(redis, ['CLIENT', 'KILL', 'TYPE', 'pubsub']), 1)
+  await until(() => news.count === 2, 'once the channel is back')
+})
+
 await test('version 0.2 publishes hold-backs of all users on the same channel: they have no effect here', async (t) => {
   const redis = await testRedis(t)
   const [one, two] = [await open(t, redis.url), await open(t, redis.url)]

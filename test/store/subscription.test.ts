@@ -1,8 +1,10 @@
 import { test } from 'tap'
+import { ENDED_CHANNEL } from '../../src/store/keys.ts'
 import { subscribe } from '../../src/store/links/channel-subscriber.ts'
-import { askRedis } from '../support/redis/topologies.ts'
-import { until } from '../support/time/until.ts'
+import { askRedis, testMasters } from '../support/redis/topologies.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { testRedis } from '../support/server/test-server.ts'
+import { until } from '../support/time/until.ts'
 
 await test('a subscription leaves a server that is no master any more, although that one still runs', async (t) => {
   const [first, second] = [await testRedis(t), await testRedis(t)]
@@ -27,4 +29,24 @@ await test('a subscription leaves a server that is no master any more, although 
       [first.url, second.url],
     ],
   )
+})
+
+await test('on a Cluster any session may have ended while the channel that reports the ends was away', async (t) => {
+  const nodes = await testMasters(t, 2)
+  const store = await connectedStore(t, `redis+cluster://127.0.0.1:${nodes[0]?.port}`)
+  let changed: (string | undefined)[] = []
+  store.onChange((key) => changed.push(key))
+  t.notOk(store.reportsBurials)
+  store.watchBurials()
+  await until(() => store.reportsBurials, 'the channel is there')
+  t.same(changed, [undefined], 'before that, too')
+  await askRedis(nodes[1] ?? { url: '' }, ['PUBLISH', ENDED_CHANNEL, 'a-session logout'])
+  await until(() => changed.length === 2, 'an end is reported')
+  t.equal(changed[1], 'a-session')
+  changed = []
+  const killed = await Promise.all(nodes.map((node) => askRedis(node, ['CLIENT', 'KILL', 'TYPE', 'pubsub'])))
+  t.equal(killed.filter((count) => count === 1).length, 1, 'one server has the channel')
+  await until(() => !store.reportsBurials, 'nothing is reported now')
+  await until(() => changed.length > 0, 'it is back')
+  t.same([changed[0], store.reportsBurials], [undefined, true])
 })

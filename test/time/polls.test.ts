@@ -57,3 +57,21 @@ await test('a poll keeps no process alive', (t) => {
   t.equal(output, 'over\n')
   t.end()
 })
+
+await test('a poll goes on after a run that has rejected', (t) => {
+  const file = new URL('../../src/time/polls.ts', import.meta.url).href
+  const program = `const { polls } = await import(${JSON.stringify(file)})
+    process.on('unhandledRejection', ({ message }) => console.log(message))
+    let runs = 0
+    const stop = polls(async () => {
+      if (++runs === 3) stop()
+      throw new Error('run ' + runs)
+    }, 1)
+    setTimeout(() => undefined, 500)`
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+    encoding: 'utf8',
+    timeout: 30_000,
+  })
+  t.equal(output, 'run 1\nrun 2\nrun 3\n')
+  t.end()
+})

@@ -3,6 +3,7 @@ import { dialing } from '../../peers/dialing.ts'
 import { backoffMs } from '../../time/backoff.ts'
 import { beforeDeadline, CommandTimeout } from '../../time/deadline.ts'
 import { polls } from '../../time/polls.ts'
+import { vital } from '../../time/vital.ts'
 import { newConnection, type Connection } from './connection.ts'
 import { delay, reasonOf, type FindMaster, type MasterServer } from './redis-link.ts'
 
@@ -44,7 +45,7 @@ export class LastingConnection {
 
   constructor(purpose: Purpose) {
     this.#purpose = purpose
-    void this.#run()
+    vital(this.#run())
   }
 
   get isUp(): boolean {

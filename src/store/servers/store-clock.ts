@@ -37,7 +37,7 @@ export class StoreClock {
     this.#ahead.set(name, Math.min(most, Math.max(least, known)))
     const sorted = [...this.#ahead.values()].toSorted((one, other) => one - other)
     this.#median = sorted[Math.floor(sorted.length / 2)] ?? 0
-    this.#endFollowing ??= followStoreClock(() => Math.floor(performance.now() + this.#median))
+    this.#endFollowing ??= followStoreClock((monotonic) => Math.floor(monotonic + this.#median))
   }
 
   /**

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { SecretVolume } from '../config/secret-volume.ts'
 import { controlsWorld, pause } from '../controls/controls-world.ts'
@@ -11,6 +12,8 @@ import { asleep } from '../time/stopped-process.ts'
 import { nextEvent, until } from '../time/until.ts'
 import { around, LAG, scrape, scrapeAll, type Scenario } from './scrapes.ts'
 import { startWorld } from '../world.ts'
+
+const FAULTS = fileURLToPath(new URL('../server/fault.ts', import.meta.url))
 
 /** Two instances whose secrets differ. */
 export async function secretsScenario(t: Test): Promise<Scenario> {
@@ -124,6 +127,18 @@ export async function hangingLogScenario(t: Test): Promise<Scenario> {
       'more than a quarter of the limit waits',
       120_000,
     )
+  })
+}
+
+/** A process in which promises of requests reject that nothing awaits. */
+export async function rejectionScenario(t: Test): Promise<Scenario> {
+  const server = await serverProcess(t, { ...ALONE, NODE_OPTIONS: `--import=${FAULTS}`, FAULT: 'reject' })
+  t.ok(await ready(server))
+  const opsUrl = `http://127.0.0.1:${server.opsPort}`
+  return around({ opsUrl }, 'errors that nothing handles', ['BffUnhandledErrors'], async () => {
+    server.child.kill('SIGUSR2')
+    await until(() => server.output().stderr === 'rejecting\n')
+    await fetch(`http://127.0.0.1:${server.port}/auth/session`)
   })
 }
 

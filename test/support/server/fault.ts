@@ -3,6 +3,7 @@
  */
 import cluster from 'node:cluster'
 import { pbkdf2 } from 'node:crypto'
+import { subscribe } from 'node:diagnostics_channel'
 import dns from 'node:dns'
 import { names } from '../../../src/peers/names.ts'
 
@@ -12,8 +13,10 @@ const faults: Record<string, () => void> = {
   throw() {
     throw new Error('a planted error')
   },
+  /** From now on a promise of each request rejects, and nothing awaits it. */
   reject() {
-    void Promise.reject(new Error('a planted rejection'))
+    subscribe('http.server.request.start', () => void Promise.reject(new Error('a planted rejection')))
+    process.stderr.write('rejecting\n')
   },
   twice() {
     setImmediate(() => faults['throw']?.())

@@ -1,0 +1,34 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+
+/** What became of the slips in a source file. */
+interface Figures {
+  readonly file: string
+  readonly mutants: number
+  readonly equivalent: number
+  readonly survived: number
+  readonly seconds: number
+}
+
+const HEAD = `# Slips that tests notice
+
+\`npm run test:mutations -- src/sessions/near-cache.ts\` makes typical slips in a file, one at a time, runs its near tests against
+each, and writes its row here. It takes minutes for a file. Run it when you have changed a file that money or sessions depend on:
+each slip that survives wants a test, or a line in [equivalents.ts](../test/mutations/equivalents.ts) that says why it
+changes nothing.
+
+| File | Slips | Noticed | Equivalent | Unnoticed | Date | Seconds |
+| --- | ---: | ---: | ---: | ---: | --- | ---: |
+`
+
+/** Replaces the row of a file in the table of all files. */
+export function noteFigures(path: string, { file, mutants, equivalent, survived, seconds }: Figures): void {
+  const old = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []
+  const rows = old.filter((line) => line.startsWith('| `') && !line.startsWith(`| \`${file}\` |`))
+  const noticed = mutants - equivalent - survived
+  const part = Math.round((100 * noticed) / Math.max(1, mutants - equivalent))
+  const date = new Date().toISOString().slice(0, 10)
+  rows.push(
+    `| \`${file}\` | ${mutants} | ${noticed} (${part} %) | ${equivalent} | ${survived} | ${date} | ${Math.round(seconds)} |`,
+  )
+  writeFileSync(path, `${HEAD}${rows.toSorted().join('\n')}\n`)
+}

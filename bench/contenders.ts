@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../sandbox/listening.ts'
@@ -67,11 +67,17 @@ const CACHE = {
 }
 const warmedUp = new Set<string>()
 
+/** The Node.js that `npm ci` has installed in a checkout. */
+function nodeOf(root: string): string {
+  const own = join(root, 'node_modules/.bin/node')
+  return existsSync(own) ? own : process.execPath
+}
+
 /** Fills the compile cache, as a build of the image does. Without it, Node.js loads a compiler of TypeScript. */
 function warmUp(root: string): void {
   if (warmedUp.has(root)) return
   warmedUp.add(root)
-  execFileSync(process.execPath, [...programOf(root), '--warm-up'], { env: { ...process.env, ...CACHE } })
+  execFileSync(nodeOf(root), [...programOf(root), '--warm-up'], { env: { ...process.env, ...CACHE } })
 }
 
 /** Starts this server as `npm start` does and waits until it listens. */
@@ -81,7 +87,7 @@ export async function startThisServer(
 ): Promise<Program> {
   const { OPS_PORT = String(await freePort()) } = settings
   warmUp(root)
-  const program = new Program(THIS_SERVER, process.execPath, [...flags, ...programOf(root)], {
+  const program = new Program(THIS_SERVER, nodeOf(root), [...flags, ...programOf(root)], {
     env: { ...settings, ...CACHE, OPS_PORT },
     on,
   })

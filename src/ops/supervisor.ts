@@ -143,10 +143,9 @@ class Supervisor implements OpsSource {
     this.#isStopping = true
     this.#files?.close()
     for (const worker of this.#workers) {
-      tell(worker, { drain: true })
-      // A worker that is still starting would read that only once it has started. This signal ends it at once; one that has
-      // started ignores the signal.
+      // This ends a worker that is still starting. One that has started ignores the signal.
       worker.process.kill('SIGTERM')
+      tell(worker, { drain: true })
     }
     if (this.#workers.size > 0) await new Promise<void>((resolve) => (this.#stopped = resolve))
   }
@@ -163,8 +162,11 @@ class Supervisor implements OpsSource {
     const bornAt = performance.now()
     const worker = cluster.fork(workerEnvironment(this.#config))
     this.#workers.add(worker)
-    // Secrets that were sent while it started were lost.
-    if (this.#files !== undefined) worker.once('listening', () => this.#sendSecrets([worker]))
+    worker.once('listening', () => {
+      // What was sent while it started was lost. The signal that was to end it may have come a moment too late for that.
+      if (this.#isStopping) tell(worker, { drain: true })
+      else if (this.#files !== undefined) this.#sendSecrets([worker])
+    })
     this.#log.info({ worker: worker.id, pid: worker.process.pid }, 'a worker starts')
     const handleDeath = (code: number | null, signal: string | null): void => {
       if (!this.#workers.delete(worker)) return

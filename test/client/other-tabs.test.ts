@@ -91,3 +91,20 @@ await test('a confirmation goes on to its end, whatever another tab tells meanwh
   const notice = confirms(() => ({ event: 'notice', notice: { message: 'Closed on Sunday' } }))
   t.same(await Promise.all([state, notice]), [false, false], 'the session has ended')
 })
+
+await test('a tab that knows the end of its session does not believe what another tab has heard before', async (t) => {
+  const endsAt = Math.floor(Date.now() / 1000) + 3600
+  const { server, session, states } = await activeTabs(t, 1, { tag: 'mine', endsAt })
+  const other = new BroadcastChannel(`trading-bff:${server.url}`)
+  t.teardown(() => other.close())
+  const told = server.body()
+  server.isLoggedIn = false
+  await session.check()
+  t.equal(session.get().status, 'anonymous')
+  const { checks } = server
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- it is not a window
+  other.postMessage(told)
+  await until(() => server.checks > checks, 'it asks the server')
+  await session.check()
+  t.same(states.flat(), ['active', 'anonymous'])
+})

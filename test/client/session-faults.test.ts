@@ -98,6 +98,30 @@ await test('check() and confirm() that a later check overtakes resolve after tha
   t.equal(session.get().status, 'anonymous')
 })
 
+await test('a check during a confirmation does not shorten it: the cookie of a new login may still arrive', async (t) => {
+  const { server, session, states } = await activeTabs(t, 1, { hasSocket: false })
+  server.blindFor = 3
+  const { checks } = server
+  const confirmed = session.confirm()
+  await until(() => server.checks > checks)
+  await session.check()
+  t.equal(await confirmed, true)
+  t.notOk(states.flat().includes('anonymous'))
+})
+
+await test('a check that is under way when a store is closed changes nothing', async (t) => {
+  const { server, session } = await activeTabs(t)
+  const before = session.get()
+  server.isLoggedIn = false
+  server.delayMs = 200
+  const { checks } = server
+  const checked = session.check()
+  await until(() => server.checks > checks)
+  session.close()
+  await checked
+  t.equal(session.get(), before)
+})
+
 await test('a session stays marked as expiring until it is extended, with and without a session socket', async (t) => {
   for (const hasSocket of [true, false]) {
     const { server, session } = await activeTabs(t, 1, { hasSocket, expiresInSeconds: 62 })

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
@@ -206,13 +207,14 @@ await test("the image's health check tells a living server from a dead one, with
   const [, text = ''] = /^HEALTHCHECK [^]*?CMD (\[.*\])$/m.exec(projectFile('Dockerfile')) ?? []
   const [program, ...options] = JSON.parse(text) as string[]
   t.equal(program, 'node')
-  for (const hosts of [{}, { HOST: '127.0.0.2' }, { OPS_HOST: '127.0.0.2' }, { OPS_HOST: '0.0.0.0' }]) {
+  const tells = async (hosts: Record<string, string>): Promise<void> => {
     const server = await serverProcess(t, { ...ALONE, ...hosts })
-    const check = (): number | null =>
-      spawnSync(process.execPath, options, { env: { OPS_PORT: String(server.opsPort), ...hosts } }).status
-    await until(() => check() === 0, `a server with ${JSON.stringify(hosts)} lives`)
+    const env = { OPS_PORT: String(server.opsPort), ...hosts }
+    const check = async (): Promise<unknown> => (await once(spawn(process.execPath, options, { env }), 'exit'))[0]
+    await until(async () => (await check()) === 0, `a server with ${JSON.stringify(hosts)} lives`)
     server.child.kill('SIGKILL')
     await server.exited
-    t.equal(check(), 1)
+    t.equal(await check(), 1)
   }
+  await Promise.all([{}, { HOST: '127.0.0.2' }, { OPS_HOST: '127.0.0.2' }, { OPS_HOST: '0.0.0.0' }].map(tells))
 })

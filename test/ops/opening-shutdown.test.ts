@@ -46,8 +46,9 @@ const earlyDrain = (after: string) =>
   before(`import cluster from 'node:cluster'
     import { once } from 'node:events'
     if (cluster.worker?.id === 1) {
+      const after = ${after}
       process.kill(process.ppid, 'SIGTERM')
-      await ${after}
+      await after
     }`)
 
 for (const file of ['config/config.ts', 'ops/ops-listener.ts', 'serve.ts', 'store/redis-store.ts']) {
@@ -73,18 +74,26 @@ await test('WORKERS: SIGTERM while the supervisor is loaded ends the start with 
   t.same(said(server, 'not everything ended in time'), [])
 })
 
-for (const [worker, after] of [
-  ['is still starting', 'new Promise(() => setInterval(() => undefined, 1000))'],
-  // Node.js keeps the message of the supervisor for it.
-  ['has missed the signal', `once(process, 'SIGTERM')`],
-] as const) {
-  await test(`WORKERS: SIGTERM also ends at once a worker that ${worker}`, async (t) => {
-    const settings = { ...ALONE, WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:1', DRAIN_SECONDS: '5' }
-    const server = await serverProcess(t, settings, { nodeOptions: earlyDrain(after) })
-    t.equal(await server.exited, 0)
-    t.same(said(server, 'not everything ended in time'), [])
-  })
-}
+await test('WORKERS: SIGTERM also ends at once a worker that is still starting', async (t) => {
+  const settings = { ...ALONE, WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:1', DRAIN_SECONDS: '5' }
+  const never = 'new Promise(() => setInterval(() => undefined, 1000))'
+  const server = await serverProcess(t, settings, { nodeOptions: earlyDrain(never) })
+  t.equal(await server.exited, 0)
+  t.same(said(server, 'not everything ended in time'), [])
+})
+
+await test('WORKERS: a worker that was about to listen when the signal came too late to end its start drains all the same', async (t) => {
+  const { url } = await testRedis(t)
+  const settings = { ...ALONE, WORKERS: '2', REDIS_URL: url, DRAIN_SECONDS: '20' }
+  const server = await serverProcess(t, settings, { nodeOptions: earlyDrain(`once(process, 'SIGTERM')`) })
+  t.equal(await server.exited, 0)
+  const drained = said(server, 'draining').filter(({ by }) => by === 'supervisor')
+  t.ok(
+    drained.some(({ worker }) => worker === 1),
+    'once it listens',
+  )
+  t.same(said(server, 'not everything ended in time'), [])
+})
 
 await test('--check that is interrupted does not end as if all were well', async (t) => {
   const server = await serverProcess(t, ALONE, { nodeOptions: signalAt('ops/check.ts'), arguments: ['--check'] })

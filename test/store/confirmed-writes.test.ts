@@ -28,7 +28,8 @@ async function replicated(t: Test): Promise<Replicated> {
   const store = await connectedStore(t, master.url, { error: note, warn: note, info: note })
   // A new replica confirms nothing for up to a second.
   await until(async () => (await store.isReplicated('any')) === true)
-  store.observe({ asked: () => undefined, refusedWrite: () => undefined, failed: (kind) => void events.push(kind) })
+  const count = (kind: string): void => void events.push(kind)
+  store.observe({ asked: () => undefined, refusedWrite: count, failed: count })
   return { master, replica, store, writes: await store.openConfirmed(1), events }
 }
 
@@ -124,4 +125,11 @@ await test('a warning says why no connection can be made ready for writes that r
   await askRedis(master, ['ACL', 'SETUSER', 'default', '-info'])
   await t.rejects(writes.create('key', 'v', expiresAt()), StoreUnavailable)
   t.match(store.warnings().join(' '), /refused.*\(NOPERM\)/)
+})
+
+await test('a write that the server refuses is counted, with the reason', async (t) => {
+  const { master, writes, events } = await replicated(t)
+  await askRedis(master, ['CONFIG', 'SET', 'maxmemory', '1'])
+  await t.rejects(writes.create('key', 'v', expiresAt()), StoreUnavailable)
+  t.ok(events.includes('oom'), events.join())
 })

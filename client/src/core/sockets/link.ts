@@ -223,7 +223,8 @@ export class Link {
   #onPage(event: PageEvent): void {
     if (event === 'pagehide') {
       clearTimeout(this.#timer)
-      // An open connection would keep the page out of the back/forward cache.
+      // Chromium would keep the connection open and answer the server's pings, so that it counts in every limit. When the page
+      // is shown again, Chromium drops it, and with it the answers to what the page sends first.
       if (this.#socket) this.#enter({ state: 'waiting' })
     } else if (event === 'pageshow' || event === 'online') {
       this.#suspect()

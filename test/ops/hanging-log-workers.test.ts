@@ -1,0 +1,39 @@
+import { fileURLToPath } from 'node:url'
+import { test } from 'tap'
+import { twoWorkers, workerPids } from '../support/server/two-workers.ts'
+import { checkCounted, exitOf, hang, linesOf, LOST, requestsOf } from '../support/server/unread-log.ts'
+import { until } from '../support/time/until.ts'
+
+const FAULTS = `--import=${fileURLToPath(new URL('../support/server/fault.ts', import.meta.url))}`
+
+await test('With WORKERS the supervisor ends with 74 as well, and each process counts what it has lost', async (t) => {
+  const server = await twoWorkers(t, { DRAIN_WAIT_SECONDS: '0' })
+  const pids = new Set([server.child.pid, ...workerPids(server)])
+  await hang(server)
+  const requests = await requestsOf(server)
+  server.child.kill('SIGTERM')
+  t.equal((await exitOf(server)).code, 74)
+  const counts = linesOf(server.output().stderr)
+  t.ok(counts.length >= 2, 'both workers')
+  for (const { msg, instance } of counts) {
+    t.equal(msg, LOST)
+    t.ok(pids.has(Number(String(instance).split('/')[1])), String(instance))
+  }
+  checkCounted(t, server, requests)
+})
+
+await test('With WORKERS the supervisor ends with 74 when only a worker has lost lines', async (t) => {
+  const settings = { DRAIN_SECONDS: '10', DRAIN_WAIT_SECONDS: '3', NODE_OPTIONS: FAULTS, FAULT: 'logLost' }
+  const server = await twoWorkers(t, settings)
+  server.child.kill('SIGTERM')
+  await until(() => linesOf(server.output().stdout).filter(({ msg }) => msg === 'draining').length === 3)
+  process.kill(workerPids(server)[0] ?? 0, 'SIGUSR2')
+  t.equal(await server.exited, 74)
+})
+
+await test('A worker that has to be killed counts as one that has lost lines', async (t) => {
+  const server = await twoWorkers(t, { DRAIN_SECONDS: '1', DRAIN_WAIT_SECONDS: '0' })
+  process.kill(workerPids(server)[0] ?? 0, 'SIGSTOP')
+  server.child.kill('SIGTERM')
+  t.equal(await server.exited, 74)
+})

@@ -124,6 +124,21 @@ await test('an instance that has not heard that it has the claim asks, and the o
   t.equal((await within(ask(port), 'the other instance', SOON_MS)).status, 200)
 })
 
+await test('an instance that cannot store the response gives its claim back, and the others need not wait until it expires', async (t) => {
+  const redis = await testRedis(t)
+  const proxy = await LosingProxy.start(t, redis)
+  const { upstream, settings, server } = await startWorld(t, { ...API, settings: { REDIS_URL: proxy.url } })
+  const { port } = await testServer(t, { ...settings, PUBLIC_URL: server.url, REDIS_URL: redis.url })
+  upstream.answer = (_request, socket) => {
+    if (upstream.requests.length === 1) proxy.isDown = true
+    socket.write(ok('{}'))
+  }
+  t.equal((await ask(server.port)).status, 200)
+  proxy.isDown = false
+  t.equal((await within(ask(port), 'the other instance', SOON_MS)).status, 200)
+  t.equal(upstream.requests.length, 2)
+})
+
 await test('nobody waits for a silent store until it counts as lost, neither before upstream is asked nor after', async (t) => {
   const isAnsweredFirst = async (when: 'before' | 'after'): Promise<boolean> => {
     const { upstream, redis, server } = await startWorld(t, { ...API, redis: true })

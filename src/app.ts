@@ -82,8 +82,8 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     const files = secretFiles && (() => secretFiles.states)
     addSecretMetrics(metrics.registry, { config, fingerprintKey: () => fingerprintKey.read(), files })
   }
-  metrics.sessionStore.condition = () => store.condition()
-  metrics.sessionStore.facts = () => store.facts()
+  metrics.sessionStore.store = store
+  metrics.sessionStore.mark = () => fingerprintKey.read()
   store.observe(metrics.sessionStore.observer)
 
   const guard = new Guard(config.http, log, metrics)

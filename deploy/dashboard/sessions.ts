@@ -5,16 +5,16 @@ export const SESSIONS: Row = {
   title: 'Sessions, Redis and the provider',
   panels: [
     lines({
-      title: 'Live sessions',
-      says: 'Of all instances together. Normal: the curve of your day. A step down: Redis was emptied, or lost its newest writes.',
-      see: 'runbook.md#bffsessionslost',
+      title: 'Live sessions, estimated',
+      says: 'Of all instances together, from 250 random keys. Normal: the curve of your day, and the more jagged, the more orders have keys.',
+      see: 'redis.md#redis',
       unit: 'none',
-      queries: [{ expr: 'max(bff_sessions{$of})', legend: 'sessions' }],
+      queries: [{ expr: 'max(bff_sessions_estimate{$of})', legend: 'sessions' }],
     }),
     lines({
       title: 'Sessions that begin and end',
-      says: 'A minute. Normal: about as many begin as end over a day. A peak of one reason shows who ended them.',
-      see: 'sessions.md#whose-session',
+      says: 'A minute. Normal: about as many begin as end over a day. A peak of one reason shows who ended them; gone: Redis lost them.',
+      see: 'runbook.md#bffsessionslost',
       unit: 'opm',
       queries: [
         { expr: '60 * sum(rate(bff_sessions_created_total{$of}[$__rate_interval]))', legend: 'begun' },
@@ -36,6 +36,13 @@ export const SESSIONS: Row = {
       green: 1,
       values: { 0: 'away', 1: 'reachable' },
       queries: [{ expr: 'bff_session_store_up{$of}', legend: '{{instance}}' }],
+    }),
+    lines({
+      title: 'Which Redis',
+      says: 'Processes by the Redis that they see. Normal: one line. A new line: it was emptied, or is another one.',
+      see: 'runbook.md#bffsessionslost',
+      unit: 'none',
+      queries: [{ expr: 'count by (store) (bff_session_store_info{$of})', legend: '{{store}}' }],
     }),
     lines({
       title: 'Round trips to Redis',

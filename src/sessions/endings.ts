@@ -4,12 +4,21 @@ import { LEFT_MS, besideKey, partKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
 import { StoreUnavailable, type StoreData, type StoreHealth } from '../store/store.ts'
 import { expiryOf, type Session, type SessionRecord } from './session.ts'
+import { standstill } from '../time/standstill.ts'
 import { storeNow } from '../time/store-time.ts'
 
 /** All instances that notice the end of a session do so within this time. */
 const EXPIRY_MARKER_MS = 60_000
-/** Longer than any process uses a session without having read it again. */
-const TOMBSTONE_MS = 300_000
+/**
+ * Longer than any process uses a session without having read it again, and than it may know of one that is missing
+ * ({@link SEEN_MS}).
+ */
+const TOMBSTONE_MS = 900_000
+/**
+ * Only of a session that was seen live within this time is it known whether somebody has ended it: its tombstone would still be
+ * there, even if it was seen in a near cache, two minutes after its end, and if its loss is recorded a minute late.
+ */
+const SEEN_MS = TOMBSTONE_MS - 180_000
 
 /** The reasons for which the server itself ends a session, leaving a tombstone. */
 const CAUSED_ENDS = ['logout', 'replaced', 'refused', 'revoked'] as const
@@ -17,7 +26,10 @@ const CAUSED_ENDS = ['logout', 'replaced', 'refused', 'revoked'] as const
 /** One of {@link CAUSED_ENDS}. */
 export type CausedEnd = (typeof CAUSED_ENDS)[number]
 
-/** Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: for an unknown reason. */
+/**
+ * Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: for an unknown reason, or because
+ * the store has lost it.
+ */
 export type EndReason = CausedEnd | 'expired' | 'idle' | 'gone'
 
 /** The request that ended a session, and the subject of the session, as far as known. */
@@ -36,6 +48,15 @@ export interface Ending extends Omit<EndedBy, 'id'> {
   readonly reason: EndReason
   /** Its final record, which a refresh may have changed a moment ago; undefined where it cannot be opened. */
   readonly record?: SessionRecord | undefined
+}
+
+/** What a process remembers of a session that it has seen live. */
+export interface SeenSession extends Pick<Ending, 'key' | 'subjectTag'> {
+  /** Its limits, as they were then (epoch ms). */
+  readonly endsAt: number
+  readonly idleEndsAt: number
+  /** When that was (ms of the clock of {@link standstill}); -Infinity for never. */
+  readonly seenAt: number
 }
 
 /** The outcome of {@link Endings.end}. */
@@ -148,6 +169,23 @@ export class Endings {
     const record = async (): Promise<void> => {
       if (!(await this.#store.lock(partKey(key, 'lapsed'), name, EXPIRY_MARKER_MS))) return
       for (const listeners of [this.#endListeners, this.#recordListeners]) tell(listeners, { key, reason, subjectTag })
+    }
+    await record().catch((error: unknown) => this.#later(error, record))
+  }
+
+  /**
+   * Call this when a session that was seen live is missing. If it has reached none of its limits, and nobody has ended it, the
+   * store has lost it. That is recorded, once among all instances that notice. Never rejects.
+   */
+  async recordLoss({ key, subjectTag, endsAt, idleEndsAt, seenAt }: SeenSession): Promise<void> {
+    if (standstill.now() - seenAt > SEEN_MS || expiryOf({ idleEndsAt, record: { endsAt } }) !== undefined) return
+    const name = randomUUID()
+    const record = async (): Promise<void> => {
+      // It is there if this process merely cannot open it.
+      const left = await this.#store.readMany([key, besideKey(key, 'tombstone')])
+      if (left.some((value) => value !== undefined)) return
+      if (!(await this.#store.lock(partKey(key, 'lapsed'), name, TOMBSTONE_MS))) return
+      tell(this.#recordListeners, { key, reason: 'gone', subjectTag })
     }
     await record().catch((error: unknown) => this.#later(error, record))
   }

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable, type StoreData } from '../store/store.ts'
 import { NearCache } from './near-cache.ts'
+import type { SeenSession } from './endings.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { SessionRepository } from './repository.ts'
 import type { Session } from './session.ts'
@@ -19,13 +20,12 @@ export type SessionLookup =
 
 const NONE: SessionLookup = { is: 'none' }
 
-/** A cookie value with a valid signature. */
-interface VerifiedCookie {
+/** A cookie value with a valid signature, and its session when this process has seen it last. The limits are 0 before that. */
+interface VerifiedCookie extends SeenSession {
   readonly id: string
-  readonly key: string
-  /** The limits of the session when it was last used in this process; 0 before that. */
   endsAt: number
   idleEndsAt: number
+  seenAt: number
 }
 
 /** Reads sessions. It can extend a live session, but neither create nor revive one. */
@@ -57,7 +57,9 @@ export class SessionReader {
     const cookie = this.#identify(header)
     if (cookie === undefined) return NONE
     const session = this.#isTracked ? this.near.peek(cookie.id, cookie.key) : undefined
-    return session === undefined ? this.reload(cookie.id) : { is: 'live', session }
+    if (session === undefined) return this.#found(cookie, this.reload(cookie.id))
+    note(cookie, session)
+    return { is: 'live', session }
   }
 
   /**
@@ -104,15 +106,27 @@ export class SessionReader {
   async #loadToUse(cookie: VerifiedCookie): Promise<SessionLookup> {
     // One round trip reads the session and moves its limit. If this process knows that the limit is not due, it only reads.
     const isDue = this.#sessions.isDue(cookie.idleEndsAt, cookie.endsAt)
-    const found = await (isDue ? lookup(this.near.touch(cookie, cookie.endsAt)) : this.reload(cookie.id))
+    const reading = isDue ? lookup(this.near.touch(cookie, cookie.endsAt)) : this.reload(cookie.id)
+    const found = await this.#found(cookie, reading)
     if (found.is === 'live') this.#used(cookie, found.session)
     return found
   }
 
+  /** What was read for a cookie. A session that is missing all of a sudden may be lost. */
+  async #found(cookie: VerifiedCookie, reading: Promise<SessionLookup>): Promise<SessionLookup> {
+    const found = await reading
+    if (found.is === 'live') note(cookie, found.session)
+    if (found.is === 'none' && cookie.seenAt !== -Infinity) {
+      void this.#sessions.endings.recordLoss({ ...cookie })
+      cookie.seenAt = -Infinity
+    }
+    return found
+  }
+
   /** Moves the idle limit in the background, if it is due. */
-  #used(cookie: VerifiedCookie, { idleEndsAt, record: { endsAt } }: Session): void {
-    cookie.endsAt = endsAt
-    cookie.idleEndsAt = idleEndsAt
+  #used(cookie: VerifiedCookie, session: Session): void {
+    note(cookie, session)
+    const { idleEndsAt, endsAt } = cookie
     const now = storeNow(standstill.monotonic)
     if (!this.#sessions.isDue(idleEndsAt, endsAt, now) || performance.now() < this.#pausedUntil) return
     const pause = (): number => (this.#pausedUntil = performance.now() + PAUSE_MS)
@@ -132,10 +146,17 @@ export class SessionReader {
   #verify(value: string): VerifiedCookie | undefined {
     const id = this.#cookie.verify(value)
     if (id === undefined) return undefined
-    const cookie = { id, key: sessionKey(id), endsAt: 0, idleEndsAt: 0 }
+    const cookie = { id, key: sessionKey(id), endsAt: 0, idleEndsAt: 0, seenAt: -Infinity }
     this.#verified().set(value, cookie)
     return cookie
   }
+}
+
+/** Notes that the session of a cookie is live. The clocks were looked at a moment ago. */
+function note(cookie: VerifiedCookie, { idleEndsAt, record: { endsAt } }: Session): void {
+  cookie.endsAt = endsAt
+  cookie.idleEndsAt = idleEndsAt
+  cookie.seenAt = standstill.lookedAt
 }
 
 async function lookup(reading: Promise<Session | undefined>): Promise<SessionLookup> {

@@ -47,6 +47,9 @@ export interface Session {
   readonly sealed: string
 }
 
+/** The limits of a session. */
+type Limited = Pick<Session, 'idleEndsAt'> & { readonly record: Pick<SessionRecord, 'endsAt'> }
+
 /** The part of a session that its page may know. Times are epoch seconds. */
 export type SessionState =
   | { readonly authenticated: false; readonly now: number }
@@ -118,7 +121,7 @@ export function isLive(session: Session, now = storeNow()): boolean {
 }
 
 /** Which of its limits a session has passed, if any. A moment early, because the store's clock may be ahead. */
-export function expiryOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | undefined {
+export function expiryOf({ idleEndsAt, record }: Limited): 'expired' | 'idle' | undefined {
   const now = storeNow() + CLOCK_SKEW_MS
   if (now >= record.endsAt) return 'expired'
   return now >= idleEndsAt ? 'idle' : undefined

@@ -30,6 +30,8 @@ export interface Watch {
 
 interface Watched {
   session: Session
+  /** When it was live for the last time, as far as this process knows (ms of the clock of {@link standstill}). */
+  seenAt: number
   readonly watches: Set<Watch>
   /** How many of the watches count as use. */
   uses: number
@@ -92,7 +94,13 @@ export class SessionWatcher {
 
   /** Watches a live session. Returns a function that stops the watch; calling it twice is harmless. */
   watch(session: Session, watch: Watch): () => void {
-    const watched = this.#watched.get(session.key) ?? { session, watches: new Set(), uses: 0, renewFrom: 0 }
+    const watched = this.#watched.get(session.key) ?? {
+      session,
+      seenAt: standstill.now(),
+      watches: new Set(),
+      uses: 0,
+      renewFrom: 0,
+    }
     this.#watched.set(session.key, watched)
     watched.watches.add(watch)
     if (watch.isUse) watched.uses++
@@ -129,13 +137,17 @@ export class SessionWatcher {
     switch (found.is) {
       case 'live':
         delete watched.unreadSince
+        watched.seenAt = standstill.lookedAt
         this.#update(watched, found.session)
         if (renewsInMs(watched) <= 0) this.#renew(watched)
         this.#schedule(watched)
         return true
       case 'none': {
-        void this.#sessions.endings.recordExpiry(watched.session)
-        this.#end(key, await this.#sessions.endings.reasonOf(watched.session).catch(() => 'gone' as const))
+        const { endings } = this.#sessions
+        const { session, seenAt } = watched
+        void endings.recordExpiry(session)
+        void endings.recordLoss({ ...session, endsAt: session.record.endsAt, seenAt })
+        this.#end(key, await endings.reasonOf(session).catch(() => 'gone' as const))
         return true
       }
       case 'unknown':

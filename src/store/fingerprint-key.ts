@@ -11,7 +11,7 @@ const SCRAPE_WAIT_MS = 250
 
 /**
  * The random value that all instances of a store have in common, and nobody else has: it keys the fingerprints of secrets, so
- * that they can be compared among these instances and tell nothing to others.
+ * that they can be compared among these instances and tell nothing to others. It also tells a store from every other.
  */
 export class FingerprintKey {
   readonly #store: Pick<StoreData, 'create' | 'readUntracked'>

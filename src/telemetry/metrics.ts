@@ -77,10 +77,11 @@ export function createMetrics(logLines: LogLines = NO_LINES) {
       'attributed',
     ]),
     sessionsCreated: make.counter('bff_sessions_created_total', 'Sessions created by logins'),
-    sessionsEnded: make.counter(
+    sessionsEnded: make.counterFrom0(
       'bff_sessions_ended_total',
-      'Ended sessions, by reason. One that reached a limit of its own is counted only if a later request uses it',
-      ['reason'],
+      'Ended sessions, by reason. One that reached a limit of its own is counted only if a later request uses it; gone: Redis ' +
+        'has lost it, which is counted only if it was used within 12 minutes before',
+      [{ reason: 'gone' }],
     ),
     unreplicatedEnds: make.counter(
       'bff_session_ends_unreplicated_total',

@@ -8,6 +8,7 @@ import { logIn } from '../support/parts.ts'
 import { type TestServer, testRedis, SECRETS } from '../support/server/test-server.ts'
 import { type World, startWorld } from '../support/world.ts'
 import { ALONE } from '../support/server/settings.ts'
+import { exactly } from '../support/exactly.ts'
 
 const REQUESTS = 'bff_session_store_request_duration_seconds_count'
 const CSRF = { headers: { 'x-csrf': '1' } }
@@ -36,7 +37,8 @@ await test('Round trips to Redis are measured, and an API call with a cached ses
   const after = (await valueOf(server.opsUrl, REQUESTS)) ?? Number.NaN
   t.ok(after - before >= 5, `a login makes ${after - before} round trips`)
   for (let count = 0; count < 20; count++) await call()
-  t.equal(await valueOf(server.opsUrl, REQUESTS), after)
+  // Each of the two scrapes makes one, which it counts or not.
+  t.ok(((await valueOf(server.opsUrl, REQUESTS)) ?? Number.NaN) - after <= 2)
   for (const kind of ['down', 'timeout', 'lost', 'refused']) t.equal(await errors(server, kind), 0, kind)
 })
 
@@ -55,16 +57,19 @@ await test('bff_session_store_errors_total counts failed requests to Redis by ki
 
 await test('GET /metrics: 200 while Redis hangs, without the metrics that only Redis can provide', async (t) => {
   const { server, redis } = await startWorld(t, { redis: true })
-  t.equal(await valueOf(server.opsUrl, 'bff_sessions'), 0)
+  t.equal(await valueOf(server.opsUrl, 'bff_sessions_estimate'), 0)
   redis?.process.kill('SIGSTOP')
   await until(async () => (await valueOf(server.opsUrl, 'bff_session_store_up')) === 0)
-  await until(async () => (await valueOf(server.opsUrl, 'bff_sessions')) === undefined, 'the outdated value disappears')
+  await until(
+    async () => (await valueOf(server.opsUrl, 'bff_sessions_estimate')) === undefined,
+    'the outdated value disappears',
+  )
   t.equal(await valueOf(server.opsUrl, 'bff_session_store_memory_used_bytes'), undefined)
   redis?.process.kill('SIGCONT')
-  await until(async () => (await valueOf(server.opsUrl, 'bff_sessions')) === 0, 'the value reappears')
+  await until(async () => (await valueOf(server.opsUrl, 'bff_sessions_estimate')) === 0, 'the value reappears')
 })
 
-await test('bff_sessions counts the live sessions of all instances, without started logins and ended sessions', async (t) => {
+await test('bff_sessions_estimate counts the live sessions of all instances, without started logins and ended sessions', async (t) => {
   const world = await startWorld(t, { redis: true })
   const other = await world.instance()
   const browsers = [world.browser, new JarBrowser(), new JarBrowser()]
@@ -73,7 +78,9 @@ await test('bff_sessions counts the live sessions of all instances, without star
     await fetch(`${world.server.url}/auth/login`, { redirect: 'manual' })
   }
   const counted = (count: number) => async (): Promise<boolean> => {
-    const counts = await Promise.all([world.server, other].map(({ opsUrl }) => valueOf(opsUrl, 'bff_sessions')))
+    const counts = await Promise.all(
+      [world.server, other].map(({ opsUrl }) => valueOf(opsUrl, 'bff_sessions_estimate')),
+    )
     return counts.every((each) => each === count)
   }
   await until(counted(3), 'three sessions')
@@ -81,7 +88,7 @@ await test('bff_sessions counts the live sessions of all instances, without star
   await until(counted(2), 'two sessions without the tombstone')
 })
 
-await test('bff_sessions is estimated from a sample when there are many keys', async (t) => {
+await test('bff_sessions_estimate is estimated from a sample when there are many keys', async (t) => {
   const world = await startWorld(t, { redis: true })
   const client = await world.storeClient()
   const addKeys = (prefix: string, count: number): Promise<unknown> =>
@@ -89,10 +96,10 @@ await test('bff_sessions is estimated from a sample when there are many keys', a
   await addKeys('bff:1:session:', 6000)
   await addKeys('bff:1:login:', 4000)
   await until(
-    async () => ((await valueOf(world.server.opsUrl, 'bff_sessions')) ?? 0) > 1000,
+    async () => ((await valueOf(world.server.opsUrl, 'bff_sessions_estimate')) ?? 0) > 1000,
     'the keys are sampled again',
   )
-  const estimate = (await valueOf(world.server.opsUrl, 'bff_sessions')) ?? Number.NaN
+  const estimate = (await valueOf(world.server.opsUrl, 'bff_sessions_estimate')) ?? Number.NaN
   // Redis picks the sample. The bounds are six standard errors wide, so a false alarm is one in hundreds of millions.
   t.ok(estimate > 4100 && estimate < 7900, `${estimate} of 6000`)
 })
@@ -117,7 +124,7 @@ await test('/readyz: 503 once a store that was reached has been gone for READY_G
   redis?.process.kill('SIGSTOP')
   await until(async () => (await readiness(server.opsUrl)).status === 503)
   t.ok(Date.now() - stoppedAt >= 1000)
-  t.match((await readiness(server.opsUrl)).reasons, [/^session store unavailable: \w+\. Check /])
+  t.match((await readiness(server.opsUrl)).reasons, exactly(/^session store unavailable: \w+\. Check /))
   redis?.process.kill('SIGCONT')
   await until(async () => (await readiness(server.opsUrl)).status === 200)
 })
@@ -147,11 +154,11 @@ await test('A full Redis: /readyz is 200 with a warning, refused writes are coun
   }, 'the next probe notices it')
   const { status, ready, reasons, warnings } = await readiness(server.opsUrl)
   t.match({ status, ready, reasons }, { status: 200, ready: true, reasons: { length: 0 } })
-  t.match(warnings, [/^the session store refuses writes \(OOM\): .*maxmemory/])
+  t.match(warnings, exactly(/^the session store refuses writes \(OOM\): .*maxmemory/))
   t.ok(((await refused()) ?? 0) >= 1)
   t.ok((await errors(server, 'refused')) >= 1)
   const lines = server.log.filter(({ msg }) => msg === 'the session store refuses writes')
-  t.match(lines, [{ level: 40, reason: 'OOM' }], 'one line for all refused writes')
+  t.match(lines, exactly({ level: 40, reason: 'OOM' }), 'one line for all refused writes')
   t.equal(
     (await browser.fetch('/api/account/v1/nickname', CSRF)).status,
     200,
@@ -182,7 +189,7 @@ await test('A full Redis: /readyz of a supervisor has the warnings of its worker
   }, 'a worker warns')
   const { status, warnings } = await readiness(opsUrl)
   t.equal(status, 200)
-  t.match(warnings, [/\(OOM\)/])
+  t.match(warnings, exactly(/\(OOM\)/))
   const refused = await samplesOf(opsUrl, 'bff_session_store_refused_writes_total')
   t.ok((refused.get('reason="oom"') ?? 0) >= 1)
   const used = await valueOf(opsUrl, 'bff_session_store_memory_used_bytes')

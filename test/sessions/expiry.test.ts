@@ -21,7 +21,7 @@ async function expire(t: Test, settings: Record<string, string>): Promise<{ logg
   const metrics = await Promise.all(servers.map(async ({ opsUrl }) => (await fetch(`${opsUrl}/metrics`)).text()))
   return {
     logged: ends().map(({ reason }) => String(reason)),
-    counted: metrics.flatMap((text) => text.match(/(?<=bff_sessions_ended_total)\S+ \d+/g) ?? []),
+    counted: metrics.flatMap((text) => text.match(/(?<=bff_sessions_ended_total)\S+ [1-9]\d*/g) ?? []),
   }
 }
 

@@ -6,6 +6,7 @@ import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
 import { testRedis } from '../support/server/test-server.ts'
+import { exactly } from '../support/exactly.ts'
 
 interface Replicated {
   readonly master: RedisProcess
@@ -27,7 +28,8 @@ async function replicated(t: Test): Promise<Replicated> {
   const store = await connectedStore(t, master.url, { error: note, warn: note, info: note })
   // A new replica confirms nothing for up to a second.
   await until(async () => (await store.isReplicated('any')) === true)
-  store.observe({ asked: () => undefined, refusedWrite: () => undefined, failed: (kind) => void events.push(kind) })
+  const count = (kind: string): void => void events.push(kind)
+  store.observe({ asked: () => undefined, refusedWrite: count, failed: count })
   return { master, replica, store, writes: await store.openConfirmed(1), events }
 }
 
@@ -64,7 +66,7 @@ await test('without a confirmation a write fails, those after it fail at once, a
   const first = writes.create('first', 'v', expiresAt())
   t.equal(await store.create('elsewhere', 'v', expiresAt()), true, 'other writes do not wait')
   await t.rejects(first, StoreUnavailable)
-  t.match(store.warnings(), [/refused.*0 of 1 replicas confirmed/])
+  t.match(store.warnings(), exactly(/refused.*0 of 1 replicas confirmed/))
 
   const before = await waits(master)
   const startedAt = performance.now()
@@ -123,4 +125,11 @@ await test('a warning says why no connection can be made ready for writes that r
   await askRedis(master, ['ACL', 'SETUSER', 'default', '-info'])
   await t.rejects(writes.create('key', 'v', expiresAt()), StoreUnavailable)
   t.match(store.warnings().join(' '), /refused.*\(NOPERM\)/)
+})
+
+await test('a write that the server refuses is counted, with the reason', async (t) => {
+  const { master, writes, events } = await replicated(t)
+  await askRedis(master, ['CONFIG', 'SET', 'maxmemory', '1'])
+  await t.rejects(writes.create('key', 'v', expiresAt()), StoreUnavailable)
+  t.ok(events.includes('oom'), events.join())
 })

@@ -10,7 +10,7 @@ const STAGING = [
   ['up', '', '1x90'],
   ['bff_ready', '', '1x90'],
   ['bff_session_store_up', '', '1x90'],
-  ['bff_sessions', '', '5000x90'],
+  ['bff_sessions_ended_total', 'reason="gone"', '0x90'],
   ['bff_http_request_duration_seconds_count', 'route="/api/x",method="GET",status="200"', '0+60000x90'],
   ['bff_upstream_requests_total', 'route="/api/x",method="GET",outcome="ok"', '0+60000x90'],
   ['bff_upstream_requests_total', 'route="/api/x",method="POST",outcome="ok"', '0+60000x90'],

@@ -3,7 +3,9 @@ import type { Test } from 'tap'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { html, json, logInThere, startLogin, tokens, scripted } from '../login/token-endpoint.ts'
 import { httpServer } from '../server/http-server.ts'
+import { SESSION_KEYS } from '../../../src/store/keys.ts'
 import { testRedis } from '../server/test-server.ts'
+import { samplesOf } from '../telemetry/metrics.ts'
 import { nextEvent, until } from '../time/until.ts'
 import { around, scrape, type Scenario } from './scrapes.ts'
 import { PUBLIC, ACCOUNTS } from '../user.ts'
@@ -98,15 +100,13 @@ export async function storeScenario(t: Test): Promise<Scenario> {
   })
 }
 
-/** Redis is filled, and then emptied. */
-export async function fullStoreScenarios(t: Test): Promise<Scenario[]> {
-  const world = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1000' } })
+/** Redis is filled. */
+export async function fullStoreScenario(t: Test): Promise<Scenario> {
+  const world = await startWorld(t, { provider: scripted, redis: true })
   const { server } = world
   const redis = await world.storeClient()
-  for (let count = 0; count < 25; count++) await logInThere({ server, browser: new JarBrowser() })
   const shows = (text: RegExp) => until(async () => text.test(await scrape(server)), String(text))
-  await shows(/^bff_sessions 25$/m)
-  const full = await around(
+  return around(
     server,
     'Redis is full',
     ['BffStoreRefusesWrites', 'BffStoreNearlyFull', 'BffLoginsFailing'],
@@ -116,13 +116,46 @@ export async function fullStoreScenarios(t: Test): Promise<Scenario[]> {
       await shows(/^bff_session_store_memory_max_bytes 1$/m)
     },
   )
-  await redis.configSet({ maxmemory: '0' })
-  await shows(/^bff_session_store_memory_max_bytes 0$/m)
-  const emptied = await around(server, 'Redis is emptied', ['BffSessionsLost'], async () => {
-    await redis.flushAll()
-    await shows(/^bff_sessions 0$/m)
+}
+
+/** Users send many orders with keys, and then Redis loses sessions. */
+export async function sessionScenarios(t: Test): Promise<Scenario[]> {
+  const api = await scriptedApi(t)
+  const settings = { API_URL: api.url, AUTH_STARTS_PER_MINUTE: '1000' }
+  const world = await startWorld(t, { provider: scripted, redis: true, settings })
+  const { server } = world
+  const redis = await world.storeClient()
+  const browsers = Array.from({ length: 24 }, () => new JarBrowser())
+  for (const browser of browsers) await logInThere({ server, browser })
+  let orders = 0
+  const order = async (browser: JarBrowser): Promise<void> => {
+    const headers = { 'x-csrf': '1', 'idempotency-key': `key ${++orders}` }
+    await browser.fetch(ACCOUNTS, { method: 'POST', headers, body: '{}' })
+  }
+  const manyOrders = await around(server, 'each user has sent fifty orders with keys', [], async () => {
+    for (let count = 0; count < 50; count++) await Promise.all(browsers.map(order))
   })
-  return [full, emptied]
+  /** The users find out when their pages ask. */
+  const lose = async (name: string, what: () => Promise<unknown>, count: number): Promise<Scenario> => {
+    const before = await lost(server)
+    const scenario = await around(server, name, ['BffSessionsLost'], async () => {
+      await what()
+      for (const browser of browsers) await browser.fetch('/auth/session')
+      await until(async () => (await lost(server)) === before + count, 'the sessions are counted')
+    })
+    return { ...scenario, happensOnce: true }
+  }
+  const keys = (await redis.keys(`${SESSION_KEYS.prefix}*`)).filter(({ length }) => length === SESSION_KEYS.length)
+  const half = keys.slice(0, browsers.length / 2)
+  return [
+    manyOrders,
+    await lose('Redis has lost half of the sessions', () => redis.del(half), half.length),
+    await lose('Redis is emptied', () => redis.flushAll(), keys.length - half.length),
+  ]
+}
+
+async function lost({ opsUrl }: { readonly opsUrl: string }): Promise<number> {
+  return (await samplesOf(opsUrl, 'bff_sessions_ended_total')).get('reason="gone"') ?? Number.NaN
 }
 
 /** A stopped replica of Redis does not receive a logout. */
@@ -135,11 +168,12 @@ export async function replicaScenario(t: Test): Promise<Scenario> {
   return around(server, 'a replica is stopped', ['BffLogoutUnreplicated'], async () => {
     await until(async () => (await master.info('replication')).includes('state=online'))
     replica.process.kill('SIGSTOP')
-    await logOut()
-    await until(
-      async () => /bff_session_ends_unreplicated_total [1-9]/.test(await scrape(server)),
-      'a logout that no replica has confirmed',
-    )
+    // The server may learn of the replica only now.
+    await until(async () => {
+      await logOut()
+      await logIn()
+      return /bff_session_ends_unreplicated_total [1-9]/.test(await scrape(server))
+    }, 'a logout that no replica has confirmed')
     replica.process.kill('SIGCONT')
   })
 }

@@ -1,5 +1,5 @@
 import { formats } from './setting-formats.ts'
-import { optional, seconds, whole, wholeFrom, withDefault } from './setting-rule.ts'
+import { flag, optional, seconds, whole, wholeFrom, withDefault } from './setting-rule.ts'
 
 const MIB = 1_048_576
 const DAY = 86_400
@@ -26,5 +26,8 @@ export const idempotencySettings = {
   ),
   maxKeptBytes: whole('IDEMPOTENCY_MAX_KEPT_BYTES', 4 * MIB, [0, 1024 * MIB]).means(
     'Bytes of the responses that are kept for one session',
+  ),
+  isCompact: flag('IDEMPOTENCY_COMPACT', false).means(
+    'Writes the records of Idempotency-Keys in half of the memory, which version 0.3 cannot read',
   ),
 }

@@ -10,7 +10,9 @@ import {
 import { LRUCache } from 'lru-cache'
 import { derived, type Changing } from '../config/changing.ts'
 
-const VERSION = 'v1'
+/** The version of a sealed text, and of sealed bytes, which begin with a character that no text begins with. */
+const [TEXT, BYTES] = ['v1', 'v2']
+const BEGINS_BYTES = '\u0002'
 const IV_BYTES = 12
 const TAG_BYTES = 16
 /** Random bytes are made for this many texts at once, since making a few takes as long as making many. */
@@ -23,7 +25,8 @@ const MAX_KEYS = 1000
  * secret (a session id, or state and cookie of a login), so that a dump of the store cannot be decrypted without the
  * holders' cookies, not even with the server's secrets.
  *
- * Text form: `v1.<secret's fingerprint>.<base64url of iv, ciphertext, tag>`.
+ * Text form: `v1.<secret's fingerprint>.<base64url of iv, ciphertext, tag>`. Sealed bytes are a third shorter: the number 2, iv,
+ * ciphertext, tag, each byte as a character.
  */
 export class Envelope {
   /** The secrets by their fingerprints. */
@@ -40,41 +43,66 @@ export class Envelope {
 
   /** Encrypts a text. @param key the store key; the sealed text cannot be opened under another one */
   seal(key: string, holderSecret: string, plaintext: string): string {
-    const iv = this.#newIv()
     const print = this.#current
-    const cipher = createCipheriv('aes-256-gcm', this.#derive(print, holderSecret), iv)
-    cipher.setAAD(Buffer.from(`${VERSION}:${key}`))
-    const sealed = Buffer.concat([iv, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()])
-    return `${VERSION}.${print}.${sealed.toString('base64url')}`
+    const sealed = this.#encrypt(`${TEXT}:${key}`, this.#derive(print, holderSecret), Buffer.from(plaintext))
+    return `${TEXT}.${print}.${sealed.toString('base64url')}`
   }
 
   /** Decrypts a text. Undefined if its version or server secret is unknown, it is damaged, or `holderSecret` is wrong. */
   open(key: string, holderSecret: string, text: string): string | undefined {
     const [version, print = '', body = ''] = text.split('.')
+    if (version !== TEXT || !this.#secrets().has(print)) return undefined
     const sealed = Buffer.from(body, 'base64url')
-    if (version !== VERSION || !this.#secrets().has(print) || sealed.length < IV_BYTES + TAG_BYTES) return undefined
-    const decipher = createDecipheriv('aes-256-gcm', this.#derive(print, holderSecret), sealed.subarray(0, IV_BYTES), {
-      authTagLength: TAG_BYTES,
-    })
-    decipher.setAAD(Buffer.from(`${VERSION}:${key}`))
-    decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
-    try {
-      const opened = decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES))
-      return Buffer.concat([opened, decipher.final()]).toString('utf8')
-    } catch {
-      return undefined
+    return this.#decrypt(`${TEXT}:${key}`, this.#derive(print, holderSecret), sealed)?.toString('utf8')
+  }
+
+  /** Encrypts bytes. The result has a character for each byte. */
+  sealBytes(key: string, holderSecret: string, bytes: Buffer): string {
+    const sealed = this.#encrypt(`${BYTES}:${key}`, this.#derive(this.#current, holderSecret), bytes)
+    return BEGINS_BYTES + sealed.toString('latin1')
+  }
+
+  /** Decrypts sealed bytes. Undefined if they are none, no secret that is known has sealed them, or as with {@link open}. */
+  openBytes(key: string, holderSecret: string, text: string): Buffer | undefined {
+    if (!text.startsWith(BEGINS_BYTES)) return undefined
+    const sealed = Buffer.from(text.slice(BEGINS_BYTES.length), 'latin1')
+    for (const print of this.#secrets().keys()) {
+      const opened = this.#decrypt(`${BYTES}:${key}`, this.#derive(print, holderSecret), sealed)
+      if (opened !== undefined) return opened
     }
+    return undefined
   }
 
   /** Whether the first secret has sealed a text, so that it can be opened once the others are gone. */
   isCurrent(text: string): boolean {
-    return text.startsWith(`${VERSION}.${this.#current}.`)
+    return text.startsWith(`${TEXT}.${this.#current}.`)
   }
 
   /** The fingerprint of the secret that seals. */
   get #current(): string {
     const [first = ''] = this.#secrets().keys()
     return first
+  }
+
+  /** @returns iv, ciphertext, tag @param context the result cannot be opened in another one */
+  #encrypt(context: string, secret: KeyObject, bytes: Buffer): Buffer {
+    const iv = this.#newIv()
+    const cipher = createCipheriv('aes-256-gcm', secret, iv)
+    cipher.setAAD(Buffer.from(context))
+    return Buffer.concat([iv, cipher.update(bytes), cipher.final(), cipher.getAuthTag()])
+  }
+
+  #decrypt(context: string, secret: KeyObject, sealed: Buffer): Buffer | undefined {
+    if (sealed.length < IV_BYTES + TAG_BYTES) return undefined
+    const decipher = createDecipheriv('aes-256-gcm', secret, sealed.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
+    decipher.setAAD(Buffer.from(context))
+    decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
+    try {
+      const opened = decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES))
+      return Buffer.concat([opened, decipher.final()])
+    } catch {
+      return undefined
+    }
   }
 
   #derive(print: string, holderSecret: string): KeyObject {

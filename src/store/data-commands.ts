@@ -1,3 +1,4 @@
+import type { RedisArgument } from '@redis/client'
 import type { Commands } from './command.ts'
 import { ENDED_CHANNEL, LEFT_MS } from './keys.ts'
 import { markOf } from './marked-reading.ts'
@@ -74,14 +75,21 @@ redis.pcall('PUBLISH', ARGV[4], ARGV[5])
 return 1`)
 
 /** A value and its expiry by the clock of the master, negative without a key or without an expiry; and what {@link EXTEND} adds. */
-type ReadReply = [value: string | null, expiresAt: number, refusal?: string | null]
+type ReadReply = [value: string | Buffer | null, expiresAt: number, refusal?: string | null]
 
 function storedValue(
   [value, expiresAt]: ReadReply,
   skewMs: (key: string) => number,
   key: string,
 ): StoredValue | undefined {
-  return value !== null && expiresAt >= 0 ? { value, expiresAt: expiresAt - skewMs(key) } : undefined
+  if (value === null || expiresAt < 0) return undefined
+  const text = typeof value === 'string' ? value : value.toString('latin1')
+  return { value: text, expiresAt: expiresAt - skewMs(key) }
+}
+
+/** A value as Redis gets it, each character as a byte. Most are texts of ASCII, which go out as they are. */
+function asBytes(value: string): RedisArgument {
+  return /^[ -~]*$/.test(value) ? value : Buffer.from(value, 'latin1')
 }
 
 function isOne(reply: unknown): boolean {
@@ -92,7 +100,7 @@ function isOne(reply: unknown): boolean {
 export const DATA: Commands<MemoryValues, DataCommands> = {
   create: {
     send: (redis, skewMs, key, value, expiresAt) =>
-      redis.send(key, ['SET', key, value, 'PXAT', String(expiresAt + skewMs(key)), 'NX']),
+      redis.send(key, ['SET', key, asBytes(value), 'PXAT', String(expiresAt + skewMs(key)), 'NX']),
     reply: (reply) => reply !== null,
     memory: (values, key, value, expiresAt) => values.get(key) === undefined && values.write(key, value, expiresAt),
   },
@@ -111,7 +119,7 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
     tells: 'ifGone',
   },
   readUntracked: {
-    send: (redis, _skewMs, key) => runScript(redis, READ, [key]),
+    send: (redis, _skewMs, key) => runScript(redis, READ, [key], [], true),
     reply: storedValue,
     memory: (values, key) => values.get(key),
     isUntracked: true,
@@ -126,7 +134,7 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
   },
   replace: {
     send: (redis, skewMs, key, expected, value, expiresAt) =>
-      runScript(redis, REPLACE, [key], [expected, value, expiresAt + skewMs(key)]),
+      runScript(redis, REPLACE, [key], [asBytes(expected), asBytes(value), expiresAt + skewMs(key)]),
     reply: isOne,
     memory(values, key, expected, value, expiresAt) {
       const held = values.get(key)?.value
@@ -153,7 +161,7 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
     tells: 'always',
   },
   removeIf: {
-    send: (redis, _skewMs, key, expected) => runScript(redis, REMOVE_IF, [key], [expected]),
+    send: (redis, _skewMs, key, expected) => runScript(redis, REMOVE_IF, [key], [asBytes(expected)]),
     reply: isOne,
     memory: (values, key, expected) => values.get(key)?.value === expected && values.remove(key),
     tells: 'always',

@@ -1,3 +1,4 @@
+import type { RedisArgument } from '@redis/client'
 import type { RedisCommands } from './links/redis-link.ts'
 
 /**
@@ -9,9 +10,11 @@ export function runScript(
   redis: Pick<RedisCommands, 'send'>,
   script: string,
   keys: readonly string[],
-  args: readonly (string | number)[] = [],
+  args: readonly (RedisArgument | number)[] = [],
+  hasBytes?: boolean,
 ): Promise<unknown> {
-  return redis.send(keys[0] ?? '', ['EVAL', script, String(keys.length), ...keys, ...args.map(String)])
+  const words = args.map((arg) => (typeof arg === 'number' ? String(arg) : arg))
+  return redis.send(keys[0] ?? '', ['EVAL', script, String(keys.length), ...keys, ...words], hasBytes)
 }
 
 /**

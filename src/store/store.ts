@@ -5,7 +5,7 @@ import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import type { MarkedCommands } from './marked-reading.ts'
 import type { SharedDocument } from './shared-document.ts'
 
-/** A value and the time at which the store forgets it (epoch ms). */
+/** A value, ASCII or bytes that are a character each, and the time at which the store forgets it (epoch ms). */
 export interface StoredValue {
   readonly value: string
   readonly expiresAt: number

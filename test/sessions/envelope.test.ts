@@ -57,3 +57,29 @@ await test('a damaged or foreign value opens to undefined, without an error', as
   t.equal(envelope.open('k', 'h', sealed.replace('v1', 'v2')), undefined, 'another version')
   t.equal(envelope.open('k', 'h', sealed.slice(0, 20)), undefined, 'cut short')
 })
+
+await test('sealed bytes open for their key and holder only, with the secrets that seal texts, and are no text', async (t) => {
+  const [old, moved] = [envelopeOf([OLD]), envelopeOf([NEW, OLD])]
+  fc.assert(
+    fc.property(fc.string(), fc.string({ minLength: 1 }), fc.uint8Array(), (key, holder, array) => {
+      const bytes = Buffer.from(array)
+      const sealed = old.sealBytes(key, holder, bytes)
+      return (
+        moved.openBytes(key, holder, sealed)?.equals(bytes) === true &&
+        old.openBytes(`${key}x`, holder, sealed) === undefined &&
+        old.openBytes(key, `${holder}x`, sealed) === undefined &&
+        envelopeOf([NEW]).openBytes(key, holder, sealed) === undefined &&
+        sealed.length === bytes.length + 29
+      )
+    }),
+    { numRuns: 50 },
+  )
+  const sealed = moved.sealBytes('k', 'h', Buffer.from('text'))
+  t.equal(moved.open('k', 'h', sealed), undefined)
+  t.equal(moved.openBytes('k', 'h', moved.seal('k', 'h', 'text')), undefined)
+  for (const at of sealed.split('').keys()) {
+    const flipped = sealed.slice(0, at) + String.fromCodePoint(sealed.charCodeAt(at) ^ 1) + sealed.slice(at + 1)
+    t.equal(moved.openBytes('k', 'h', flipped), undefined, `byte ${at}`)
+    t.equal(moved.openBytes('k', 'h', sealed.slice(0, at)), undefined, `cut at ${at}`)
+  }
+})

@@ -58,6 +58,22 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
     t.equal(await store.read(key), undefined)
   })
 
+  await t.test('a value may have any bytes, a character each', async (t) => {
+    const all = String.fromCodePoint(...Array(256).keys())
+    const [key, confirmedKey] = [fresh(), fresh()]
+    const expiresAt = soon()
+    t.ok(await store.create(key, `\u0002${all}`, expiresAt))
+    t.same(await store.readUntracked(key), { value: `\u0002${all}`, expiresAt })
+    t.notOk(await store.replace(key, all, 'text', expiresAt))
+    t.ok(await store.replace(key, `\u0002${all}`, all, expiresAt))
+    t.notOk(await store.removeIf(key, `\u0002${all}`))
+    t.ok(await store.removeIf(key, all))
+    const confirmed = await store.openConfirmed(isReplicated === true ? 1 : 0)
+    t.ok(await confirmed.create(confirmedKey, all, expiresAt))
+    t.ok(await confirmed.replace(confirmedKey, all, `${all}!`, expiresAt))
+    t.same(await store.readUntracked(confirmedKey), { value: `${all}!`, expiresAt })
+  })
+
   await t.test('extend moves an expiry later, never earlier, and revives no key', async (t) => {
     const key = fresh()
     const expiresAt = soon()

@@ -1,9 +1,10 @@
-import type { Envelope, Session } from '../../sessions/index.ts'
+import type { Session } from '../../sessions/index.ts'
 import { StoreUnavailable, type ConfirmableWrites, type StoreData, type StoreHealth } from '../../store/store.ts'
 import { standstill } from '../../time/standstill.ts'
 import type { KeyUsage, Usage } from './key-usage.ts'
 import type { PendingWrites } from '../../store/pending-writes.ts'
-import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from './record.ts'
+import type { CallRecord, KeptAnswer } from './record.ts'
+import type { RecordPlace, SealedRecords } from './sealed-records.ts'
 import { storeNow } from '../../time/store-time.ts'
 
 /** Dependencies of the records. */
@@ -11,7 +12,7 @@ export interface RecordDependencies {
   readonly store: StoreData & StoreHealth
   /** For records that must outlive a failover: that a key is taken, and that the outcome of its call is unknown. */
   readonly confirmed: ConfirmableWrites
-  readonly envelope: Envelope
+  readonly sealed: SealedRecords
   readonly usage: KeyUsage
   readonly pending: PendingWrites
   readonly leaseMs: number
@@ -84,11 +85,11 @@ export class Claim implements HeldClaim {
 
   /** Keeps the response, if the session's limits allow it. */
   async keep(answer: KeptAnswer): Promise<Ending> {
-    const { status, headers, body } = answer
+    const { status, body } = answer
     if (!this.mayKeep) return this.finish({ is: 'not_kept', status })
     await this.#stop()
     const { digest } = this.own
-    const kept = this.#seal({ is: 'answered', digest, status, headers, body: body.toString('base64') })
+    const kept = this.#seal({ ...answer, is: 'answered', digest })
     let notKept: string | undefined
     const textWithout = (): string => (notKept ??= this.#seal({ is: 'not_kept', digest, status }))
     let isReserved: boolean | undefined
@@ -204,7 +205,7 @@ export class Claim implements HeldClaim {
   }
 
   #seal(record: CallRecord): string {
-    return sealRecord(this.#deps.envelope, this.own, record)
+    return this.#deps.sealed.seal(this.own, record)
   }
 }
 

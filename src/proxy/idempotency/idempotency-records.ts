@@ -8,7 +8,8 @@ import { Claim, type HeldClaim, type OwnRecord, type RecordDependencies } from '
 import type { KeyNames } from './key-header.ts'
 import { KeyUsage } from './key-usage.ts'
 import { PendingWrites } from '../../store/pending-writes.ts'
-import { openRecord, sealRecord, type CallRecord, type KeptAnswer } from './record.ts'
+import type { CallRecord, KeptAnswer } from './record.ts'
+import { SealedRecords } from './sealed-records.ts'
 import { TwoClaims } from './two-claims.ts'
 import { storeNow } from '../../time/store-time.ts'
 
@@ -71,7 +72,8 @@ export class IdempotencyRecords {
     confirmed: ConfirmableWrites = store,
   ) {
     const usage = new KeyUsage(store, config)
-    this.#deps = { store, confirmed, envelope, usage, pending: new PendingWrites(store), leaseMs: times.leaseMs }
+    const sealed = new SealedRecords(envelope, config.isCompact)
+    this.#deps = { store, confirmed, sealed, usage, pending: new PendingWrites(store), leaseMs: times.leaseMs }
     this.limits = config
     this.#times = times
   }
@@ -96,13 +98,13 @@ export class IdempotencyRecords {
   }
 
   async #claim(session: Session, key: string, digest: string): Promise<Repetition | ClaimedOne> {
-    const { envelope, leaseMs } = this.#deps
+    const { sealed, leaseMs } = this.#deps
     const place = { recordKey: idempotencyKey(session.id, key), sessionId: session.id }
     // The record must not end before the session, not even by the store's clock: the key would count as new.
     const expiresAt = Math.min(storeNow() + this.limits.ttlMs, session.record.endsAt + this.#times.clockSkewMs)
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const [leaseUntil, leasedAt] = [storeNow() + leaseMs, standstill.now()]
-      const text = sealRecord(envelope, place, { is: 'running', digest, leaseUntil })
+      const text = sealed.seal(place, { is: 'running', digest, leaseUntil })
       const own = { ...place, session, digest, text, leaseUntil, leasedAt, expiresAt }
       const claimed = (await this.#claimNew(own)) ?? (await this.find(own))
       if (claimed !== undefined) return claimed
@@ -150,18 +152,18 @@ export class IdempotencyRecords {
 
   /** The present record of a call, which may be another's. Undefined if there is none. @throws StoreUnavailable */
   async find(own: OwnRecord): Promise<Repetition | undefined> {
-    const { store, envelope } = this.#deps
+    const { store, sealed } = this.#deps
     const stored = await store.readUntracked(own.recordKey)
     if (stored === undefined) return undefined
-    const record = openRecord(envelope, own, stored.value)
+    const record = sealed.open(own, stored.value)
     if (record === undefined) return { is: 'unknown' }
-    if (record.digest !== own.digest) return { is: 'otherCall' }
+    if (!own.digest.startsWith(record.digest)) return { is: 'otherCall' }
     switch (record.is) {
       case 'running':
         return this.#isLost(record) ? this.#markLost(own, stored.value) : { is: 'running' }
       case 'answered': {
         const { status, headers, body } = record
-        return { is: 'answered', answer: { status, headers, body: Buffer.from(body, 'base64') } }
+        return { is: 'answered', answer: { status, headers, body } }
       }
       case 'not_kept':
         return { is: 'not_kept', status: record.status }
@@ -181,8 +183,8 @@ export class IdempotencyRecords {
    * call that its page believes lost would be sent. Undefined if the record has just changed.
    */
   async #markLost(own: OwnRecord, found: string): Promise<Repetition | undefined> {
-    const { confirmed, envelope } = this.#deps
-    const text = sealRecord(envelope, own, { is: 'unknown', digest: own.digest })
+    const { confirmed, sealed } = this.#deps
+    const text = sealed.seal(own, { is: 'unknown', digest: own.digest })
     return (await confirmed.replace(own.recordKey, found, text, own.expiresAt)) ? { is: 'unknown' } : undefined
   }
 

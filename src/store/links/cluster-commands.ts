@@ -1,3 +1,4 @@
+import type { RedisArgument } from '@redis/client'
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.ts'
 import { slotOf, targetOf } from './cluster-slots.ts'
 import { delay, replyCode, type RedisCommands } from './redis-link.ts'
@@ -27,14 +28,14 @@ export class ClusterCommands implements RedisCommands {
     return Promise.all(keys.map((key) => this.send(key, ['GET', key]) as Promise<string | null>))
   }
 
-  async send(key: string, words: string[]): Promise<unknown> {
+  async send(key: string, words: RedisArgument[], hasBytes = false): Promise<unknown> {
     let place: Place | undefined = { node: this.#nodes.ownerOf(key) }
     for (let redirections = 0; ; redirections++) {
       const connection = await place.node.connection.opened()
       try {
         // Both go out together, so ASKING concerns this command.
         if (place.isAsked) connection.sendCommand(['ASKING']).catch(() => undefined)
-        return await connection.sendCommand(words)
+        return await connection.send(key, words, hasBytes)
       } catch (error) {
         const next: Place | undefined =
           redirections < MAX_REDIRECTIONS ? await this.#after(error as Error, key, place) : undefined

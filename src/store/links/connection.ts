@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import {
   RedisClient,
+  RESP_TYPES,
+  type RedisArgument,
   type RedisClientOptions,
   type RedisFunctions,
   type RedisModules,
@@ -26,6 +28,9 @@ const RESP = {
   maintNotifications: 'disabled',
   commandOptions: { timeout: 0 },
 } as const
+
+/** Of a command whose reply has texts as bytes. */
+const WITH_BYTES = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } }
 
 /** How long the replies that are pending may take before new credentials are given. */
 const QUIET_MS = 600
@@ -99,8 +104,8 @@ export class Connection extends RedisClient<RedisModules, RedisFunctions, RedisS
       throw new Error('the replies of Redis are out of step')
   }
 
-  send(_key: string, words: string[]): Promise<unknown> {
-    return this.sendCommand(words)
+  send(_key: string, words: RedisArgument[], hasBytes = false): Promise<unknown> {
+    return this.sendCommand(words, hasBytes ? WITH_BYTES : undefined)
   }
 
   readMany(keys: readonly string[]): Promise<(string | null)[]> {

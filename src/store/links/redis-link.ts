@@ -1,13 +1,17 @@
 import { setTimeout } from 'node:timers/promises'
-import { ErrorReply, type RedisClientOptions } from '@redis/client'
+import { ErrorReply, type RedisArgument, type RedisClientOptions } from '@redis/client'
 import type { RedisAccess, RedisNode } from '../../config/redis-address.ts'
 import type { Connection } from './connection.ts'
 import { LiveCredentials } from './live-credentials.ts'
 
 /** Sends commands to the master that has their keys. */
 export interface RedisCommands {
-  /** Sends the words of one command. @param key its first one, by which a Cluster finds the master */
-  send(key: string, words: string[]): Promise<unknown>
+  /**
+   * Sends the words of one command.
+   * @param key its first one, by which a Cluster finds the master
+   * @param hasBytes whether texts in the reply are wanted as bytes
+   */
+  send(key: string, words: RedisArgument[], hasBytes?: boolean): Promise<unknown>
   /** Reads the values of several keys, in as few commands as possible. */
   readMany(keys: readonly string[]): Promise<(string | null)[]>
 }

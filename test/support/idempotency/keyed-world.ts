@@ -6,7 +6,7 @@ import { gone } from '../upstream/raw-upstream.ts'
 import { TRANSFER, type Answer } from '../user.ts'
 import { startWorld, type World, API } from '../world.ts'
 
-/** Two instances on one Redis, their upstream, and a user whose orders have keys. */
+/** Two instances on one Redis, the second of which writes compact records, their upstream, and a user whose orders have keys. */
 interface KeyedWorld extends World<'raw'> {
   readonly other: TestServer
   /** Makes a call whose browser leaves once it has arrived upstream. @returns upstream's connection */
@@ -20,7 +20,7 @@ export async function keyedWorld(t: Test, settings: Record<string, string> = {})
   const { cookie, upstream } = world
   return {
     ...world,
-    other: await world.instance(),
+    other: await world.instance({ IDEMPOTENCY_COMPACT: 'true' }),
     async abandon(key, at = world.server) {
       const arrived = new Promise<Socket>((resolve) => (upstream.answer = (_request, socket) => resolve(socket)))
       const browser = connect(at.port, '127.0.0.1')

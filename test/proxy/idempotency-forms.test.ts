@@ -1,0 +1,174 @@
+import * as fc from 'fast-check'
+import { test, type Test } from 'tap'
+import { Changeable } from '../../src/config/changing.ts'
+import { pack, unpack } from '../../src/proxy/idempotency/compact-record.ts'
+import { IdempotencyRecords } from '../../src/proxy/idempotency/idempotency-records.ts'
+import { digestOf, type CallRecord } from '../../src/proxy/idempotency/record.ts'
+import { SealedRecords } from '../../src/proxy/idempotency/sealed-records.ts'
+import { Envelope } from '../../src/sessions/index.ts'
+import { idempotencyKey } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
+import { storeClient } from '../support/redis/store-client.ts'
+import { DIGEST, LIMITS, sessionIn } from '../support/idempotency/records.ts'
+import { codeOf, keyedWorld } from '../support/idempotency/keyed-world.ts'
+import { SECRETS, testRedis } from '../support/server/test-server.ts'
+
+const envelope = new Envelope(new Changeable([SECRETS]))
+
+const body = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes))
+const text = fc.string({ unit: fc.integer({ min: 0x20, max: 0xff }).map((code) => String.fromCodePoint(code)) })
+const headers = fc.record(
+  {
+    'content-type': fc.oneof(fc.constantFrom('application/json', 'application/json; charset=utf-8'), text),
+    'content-length': fc.nat().map(String),
+    etag: text,
+    'x-ratelimit-limit': fc.array(text, { minLength: 2, maxLength: 3 }),
+  },
+  { requiredKeys: [] },
+)
+const status = fc.integer({ min: 100, max: 999 })
+const record: fc.Arbitrary<CallRecord> = fc
+  .tuple(
+    body,
+    fc.oneof(
+      fc.record({ is: fc.constant('running' as const), leaseUntil: fc.double({ noNaN: true, min: 0, max: 1e14 }) }),
+      fc.record({ is: fc.constant('answered' as const), status, headers, body }),
+      fc
+        .record({ is: fc.constant('answered' as const), status, headers, body })
+        .map((answered) =>
+          Object.assign(answered, { headers: { ...answered.headers, 'content-length': String(answered.body.length) } }),
+        ),
+      fc.record({ is: fc.constant('not_kept' as const), status }),
+      fc.record({ is: fc.constant('unknown' as const) }),
+    ),
+  )
+  .map(([call, rest]) => Object.assign(rest, { digest: digestOf('POST', '/', call) }))
+
+await test('a record is opened as it was sealed, in either form, and knows its call', async (t) => {
+  const place = { recordKey: 'key', sessionId: 'session' }
+  const [json, compact] = [new SealedRecords(envelope, false), new SealedRecords(envelope, true)]
+  fc.assert(
+    fc.property(record, (one) => {
+      const plain = structuredClone({ ...one, digest: '' })
+      return [json, compact].every((form) => {
+        const opened = (form === json ? compact : json).open(place, form.seal(place, one))
+        return (
+          opened !== undefined &&
+          one.digest.startsWith(opened.digest) &&
+          opened.digest.length >= 12 &&
+          JSON.stringify(sorted({ ...opened, digest: '' })) === JSON.stringify(sorted(plain))
+        )
+      })
+    }),
+  )
+  const later = pack({ is: 'unknown', digest: DIGEST })
+  later[0] = 77
+  t.equal(unpack(later), undefined, 'a kind of a later version')
+  t.notOk(DIGEST.startsWith(digestOf('POST', '/other', null).slice(0, 12)))
+})
+
+/** With its members in one order. */
+function sorted(value: object): object {
+  const entries = Object.entries(value).toSorted(([one], [two]) => (one < two ? -1 : 1))
+  return Object.fromEntries(
+    entries.map(([name, each]) => [name, Buffer.isBuffer(each) || each instanceof Uint8Array ? [...each] : each]),
+  )
+}
+
+await test('Of two instances, one of which writes compact records, each answers a repetition of what the other has answered', async (t) => {
+  const { upstream, order, server, other } = await keyedWorld(t)
+  for (const [key, first, second] of [
+    ['one', server, other],
+    ['"two"', other, server],
+  ] as const) {
+    upstream.reset()
+    const answer = await order({ key, at: first })
+    t.equal(answer.status, 200)
+    const again = await order({ key, at: second })
+    t.same([again.status, again.bytes], [answer.status, answer.bytes])
+    t.equal(again.headers['idempotency-replayed'], 'true')
+    t.equal(codeOf(await order({ key, at: second, body: '{"amount":2}' })), 'idempotency_key_reused')
+    t.equal(upstream.requests.length, 1)
+  }
+})
+
+/** The bytes that Redis needs more for each call, with responses of so many bytes. */
+async function bytesPerCall(t: Test, isCompact: boolean, length: number): Promise<number> {
+  const redis = await testRedis(t)
+  const [store, client] = await Promise.all([connectedStore(t, redis.url), storeClient(t, { redis })])
+  const used = async (): Promise<number> => Number(/^used_memory:(\d+)/m.exec(await client.info('memory'))?.[1])
+  const records = new IdempotencyRecords(store, envelope, { ...LIMITS, maxRecords: 1000, isCompact })
+  const answer = {
+    status: 201,
+    headers: { 'content-type': 'application/json; charset=utf-8', 'content-length': String(length) },
+    body: Buffer.alloc(length, '{"id":1}'),
+  }
+  const sessions = await Promise.all(Array.from({ length: 50 }, () => sessionIn(store)))
+  const call = async (count: number): Promise<void> => {
+    for (const session of sessions) {
+      const claimed = await records.claim(session, [`key ${count}`], DIGEST)
+      if (claimed.is !== 'claimed') throw new Error(claimed.is)
+      await claimed.claim.keep(answer)
+    }
+  }
+  // Between these numbers of keys Redis does not enlarge its tables.
+  const [from, to] = [22, 37]
+  for (let count = 0; count < from; count++) await call(count)
+  const before = await used()
+  for (let count = from; count < to; count++) await call(count)
+  return ((await used()) - before) / ((to - from) * sessions.length)
+}
+
+await test('A compact record of a call with a small JSON response needs half of the memory of Redis', async (t) => {
+  for (const length of [72, 100]) {
+    const [json, compact] = [await bytesPerCall(t, false, length), await bytesPerCall(t, true, length)]
+    t.comment(`${length} bytes: ${Math.round(json)} as JSON, ${Math.round(compact)} compact`)
+    t.ok(compact <= json / 2, `${compact} of ${json}`)
+  }
+})
+
+/** Written by version 0.3 (commit 438ca021): records of the session `id`, the key `key`, and the call `POST /path`. */
+const SECRET_OF_0_3 = 'a-secret-of-the-test-of-thirty-two-bytes'
+const RECORD_KEY_OF_0_3 = 'bff:1:idempotency:_NLEp-DtDfCXZ1yhGsFprdWwawSbzV7xyYFrlCquCOI'
+const RECORDS_OF_0_3 = {
+  answered:
+    'v1.XfA94vWR.OC2QFIEo2H4ZKFcbqNme0n-7_SfLfftjlCQdLtPauWG9-HjUBDtLFZGfNKLFVe3h4bOmlUd7fInlzTe-crG2rMbTTmlIqIvIAAj5MueBzmPjEs1ZOHIJ_yOWwitm3pf8IOy6noCargky0JTPxyHCJKUe0-Cp_01Gu4zkZDqLVblv2zGNLon9qmluseIpCgMepOZ1JWM54hFPIzte_qXWAbCSg054EB3p9nqbE8Q_phwBUoFu8-tm321DcayzPVuzvdkUOA_PBD4Zn3lpS9JN-pusqAyh7LLyLA',
+  running:
+    'v1.XfA94vWR.FNW4ycXWwLuuSYZLh_LkjIjh65SVeL40Bc-gn2fgwf_WbUPJUciLYZyvLYoJrOhf2OEBHc16z6QcJpnFjGIA0bP8YdtrE2wKtriyLEavUM8px3jlcrBAiOTbSxZ3v-DkHavY2sHP7yhZMPdg56H4d6bn_7HD0q8hh1PxpicZ',
+  not_kept:
+    'v1.XfA94vWR.y7_F58oUmrECM5YMY7z_JnArG3szd8cpUD16HbtDD3wAUmN6lBnc2e3bur8IXL2h7Q7LI_NaVjoU_QwiU4ODRlOmCa0PpjnyDwLAPdA1bwkPM1Vq1QM6ZJ2WeSeXnxZ43ONrNipU4oAwuZnT5USaMc4',
+  unknown:
+    'v1.XfA94vWR.FZ_H4_gMGtrgGlF32sWDgmrP0zyJlxj_cmB_GdoKVANR2CHjXkGKQd-Z6D2l6YTuo904zP1hNPb8ccv-UQZ-oZBmiBKH2c5GbhjOlcN6d4FFKUXNXN9WRcWKnRPkdDXNqPfb',
+} as const
+
+await test('This version reads the records of version 0.3, whichever form it writes, and writes what version 0.3 reads', async (t) => {
+  const place = { recordKey: idempotencyKey('id', 'key'), sessionId: 'id' }
+  t.equal(place.recordKey, RECORD_KEY_OF_0_3)
+  const old = new Envelope(new Changeable([SECRET_OF_0_3]))
+  const headers = { 'content-type': 'application/json', etag: '"1"', 'content-length': '8' }
+  const answer = { status: 201, headers, body: Buffer.from('{"id":1}') }
+  for (const isCompact of [false, true]) {
+    const store = new MemoryStore()
+    const session = { ...(await sessionIn(store)), id: 'id' }
+    const records = new IdempotencyRecords(store, old, { ...LIMITS, isCompact })
+    const claim = async (is: keyof typeof RECORDS_OF_0_3, digest = DIGEST) => {
+      await store.remove(place.recordKey)
+      await store.create(place.recordKey, RECORDS_OF_0_3[is], Date.now() + 60_000)
+      return records.claim(session, ['key'], digest)
+    }
+    t.same(await claim('answered'), { is: 'answered', answer })
+    t.same(await claim('running'), { is: 'running' })
+    t.same(await claim('not_kept'), { is: 'not_kept', status: 202 })
+    t.same(await claim('unknown'), { is: 'unknown' })
+    t.same(await claim('answered', digestOf('POST', '/other', null)), { is: 'otherCall' })
+  }
+
+  const json = new SealedRecords(old, false)
+  for (const [is, recorded] of Object.entries(RECORDS_OF_0_3)) {
+    const ours = json.open(place, recorded)
+    if (ours === undefined) throw new Error(is)
+    const parsed = (text: string): unknown => JSON.parse(old.open(place.recordKey, place.sessionId, text) ?? '')
+    t.same(parsed(json.seal(place, ours)), parsed(recorded), `${is}: version 0.3 reads it`)
+  }
+})

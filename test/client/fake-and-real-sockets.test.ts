@@ -3,6 +3,7 @@ import { SocketError, type PublicSocket, type TradingSocket } from '../../client
 import { KINDS, type DrivenClient, type DrivenServer } from '../support/client/driven-client.ts'
 import { failure, reaches } from '../support/client/page-client.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 const BUY = { buy: 'a-proposal', price: 10 } as const
 const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.status().state === 'open', 'open')
@@ -70,7 +71,7 @@ for (const [kind, start] of KINDS) {
       (error) => errors.push(error),
     )
     await until(() => errors.length === 1)
-    t.match(errors, [{ code: 'InvalidSymbol', message: 'unknown' }])
+    t.match(errors, exactly({ code: 'InvalidSymbol', message: 'unknown' }))
   })
 
   await test(`${kind}: a command is sent once; without a connection it is not_sent`, async (t) => {
@@ -109,7 +110,7 @@ for (const [kind, start] of KINDS) {
     await server.endSession()
     await until(() => socket.status().state === 'ended')
     t.match(socket.status(), { code: 4401, reason: 'session_expired' })
-    t.match(errors, [{ code: 'ended', closeCode: 4401 }])
+    t.match(errors, exactly({ code: 'ended', closeCode: 4401 }))
     const other = client.tradingSocket('VRTC200')
     await until(() => other.status().state === 'ended')
     t.match(other.status(), { code: 4401, reason: 'login_required' })

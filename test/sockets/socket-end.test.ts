@@ -9,6 +9,7 @@ import { SocketEnd } from '../../src/sockets/socket-end.ts'
 import { wholeFrame } from '../../src/sockets/whole-frame.ts'
 import { frame } from '../support/sockets/raw-frames.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 /** A payload as a connection reads it: after its frame header and before other bytes. */
 function asRead(opcode: number, bytes: number, fin = true): { head: Buffer; payload: Buffer } {
@@ -52,7 +53,7 @@ await test('an end whose upstream has closed before anybody listened is over whe
   const end = new SocketEnd({ socket, wire }, UPSTREAM, { message: ignore, ended: (ending) => endings.push(ending) })
   end.begin()
   end.begin()
-  t.match(endings, [{ own: { code: 1001 }, other: { code: 1013, reason: 'upstream_lost' }, why: 'closed' }])
+  t.match(endings, exactly({ own: { code: 1001 }, other: { code: 1013, reason: 'upstream_lost' }, why: 'closed' }))
   t.equal(endings[0]?.isFault, undefined)
 })
 

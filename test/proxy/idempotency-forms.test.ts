@@ -172,3 +172,33 @@ await test('This version reads the records of version 0.3, whichever form it wri
     t.same(parsed(json.seal(place, ours)), parsed(recorded), `${is}: version 0.3 reads it`)
   }
 })
+
+/** Compact records of the same session, key and call, as this form was first written. In base64. */
+const COMPACT_RECORDS: readonly (readonly [text: string, expected: object])[] = [
+  [
+    'Av0UHac_hOdTpfFuG1e7k4MbmLUeBrPUhVWLITbS0XveGKDUccWHrJD5_T6XU5Wv-XE',
+    { is: 'answered', status: 201, headers: { 'content-type': 'application/json', 'content-length': '8' } },
+  ],
+  [
+    'AhXXJCDAIQBNUePxo4t_Il9iOBUp_tL7mYw4_mfKTsLP4jy3YFTpu3IVu8RnHvIT7EE',
+    { is: 'answered', headers: { 'content-type': 'application/json; charset=utf-8', 'content-length': '8' } },
+  ],
+  [
+    'AkOS2s_b2P3yBS0qelWJ3j5fgo28_ul_nEvvMRcd6_6h6jYkBj1pC_JXOVEDCe4AJRwdpZDYBxMeenKg4o7r8tpINEVL6gIeBD3HGq-i8x1pTfODa7zdKpbKGrglG-xJKlBqq8BgW29hHLfpt5GFvG4moaTDrkMh5RsjMn4',
+    { is: 'answered', headers: { 'content-type': 'application/json', etag: '"1"', 'content-length': '8' } },
+  ],
+  ['AkwbXXwekBim20y1H2SZOPHOMvT3jk0YKmN4MIKKBE7RSIf9r6_EpRA_UZJ5HoA', { is: 'running', leaseUntil: 4102444800000 }],
+  ['AhZMq48bAN8IJQ41IQqd5rpxSuRjGNBIkwJxeoiIXna3Z9MBprSjN4I', { is: 'not_kept', status: 202 }],
+  ['Ap4_2PHG7vwOqH2Gw1KNuT4NT7-Quc9JxYAYHyTISeV4omYXpy3c', { is: 'unknown' }],
+]
+
+await test('Compact records stay readable', async (t) => {
+  const sealed = new SealedRecords(new Envelope(new Changeable([SECRET_OF_0_3])), false)
+  for (const [text, expected] of COMPACT_RECORDS) {
+    const bytes = Buffer.from(text, 'base64url').toString('latin1')
+    const opened = sealed.open({ recordKey: RECORD_KEY_OF_0_3, sessionId: 'id' }, bytes)
+    t.match(opened, expected)
+    t.equal(opened?.digest, DIGEST.slice(0, 12))
+    if (opened?.is === 'answered') t.equal(opened.body.toString(), '{"id":1}')
+  }
+})

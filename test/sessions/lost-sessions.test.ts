@@ -1,9 +1,13 @@
+import { setImmediate } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { SESSION_KEYS } from '../../src/store/keys.ts'
+import { SESSION_KEYS, sessionKey } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
 import { DurableRedis } from '../support/redis/durable-redis.ts'
 import { storeClient } from '../support/redis/store-client.ts'
+import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
 import { samplesOf, valueOf } from '../support/telemetry/metrics.ts'
+import { clockAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 
@@ -136,4 +140,24 @@ await test('bff_session_store_info tells that Redis has started without its data
   await until(async () => ![first, ''].includes(await storeOf(last)), 'it is another one')
   for (const each of [...servers, after])
     await until(async () => (await storeOf(each)) === (await storeOf(last)), 'all see the same')
+})
+
+await test('A session that was last seen longer ago than a tombstone lasts is not said to be lost', async (t) => {
+  const pass = clockAhead(t)
+  for (const [seconds, isCounted] of [
+    [700, true],
+    [740, false],
+  ] as const) {
+    const instance = instanceOn(new MemoryStore(), 3_600_000)
+    const { reader, sessions, store, cookie } = instance
+    const lost: string[] = []
+    sessions.endings.onRecord(({ key, reason }) => void lost.push(`${reason} ${key}`))
+    const id = await newSession(instance)
+    t.match(await reader.use(cookie(id)), { is: 'live' })
+    await store.remove(sessionKey(id))
+    pass(seconds * 1000)
+    t.match(await reader.use(cookie(id)), { is: 'none' })
+    await setImmediate()
+    t.same(lost, isCounted ? [`gone ${sessionKey(id)}`] : [])
+  }
 })

@@ -61,12 +61,19 @@ await test('a record is opened as it was sealed, in either form, and knows its c
         )
       })
     }),
+    { examples: [[withHeaders({ 'content-length': '500' })], [withHeaders({})]] },
   )
   const later = pack({ is: 'unknown', digest: DIGEST })
   later[0] = 77
   t.equal(unpack(later), undefined, 'a kind of a later version')
   t.notOk(DIGEST.startsWith(digestOf('POST', '/other', null).slice(0, 12)))
 })
+
+/** A response without a body, as to a 304, whose length is that of another response or is not there. */
+function withHeaders(length: { readonly 'content-length'?: string }): CallRecord {
+  const headers = { 'content-type': 'application/json', ...length }
+  return { is: 'answered', digest: DIGEST, status: 304, headers, body: Buffer.alloc(0) }
+}
 
 /** With its members in one order. */
 function sorted(value: object): object {

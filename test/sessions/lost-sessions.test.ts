@@ -3,6 +3,7 @@ import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { SESSION_KEYS, sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
+import { standstill } from '../../src/time/standstill.ts'
 import { DurableRedis } from '../support/redis/durable-redis.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
@@ -160,4 +161,19 @@ await test('A session that was last seen longer ago than a tombstone lasts is no
     await setImmediate()
     t.same(lost, isCounted ? [`gone ${sessionKey(id)}`] : [])
   }
+})
+
+await test('A session that is missing since it has reached a limit is not said to be lost', async (t) => {
+  const { sessions } = instanceOn(new MemoryStore())
+  const lost: string[] = []
+  sessions.endings.onRecord(({ key }) => void lost.push(key))
+  const [past, future] = [Date.now() - 1, Date.now() + 60_000]
+  for (const [key, endsAt, idleEndsAt] of [
+    ['ended', past, future],
+    ['idle', future, past],
+    ['lost', future, future],
+  ] as const) {
+    await sessions.endings.recordLoss({ key, endsAt, idleEndsAt, seenAt: standstill.now() })
+  }
+  t.same(lost, ['lost'])
 })

@@ -26,6 +26,8 @@ COPY --from=modules /app/node_modules ./node_modules
 COPY --chmod=555 src ./src
 COPY --chmod=555 client/dist/client.js ./client/dist/client.js
 COPY --chmod=555 client/dist/client ./client/dist/client
+# For operators: docs/operating/runbook.md.
+COPY --chmod=555 deploy/toolbox.sh ./deploy/toolbox.sh
 # The user is numeric, so that Kubernetes can verify that it is not root.
 RUN install -d -o 1000 -g 1000 compiled
 USER 1000:1000

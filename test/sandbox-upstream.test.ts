@@ -5,6 +5,7 @@ import { PUBLISHED_LIMITS } from '../sandbox/upstream/limits.ts'
 import { BrowserSocket } from './support/browser/browser-socket.ts'
 import { CLIENT_ID, REDIRECT_URI } from './support/sandbox/oauth-client.ts'
 import { type Json, messageSocket, nobody, providerOf, publicLine, rise, trading } from './support/sandbox/world.ts'
+import { exactly } from './support/exactly.ts'
 
 await test('401 from REST endpoints without a valid bearer token or PAT', async (t) => {
   const { upstream, call } = await trading(t)
@@ -74,7 +75,7 @@ await test('A bulk purchase takes PATs in its body and refuses a bearer token wi
   const bought = await call('POST', path, body, { ...appId, authorization: '' })
   const { transactions } = bought.body['data'] as Json
   const refused = { account_id: String, error: { code: 'InvalidToken' } }
-  t.match(transactions, [{ account_id: 'DOT90004580', balance_after: 9990 }, refused, refused, refused])
+  t.match(transactions, exactly({ account_id: 'DOT90004580', balance_after: 9990 }, refused, refused, refused))
 })
 
 /** The HTTP status that a handshake is refused with. */

@@ -18,7 +18,7 @@ const close = (code: number, reason: ProblemCode | 'slow_consumer' | 'message_to
   reason,
 })
 
-/** Every close that this server originates (docs/frontends.md, How a socket ends). For upstream's see {@link fromUpstream}. */
+/** Every close that this server originates (docs/frontends.md, All codes). For upstream's see {@link fromUpstream}. */
 export const CLOSE = {
   loginRequired: close(4401, 'login_required'),
   sessionExpired: close(4401, 'session_expired'),

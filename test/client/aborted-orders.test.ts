@@ -5,6 +5,7 @@ import { clientOf } from '../support/client/client-of.ts'
 import { OrderingBrowser } from '../support/client/ordering-browser.ts'
 import { failure } from '../support/client/page-client.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
 const LEFT = new Error('left')
@@ -79,7 +80,7 @@ await test('once(): an aborted order is not sent again, and its key is remembere
     isMade: (error) => asked.push(error) === 0,
   })
   t.match(await failure(order), ABORTED)
-  t.match(asked, [ABORTED])
+  t.match(asked, exactly(ABORTED))
   t.equal(count(), 1)
 
   const browser = await new OrderingBrowser().start(t)

@@ -2,6 +2,7 @@ import { test, type Test } from 'tap'
 import { ApiError, once } from '../../client/dist/client.js'
 import { KINDS, type DrivenClient } from '../support/client/driven-client.ts'
 import { failure } from '../support/client/page-client.ts'
+import { exactly } from '../support/exactly.ts'
 
 const ACCOUNTS = '/trading/v1/options/accounts'
 const TRANSFER = '/payment-agents/v1/transfer'
@@ -20,7 +21,7 @@ for (const [kind, start] of KINDS) {
     const response = await client.api(`${ACCOUNTS}?page=2`)
     t.equal(response.status, 200)
     t.same(await response.json(), { data: [{ account_id: 'VRTC100' }] })
-    t.match(server.calls, [{ method: 'GET', path: `${ACCOUNTS}?page=2`, json: undefined }])
+    t.match(server.calls, exactly({ method: 'GET', path: `${ACCOUNTS}?page=2`, json: undefined }))
   })
 
   await test(`${kind}: the trading service gets the JSON of a call, and its refusal has a status and no problem`, async (t) => {
@@ -32,7 +33,7 @@ for (const [kind, start] of KINDS) {
     const again = (await failure(client.api(TRANSFER, ORDER))) as { response: Response }
     t.same(await again.response.json(), { errors: ['too much'] })
     const call = { method: 'POST', path: TRANSFER, json: ORDER.json }
-    t.match(server.calls, [call, call])
+    t.match(server.calls, exactly(call, call))
   })
 
   await test(`${kind}: a lost response leaves the outcome of an order unknown, and that of a GET not`, async (t) => {

@@ -5,6 +5,7 @@ import { run } from '../support/client/packed.ts'
 import { failure, reaches } from '../support/client/page-client.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 const ACCOUNTS = '/trading/v1/options/accounts'
 const TRANSFER = '/payment-agents/v1/transfer'
@@ -24,7 +25,7 @@ await test('a fake client begins with a session or without one, and login() only
   client.login({ returnTo: '/' })
   client.signup({ returnTo: '/welcome' })
   const { navigations } = client.server
-  t.match(navigations, [/\/auth\/login\?return_to=%2F$/, /\/auth\/signup\?return_to=%2Fwelcome$/])
+  t.match(navigations, exactly(/\/auth\/login\?return_to=%2F$/, /\/auth\/signup\?return_to=%2Fwelcome$/))
   const visitor = fake(t, { baseUrl: 'https://bff.example.test/' })
   await visitor.session.check()
   t.same(visitor.session.get(), { status: 'anonymous', reason: undefined })

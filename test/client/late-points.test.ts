@@ -2,6 +2,7 @@ import { mock } from 'node:test'
 import { test, type Test } from 'tap'
 import { series, type CandlePoint, type Point, type Series } from '../../client/dist/client/series.js'
 import { PriceFeed } from '../support/client/price-feed.ts'
+import { exactly } from '../support/exactly.ts'
 
 const HOUR = 3600
 
@@ -108,7 +109,7 @@ await test('a point that is ahead of its time is left out until then, and those 
   ])
   // After a reconnect it asks for what came after the last one that it has shown.
   market.begin({ candles: [candle(market.time + 60, 4)] })
-  t.match(market.asked, [{ message: { start: market.time + 60 } }])
+  t.match(market.asked, exactly({ message: { start: market.time + 60 } }))
   await market.answer({ candles: [candle(market.time + 60, 4), candle(market.time + HOUR)] })
   t.same(closes(), [
     [-1, 1],

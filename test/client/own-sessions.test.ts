@@ -7,6 +7,7 @@ import { IDENTIFIED } from '../support/login/identity.ts'
 import { tagOf } from '../support/login/own-sessions.ts'
 import { startLogin } from '../support/login/token-endpoint.ts'
 import { startWorld } from '../support/world.ts'
+import { exactly } from '../support/exactly.ts'
 
 /** A client, and the logins of its user. */
 interface Driven {
@@ -82,7 +83,7 @@ for (const [kind, start] of [
     t.equal(client.session.get().status, 'active')
     await client.logout({ everywhere: true })
     await logIn('CR1')
-    t.match(await listSessions(client), [{ isCurrent: true }])
+    t.match(await listSessions(client), exactly({ isCurrent: true }))
   })
 
   await test(`${kind}: logOutAtProvider() ends the session also where the provider has no address for it`, async (t) => {
@@ -92,7 +93,7 @@ for (const [kind, start] of [
     t.equal(await logOutAtProvider(client, { everywhere: true }), undefined)
     t.match(client.session.get(), { status: 'anonymous', reason: 'logout' })
     await logIn('CR1')
-    t.match(await listSessions(client), [{ isCurrent: true }])
+    t.match(await listSessions(client), exactly({ isCurrent: true }))
     await client.logout()
     await logIn()
     t.match(await failure(logOutAtProvider(client, { everywhere: true })), { code: 'subject_unknown' })

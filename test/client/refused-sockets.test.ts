@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import { WebSocket } from 'ws'
@@ -62,11 +64,11 @@ await test('a machine that slept beyond the delay connects when it wakes up', as
   t.equal(world.sockets.length, 2)
 })
 
-for (const [reason, delays] of [
-  ['upstream_unreachable', [500, 1000, 2000, 4000]],
-  ['upstream_limit;retry_after=60', [60_500, 61_000, 62_000, 64_000]],
+for (const [reason, delays, laterMs] of [
+  ['upstream_unreachable', [500, 1000, 2000, 4000], 10_000],
+  ['upstream_limit;retry_after=60', [60_500, 61_000, 62_000, 64_000], 100_000],
 ] as const) {
-  await test(`a socket that is refused again and again (${reason}) comes back later and later, although others work`, async (t) => {
+  await test(`a socket that is refused again and again (${reason}) comes back later and later, although others work, until it has worked for a while`, async (t) => {
     t.intercept(Math, 'random', { value: () => 0.5 })
     const page = pageEvents(t)
     const sleep = timeAhead(t)
@@ -82,14 +84,46 @@ for (const [reason, delays] of [
       if (before > 0) {
         // The first message on another connection shows that the server is back.
         await (await socketPeer(t)).client.publicSocket().request({ time: 1 })
-        sleep(120_000)
+        sleep(laterMs)
         page.dispatchEvent(new Event('online'))
       }
       await until(() => waits.length === before + 1)
     }
-    t.same(waits, delays)
+    world.onSocket = () => undefined
+    sleep(laterMs)
+    page.dispatchEvent(new Event('online'))
+    await until(() => socket.status().state === 'open')
+    sleep(11_000)
+    world.sockets.at(-1)?.terminate()
+    await until(() => waits.length > delays.length)
+    t.same(waits, [...delays, 500])
   })
 }
+
+await test('sockets that are lost at the same moment come back together', async (t) => {
+  t.intercept(Math, 'random', { value: () => 0.5 })
+  const world = await socketPeer(t)
+  const sockets = [world.client.publicSocket(), world.client.tradingSocket('VRTC100')]
+  await until(() => sockets.every((socket) => socket.status().state === 'open'))
+  for (const socket of world.sockets) socket.terminate()
+  const retries = (): number[] => sockets.flatMap((socket) => socket.status().retryAt ?? [])
+  await until(() => retries().length === 2)
+  const [one = 0, other = 0] = retries()
+  t.ok(Math.abs(one - other) < 100, `${one} and ${other}`)
+})
+
+await test('an attempt to connect that leads nowhere is given up after 20 seconds', async (t) => {
+  const accepts = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => accepts.close())
+  await once(accepts, 'listening')
+  const { port } = accepts.address() as AddressInfo
+  const client = createClient({ baseUrl: `http://127.0.0.1:${port}` })
+  t.teardown(() => client.close())
+  const socket = client.publicSocket()
+  await until(() => socket.status().state === 'connecting')
+  timeAhead(t)(21_000)
+  await until(() => socket.status().state === 'waiting', 'it waits for the next one', 5000)
+})
 
 for (const isLoggedIn of [true, false]) {
   await test(`a connection that the page closes while the session is confirmed after 4401 stays closed, logged in ${isLoggedIn}`, async (t) => {

@@ -2,6 +2,7 @@ import { test, type Test } from 'tap'
 import { ApiError } from '../../client/dist/client.js'
 import { ORDER, OrderingBrowser, REMEMBERED, TabStorage } from '../support/client/ordering-browser.ts'
 import { failure } from '../support/client/page-client.ts'
+import { exactly } from '../support/exactly.ts'
 
 const browserOf = (t: Test): Promise<OrderingBrowser> => new OrderingBrowser().start(t)
 const OTHER_SESSION = { outcome: 'unknown', cause: { message: 'the key belongs to another session' } }
@@ -75,7 +76,7 @@ for (const isMade of [true, false]) {
     const before = browser.sent.length
     const asked: unknown[] = []
     const answer = await browser.order(ORDER, { ...REMEMBERED, isMade: (error) => asked.push(error) > 0 && isMade })
-    t.match(asked, [OTHER_SESSION])
+    t.match(asked, exactly(OTHER_SESSION))
     t.equal(answer === undefined, isMade)
     const sent = browser.keys.slice(before)
     t.equal(sent.length, isMade ? 0 : 1)

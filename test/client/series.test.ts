@@ -5,6 +5,7 @@ import { test } from 'tap'
 import { series, type CandlePoint, type Point, type Series } from '../../client/dist/client/series.js'
 import { bridge, joinPrices } from '../../client/src/series/kinds.ts'
 import { candlesOf, LosingSocket, settled, type Step } from '../support/client/losing-socket.ts'
+import { exactly } from '../support/exactly.ts'
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.constant({ does: 'tick' } as const) },
@@ -124,10 +125,7 @@ await test('after a reconnect a series asks for what came after its last point, 
   const tick = { does: 'tick' } as const
   const reply = { does: 'reply' } as const
   await once(reply, ...Array.from({ length: 9 }, () => tick), { does: 'lose', misses: 5 }, reply)
-  t.match(upstream.requests, [
-    { start: undefined, count: 25 },
-    { start: 109, end: 'latest' },
-  ])
+  t.match(upstream.requests, exactly({ start: undefined, count: 25 }, { start: 109, end: 'latest' }))
   t.same(chart.get(), { points: all.slice(0, 15) })
   upstream.oldest = 20
   await once({ does: 'lose', misses: 8 }, reply, tick)

@@ -7,6 +7,7 @@ import { SessionServer, type Reason } from '../support/client/session-server.ts'
 import { activeTabs, tabSession, watched } from '../support/client/session-tabs.ts'
 import { until } from '../support/time/until.ts'
 import { WITHIN_A_SECOND, within } from '../support/time/within.ts'
+import { exactly } from '../support/exactly.ts'
 
 await test('a store sends nothing before the first subscribe()', async (t) => {
   const server = await SessionServer.start(t)
@@ -158,7 +159,7 @@ await test('an error of a listener is reported and does not stop other listeners
   })
   const states = watched(session)
   await until(() => states.length === 1)
-  t.match(reported, [{ message: 'a fault of the page' }])
+  t.match(reported, exactly({ message: 'a fault of the page' }))
 })
 
 await test('the session socket reconnects after a restart of the server, and obeys retry_after', async (t) => {

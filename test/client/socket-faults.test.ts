@@ -7,6 +7,7 @@ import { failure, pageEvents, reports } from '../support/client/page-client.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
 import { untyped } from '../support/client/untyped.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 const texts = (seen: readonly Message[], operation: string): unknown[] =>
   seen.filter((message) => operation in message).map((message) => message[operation])
@@ -208,7 +209,7 @@ await test('a browser that refuses the address: the page hears of it, and the so
   const socket = world.client.publicSocket()
   await until(() => socket.status().retryAt !== undefined)
   t.match(socket.status(), { state: 'waiting', code: 1006 })
-  t.match(reported, [{ name: 'SecurityError' }])
+  t.match(reported, exactly({ name: 'SecurityError' }))
   isRefused = false
   t.match(await socket.request({ time: 1 }), { ok: true })
 })

@@ -6,6 +6,7 @@ import { socketPeer } from '../support/client/socket-peer.ts'
 import { tradingPage } from '../support/client/trading-page.ts'
 import { until } from '../support/time/until.ts'
 import { untyped } from '../support/client/untyped.ts'
+import { exactly } from '../support/exactly.ts'
 
 const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.status().state === 'open', 'open')
 
@@ -22,7 +23,7 @@ await test('requests get their own replies, in whatever order these arrive', asy
   await until(() => waiting.length === 3)
   for (const reply of waiting.toReversed()) reply()
   t.match(await Promise.all(requests), [{ time: { n: 1 } }, { time: { n: 2 } }, { time: { n: 3 } }])
-  t.match(received.filter(Boolean), [{ n: 3 }, { n: 2 }, { n: 1 }])
+  t.match(received.filter(Boolean), exactly({ n: 3 }, { n: 2 }, { n: 1 }))
 })
 
 await test('a later subscriber gets the first message of a stream, and no subscription is made twice', async (t) => {
@@ -90,7 +91,7 @@ await test('every promise settles after a timeout, an abort or close()', async (
   socket.close()
   t.match(
     (await settled).map((each) => each.status === 'rejected' && (each.reason as Error)),
-    [{ code: 'timeout' }, { message: 'no longer wanted' }, { message: 'from the start' }, { code: 'closed' }],
+    exactly({ code: 'timeout' }, { message: 'no longer wanted' }, { message: 'from the start' }, { code: 'closed' }),
   )
   t.match(await failure(socket.request({ time: 1 })), { code: 'closed' })
 })
@@ -107,7 +108,7 @@ await test('an unknown account ends the socket, its requests and its streams', a
   )
   t.match(await failure(socket.request({ time: 1 })), { code: 'ended', closeCode: 4404 })
   t.match(socket.status(), { state: 'ended', code: 4404, reason: 'not_found' })
-  t.match(errors, [{ code: 'ended', closeCode: 4404 }])
+  t.match(errors, exactly({ code: 'ended', closeCode: 4404 }))
   t.match(await failure(socket.request({ time: 1 })), { code: 'ended' })
   t.match(await failure(untyped(socket).command({ buy: 1 })), { code: 'not_sent' })
 })

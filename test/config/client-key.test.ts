@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { parseClientKeys, publicJwk, serializeClientKeys } from '../../src/config/client-key.ts'
 import { newClientKey } from '../support/login/client-keys.ts'
+import { exactly } from '../support/exactly.ts'
 
 const idsOf = (text: string): string[] | undefined => parseClientKeys(text)?.map(({ id }) => id)
 
@@ -55,11 +56,11 @@ await test('parseClientKeys reads two keys in their order, in every notation, an
     t.same(idsOf(text), ids)
   }
   const own = [{ ...second.privateJwk, kid: 'my key', alg: 'PS384' }]
-  t.match(parseClientKeys(JSON.stringify(own)), [{ id: 'my key', algorithm: 'PS384' }])
+  t.match(parseClientKeys(JSON.stringify(own)), exactly({ id: 'my key', algorithm: 'PS384' }))
   const ed25519 = { ...newClientKey('Ed25519').privateJwk, alg: 'EdDSA' }
-  t.match(parseClientKeys(JSON.stringify(ed25519)), [{ algorithm: 'EdDSA' }])
+  t.match(parseClientKeys(JSON.stringify(ed25519)), exactly({ algorithm: 'EdDSA' }))
   const again = parseClientKeys(serializeClientKeys(parseClientKeys(JSON.stringify(own)) ?? []))
-  t.match(again, [{ id: 'my key', algorithm: 'PS384' }], 'what workers get')
+  t.match(again, exactly({ id: 'my key', algorithm: 'PS384' }), 'what workers get')
   t.end()
 })
 

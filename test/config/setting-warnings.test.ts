@@ -6,6 +6,7 @@ import { cutSettings } from '../../src/config/env-readers.ts'
 import { settingRules } from '../../src/config/settings.ts'
 import { PRODUCTION } from '../support/config/wrong-settings.ts'
 import { ALONE } from '../support/server/settings.ts'
+import { exactly } from '../support/exactly.ts'
 
 /** The warnings that match. */
 function warningsLike(pattern: RegExp, settings: Readonly<Record<string, string>>): string[] {
@@ -22,11 +23,17 @@ await test('FRONTEND_ORIGINS without a place where pages are is warned about', (
   t.same(aboutOrigins({}), [])
   t.same(aboutOrigins({ FRONTEND_URL: home }), [])
   t.same(aboutOrigins({ FRONTEND_URL: home, FRONTEND_ORIGINS: `${home},${elsewhere}` }), [])
-  t.match(aboutOrigins({ FRONTEND_ORIGINS: elsewhere }), [/lacks http:\/\/localhost:3000, to which logins return/])
-  t.match(aboutOrigins({ FRONTEND_URL: home, FRONTEND_ORIGINS: elsewhere, STATIC_DIR }), [
-    /lacks http:\/\/localhost:5173, to which logins return/,
-    /lacks http:\/\/localhost:3000, where STATIC_DIR is served/,
-  ])
+  t.match(
+    aboutOrigins({ FRONTEND_ORIGINS: elsewhere }),
+    exactly(/lacks http:\/\/localhost:3000, to which logins return/),
+  )
+  t.match(
+    aboutOrigins({ FRONTEND_URL: home, FRONTEND_ORIGINS: elsewhere, STATIC_DIR }),
+    exactly(
+      /lacks http:\/\/localhost:5173, to which logins return/,
+      /lacks http:\/\/localhost:3000, where STATIC_DIR is served/,
+    ),
+  )
   t.end()
 })
 
@@ -71,9 +78,10 @@ await test('HOST and OPS_HOST are refused as numbers that stand for an address, 
 
 await test('more workers than the budget is divided among are warned about', async (t) => {
   const shared = { REDIS_URL: 'redis://127.0.0.1:6379', UPSTREAM_BUDGET: '300/60' }
-  t.match(warningsAbout('UPSTREAM_BUDGET', { ...shared, WORKERS: '4' }), [
-    /^UPSTREAM_BUDGET_INSTANCES is 3, but 4 workers run here alone/,
-  ])
+  t.match(
+    warningsAbout('UPSTREAM_BUDGET', { ...shared, WORKERS: '4' }),
+    exactly(/^UPSTREAM_BUDGET_INSTANCES is 3, but 4 workers run here alone/),
+  )
   t.same(warningsAbout('UPSTREAM_BUDGET', { ...shared, WORKERS: '4', UPSTREAM_BUDGET_INSTANCES: '4' }), [])
   t.same(warningsAbout('UPSTREAM_BUDGET', { ...shared, WORKERS: '3' }), [])
   t.same(warningsAbout('UPSTREAM_BUDGET', { REDIS_URL: shared.REDIS_URL, WORKERS: '4' }), [], 'there is no budget')
@@ -82,9 +90,9 @@ await test('more workers than the budget is divided among are warned about', asy
 const aboutClient = (settings: Record<string, string>): string[] => warningsAbout('CLIENT_AUTH', settings)
 
 await test('a public client is warned about in production, also where there is just no CLIENT_SECRET', async (t) => {
-  t.match(aboutClient(PRODUCTION), [/^CLIENT_AUTH is none: a public client, .*RFC 10017/])
-  t.match(aboutClient({ ...PRODUCTION, CLIENT_AUTH: 'none' }), [/^CLIENT_AUTH is none/])
-  t.match(aboutClient({ ...PRODUCTION, CLIENT_AUTH: 'none', CLIENT_SECRET: 'x' }), [/^CLIENT_AUTH is none/])
+  t.match(aboutClient(PRODUCTION), exactly(/^CLIENT_AUTH is none: a public client, .*RFC 10017/))
+  t.match(aboutClient({ ...PRODUCTION, CLIENT_AUTH: 'none' }), exactly(/^CLIENT_AUTH is none/))
+  t.match(aboutClient({ ...PRODUCTION, CLIENT_AUTH: 'none', CLIENT_SECRET: 'x' }), exactly(/^CLIENT_AUTH is none/))
   t.same(aboutClient({ ...PRODUCTION, CLIENT_SECRET: 'x' }), [])
   t.same(aboutClient({}), [], 'development')
 })
@@ -93,14 +101,16 @@ const unused = (settings: Record<string, string>): string[] => warningsLike(/no 
 
 await test('settings that do nothing without another one are warned about, by name', async (t) => {
   const STATIC_DIR = t.testdir({})
-  t.match(unused({ FEED_LINGER_SECONDS: '10', FEED_MAX_SOCKETS: '1' }), [
-    /^FEED_MAX_SOCKETS, FEED_LINGER_SECONDS: no effect without PUBLIC_FEED=shared$/,
-  ])
-  t.match(unused({ PUBLIC_FEED: 'relay', FEED_LINGER_SECONDS: '10' }), [/^FEED_LINGER_SECONDS/])
-  t.match(unused({ UPSTREAM_BUDGET_ALONE: '0.5', UPSTREAM_BUDGET_NAME: 'a' }), [
-    /^UPSTREAM_BUDGET_NAME, UPSTREAM_BUDGET_ALONE: no effect without UPSTREAM_BUDGET$/,
-  ])
-  t.match(unused({ STATIC_CSP: 'x' }), [/^STATIC_CSP: no effect without STATIC_DIR$/])
+  t.match(
+    unused({ FEED_LINGER_SECONDS: '10', FEED_MAX_SOCKETS: '1' }),
+    exactly(/^FEED_MAX_SOCKETS, FEED_LINGER_SECONDS: no effect without PUBLIC_FEED=shared$/),
+  )
+  t.match(unused({ PUBLIC_FEED: 'relay', FEED_LINGER_SECONDS: '10' }), exactly(/^FEED_LINGER_SECONDS/))
+  t.match(
+    unused({ UPSTREAM_BUDGET_ALONE: '0.5', UPSTREAM_BUDGET_NAME: 'a' }),
+    exactly(/^UPSTREAM_BUDGET_NAME, UPSTREAM_BUDGET_ALONE: no effect without UPSTREAM_BUDGET$/),
+  )
+  t.match(unused({ STATIC_CSP: 'x' }), exactly(/^STATIC_CSP: no effect without STATIC_DIR$/))
   t.same(unused({ FEED_LINGER_SECONDS: '' }), [], 'an empty value counts as unset')
   t.same(unused({ PUBLIC_FEED: 'shared', FEED_LINGER_SECONDS: '1' }), [])
   t.same(unused({ UPSTREAM_BUDGET: '300/60', UPSTREAM_BUDGET_ALONE: '0.5' }), [])
@@ -111,7 +121,7 @@ await test('settings that do nothing without another one are warned about, by na
 await test('proxies of the environment are warned about, since nothing obeys them, and their addresses are not printed', async (t) => {
   for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']) {
     const warnings = warningsAbout(name, { [name]: 'http://user:not-to-print@proxy.example:3128' })
-    t.match(warnings, [/ is not obeyed: this server connects directly$/], name)
+    t.match(warnings, exactly(/ is not obeyed: this server connects directly$/), name)
     t.notMatch(warnings.join(), /not-to-print/)
     t.same(warningsAbout(name, { [name]: '' }), [])
   }
@@ -135,9 +145,10 @@ await test('a variable whose name is almost that of a setting is warned about, w
       'MAX_SESSIONS_PER_SUBJET is not a setting: did you mean MAX_SESSIONS_PER_SUBJECT?',
     ],
   )
-  t.match(namesWarnedAbout(['CLIENT_ID_FILE']), [
-    /^CLIENT_ID_FILE is not read: only SESSION_SECRETS, .* can be in a file$/,
-  ])
+  t.match(
+    namesWarnedAbout(['CLIENT_ID_FILE']),
+    exactly(/^CLIENT_ID_FILE is not read: only SESSION_SECRETS, .* can be in a file$/),
+  )
   t.end()
 })
 
@@ -169,8 +180,8 @@ await test('IDEMPOTENCY_TTL_SECONDS below the time for which the package repeats
   const packageSeconds = Number(/MAX_AGE_MS = ([\d_]+)/.exec(source)?.[1]?.replaceAll('_', '')) / 1000
   const warnings = (seconds: number): string[] =>
     warningsAbout('IDEMPOTENCY_TTL_SECONDS', { IDEMPOTENCY_TTL_SECONDS: String(seconds) })
-  t.match(warnings(packageSeconds - 1), [/3600 s.*remember.*twice/])
-  t.match(warnings(1), [/3600 s/])
+  t.match(warnings(packageSeconds - 1), exactly(/3600 s.*remember.*twice/))
+  t.match(warnings(1), exactly(/3600 s/))
   t.same(warnings(packageSeconds), [])
   t.same(warningsAbout('IDEMPOTENCY_TTL_SECONDS', {}), [])
 })
@@ -199,9 +210,10 @@ await test('a value that another reader of .env would read differently is warned
     )
   }
   for (const value of [`${secret}$`, `${secret}$1`, `"${secret}`]) t.same(about('CLIENT_SECRET', value), [], value)
-  t.match(about('SERVICE_APP_ID', '"app"'), [
-    /^SERVICE_APP_ID has quotes at its ends, .*: see docs\/operating\/install\.md$/,
-  ])
+  t.match(
+    about('SERVICE_APP_ID', '"app"'),
+    exactly(/^SERVICE_APP_ID has quotes at its ends, .*: see docs\/operating\/install\.md$/),
+  )
   const file = t.testdir({ secret: `"${secret}#$x"` })
   t.same(warningsAbout('CLIENT_SECRET', { CLIENT_SECRET_FILE: `${file}/secret` }), [], 'a file has one reader')
   t.throws(() => readConfig({ ...ALONE, AUTH_URL: '"http://127.0.0.1:1"' }), /\nAUTH_URL has quotes at its ends/)

@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { errorOf, wrongOnes } from '../support/config/wrong-settings.ts'
 import { ALONE } from '../support/server/settings.ts'
+import { exactly } from '../support/exactly.ts'
 
 const FIRST = 'not-to-print-the-first-secret-of-32-bytes'
 const SECOND = 'not-to-print-the-second-secret-of-32-bytes'
@@ -83,7 +84,7 @@ await test('UPSTREAM_BUDGET with a window that can never be the tighter one is r
     ['1000/600, 5000/1200, 300/60, 4000/30', '2, 4'],
   ] as const) {
     const error = errorWith({ UPSTREAM_BUDGET })
-    t.match(error?.problems, [{ setting: 'UPSTREAM_BUDGET' }], UPSTREAM_BUDGET)
+    t.match(error?.problems, exactly({ setting: 'UPSTREAM_BUDGET' }), UPSTREAM_BUDGET)
     t.match(error?.message, `must not have window ${windows} of its list`)
     t.notMatch(error?.message, /\d\/\d/, 'no value')
   }

@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers'
 import { test } from 'tap'
 import { control, controlsWorld, shown } from '../support/controls/controls-world.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
+import { exactly } from '../support/exactly.ts'
 
 const SOON = Math.floor(Date.now() / 1000) + 3600
 /** The last second of the year 9999. */
@@ -127,9 +128,10 @@ await test('/controls takes texts and times at their limits, whatever the Conten
     ).status,
     200,
   )
-  t.match((await shown(server)).subjects, [
-    { subject: '😀'.repeat(256), message, until: LATEST, closing: false, version: Number },
-  ])
+  t.match(
+    (await shown(server)).subjects,
+    exactly({ subject: '😀'.repeat(256), message, until: LATEST, closing: false, version: Number }),
+  )
   for (const type of [
     'application/json',
     'text/plain',

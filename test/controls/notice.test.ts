@@ -2,6 +2,7 @@ import { test } from 'tap'
 import { control, controlsWorld, shown } from '../support/controls/controls-world.ts'
 import { valueOf } from '../support/telemetry/metrics.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 type Body = Record<string, unknown>
 
@@ -40,7 +41,7 @@ await test('a notice is in GET /auth/session and on the session sockets of all i
   t.notOk('notice' in (await state(servers[0].port, { cookie })))
   for (const { texts } of sockets) t.equal(texts.length, 3)
   const audits = servers[1].log.filter(({ audit }) => audit === 'controls_changed')
-  t.match(audits, [{ control: 'notice', action: 'set', text: message }])
+  t.match(audits, exactly({ control: 'notice', action: 'set', text: message }))
 })
 
 await test('a notice with until goes by itself, and a new one replaces it', async (t) => {

@@ -17,6 +17,7 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import { sharing } from '../support/controls/shared-store.ts'
 import { clockAhead, timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 const OLD = 'old-secret-of-thirty-two-bytes-or-more'
 const NEW = 'new-secret-of-thirty-two-bytes-or-more'
@@ -47,7 +48,7 @@ await test('controls that no secret opens are obeyed as soon as the secret is th
   await set(first, 'orders', { closing: true })
   const secrets = new Changeable<readonly string[]>([OLD])
   const late = await startControls(t, store, secrets)
-  t.match(late.shared.warnings, [/controls cannot be read/])
+  t.match(late.shared.warnings, exactly(/controls cannot be read/))
   // As when its SESSION_SECRETS_FILE is put right.
   secrets.change([NEW, OLD])
   await until(() => late.shared.document.has('orders'), 'it obeys the pause')
@@ -97,7 +98,7 @@ await test('a change that another worker has noted is counted no more, and has a
   Reflect.deleteProperty(store, 'replace')
   Reflect.deleteProperty(store, 'create')
   t.match(await admin(command), { is: 'changed', isShared: true })
-  t.match(lines, [{ audit: 'controls_changed', outcome: undefined }])
+  t.match(lines, exactly({ audit: 'controls_changed', outcome: undefined }))
   t.ok((await controls.metrics.changes.get()).values.every(({ value }) => value === 0))
 })
 
@@ -127,7 +128,7 @@ await test('orders go on although what the store has is no document, and the las
   sleep(5000)
   await requireUnpaused(controls, { key: 'a', record: { subject: 'a user' } } as Session)
   await t.rejects(requireUnpaused(controls, { key: 'b', record: { subject: 'another user' } } as Session), Problem)
-  t.match(controls.shared.warnings, [/another version/])
+  t.match(controls.shared.warnings, exactly(/another version/))
   t.ok(await controls.shared.reports())
   t.equal((await store.read(CONTROLS_KEY))?.value, other, 'it is not overwritten')
 })

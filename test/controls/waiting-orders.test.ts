@@ -8,6 +8,7 @@ import { until } from '../support/time/until.ts'
 import { type Answer, ACCOUNTS } from '../support/user.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { slowNames } from '../support/upstream/slow-names.ts'
+import { exactly } from '../support/exactly.ts'
 
 const RECORDS = 'bff:1:idempotency:*'
 const PAUSED = { status: 503, json: { code: 'orders_paused' } }
@@ -168,10 +169,10 @@ await test('upgrades go on: a trading socket can be opened while orders are paus
   t.same(seen, ['{"balance":1,"subscribe":1}'])
   t.match(
     browser.texts.map((text) => JSON.parse(text) as unknown),
-    [
+    exactly(
       { error: { code: 'OrdersPaused' }, msg_type: 'buy' },
       { error: { code: 'OrdersPaused' }, msg_type: 'error' },
-    ],
+    ),
   )
   browser.socket.close()
   await once(browser.socket, 'close')

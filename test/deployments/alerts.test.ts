@@ -1,6 +1,4 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { test, type Test } from 'tap'
 import { parse } from 'yaml'
 import {
@@ -36,10 +34,11 @@ import {
 import { heldBackScenario, limitedUsersScenario, usedBudgetScenario } from '../support/alerts/budget-scenarios.ts'
 import { ALERT_RULES as RULES } from '../support/alerts/prometheus.ts'
 import { metricsIn, unknownIn } from '../support/alerts/promql.ts'
+import { promtool, rulesHold } from '../support/alerts/promtool.ts'
 import { baseOf, ruleTest } from '../support/alerts/rule-tests.ts'
 import type { Scenario } from '../support/alerts/scrapes.ts'
 import { orderScenarios } from '../support/alerts/order-scenarios.ts'
-import { failingSocketScenarios } from '../support/alerts/socket-scenarios.ts'
+import { failingSocketScenarios, memoryScenario } from '../support/alerts/socket-scenarios.ts'
 import { trafficScenarios } from '../support/alerts/traffic-scenarios.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
@@ -60,17 +59,6 @@ const EVALUATION_INTERVAL = '2m'
 const SCENARIO_INTERVAL = '4m'
 const { groups } = parse(readFileSync(RULES, 'utf8')) as { groups: { rules: Alert[] }[] }
 const alerts = groups.flatMap(({ rules }) => rules)
-
-/** Runs promtool, which is in Debian's package prometheus. @throws Error with the output of promtool if it fails */
-function promtool(command: readonly string[], input = ''): void {
-  try {
-    execFileSync('promtool', command, { input, stdio: ['pipe', 'pipe', 'pipe'] })
-  } catch (error) {
-    const { code, stderr, stdout } = error as { code?: string; stderr?: Buffer; stdout?: Buffer }
-    if (code === 'ENOENT') throw new Error('This test needs promtool: apt-get install prometheus', { cause: error })
-    throw new Error(`promtool: ${String(stdout)}${String(stderr)}`, { cause: error })
-  }
-}
 
 /** The metrics of a server after a login, API calls and a WebSocket message. */
 async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
@@ -141,6 +129,7 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   replicaScenario,
   socketScenario,
   failingSocketScenarios,
+  memoryScenario,
   orderScenarios,
   trafficScenarios,
   narrowFeedScenario,
@@ -177,9 +166,9 @@ await test('Every alert fires in its scenarios, on metrics that servers exported
   t.same(raised, new Set(alerts.map(({ alert }) => alert)), 'every alert has a scenario')
   const metrics = new Set(['up', ...alerts.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => name))])
   const tests = scenarios.map((scenario) => ruleTest(scenario, metrics))
-  testRules(t, tests, SCENARIO_INTERVAL)
+  rulesHold(t, tests, SCENARIO_INTERVAL)
   const foreign = scenarios.map((scenario) => ruleTest(scenario, metrics, 'another-service'))
-  testRules(t, foreign, SCENARIO_INTERVAL)
+  rulesHold(t, foreign, SCENARIO_INTERVAL)
 })
 
 const readyIn = (environment: string, values: string): object => ({
@@ -203,7 +192,7 @@ await test('BffGone fires for an environment that is gone beside a living one, a
     input_series: [{ series: 'bff_ready{job="another-service"}', values: '1x60' }],
     promql_expr_test: [{ expr: gone, eval_time: '30m', exp_samples: [{ labels: '{}', value: 1 }] }],
   }
-  testRules(t, [beside, never])
+  rulesHold(t, [beside, never], EVALUATION_INTERVAL)
   t.end()
 })
 
@@ -214,7 +203,7 @@ await test('BffTrafficGone fires until traffic is back, also when the hour befor
     input_series: [{ series: requests, values: '0+30x60 1800x180 1830+30x60' }],
     promql_expr_test: [trafficGone(65, 0), trafficGone(75, 1), trafficGone(239, 1), trafficGone(250, 0)],
   }
-  testRules(t, [lasting])
+  rulesHold(t, [lasting], EVALUATION_INTERVAL)
   t.end()
 })
 
@@ -222,12 +211,4 @@ await test('BffTrafficGone fires until traffic is back, also when the hour befor
 function trafficGone(minute: number, value: 0 | 1): object {
   const expr = 'count(ALERTS{alertname="BffTrafficGone",alertstate="firing"}) or vector(0)'
   return { expr, eval_time: `${minute}m`, exp_samples: [{ labels: '{}', value }] }
-}
-
-/** Runs tests in promtool's format. */
-function testRules(t: Test, tests: readonly object[], interval = EVALUATION_INTERVAL): void {
-  const file = join(t.testdir({}), 'tests.json')
-  // promtool reads YAML, of which JSON is a subset.
-  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: interval, tests }))
-  t.doesNotThrow(() => promtool(['test', 'rules', file]))
 }

@@ -1,12 +1,9 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { Agent, fetch, type Response } from 'undici'
 import { sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
 import { untilSlow as until } from '../support/time/until.ts'
-import { scanLog } from '../support/telemetry/log-scan.ts'
-import { execute, NAME, ROOT } from './docker.ts'
+import { clone } from './clone.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 import { ACCOUNTS } from '../support/user.ts'
 
@@ -14,20 +11,6 @@ const PUBLIC_URL = 'https://localhost:8443'
 const CALLERS = 6
 const PAUSE_MS = 20
 const LETTERS = 26
-/** The parts of the repository that the documented commands need. */
-const USED = [
-  'src',
-  'client',
-  'sandbox',
-  'deploy',
-  'package.json',
-  'package-lock.json',
-  'Dockerfile',
-  '.dockerignore',
-  'docker-compose.yml',
-]
-const isNoSecret = (path: string): boolean => path !== join(ROOT, 'deploy/secrets')
-
 /** Changes with which no instance can become ready, each with its commands. */
 const HARMFUL = [
   {
@@ -60,24 +43,6 @@ async function documented(start: string): Promise<string> {
   const found = blocks.find((block) => block.startsWith(start))
   if (found === undefined) throw new Error(`docs/operating/ has no code block that starts with ${start}`)
   return found
-}
-
-/** Clones the repository. @returns a function that runs shell commands in the clone; teardown removes their containers */
-async function clone(t: Test): Promise<(script: string) => Promise<string>> {
-  // The clone is on the file system of node_modules, so that these can be hard links.
-  const dir = await mkdtemp(join(ROOT, '.tap/image-test-'))
-  for (const name of USED) await cp(join(ROOT, name), join(dir, name), { recursive: true, filter: isNoSecret })
-  await execute('cp', ['-al', join(ROOT, 'node_modules'), join(dir, 'node_modules')])
-  // The project has its own name, so that other containers are not touched.
-  const env = { COMPOSE_PROJECT_NAME: NAME, STATIC_DIR: '/sandbox/built-page' }
-  const shell = (script: string): Promise<string> =>
-    execute('bash', ['-euo', 'pipefail', '-c', script], { cwd: dir, env })
-  t.teardown(async () => {
-    scanLog(t, await shell('docker compose logs --no-color --no-log-prefix app'))
-    await shell('docker compose --profile sandbox down --volumes --timeout 1 --rmi local')
-    await rm(dir, { recursive: true })
-  })
-  return shell
 }
 
 /** Logs in with Chromium. @returns the Cookie header of the session */

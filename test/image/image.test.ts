@@ -73,6 +73,12 @@ await test('The image is healthy when it runs read-only, as an unprivileged user
   const metrics = await server.evaluate(`console.log(await (await fetch('http://127.0.0.1:9464/metrics')).text())`)
   t.match(metrics, `revision="${REVISION}"`)
   t.same(await linesOf('find /app ! -readable'), [''], 'its user can read every file')
+  const toolbox = await readFile(`${ROOT}/deploy/toolbox.sh`, 'utf8')
+  t.equal(
+    await docker('run', '--rm', NAME, 'cat', 'deploy/toolbox.sh'),
+    toolbox,
+    'operators have the commands of the runbook',
+  )
   const facts = JSON.parse(
     await server.evaluate(`
       import { readFileSync, writeFileSync } from 'node:fs'

@@ -6,6 +6,7 @@
 set -eu
 name=bff-$$
 net=10.231.$(($$ % 250)).0
+net6=fdbf:bff:$(printf %x $(($$ % 65535)))
 dir=$(mktemp -d /var/tmp/with-dockerd-XXXXXX)
 forwarding=$(cat /proc/sys/net/ipv4/ip_forward)
 nat="POSTROUTING -s $net/30 -j MASQUERADE"
@@ -34,13 +35,18 @@ ip -n "$name" address add "${net%.0}.2/30" dev eth0
 ip -n "$name" link set eth0 up
 ip -n "$name" link set lo up
 ip -n "$name" route add default via "${net%.0}.1"
+# Only for those who come over IPv6.
+ip address add "$net6::1/64" dev "$name" nodad
+ip -n "$name" address add "$net6::2/64" dev eth0 nodad
 echo 1 >/proc/sys/net/ipv4/ip_forward
 # shellcheck disable=SC2086
 iptables -t nat -A $nat
 
-# `ip netns exec` would hide the control groups, hence nsenter.
+# `ip netns exec` would hide the control groups, hence nsenter. Docker 27 and newer have IPv6 without these options.
 nsenter --net="/run/netns/$name" unshare --mount --pid --fork --kill-child --mount-proc \
-  dockerd --data-root "$dir/data" --exec-root "$dir/exec" --pidfile "$dir/pid" --host "unix://$dir/docker.sock" \
+  dockerd --experimental --ip6tables --default-address-pool base=172.24.0.0/14,size=24 \
+  --default-address-pool "base=$net6:d::/64,size=80" \
+  --data-root "$dir/data" --exec-root "$dir/exec" --pidfile "$dir/pid" --host "unix://$dir/docker.sock" \
   >"$dir/log" 2>&1 &
 daemon=$!
 export DOCKER_HOST="unix://$dir/docker.sock"

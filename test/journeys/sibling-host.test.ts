@@ -31,8 +31,8 @@ for (const name of browsersOr('firefox')) {
   await test(`GET /auth/callback: in ${name}, a sibling host cannot log a user in to the session of an attacker`, async (t) => {
     const port = await freePort()
     const publicUrl = `http://${OURS}:${port}`
-    const settings = { PUBLIC_URL: publicUrl, PORT: String(port), STATIC_DIR: DEMO_PAGE }
-    const { provider, server } = await startWorld(t, { provider: scripted, settings })
+    const settings = { PUBLIC_URL: publicUrl, STATIC_DIR: DEMO_PAGE }
+    const { provider, server } = await startWorld(t, { provider: scripted, port, settings })
     let line = ''
     const sibling = await siblingPage(t, () => line)
     const window = await testWindow(t, name)

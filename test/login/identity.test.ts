@@ -16,6 +16,7 @@ import { createLog, logTag } from '../../src/telemetry/log.ts'
 import type { Admission } from '../../src/upstream/budget/admission.ts'
 import { createIdentityClient } from '../../src/upstream/rest-clients.ts'
 import { startWorld } from '../support/world.ts'
+import { exactly } from '../support/exactly.ts'
 
 await test('GET /auth/session and the audit line of a login say whose session it is, the line by a keyed hash', async (t) => {
   const world = await startWorld(t, IDENTIFIED)
@@ -36,7 +37,7 @@ await test('session_ended of a session that a new login of its browser replaced 
   await (await startLogin({ browser, server })).finish({ code: 'CR456' })
   t.match(
     server.log.filter(({ audit }) => audit === 'session_ended'),
-    [{ reason: 'replaced', subject: logTag(SECRETS, 'subject:CR123') }],
+    exactly({ reason: 'replaced', subject: logTag(SECRETS, 'subject:CR123') }),
   )
 })
 

@@ -6,6 +6,7 @@ import { isLoggedIn } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 import { logOut } from '../support/user.ts'
+import { exactly } from '../support/exactly.ts'
 
 const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0'
 const NEVER = 'A'.repeat(16)
@@ -137,9 +138,9 @@ await test('GET /auth/sessions shows no session that was logged out, revoked or 
   await until(isAlone, 'the unused one ends')
   // It has no list of before.
   const fresh = await instance()
-  t.match(await listed(mine, fresh), [{ current: true }])
+  t.match(await listed(mine, fresh), exactly({ current: true }))
   const { browser: last } = await user('CR1')
-  t.match(await listed(last, fresh), [{ current: true }, { current: false }], 'a new session causes a new list')
+  t.match(await listed(last, fresh), exactly({ current: true }, { current: false }), 'a new session causes a new list')
   await logOut(mine, server.url, '?everywhere=true')
   t.equal((await request(last, fresh, '/auth/sessions')).status, 401)
 })

@@ -11,6 +11,7 @@ import { testServer, type TestServer } from '../support/server/test-server.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { freePort } from '../../sandbox/listening.ts'
+import { exactly } from '../support/exactly.ts'
 
 /** How often the metadata was asked for. */
 const asked = ({ requests }: MetadataServer): number => requests.filter((path) => path === OIDC_PATH).length
@@ -53,7 +54,7 @@ await test('a discovered token endpoint that responds 404: the log says to resta
   delete issuer.responses['/token']
   for (let times = 0; times < 3; times++) t.equal(await login(), 'provider_unavailable')
   await until(() => lines(server, /so a restart would not help/).length === 1, 'the metadata is the same')
-  t.match(lines(server, /endpoints may have moved: restart/), [{ level: 40, endpoint: 'tokenUrl' }])
+  t.match(lines(server, /endpoints may have moved: restart/), exactly({ level: 40, endpoint: 'tokenUrl' }))
   t.equal(lines(server, /endpoints may have moved/).length, 1)
 
   issuer.responses[OIDC_PATH] = issuer.metadata({ token_endpoint: `${issuer.url}/new/token` })
@@ -63,7 +64,7 @@ await test('a discovered token endpoint that responds 404: the log says to resta
   ahead(0.2 * 60_000)
   await Promise.all([login(), login()])
   await until(() => lines(server, /names other endpoints than before: restart/).length === 1, 'they have moved')
-  t.match(lines(server, /names other endpoints/), [{ level: 50, moved: ['tokenUrl'] }])
+  t.match(lines(server, /names other endpoints/), exactly({ level: 50, moved: ['tokenUrl'] }))
   t.equal(asked(issuer), 2)
 
   issuer.responses[OIDC_PATH] = document({}, 503)
@@ -99,6 +100,6 @@ await test('discovered keys that respond 404: the log says to restart, and where
   const token = await sign(issuerKey('first'), claims, { typ: 'logout+jwt' })
   t.equal((await postForm(server.url, { logout_token: token })).status, 503)
   await until(() => lines(server, /names other endpoints than before: restart/).length === 1, 'they have moved')
-  t.match(lines(server, /endpoints may have moved: restart/), [{ endpoint: 'jwksUrl' }])
-  t.match(lines(server, /names other endpoints/), [{ moved: ['jwksUrl'] }])
+  t.match(lines(server, /endpoints may have moved: restart/), exactly({ endpoint: 'jwksUrl' }))
+  t.match(lines(server, /names other endpoints/), exactly({ moved: ['jwksUrl'] }))
 })

@@ -1,5 +1,9 @@
 import { test } from 'tap'
+import { readConfig } from '../../src/config/config.ts'
+import { Provider } from '../../src/oauth/provider.ts'
 import { RefreshLimit } from '../../src/oauth/refresh-limit.ts'
+import { json, tokenEndpoint, tokens } from '../support/login/token-endpoint.ts'
+import { ALONE } from '../support/server/settings.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
 
 const THREE = ['alice', 'bob', 'carol']
@@ -59,3 +63,26 @@ await test('RefreshLimit remembers ten thousand users', (t) => {
   t.ok(limit.take('user-1') > 0)
   t.end()
 })
+
+const LOGIN = { state: 'the-state', verifier: 'v'.repeat(43), nonce: undefined, startedAt: Date.now() }
+
+for (const [what, behaviour, ask] of [
+  ['a login', tokens({}), (provider: Provider) => provider.exchange('code=x&state=the-state', LOGIN)],
+  ['a refresh that succeeds', tokens({}), (provider: Provider) => provider.refresh('a-token', 'eve')],
+  ['a refusal', json({ error: 'invalid_grant' }, 400), (provider: Provider) => provider.refresh('a-token', 'eve')],
+] as const) {
+  await test(`while the provider limits refreshes, ${what} shows that it limits them no more`, async (t) => {
+    const setAhead = clockAhead(t)
+    const endpoint = await tokenEndpoint(t)
+    const provider = new Provider(readConfig({ ...ALONE, AUTH_URL: endpoint.url }).oauth)
+    t.teardown(() => provider.close())
+    endpoint.behaviour = json('', 429, { 'retry-after': '60' })
+    // The fourth has taken the try of this second.
+    for (const user of [...THREE, 'dave']) await provider.refresh('a-token', user)
+    endpoint.behaviour = behaviour
+    if (what !== 'a login') setAhead(1000)
+    await ask(provider)
+    endpoint.behaviour = tokens({})
+    t.equal((await provider.refresh('a-token', 'frank')).is, 'granted')
+  })
+}

@@ -5,6 +5,7 @@ import { startWorld } from '../support/world.ts'
 import { json, tokens, scripted } from '../support/login/token-endpoint.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 const UNLIMITED = { AUTH_STARTS_PER_MINUTE: '0' }
 
@@ -137,7 +138,7 @@ await test('GET /auth/callback: a granted scope that lacks part of OAUTH_SCOPE i
   provider.behaviour = tokens({ scope: 'trade', refresh_token: 'the-refresh-token' })
   for (let times = 0; times < 3; times++) t.equal((await logIn()).url.search, '')
   await until(() => warnings().length > 0)
-  t.match(warnings(), [{ level: 40, missing: ['account_manage'], count: 1 }])
+  t.match(warnings(), exactly({ level: 40, missing: ['account_manage'], count: 1 }))
   t.equal(warnings().length, 1)
   provider.behaviour = tokens({ scope: 'trade account_manage' })
   await logIn()

@@ -4,6 +4,7 @@ import { testServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 import { scripted } from '../support/login/token-endpoint.ts'
+import { exactly } from '../support/exactly.ts'
 
 const [OLD, NEW] = ['the-old-token-of-operators-of-32-characters', 'the-new-token-of-operators-of-32-characters']
 
@@ -19,7 +20,7 @@ await test('GET /controls takes a new OPS_TOKEN once its file has it, and the ol
   t.equal(await operate(NEW), 401)
   volume.change({ OPS_TOKEN: 'short' })
   await until(async () => JSON.stringify(await warnings()).includes('OPS_TOKEN'), 'a warning')
-  t.match(await warnings(), [/^OPS_TOKEN has not changed with its file: it must be 32 to 1024 printable/])
+  t.match(await warnings(), exactly(/^OPS_TOKEN has not changed with its file: it must be 32 to 1024 printable/))
   t.equal(await operate(OLD), 200)
   volume.change({ OPS_TOKEN: NEW })
   await until(async () => (await operate(NEW)) === 200, 'the new token')

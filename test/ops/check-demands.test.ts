@@ -9,6 +9,7 @@ import { httpServer } from '../support/server/http-server.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { testProvider } from '../support/parts.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
+import { exactly } from '../support/exactly.ts'
 
 const PUBLIC = { token_endpoint_auth_method: 'none' } as const
 const ON = { enabled: true }
@@ -43,9 +44,12 @@ await test('--check fails for a client that must push its requests until PAR_URL
     client: { ...PUBLIC, require_pushed_authorization_requests: true },
     library: { features: { ...PAGES, pushedAuthorizationRequests: ON } },
   })
-  t.match(await failures(settings), [
-    /^AUTH_URL failed: .* every login fails \(invalid_request: Pushed Authorization Request must be used\) .* set PAR_URL/,
-  ])
+  t.match(
+    await failures(settings),
+    exactly(
+      /^AUTH_URL failed: .* every login fails \(invalid_request: Pushed Authorization Request must be used\) .* set PAR_URL/,
+    ),
+  )
   t.same(await failures({ ...settings, PAR_URL: `${settings['AUTH_URL']}/oauth2/par` }), [])
 })
 
@@ -68,7 +72,10 @@ await test('--check fails for a client that must sign its requests, pushed or no
   t.match(pushed[0], demand)
   const all = { requestObjects: { enabled: true, requireSignedRequestObject: true } }
   const demanding = await settingsOf(t, { library: { features: { ...PAGES, ...all } } })
-  t.match(await check({ ...demanding, DISCOVERY: 'true' }), [/^DISCOVERY failed: .* \(require_signed_request_object\)/])
+  t.match(
+    await check({ ...demanding, DISCOVERY: 'true' }),
+    exactly(/^DISCOVERY failed: .* \(require_signed_request_object\)/),
+  )
 })
 
 await test('--check says that it cannot see whether a client must use DPoP, and fails where the provider says so', async (t) => {
@@ -100,26 +107,32 @@ await test('--check says that it cannot see whether a client must use DPoP, and 
     ],
   ] as const) {
     endpoint.behaviour = behaviour
-    t.match(await failures({ AUTH_URL: endpoint.url }), [
-      new RegExp(
-        `^AUTH_URL failed: .*\\(DPoP\\), so every login fails: the provider returned ${code}: a proof is missing`,
+    t.match(
+      await failures({ AUTH_URL: endpoint.url }),
+      exactly(
+        new RegExp(
+          `^AUTH_URL failed: .*\\(DPoP\\), so every login fails: the provider returned ${code}: a proof is missing`,
+        ),
       ),
-    ])
+    )
   }
   endpoint.behaviour = json('', 401, { 'www-authenticate': 'Bearer error="use_dpop_nonce"' })
   t.match(
     await failures({ AUTH_URL: endpoint.url }),
-    [/refuses this client \(invalid_client\)/],
+    exactly(/refuses this client \(invalid_client\)/),
     'not a challenge for DPoP',
   )
 })
 
 await test('--check fails for a redirect address that is not registered, and for one that is refused with a page', async (t) => {
   const settings = await settingsOf(t, { redirectUris: ['http://localhost:1/elsewhere'] })
-  t.match(await failures(settings), [
-    /^AUTH_URL failed: .* every login fails \(status 400\) .*PUBLIC_URL \+ \/auth\/callback/,
-    /^ISSUER warning/,
-  ])
+  t.match(
+    await failures(settings),
+    exactly(
+      /^AUTH_URL failed: .* every login fails \(status 400\) .*PUBLIC_URL \+ \/auth\/callback/,
+      /^ISSUER warning/,
+    ),
+  )
 })
 
 await test('--check asks as a login does where the provider refuses prompt=none, and reads refusals on pages of the provider', async (t) => {
@@ -189,7 +202,11 @@ await test("--check names the difference between this machine's clock and the pr
   t.match(await withKey(), /^AUTH_URL failed: .*is (119|120|121) s behind, .*synchronize the clocks first/)
   t.match(await withKey(), /^clock warning: .*the clock of this machine is (119|120|121) s behind/m)
   endpoint.behaviour = json({ error: 'invalid_client' }, 401)
-  t.match(await without(), [/refuses this client \(invalid_client\) \|/, /^clock warning/], 'a secret knows no time')
+  t.match(
+    await without(),
+    exactly(/refuses this client \(invalid_client\) \|/, /^clock warning/),
+    'a secret knows no time',
+  )
 })
 
 await test('--check does not take a key for accepted because the provider is too busy to look at it', async (t) => {

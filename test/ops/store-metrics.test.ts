@@ -8,6 +8,7 @@ import { logIn } from '../support/parts.ts'
 import { type TestServer, testRedis, SECRETS } from '../support/server/test-server.ts'
 import { type World, startWorld } from '../support/world.ts'
 import { ALONE } from '../support/server/settings.ts'
+import { exactly } from '../support/exactly.ts'
 
 const REQUESTS = 'bff_session_store_request_duration_seconds_count'
 const CSRF = { headers: { 'x-csrf': '1' } }
@@ -123,7 +124,7 @@ await test('/readyz: 503 once a store that was reached has been gone for READY_G
   redis?.process.kill('SIGSTOP')
   await until(async () => (await readiness(server.opsUrl)).status === 503)
   t.ok(Date.now() - stoppedAt >= 1000)
-  t.match((await readiness(server.opsUrl)).reasons, [/^session store unavailable: \w+\. Check /])
+  t.match((await readiness(server.opsUrl)).reasons, exactly(/^session store unavailable: \w+\. Check /))
   redis?.process.kill('SIGCONT')
   await until(async () => (await readiness(server.opsUrl)).status === 200)
 })
@@ -153,11 +154,11 @@ await test('A full Redis: /readyz is 200 with a warning, refused writes are coun
   }, 'the next probe notices it')
   const { status, ready, reasons, warnings } = await readiness(server.opsUrl)
   t.match({ status, ready, reasons }, { status: 200, ready: true, reasons: { length: 0 } })
-  t.match(warnings, [/^the session store refuses writes \(OOM\): .*maxmemory/])
+  t.match(warnings, exactly(/^the session store refuses writes \(OOM\): .*maxmemory/))
   t.ok(((await refused()) ?? 0) >= 1)
   t.ok((await errors(server, 'refused')) >= 1)
   const lines = server.log.filter(({ msg }) => msg === 'the session store refuses writes')
-  t.match(lines, [{ level: 40, reason: 'OOM' }], 'one line for all refused writes')
+  t.match(lines, exactly({ level: 40, reason: 'OOM' }), 'one line for all refused writes')
   t.equal(
     (await browser.fetch('/api/account/v1/nickname', CSRF)).status,
     200,
@@ -188,7 +189,7 @@ await test('A full Redis: /readyz of a supervisor has the warnings of its worker
   }, 'a worker warns')
   const { status, warnings } = await readiness(opsUrl)
   t.equal(status, 200)
-  t.match(warnings, [/\(OOM\)/])
+  t.match(warnings, exactly(/\(OOM\)/))
   const refused = await samplesOf(opsUrl, 'bff_session_store_refused_writes_total')
   t.ok((refused.get('reason="oom"') ?? 0) >= 1)
   const used = await valueOf(opsUrl, 'bff_session_store_memory_used_bytes')

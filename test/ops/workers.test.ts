@@ -9,6 +9,7 @@ import { logIn } from '../support/parts.ts'
 import { startParts } from '../support/world.ts'
 import { asleep } from '../support/time/stopped-process.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 const FAULT = `--import=${fileURLToPath(new URL('../support/server/fault.ts', import.meta.url))}`
 
@@ -56,7 +57,7 @@ await test('A worker that dies is replaced, and its counts stay in the metrics',
   const [victim = 0] = workerPids(server)
   process.kill(victim, 'SIGKILL')
   await until(() => said(server, 'ready').length === 3)
-  t.match(said(server, 'a worker died'), [{ worker: 1, signal: 'SIGKILL', restartMs: 200 }])
+  t.match(said(server, 'a worker died'), exactly({ worker: 1, signal: 'SIGKILL', restartMs: 200 }))
   for (let times = 0; times < 4; times++) t.equal(await status(server.port, '/auth/session'), 200)
   t.equal(await counted(server, '/auth/session'), 8)
   t.match(await metrics(server), /^bff_worker_restarts_total 1$/m)

@@ -5,6 +5,7 @@ import { Names, type Peer } from '../../src/peers/names.ts'
 import { clockAhead, timeAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 const MINUTES = 60_000
 
@@ -95,7 +96,7 @@ await test('The last good addresses serve after a second of waiting, until a new
   await aSecondPasses()
   t.equal(await waiting, '10.0.0.1')
   t.equal(await ask('a'), '10.0.0.1', 'nobody waits a second time')
-  t.match(late, [['a', Number]], 'it is told once')
+  t.match(late, exactly(['a', Number]), 'it is told once')
   lookup('a').answers('10.0.0.2')
   t.ok(begun.length <= 3)
   await setImmediate()
@@ -132,7 +133,7 @@ await test('Where no name server answers, the last good addresses serve; that a 
   const second = ask('a')
   lookup('a').fails('EAI_AGAIN')
   t.equal(await second, '10.0.0.1 ::1')
-  t.match(late, [['a', Number]])
+  t.match(late, exactly(['a', Number]))
   const third = ask('a')
   lookup('a').fails('ENOTFOUND')
   t.equal(await third, 'ENOTFOUND')
@@ -166,7 +167,11 @@ await test('Names that nobody keeps a place for cannot take those of Redis, REST
   await aSecondPasses()
   const sockets = ask('sockets', 'sockets')
   t.equal(running().length, 8)
-  t.match(running(), ['api', String, String, 'provider', 'redis', String, String, 'sockets'], 'and begin no second one')
+  t.match(
+    running(),
+    exactly('api', String, String, 'provider', 'redis', String, String, 'sockets'),
+    'and begin no second one',
+  )
   lookup('redis').answers('10.0.0.1')
   t.equal(await redis, '10.0.0.1')
   const again = ask('redis', 'redis')

@@ -6,6 +6,7 @@ import { codeOf, keyedWorld } from '../support/idempotency/keyed-world.ts'
 import { TRANSFER } from '../support/user.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 const write = (text: string) => (socket: Socket) => void socket.write(text)
 const status = (line: string) => write(`HTTP/1.1 ${line}\r\nContent-Length: 2\r\n\r\n{}`)
@@ -107,7 +108,7 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
     )
     upstreamSocket.write('x'.repeat(500))
     await until(() => small.log.some(hasLeft), 'the call is finished')
-    t.match(small.log.filter(hasLeft), [{ status: 200, sent: 'whole' }])
+    t.match(small.log.filter(hasLeft), exactly({ status: 200, sent: 'whole' }))
     t.equal(upstream.requests.length, 1)
   })
 

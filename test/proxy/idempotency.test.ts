@@ -10,6 +10,7 @@ import { samplesOf } from '../support/telemetry/metrics.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
 import { logIn } from '../support/parts.ts'
+import { exactly } from '../support/exactly.ts'
 
 const KIB = 1024
 
@@ -175,7 +176,7 @@ await test('A call with an Idempotency-Key', async (t) => {
     await until(async () => (await order({ key: 'left' })).text === '{"left":1}', 'the response was recorded')
     t.equal(upstream.requests.length, 1)
     const lines = world.server.log.filter(({ audit }) => audit === 'browser_left')
-    t.match(lines, [{ method: 'POST', status: 200, sent: 'whole' }])
+    t.match(lines, exactly({ method: 'POST', status: 200, sent: 'whole' }))
   })
 
   await t.test(

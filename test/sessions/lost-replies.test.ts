@@ -8,6 +8,7 @@ import { testRedis, testServer, type TestServer } from '../support/server/test-s
 import { until, within } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 import { ACCOUNTS } from '../support/user.ts'
+import { exactly } from '../support/exactly.ts'
 
 /** Two instances, the first of which may lose replies of Redis, and a user who has logged in. */
 async function losingWorld(t: Test) {
@@ -54,7 +55,7 @@ for (const where of ['the same', 'another'] as const) {
     await until(() => connections(server) > 1, 'the store is back')
     t.equal(await logOut(server), 204)
     t.same(provider.revoked, ['the-refresh-token', 'the-access-token'])
-    t.match(ended(), [{ reason: 'logout', session: String, reqId: String }])
+    t.match(ended(), exactly({ reason: 'logout', session: String, reqId: String }))
     t.equal(other.log.filter(({ audit }) => audit === 'session_ended').length, Number(isOther))
     t.same(await counted(), ['{reason="logout"} 1'])
   })

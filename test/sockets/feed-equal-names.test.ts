@@ -11,6 +11,7 @@ import {
   type UpstreamRequest,
   history,
 } from '../support/feed/world.ts'
+import { exactly } from '../support/exactly.ts'
 
 const TICKS = { ticks: 'R_1', subscribe: 1, req_id: 1 }
 const HISTORY = { ticks_history: 'R_1', end: 'latest', style: 'ticks', subscribe: 1, req_id: 2 }
@@ -73,7 +74,7 @@ await test('where upstream takes a symbol once on a connection, a stream that it
   const { market, upstream } = world
   market.auto = serveSymbolsOnce()
   for (const symbol of ['R_1', 'R_2', 'R_3']) {
-    t.match((await both(world, symbol)).answers, [{ tick: {} }, { history: {} }], symbol)
+    t.match((await both(world, symbol)).answers, exactly({ tick: {} }, { history: {} }), symbol)
   }
   t.equal(market.asked('ticks_history').length, 6)
   t.equal(upstream.open, 2)

@@ -2,6 +2,7 @@ import { test } from 'tap'
 import { Member } from '../../src/sockets/feed/browser/member.ts'
 import { type FeedBrowser, feedWorld, price, refusal, reply, served, tick } from '../support/feed/world.ts'
 import { within } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4' })
@@ -141,7 +142,7 @@ await test('a message that this server fails to handle ends the socket of its br
   planted.restore()
   t.match(
     server.log.filter(({ msg }) => msg === 'a message of a browser could not be handled'),
-    [{ level: 50, err: { message: 'a planted error' } }],
+    exactly({ level: 50, err: { message: 'a planted error' } }),
   )
   tick(request, 2)
   t.match(await other.next(), { tick: { quote: 2 } })

@@ -10,6 +10,7 @@ import {
   type UpstreamRequest,
 } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 const MAX_BYTES = 5000
 const SETTINGS = { MAX_UPSTREAM_MESSAGE_BYTES: String(MAX_BYTES), FEED_RECONNECT_SPREAD_SECONDS: '0' }
@@ -48,14 +49,12 @@ await test('a response above MAX_UPSTREAM_MESSAGE_BYTES closes those who asked f
   t.match(await waiting.next(), { req_id: 8, active_symbols: ['all'] }, 'a message of exactly that size passes')
   t.match(
     server.log.filter(({ level }) => Number(level) > 30),
-    [
-      {
-        msg: 'upstream broke the WebSocket protocol',
-        why: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH',
-        kind: 'public',
-        level: 40,
-      },
-    ],
+    exactly({
+      msg: 'upstream broke the WebSocket protocol',
+      why: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH',
+      kind: 'public',
+      level: 40,
+    }),
   )
   t.equal((await metric('bff_relay_endings_total')).get('kind="public",code="1009"'), 2)
   replyTooBig(read)
@@ -79,7 +78,7 @@ await test('what a browser was sent before the message that is too large still r
   t.same(await browser.client.closed, TOO_BIG)
   t.match(
     browser.client.texts.map((text) => JSON.parse(text) as Message),
-    [{ req_id: 1, time: 1 }],
+    exactly({ req_id: 1, time: 1 }),
   )
 })
 

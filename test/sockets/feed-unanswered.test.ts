@@ -15,6 +15,7 @@ import {
 } from '../support/feed/world.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 /** How long a stream that nobody wants waits for upstream's first message. */
 const UNANSWERED_MS = 60_000
@@ -130,7 +131,7 @@ await test('a second forget_all also ends what waits for a subscription that the
   tick(silent, 1)
   for (const reqId of [1, 3, 5]) t.match(await browser.next(), { req_id: reqId, tick: { quote: 1 } })
   tick(silent, 2)
-  t.match(await browser.rest(), [{ req_id: 5, tick: { quote: 2 } }], 'only what was asked for later goes on')
+  t.match(await browser.rest(), exactly({ req_id: 5, tick: { quote: 2 } }), 'only what was asked for later goes on')
   t.same((await browser.ask({ forget_all: 'ticks', req_id: 6 }))['forget_all'], ['sub-1'])
 })
 
@@ -141,7 +142,7 @@ await test('a forget_all of other streams ends nothing that waits for a subscrip
   tick(silent, 1)
   for (const reqId of [1, 3]) t.match(await browser.next(), { req_id: reqId, tick: { quote: 1 } })
   tick(silent, 2)
-  t.match(await browser.rest(), [{ req_id: 3, tick: { quote: 2 } }])
+  t.match(await browser.rest(), exactly({ req_id: 3, tick: { quote: 2 } }))
 })
 
 await test('a second forget_all also ends a list that waits', async (t) => {
@@ -183,7 +184,7 @@ await test('a request whose turn comes with a refusal ends too if a forget_all h
   tick(request, 1)
   for (const reqId of [3, 4]) t.match(await browser.next(), { req_id: reqId, tick: { quote: 1 } })
   tick(request, 2)
-  t.match(quotes(await browser.rest()), [2], 'only what was asked for later goes on')
+  t.match(quotes(await browser.rest()), exactly(2), 'only what was asked for later goes on')
 })
 
 await test('forget_all ends a list that waits for two requests, of which one is refused', async (t) => {

@@ -8,6 +8,7 @@ import { ALONE } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
 import { testRedis } from '../support/server/test-server.ts'
 import { freePort } from '../../sandbox/listening.ts'
+import { exactly } from '../support/exactly.ts'
 
 /** Longer than the command timeout of Redis. */
 const BLOCKED_MS = 2600
@@ -40,7 +41,7 @@ await test('a process whose event loop was blocked does not report Redis as unav
 
   redis.process.kill('SIGSTOP')
   await t.rejects(store.read('key'), { name: 'StoreUnavailable' })
-  t.match(warnings, [{ reason: 'deadline' }])
+  t.match(warnings, exactly({ reason: 'deadline' }))
   redis.process.kill('SIGCONT')
   await until(() => store.unavailableSince() === undefined)
 })

@@ -5,6 +5,7 @@ import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
 import { testRedis } from '../support/server/test-server.ts'
 import { startWorld } from '../support/world.ts'
+import { exactly } from '../support/exactly.ts'
 
 await test('--check and /readyz warn of replicas that do not fit IDEMPOTENCY_REPLICAS, and of a Redis without appendonly', async (t) => {
   const master = await testRedis(t)
@@ -37,7 +38,7 @@ await test('--check and /readyz warn of replicas that do not fit IDEMPOTENCY_REP
   t.same(store.warnings(), [])
   store.watchReplication(1)
   await until(() => store.warnings().length === 2)
-  t.match(store.warnings(), [/Set appendonly yes/, /replicas of Redis: 2/])
+  t.match(store.warnings(), exactly(/Set appendonly yes/, /replicas of Redis: 2/))
 })
 
 await test('/readyz warns of a Redis without appendonly by default, too', async (t) => {
@@ -45,5 +46,5 @@ await test('/readyz warns of a Redis without appendonly by default, too', async 
   const warnings = async (): Promise<unknown[]> =>
     ((await (await fetch(`${server.opsUrl}/readyz`)).json()) as { warnings: unknown[] }).warnings
   await until(async () => (await warnings()).length > 0)
-  t.match(await warnings(), [/Set appendonly yes/])
+  t.match(await warnings(), exactly(/Set appendonly yes/))
 })

@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { auditBounded } from '../../src/telemetry/audit/audit.ts'
 import { flushBoundedLines } from '../../src/telemetry/bounded-lines.ts'
 import { logInto, type Line } from '../support/telemetry/lines.ts'
+import { exactly } from '../support/exactly.ts'
 
 const WINDOW_MS = 10_000
 
@@ -27,16 +28,16 @@ await test('auditBounded writes the first lines of a source at once, then one li
   mock.timers.tick(WINDOW_MS)
   t.match(
     lines.slice(6),
-    [{ audit: 'ops_refused', count: 3, reqId: 'r8', client: 'one' }],
+    exactly({ audit: 'ops_refused', count: 3, reqId: 'r8', client: 'one' }),
     'the newest names its request',
   )
   for (let call = 1; call <= 100; call++) refuse(`again ${call}`)
   t.equal(lines.length, 7, 'a source that goes on gets no more lines at once')
   mock.timers.tick(WINDOW_MS)
-  t.match(lines.slice(7), [{ count: 100, reqId: 'again 100' }])
+  t.match(lines.slice(7), exactly({ count: 100, reqId: 'again 100' }))
   mock.timers.tick(WINDOW_MS)
   refuse('later')
-  t.match(lines.slice(8), [{ reqId: 'later' }], 'after ten quiet seconds the next one is written at once')
+  t.match(lines.slice(8), exactly({ reqId: 'later' }), 'after ten quiet seconds the next one is written at once')
   t.end()
 })
 

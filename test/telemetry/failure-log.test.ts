@@ -3,6 +3,7 @@ import { flushBoundedLines } from '../../src/telemetry/bounded-lines.ts'
 import { logFailure } from '../../src/telemetry/failure-log.ts'
 import { failureCount, logInto, type Line } from '../support/telemetry/lines.ts'
 import { until } from '../support/time/until.ts'
+import { exactly } from '../support/exactly.ts'
 
 await test('logFailure logs the first failure at once and counts the others in one line after a second', async (t) => {
   const lines: Line[] = []
@@ -11,7 +12,7 @@ await test('logFailure logs the first failure at once and counts the others in o
     const cause = Object.assign(new Error(`local port ${times}`), { code: 'ECONNRESET' })
     logFailure(log.child({ reqId: `r${times}` }), 'it failed', { code: 'lost' }, cause)
   }
-  t.match(lines, [{ count: 1, reqId: 'r0', level: 40, code: 'lost', cause: { code: 'ECONNRESET' } }])
+  t.match(lines, exactly({ count: 1, reqId: 'r0', level: 40, code: 'lost', cause: { code: 'ECONNRESET' } }))
   await until(() => lines.length === 2)
   t.match(lines[1], { count: 9, reqId: 'r9' })
   logFailure(log, 'it failed', { code: 'lost' }, new Error('another cause'))

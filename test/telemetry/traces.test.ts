@@ -6,6 +6,7 @@ import type { SeenRequest } from '../support/upstream/scripted-upstream.ts'
 import { until } from '../support/time/until.ts'
 import { TRADING } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
+import { exactly } from '../support/exactly.ts'
 
 const ACCOUNTS = '/trading/v1/options/accounts'
 const RESET = `${ACCOUNTS}/:account_id/reset-demo-balance`
@@ -190,7 +191,7 @@ await test('GET /ws/trading/…: one trace has the handshake, the one-time URL, 
   await client.closed
   const ended = await collector.span('socket demo')
   t.match(ended, { traceId: opened.traceId, parent: opened.spanId })
-  t.match(ended.events, [{ name: 'socket closed', attributes: { 'websocket.close_code': 4001 } }])
+  t.match(ended.events, exactly({ name: 'socket closed', attributes: { 'websocket.close_code': 4001 } }))
   const trace = collector.trace(opened)
   t.ok(childOf(opened, `POST ${ACCOUNTS}/:account_id/otp`, trace), 'the one-time URL')
   const upgrade = childOf(opened, 'GET /:one_time_url', trace)

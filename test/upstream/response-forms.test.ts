@@ -18,6 +18,7 @@ import type { RawUpstream } from '../support/upstream/raw-upstream.ts'
 import { FORMS, REFUSED, sendForm } from '../support/upstream/response-forms.ts'
 import { startWorld, API } from '../support/world.ts'
 import { ACCOUNTS } from '../support/user.ts'
+import { exactly } from '../support/exactly.ts'
 
 /** One body for every endpoint. */
 function bodyOf({ url }: RawUpstream): string {
@@ -139,7 +140,7 @@ await test('A form that is not taken is the fault of who sends it, and --check t
     t.equal(await asked['discovery']?.(), 'away', name)
     const results = [...(await checkApi(config)), ...(await checkProvider(config.oauth))]
     const failed = results.filter(({ is }) => is === 'failed')
-    t.match(failed.map(({ setting }) => setting).slice(0, 2), ['API_URL', 'AUTH_URL'], name)
+    t.match(failed.map(({ setting }) => setting).slice(0, 2), exactly('API_URL', 'AUTH_URL'), name)
     for (const { message, advice } of failed) {
       t.match(message, how, name)
       t.match(advice, 'docs/upstream.md (Responses)', name)

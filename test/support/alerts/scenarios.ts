@@ -168,11 +168,12 @@ export async function replicaScenario(t: Test): Promise<Scenario> {
   return around(server, 'a replica is stopped', ['BffLogoutUnreplicated'], async () => {
     await until(async () => (await master.info('replication')).includes('state=online'))
     replica.process.kill('SIGSTOP')
-    await logOut()
-    await until(
-      async () => /bff_session_ends_unreplicated_total [1-9]/.test(await scrape(server)),
-      'a logout that no replica has confirmed',
-    )
+    // The server may learn of the replica only now.
+    await until(async () => {
+      await logOut()
+      await logIn()
+      return /bff_session_ends_unreplicated_total [1-9]/.test(await scrape(server))
+    }, 'a logout that no replica has confirmed')
     replica.process.kill('SIGCONT')
   })
 }

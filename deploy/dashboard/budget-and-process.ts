@@ -98,8 +98,8 @@ export const PROCESS: Row = {
     }),
     lines({
       title: 'Memory',
-      says: 'By instance. Normal: 140 MB idle, 220 MB once busy, and 22 KB for each socket. Compare with the limit of the container.',
-      see: 'install.md#scaling',
+      says: 'By instance. Normal: what the formula says for its sockets. Compare with the limit of the container.',
+      see: 'sizing.md#memory-of-an-instance',
       unit: 'bytes',
       queries: [{ expr: 'process_resident_memory_bytes{$of}', legend: '{{instance}}' }],
     }),

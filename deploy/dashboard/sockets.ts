@@ -53,10 +53,25 @@ export const SOCKETS: Row = {
     }),
     lines({
       title: 'Bytes that wait for slow readers',
-      says: 'By instance. Normal: near 0. If it grows on all: upstream sends more than browsers read.',
-      see: 'runbook.md#bffslowconsumers',
+      says: 'By instance. Normal: near 0. If it grows on all: upstream sends more than browsers read. At MAX_WAITING_BYTES the slowest are closed.',
+      see: 'runbook.md#bffsocketsclosedformemory',
       unit: 'bytes',
-      queries: [{ expr: 'bff_relay_buffered_bytes{$of}', legend: '{{instance}}' }],
+      queries: [
+        { expr: 'bff_relay_buffered_bytes{$of}', legend: '{{instance}}' },
+        { expr: 'bff_relay_buffered_limit_bytes{$of}', legend: '{{instance}}, limit' },
+      ],
+    }),
+    lines({
+      title: 'Sockets closed for memory',
+      says: 'A minute, by kind. Normal: 0. Too much waited for browsers that read slowly, so the slowest were closed.',
+      see: 'runbook.md#bffsocketsclosedformemory',
+      unit: 'opm',
+      queries: [
+        {
+          expr: '60 * sum by (kind) (rate(bff_relay_closed_for_memory_total{$of}[$__rate_interval]))',
+          legend: '{{kind}}',
+        },
+      ],
     }),
     lines({
       title: 'What browsers ask for',

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Changeable } from './changing.ts'
 import { ambiguousSettings } from './env-readers.ts'
+import { defaultWaitingBytes, waitingBytesWarnings } from './container-memory.ts'
 import { feedConfig } from './feed.ts'
 import { providerConfig } from './provider.ts'
 import { parseRedisUrl } from './redis-address.ts'
@@ -120,11 +121,16 @@ function complete(values: SettingValues, raw: Readonly<Record<string, string>>, 
     discovered: raw[FROM_SUPERVISOR.discovered],
   })
   const frontendOrigins: ReadonlySet<string> = new Set(http.frontendOrigins ?? [oauth.frontendUrl, publicUrl])
+  const maxWaitingBytes = relay.maxWaitingBytes ?? defaultWaitingBytes(server.workers)
   const isFiled = SECRET_SETTINGS.some((name) => raw[`${name}_FILE`] !== undefined)
   return Object.freeze({
     ...server,
     production,
-    warnings: [...unread, ...settingWarnings(values, oauth, frontendOrigins)],
+    warnings: [
+      ...unread,
+      ...settingWarnings(values, oauth, frontendOrigins),
+      ...waitingBytesWarnings(maxWaitingBytes, server.workers),
+    ],
     listen: { ...listen, opsHost: listen.opsHost ?? listen.host },
     /** Whether this process, or its supervisor, has a token of operators. */
     ops: { ...ops, hasOperators: ops.token !== undefined || raw[FROM_SUPERVISOR.hasOperators] !== undefined },
@@ -153,6 +159,7 @@ function complete(values: SettingValues, raw: Readonly<Record<string, string>>, 
     idempotency: { ...idempotency, replicas: idempotency.replicas ?? defaultReplicas(redisUrl?.current) },
     relay: {
       ...relay,
+      maxWaitingBytes,
       otpHosts: relay.otpHosts ?? [],
       publicHandshakesPerMinute: relay.publicHandshakesPerMinute ?? 4 * relay.maxPublicPerIp,
     },

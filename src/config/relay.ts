@@ -33,6 +33,9 @@ export const relaySettings = {
   maxBufferedBytes: whole('MAX_BUFFERED_BYTES', MIB, [1024, 1024 * MIB]).means(
     'Bytes waiting for one peer before the other is paused',
   ),
+  maxWaitingBytes: optional('MAX_WAITING_BYTES', wholeFrom(MIB, MIB * MIB)).means(
+    'Bytes waiting for all peers of one process before the sockets of the slowest are closed (default: a quarter of the memory of the container, shared by WORKERS; 268435456 without such a limit)',
+  ),
   maxMessageBytes: whole('MAX_MESSAGE_BYTES', 65_536, [1, 1024 * MIB]).means(
     'Largest WebSocket message from a browser',
   ),

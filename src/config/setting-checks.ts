@@ -13,7 +13,7 @@ import { budgetChecks } from './upstream.ts'
  * @param raw the settings that are set
  */
 export function crossChecks(valid: ValidValues, raw: Readonly<Record<string, string>>): SettingProblem[] {
-  const { server, listen, session, oauth, oidc, idempotency } = valid
+  const { server, listen, session, oauth, oidc, idempotency, relay } = valid
   const { workers = 1, drainMs = Infinity, drainWaitMs = 0 } = server
   const { idleMs = 0, maxMs = Infinity } = session
   const hasRedis = raw['REDIS_URL'] !== undefined
@@ -37,12 +37,17 @@ export function crossChecks(valid: ValidValues, raw: Readonly<Record<string, str
       areLimitsSet && idleMs > maxMs,
       'must not be more than SESSION_MAX_SECONDS, at which a session ends in any case',
     ],
+    [
+      'MAX_WAITING_BYTES',
+      (relay.maxWaitingBytes ?? Infinity) < (relay.maxBufferedBytes ?? 0),
+      'must not be less than MAX_BUFFERED_BYTES, which may wait for one peer alone',
+    ],
   ])
   const isDiscovered = oauth.discovery === true || raw[FROM_SUPERVISOR.hasDiscovered] !== undefined
   return [
     ...general,
     ...identityChecks(valid, raw),
-    ...feedChecks(valid.feed, valid.relay.maxBufferedBytes, raw),
+    ...feedChecks(valid.feed, relay.maxBufferedBytes, raw),
     ...budgetChecks(valid.budget),
     ...tracesChecks(valid.traces, raw),
     ...providerChecks(oauth, raw),

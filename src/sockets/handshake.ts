@@ -32,7 +32,7 @@ export class Handshake {
   /** Adds to the close of a refusal when the page may come back. */
   withReturn: ((close: CloseStatus) => CloseStatus) | undefined
   readonly request: FastifyRequest
-  readonly bufferedBytes = 0
+  readonly waitingBytes = 0
   readonly #deps: SocketDependencies
   readonly #reply: FastifyReply
   readonly #slot: SocketSlot

@@ -48,10 +48,11 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
   deps: Dependencies,
 ): Promise<Dependencies & SocketDependencies> {
   const { config, metrics, log, store } = deps
-  const registry = new SocketRegistry()
+  const registry = new SocketRegistry(config.relay.maxWaitingBytes, metrics)
   const returns = createReturns(deps)
   metrics.relayLimit.set(config.relay.maxRelays)
-  metrics.relayTraffic.bufferedBytes = () => registry.bufferedBytes
+  metrics.relayWaitingLimit.set(config.relay.maxWaitingBytes)
+  metrics.relayTraffic.bufferedBytes = () => registry.waitingBytes
   const drainMs = config.drainMs - config.drainWaitMs
   fastify.decorateRequest('handshake', null)
   await fastify.register(fastifyWebsocket, {

@@ -9,12 +9,22 @@ import { BROWSER, CLOSE } from './close-codes.ts'
 type Receiver = EventEmitter & {
   /** The fragments of an unfinished message. */
   readonly _fragments: readonly Buffer[]
+  /** The bytes of the fragments, and those of the unfinished frame. */
+  readonly _messageLength: number
+  readonly _bufferedBytes: number
 }
 
 /** Whether the peer has begun a message and not finished it. */
 export function isMidMessage(socket: WebSocket): boolean {
   // oxlint-disable-next-line no-underscore-dangle -- ws has no other name for it
   return receiverOf(socket)._fragments.length > 0
+}
+
+/** The bytes of a message that the peer has begun and not finished. */
+export function unfinishedBytes(socket: WebSocket): number {
+  // oxlint-disable-next-line no-underscore-dangle -- ws has no other name for it
+  const { _messageLength: fragments, _bufferedBytes: frame } = receiverOf(socket)
+  return fragments + frame
 }
 
 /**

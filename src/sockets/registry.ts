@@ -4,6 +4,8 @@ import { audit, auditBounded } from '../telemetry/audit/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { activeSpan, type Span } from '../telemetry/traces/span.ts'
 import { attributesOf, CLOSE, codeLabel, WITHOUT_CODE, type CloseStatus } from './close-codes.ts'
+import { losers } from './losers.ts'
+import { WaitingBytes } from './waiting-bytes.ts'
 
 /** Few sockets close at once; many are spread, so that their browsers do not all reconnect in one moment. */
 const MS_PER_SOCKET = 2
@@ -11,18 +13,30 @@ const MS_PER_SOCKET = 2
 /** The kind of a socket, as metrics and logs name it. */
 export type SocketKind = 'public' | 'demo' | 'real' | 'trading' | 'session'
 
+/** The same with one kind for all accounts. */
+type CountedKind = 'public' | 'session' | 'trading'
+
 /** A browser's socket in its handshake, or open. */
 interface Owner {
   /** Bytes that wait in this process for its peers. */
-  readonly bufferedBytes: number
+  readonly waitingBytes: number
   end(close: CloseStatus): void
 }
 
 /** The browser sockets of this process. */
 export class SocketRegistry {
-  readonly #sockets = new Set<Owner>()
+  /** Bounds what waits for all of them. */
+  readonly waiting: WaitingBytes
+  readonly #sockets = new Set<SocketSlot>()
+  readonly #metrics: Pick<Metrics, 'closedForMemory'>
   #isClosing = false
   #emptied: (() => void) | undefined
+
+  /** @param maxWaitingBytes MAX_WAITING_BYTES */
+  constructor(maxWaitingBytes: number, metrics: Pick<Metrics, 'closedForMemory'>) {
+    this.#metrics = metrics
+    this.waiting = new WaitingBytes(maxWaitingBytes, () => this.#relieve(maxWaitingBytes))
+  }
 
   /** True once the server drains: no socket may open any more. */
   get isClosing(): boolean {
@@ -30,14 +44,18 @@ export class SocketRegistry {
   }
 
   /** Bytes that wait in this process for the peers of all sockets. */
-  get bufferedBytes(): number {
+  get waitingBytes(): number {
+    return this.#openBytes + this.waiting.closingBytes
+  }
+
+  get #openBytes(): number {
     let bytes = 0
-    for (const socket of this.#sockets) bytes += socket.bufferedBytes
+    for (const socket of this.#sockets) bytes += socket.waitingBytes
     return bytes
   }
 
   /** Adds a socket. Returns how to remove it; removing it twice is harmless. */
-  add(socket: Owner): () => void {
+  add(socket: SocketSlot): () => void {
     this.#sockets.add(socket)
     return () => {
       if (this.#sockets.delete(socket) && this.#sockets.size === 0) this.#emptied?.()
@@ -59,6 +77,18 @@ export class SocketRegistry {
     }
     await emptied
   }
+
+  /** Closes sockets until the others hold less than this, if some may lose. Returns what these then hold. */
+  #relieve(maxBytes: number): number {
+    const bytes = this.#openBytes
+    if (bytes < maxBytes) return bytes
+    const open = [...this.#sockets].flatMap((socket) => socket.open ?? [])
+    for (const { kind, socket } of losers(open, bytes - maxBytes + 1)) {
+      this.#metrics.closedForMemory.inc({ kind })
+      socket.end(CLOSE.slowConsumer)
+    }
+    return this.#openBytes
+  }
 }
 
 interface SlotDependencies {
@@ -77,6 +107,8 @@ export class SocketSlot {
   owner: Owner
   readonly #deps: SlotDependencies
   readonly #releases: (() => void)[] = []
+  #kind: CountedKind | undefined
+  #holder = ''
 
   constructor(deps: SlotDependencies, owner: Owner) {
     this.#deps = deps
@@ -84,8 +116,14 @@ export class SocketSlot {
     this.onRelease(deps.registry.add(this))
   }
 
-  get bufferedBytes(): number {
-    return this.owner.bufferedBytes
+  get waitingBytes(): number {
+    return this.owner.waitingBytes
+  }
+
+  /** How its waiting bytes are judged once it is open: see {@link losers}. */
+  get open() {
+    const [kind, holder] = [this.#kind, this.#holder]
+    return kind && { kind, holder, waitingBytes: this.waitingBytes, socket: this }
   }
 
   end(close: CloseStatus): void {
@@ -109,6 +147,8 @@ export class SocketSlot {
     const { metrics, log } = this.#deps
     const openedAt = performance.now()
     const identity = { kind, reqId: request.id, ...callerOnAccount(request), ...activeSpan().ids }
+    this.#kind = countedKind(kind)
+    this.#holder = request.subjectTag ?? sourceOf(request)
     metrics.requests.add(request.routeOptions.url ?? '', { method: 'GET', status: 101 }, elapsedTime / 1000)
     metrics.relays.inc({ kind })
     audit(log, 'relay_opened', { ...identity, ms: Math.round(elapsedTime * 10) / 10 })
@@ -132,9 +172,12 @@ export class SocketSlot {
     auditBounded(request.log, 'relay_refused', fields, `${reason}|${sourceOf(request)}`)
   }
 
-  /** A refusal may come before it is known which kind an account is of, so the kinds of trading sockets count as one. */
   #countEnd(kind: SocketKind, close: CloseStatus): void {
-    const counted = kind === 'demo' || kind === 'real' ? 'trading' : kind
-    this.#deps.metrics.relayCloses.inc({ kind: counted, code: codeLabel(close) })
+    this.#deps.metrics.relayCloses.inc({ kind: countedKind(kind), code: codeLabel(close) })
   }
+}
+
+/** A refusal may come before it is known which kind an account is of, so the kinds of trading sockets count as one. */
+function countedKind(kind: SocketKind): CountedKind {
+  return kind === 'demo' || kind === 'real' ? 'trading' : kind
 }

@@ -2,7 +2,8 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { closeSocket, type CloseStatus, type Ending, type Side } from './close-codes.ts'
 import { Heartbeat } from './heartbeat.ts'
-import { isMidMessage, onPeerClose } from './receiver.ts'
+import { isMidMessage, onPeerClose, unfinishedBytes } from './receiver.ts'
+import type { WaitingBytes } from './waiting-bytes.ts'
 import { wholeFrame } from './whole-frame.ts'
 
 /** An open WebSocket and the TCP or TLS connection that carries it. */
@@ -12,7 +13,7 @@ export interface OpenSocket {
 }
 
 /** Node's overhead for a queued message. It counts, because a peer may send a million empty messages. */
-const BYTES_PER_MESSAGE = 512
+export const BYTES_PER_MESSAGE = 512
 /** Most messages that leave in one write. */
 const MAX_BATCH = 64
 
@@ -26,11 +27,13 @@ const MAX_HEADER_BYTES = 14
 /** The header and the mask of a control frame (RFC 6455 §5.2). */
 const CONTROL_HEADER_BYTES = 6
 
-/** The news of a peer for the owner of an end. None comes once the end is over. */
-interface EndEvents {
+/** What an end has from its owner: whom it tells the news of the peer, of which none comes once the end is over. */
+interface EndOwner {
   readonly message: (message: Buffer, isBinary: boolean) => void
   /** The peer has ended it: its side of the socket is closed. Called at most once. */
   readonly ended: (ending: Ending) => void
+  /** Where the bytes count that wait for the peer. */
+  readonly waiting?: WaitingBytes | undefined
 }
 
 const noop = (): void => undefined
@@ -54,7 +57,7 @@ export class SocketEnd {
   /** Called for every watched message once it has left this process. */
   onSent: () => void = noop
   readonly #side: Side
-  readonly #events: EndEvents
+  readonly #owner: EndOwner
   #isOver = false
   /** Watched messages that have not left this process. */
   #waiting = 0
@@ -62,6 +65,8 @@ export class SocketEnd {
   /** Messages that are corked until the end of this turn of the event loop; 0 without a batch. */
   #batch = 0
   #isWatched = false
+  /** Bytes that waited already when the batch began. */
+  #queuedBefore = 0
 
   /** Bytes of control frames since the unfinished message began. */
   #controlBytes = 0
@@ -72,11 +77,11 @@ export class SocketEnd {
   /** The newest ping that arrived while a pong was still being sent. */
   #latestPing: Buffer | undefined
 
-  constructor({ socket, wire }: OpenSocket, side: Side, events: EndEvents, heartbeatMs?: number) {
+  constructor({ socket, wire }: OpenSocket, side: Side, owner: EndOwner, heartbeatMs?: number) {
     this.socket = socket
     this.wire = wire
     this.#side = side
-    this.#events = events
+    this.#owner = owner
     this.heartbeat = new Heartbeat(this, () => this.#lose('silent'), heartbeatMs)
     this.#listen()
   }
@@ -96,6 +101,11 @@ export class SocketEnd {
     return this.wire.writableLength + this.#waiting * BYTES_PER_MESSAGE
   }
 
+  /** All bytes that it holds: these, and those that the peer has sent and nobody has taken yet. */
+  get heldBytes(): number {
+    return this.waitingBytes + this.wire.readableLength + unfinishedBytes(this.socket)
+  }
+
   /** Reads a socket that was paused until now. If its peer has closed it meanwhile, nobody has listened, and this end is over. */
   begin(): void {
     if (this.socket.readyState === this.socket.OPEN) this.socket.resume()
@@ -107,13 +117,15 @@ export class SocketEnd {
     if (this.#isOver) return
     this.#isOver = true
     this.heartbeat.stop()
+    const { waitingBytes } = this
     closeSocket(this.socket, status)
+    if (waitingBytes > 0 && !this.wire.destroyed) this.#owner.waiting?.closing(this.wire, waitingBytes)
   }
 
   #end(ending: Ending): void {
     if (this.#isOver) return
     this.close(ending.own)
-    this.#events.ended(ending)
+    this.#owner.ended(ending)
   }
 
   #lose(why: string): void {
@@ -128,7 +140,7 @@ export class SocketEnd {
     socket.on('message', (data, isBinary) => {
       heartbeat.heard()
       this.#controlBytes = 0
-      if (!this.#isOver) this.#events.message(data as Buffer, isBinary)
+      if (!this.#isOver) this.#owner.message(data as Buffer, isBinary)
     })
     socket.on('error', (error) => this.#end(this.#side.failed(error)))
     onPeerClose(socket, (code, reason) => this.#end(this.#side.closed(code, reason)))
@@ -156,7 +168,7 @@ export class SocketEnd {
     const queued = this.wire.writableLength
     if (this.#batch === 0) {
       this.#isWatched = queued > 0
-      if (!isLastOfRead(message)) this.#beginBatch()
+      if (!isLastOfRead(message)) this.#beginBatch(queued)
     }
     // The messages of a batch add up. A message that follows a watched one is watched too, so that the last callback means an
     // empty queue. The header counts, so that never more than `unwatchedBytes` wait without a callback.
@@ -167,7 +179,8 @@ export class SocketEnd {
     const frame = this.#side.isMasked ? undefined : wholeFrame(message, isBinary)
     if (frame === undefined) this.socket.send(message, isBinary ? BINARY : TEXT, onSent)
     else this.wire.write(frame, onSent)
-    if (this.#batch > 0 && ++this.#batch > MAX_BATCH) SocketEnd.#endBatch(this)
+    if (this.#batch === 0) this.#note(message.length + BYTES_PER_MESSAGE)
+    else if (++this.#batch > MAX_BATCH) SocketEnd.#endBatch(this)
     return isWatched
   }
 
@@ -177,12 +190,12 @@ export class SocketEnd {
    */
   write(frames: Buffer, unwatchedBytes: number): void {
     if (this.socket.readyState !== this.socket.OPEN) return
-    if (frames.length <= unwatchedBytes && this.wire.writableLength === 0) {
-      this.wire.write(frames)
-      return
+    if (frames.length <= unwatchedBytes && this.wire.writableLength === 0) this.wire.write(frames)
+    else {
+      this.#waiting++
+      this.wire.write(frames, () => this.#sent())
     }
-    this.#waiting++
-    this.wire.write(frames, () => this.#sent())
+    this.#note(frames.length + BYTES_PER_MESSAGE)
   }
 
   /** Sends a frame that this server has made, in two parts that leave in one write. */
@@ -193,6 +206,7 @@ export class SocketEnd {
     this.wire.write(start)
     this.wire.write(end, () => this.#sent())
     this.wire.uncork()
+    this.#note(start.length + end.length + BYTES_PER_MESSAGE)
   }
 
   /** Stops reading. The time until {@link resume} does not count as silence. */
@@ -230,8 +244,14 @@ export class SocketEnd {
     this.onSent()
   }
 
-  #beginBatch(): void {
+  /** Notes that a write waits, unless the connection has taken it at once. */
+  #note(bytes: number): void {
+    if (this.wire.writableLength > 0) this.#owner.waiting?.add(bytes)
+  }
+
+  #beginBatch(queued: number): void {
     this.#batch = 1
+    this.#queuedBefore = queued
     this.wire.cork()
     process.nextTick(SocketEnd.#endBatch, this)
   }
@@ -246,8 +266,11 @@ export class SocketEnd {
   }
 
   static #endBatch(this: void, end: SocketEnd): void {
-    if (end.#batch === 0) return
+    const messages = end.#batch - 1
+    if (messages < 0) return
     end.#batch = 0
+    const bytes = end.wire.writableLength - end.#queuedBefore
     end.wire.uncork()
+    end.#note(bytes + messages * BYTES_PER_MESSAGE)
   }
 }

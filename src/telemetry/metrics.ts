@@ -107,6 +107,7 @@ export function createMetrics(logLines: LogLines = NO_LINES) {
         'accounts) or session',
       ['kind', 'code'],
     ),
+    ...createWaitingMetrics(make),
     relayRefusals: make.counter('bff_relay_refusals_total', 'Handshakes that were refused, or whose browser left', [
       'reason',
     ]),
@@ -140,6 +141,22 @@ function addProcessMetrics(make: Instruments, lines: LogLines): void {
     () => lines.waitingBytes,
     'max',
   )
+}
+
+/** The limit of what waits for slow peers, and the sockets that were closed because of it. */
+function createWaitingMetrics(make: Instruments) {
+  return {
+    relayWaitingLimit: make.gauge(
+      'bff_relay_buffered_limit_bytes',
+      'Limit of bff_relay_buffered_bytes (MAX_WAITING_BYTES)',
+    ),
+    closedForMemory: make.counterFrom0(
+      'bff_relay_closed_for_memory_total',
+      'Sockets that were closed because too much waited in this process for slow peers (MAX_WAITING_BYTES). The kind is public, ' +
+        'trading or session',
+      [{ kind: 'public' }, { kind: 'session' }, { kind: 'trading' }],
+    ),
+  }
 }
 
 /** The number of open sockets by kind. Without a series at 0, an alert on a share of them would miss a server that opens none. */

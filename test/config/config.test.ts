@@ -106,6 +106,12 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
     { ...ALONE, PUBLIC_URL: 'https://bff.example/app' },
     ['PUBLIC_URL', 'AUTH_URL', 'API_URL', 'WS_URL', 'SESSION_SECRETS', 'REDIS_URL', 'TRUST_PROXY'],
   ],
+  [
+    'less may wait for all sockets than for one of them',
+    { ...ALONE, MAX_WAITING_BYTES: '1048576', MAX_BUFFERED_BYTES: '1048577' },
+    ['MAX_WAITING_BYTES'],
+  ],
+  ['hardly anything may wait', { ...ALONE, MAX_WAITING_BYTES: '65536' }, ['MAX_WAITING_BYTES']],
   ['no body would be allowed, which Fastify refuses', { ...ALONE, MAX_BODY_BYTES: '0' }, ['MAX_BODY_BYTES']],
   ...['0.0.0.0/0', '::/0', '10.0.0.0/8,1.2.3.4/00'].map((TRUST_PROXY): (typeof SCENARIOS)[number] => [
     `TRUST_PROXY would be ${TRUST_PROXY}`,

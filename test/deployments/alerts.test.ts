@@ -38,7 +38,7 @@ import { promtool, rulesHold } from '../support/alerts/promtool.ts'
 import { baseOf, ruleTest } from '../support/alerts/rule-tests.ts'
 import type { Scenario } from '../support/alerts/scrapes.ts'
 import { orderScenarios } from '../support/alerts/order-scenarios.ts'
-import { failingSocketScenarios } from '../support/alerts/socket-scenarios.ts'
+import { failingSocketScenarios, memoryScenario } from '../support/alerts/socket-scenarios.ts'
 import { trafficScenarios } from '../support/alerts/traffic-scenarios.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
@@ -129,6 +129,7 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   replicaScenario,
   socketScenario,
   failingSocketScenarios,
+  memoryScenario,
   orderScenarios,
   trafficScenarios,
   narrowFeedScenario,

@@ -64,6 +64,28 @@ await test('a browser that is gone is sent nothing, and nothing is counted for i
   t.same(host.traffic, { messages: 0, bytes: 0 })
 })
 
+await test('what waits to be replaced or sent counts as waiting bytes, and no longer once it has left', async (t) => {
+  const world = await startMember(t)
+  const { member, wire, host } = world
+  const { conflateBytes } = host.limits
+  const wait = waitingOn(wire, conflateBytes + 1)
+  const more = (): number => member.waitingBytes - wire.writableLength
+  deliver(world, 'x'.repeat(1000), 'A')
+  const one = more()
+  t.ok(one > 1000)
+  deliver(world, 'y'.repeat(1000), 'B')
+  t.equal(more(), 2 * one)
+  deliver(world, 'x'.repeat(1000), 'A')
+  t.equal(more(), 2 * one, 'a newer message takes the place of the one before')
+  wait(0)
+  const texts = textsOf(world)
+  member.outbox.sendConflated('A')
+  t.equal(more(), one)
+  member.outbox.relieve()
+  await until(() => texts.length === 2, 'both have left')
+  await until(() => more() === 0, 'nothing waits any more')
+})
+
 await test('of a large answer that is shared every byte counts, and it leaves after what waits for the end of the batch', async (t) => {
   const world = await startMember(t)
   const { member, host } = world

@@ -100,7 +100,7 @@ await test('a browser that reads on within slowConsumerMs is not closed afterwar
   })
   browser.pause()
   flood(upstream)
-  await until(() => relay.bufferedBytes > 100_000)
+  await until(() => relay.waitingBytes > 100_000)
   let got = 0
   browser.on('message', () => got++)
   browser.resume()
@@ -115,7 +115,7 @@ await test('the time for which a peer was paused is not counted as silence once 
   t.teardown(() => clearInterval(chatter))
   // One message that exceeds the buffer, and nothing after it: upstream sends nothing once it is resumed.
   upstream.send(Buffer.alloc(16 * 1024 * 1024))
-  await until(() => relay.bufferedBytes > 100_000)
+  await until(() => relay.waitingBytes > 100_000)
   let passed = 0
   upstream.on('message', () => passed++)
   await until(() => passed >= 40)

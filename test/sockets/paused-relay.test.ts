@@ -20,7 +20,7 @@ await test('a browser that does not read its refusals is read no further, and cu
   const end = await ended
   t.match(end, { code: 4408 })
   t.ok(judged < sent, `${judged} of ${sent} were judged`)
-  t.ok(relay.bufferedBytes < 210_000, `${relay.bufferedBytes} bytes wait`)
+  t.ok(relay.waitingBytes < 210_000, `${relay.waitingBytes} bytes wait`)
 })
 
 await test('a browser that reads its refusals late gets all of them, and is read on', async (t) => {
@@ -100,7 +100,7 @@ await test('a message that comes after the pause was lifted does not overtake on
   release?.()
   await until(() => passed.length === 3)
   t.same(passed, ['first', 'second', 'third'])
-  t.equal(relay.bufferedBytes, 0)
+  t.equal(relay.waitingBytes, 0)
 })
 
 await test('a relay that ends while messages wait for its gate sends none of them', async (t) => {
@@ -152,13 +152,13 @@ await test('what upstream has not read when orders are paused never reaches it: 
   upstream.pause()
   const order = 'x'.repeat(100_000)
   let sent = 0
-  while (relay.bufferedBytes === 0) {
+  while (relay.waitingBytes === 0) {
     browser.send(order)
     sent++
     await new Promise((done) => setTimeout(done, 1))
   }
   close?.()
-  t.ok(relay.bufferedBytes > 0, 'nothing happens while the gate is open')
+  t.ok(relay.waitingBytes > 0, 'nothing happens while the gate is open')
   browser.send('final')
   await until(() => browser.bufferedAmount === 0)
   isClosed = true

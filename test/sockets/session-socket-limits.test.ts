@@ -1,19 +1,10 @@
 import { once } from 'node:events'
-import tap, { type Test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { EXPIRED, eventsOf, listening, use } from '../support/sockets/session-socket.ts'
+import { sideBySide } from '../support/time/side-by-side.ts'
 import { until } from '../support/time/until.ts'
 import { TRADING } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
-
-// Each of these tests waits for seconds, and needs the processor for hardly any time.
-tap.jobs = 6
-const waiting: Promise<unknown>[] = []
-
-/** Tests something that takes its time, beside the others. */
-function waits(title: string, run: (t: Test) => Promise<void>): void {
-  waiting.push(tap.test(title, { buffered: true }, run))
-}
 
 /** A store that reports no change, as if each report were still on its way. */
 class SilentStore extends MemoryStore {
@@ -22,28 +13,29 @@ class SilentStore extends MemoryStore {
   }
 }
 
-waits('a session that nobody uses ends, although its session socket is open, with the reason idle', async (t) => {
-  const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
-  const client = await listening(world)
-  await client.count(2)
-  const [first = {}, warning = {}] = eventsOf(client)
-  t.match(warning, { event: 'expiring', why: 'idle', at: first['idle_expires_at'] })
-  t.same(await client.closed, EXPIRED)
-  t.same(eventsOf(client).slice(2), [{ event: 'ended', reason: 'idle' }])
-})
+await sideBySide({
+  'a session that nobody uses ends, although its session socket is open, with the reason idle': async (t) => {
+    const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
+    const client = await listening(world)
+    await client.count(2)
+    const [first = {}, warning = {}] = eventsOf(client)
+    t.match(warning, { event: 'expiring', why: 'idle', at: first['idle_expires_at'] })
+    t.same(await client.closed, EXPIRED)
+    t.same(eventsOf(client).slice(2), [{ event: 'ended', reason: 'idle' }])
+  },
 
-waits('at the absolute limit the reason is expired, and the warning says absolute', async (t) => {
-  const world = await startWorld(t, { ...RELAY, settings: { SESSION_MAX_SECONDS: '2' } })
-  const client = await listening(world)
-  t.same(await client.closed, EXPIRED)
-  const events = eventsOf(client)
-  t.match(events[1], { event: 'expiring', why: 'absolute', at: events[0]?.['expires_at'] })
-  t.same(events.at(-1), { event: 'ended', reason: 'expired' })
-})
+  'at the absolute limit the reason is expired, and the warning says absolute': async (t) => {
+    const world = await startWorld(t, { ...RELAY, settings: { SESSION_MAX_SECONDS: '2' } })
+    const client = await listening(world)
+    t.same(await client.closed, EXPIRED)
+    const events = eventsOf(client)
+    t.match(events[1], { event: 'expiring', why: 'absolute', at: events[0]?.['expires_at'] })
+    t.same(events.at(-1), { event: 'ended', reason: 'expired' })
+  },
 
-waits(
-  'near the absolute limit, the idle one moves on by itself, and the warning still comes 60 seconds ahead',
-  async (t) => {
+  'near the absolute limit, the idle one moves on by itself, and the warning still comes 60 seconds ahead': async (
+    t,
+  ) => {
     const settings = { SESSION_IDLE_SECONDS: '63', SESSION_MAX_SECONDS: '67' }
     const world = await startWorld(t, { ...RELAY, settings })
     t.equal((await use(world)).status, 204)
@@ -54,31 +46,26 @@ waits(
     t.ok(Number(warning['at']) - Number(warning['now']) <= 60)
     client.socket.close()
   },
-)
 
-waits(
-  'a session that was used on another instance a moment ago does not expire soon, although no report says so yet',
-  async (t) => {
-    // The page sees the limit a tenth early, so the warning is due after three seconds.
-    const settings = { SESSION_IDLE_SECONDS: '70' }
-    const world = await startWorld(t, { ...RELAY, store: new SilentStore(), settings })
-    const client = await listening(world)
-    t.equal((await world.call('POST', '/auth/session', { at: await world.instance() })).status, 204)
-    await client.count(2)
-    client.socket.ping()
-    await once(client.socket, 'pong')
-    t.same(
-      eventsOf(client).map(({ event }) => event),
-      ['session', 'session'],
-      'the new limit, and no warning',
-    )
-    client.socket.close()
-  },
-)
+  'a session that was used on another instance a moment ago does not expire soon, although no report says so yet':
+    async (t) => {
+      // The page sees the limit a tenth early, so the warning is due after three seconds.
+      const settings = { SESSION_IDLE_SECONDS: '70' }
+      const world = await startWorld(t, { ...RELAY, store: new SilentStore(), instances: 2, settings })
+      const client = await listening(world)
+      t.equal((await world.call('POST', '/auth/session', { at: world.servers[1] })).status, 204)
+      await client.count(2)
+      client.socket.ping()
+      await once(client.socket, 'pong')
+      t.same(
+        eventsOf(client).map(({ event }) => event),
+        ['session', 'session'],
+        'the new limit, and no warning',
+      )
+      client.socket.close()
+    },
 
-waits(
-  'POST /auth/session moves the idle limit, and session sockets of all instances receive the new state',
-  async (t) => {
+  'POST /auth/session moves the idle limit, and session sockets of all instances receive the new state': async (t) => {
     const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '10' } })
     const other = await world.instance()
     const clients = await Promise.all([listening(world), listening(world, other.port)])
@@ -101,17 +88,15 @@ waits(
       client.socket.close()
     }
   },
-)
 
-waits('a session socket is no use of its session, and a trading socket is', async (t) => {
-  const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
-  const relay = await world.socket(TRADING).opened()
-  const client = await listening(world)
-  await new Promise((resolve) => void setTimeout(resolve, 3000))
-  t.equal(client.socket.readyState, client.socket.OPEN, 'the relay keeps the session alive')
-  relay.socket.close()
-  t.same(await client.closed, EXPIRED)
-  t.same(eventsOf(client).at(-1), { event: 'ended', reason: 'idle' })
+  'a session socket is no use of its session, and a trading socket is': async (t) => {
+    const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
+    const relay = await world.socket(TRADING).opened()
+    const client = await listening(world)
+    await new Promise((resolve) => void setTimeout(resolve, 3000))
+    t.equal(client.socket.readyState, client.socket.OPEN, 'the relay keeps the session alive')
+    relay.socket.close()
+    t.same(await client.closed, EXPIRED)
+    t.same(eventsOf(client).at(-1), { event: 'ended', reason: 'idle' })
+  },
 })
-
-await Promise.all(waiting)

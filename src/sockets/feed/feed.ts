@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { createFeedMetrics } from '../../telemetry/feed-metrics.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { CLOSE, type CloseStatus } from '../close-codes.ts'
+import type { SocketRegistry } from '../registry.ts'
 import type { OpenSocket } from '../socket-end.ts'
 import { operationOf } from '../operations.ts'
 import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
@@ -17,6 +18,7 @@ interface FeedDependencies {
   readonly config: Pick<Config, 'relay' | 'feed'>
   readonly metrics: Metrics
   readonly log: FastifyBaseLogger
+  readonly registry: Pick<SocketRegistry, 'waiting'>
 }
 
 /** Longest time for which an answer that changes with every tick is kept. */
@@ -28,6 +30,7 @@ export class Feed implements MemberHost {
   readonly batch = new WriteBatch()
   readonly traffic: MemberHost['traffic']
   readonly conflated: MemberHost['conflated']
+  readonly waiting: SocketRegistry['waiting']
   readonly #deps: FeedDependencies
   readonly #url: string
   readonly #requests = new RequestReader()
@@ -39,8 +42,9 @@ export class Feed implements MemberHost {
   #ownSockets = 0
 
   constructor(deps: FeedDependencies) {
-    const { config, metrics, log } = deps
+    const { config, metrics, log, registry } = deps
     this.#deps = deps
+    this.waiting = registry.waiting
     const limits = { ...config.relay, ...config.feed }
     this.limits = limits
     this.traffic = metrics.relayTraffic.to_browser
@@ -179,6 +183,7 @@ export class Feed implements MemberHost {
       url: this.#url,
       maxMessageBytes,
       maxBufferedBytes,
+      waiting: this.waiting,
       log,
       traffic: metrics.relayTraffic.to_upstream,
       onEnd: () => this.#ownSockets--,

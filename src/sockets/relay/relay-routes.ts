@@ -170,7 +170,7 @@ async function openUpstream(
 /** Waits for the browser's socket, which is joined to this one. */
 function relayTo(
   upstream: OpenSocket,
-  { metrics, log, config, returns }: RelayDependencies,
+  { metrics, log, config, returns, registry }: RelayDependencies,
   checks: RelayChecks,
 ): Opened {
   return {
@@ -181,6 +181,7 @@ function relayTo(
       slot.owner = new Relay(browser, upstream, {
         limits: config.relay,
         metrics,
+        waiting: registry.waiting,
         ...checks,
         withReturn: comesBack && ((close) => comesBack.closed(close)),
         onEnd(close, fault) {

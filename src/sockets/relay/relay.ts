@@ -8,6 +8,7 @@ import { FirstByte } from '../../upstream/first-byte.ts'
 import { BROWSER, CLOSE, UPSTREAM, type CloseStatus, type Ending } from '../close-codes.ts'
 import { operationOf } from '../operations.ts'
 import { SocketEnd, type OpenSocket } from '../socket-end.ts'
+import type { WaitingBytes } from '../waiting-bytes.ts'
 import type { OrderGate } from './order-gate.ts'
 import type { RelayUser } from './relay-user.ts'
 
@@ -15,6 +16,8 @@ interface RelayOptions {
   /** See docs/reference.md, Sockets. */
   readonly limits: Pick<Config['relay'], 'maxBufferedBytes' | 'slowConsumerMs'> & { readonly heartbeatMs?: number }
   readonly metrics: Pick<Metrics, 'relayTraffic' | 'countRelayOperation'>
+  /** Absent where nothing bounds the waiting bytes of the process. */
+  readonly waiting?: WaitingBytes
   /** Absent without a session. */
   readonly user?: RelayUser | undefined
   /** Absent where orders cannot be paused. */
@@ -68,9 +71,9 @@ export class Relay {
     this.#upstream.begin()
   }
 
-  /** Bytes that wait in this process for the two peers. */
-  get bufferedBytes(): number {
-    return this.#browser.bufferedBytes + this.#upstream.bufferedBytes
+  /** Bytes that wait in this process for the two peers, or to be sent on to them. */
+  get waitingBytes(): number {
+    return this.#browser.heldBytes + this.#upstream.heldBytes
   }
 
   end(close: CloseStatus): void {
@@ -79,13 +82,13 @@ export class Relay {
   }
 
   #listenToBrowser(connection: OpenSocket): SocketEnd {
-    const { metrics, limits } = this.#options
+    const { metrics, limits, waiting } = this.#options
     const message = (data: Buffer, isBinary: boolean): void => {
       if (!isBinary) metrics.countRelayOperation(operationOf(data))
       this.#judge(data, isBinary)
     }
     const ended = ({ own, other }: Ending): void => this.#finish(own, other)
-    const end = new SocketEnd(connection, BROWSER, { message, ended }, limits.heartbeatMs)
+    const end = new SocketEnd(connection, BROWSER, { message, ended, waiting }, limits.heartbeatMs)
     end.onSent = () => {
       this.#relieve()
       this.#readOn()
@@ -94,13 +97,13 @@ export class Relay {
   }
 
   #listenToUpstream(connection: OpenSocket): SocketEnd {
-    const { metrics, limits } = this.#options
+    const { metrics, limits, waiting } = this.#options
     const { to_browser: traffic } = metrics.relayTraffic
     const message = (data: Buffer, isBinary: boolean): void => {
       this.#pass(this.#upstream, this.#browser, data, isBinary, traffic)
     }
     const ended = ({ own, other, isFault, why }: Ending): void => this.#finish(other, own, isFault && why)
-    const end = new SocketEnd(connection, UPSTREAM, { message, ended }, limits.heartbeatMs)
+    const end = new SocketEnd(connection, UPSTREAM, { message, ended, waiting }, limits.heartbeatMs)
     end.onSent = () => this.#readOn()
     return end
   }
@@ -118,7 +121,12 @@ export class Relay {
     traffic.bytes += message.length
     const { maxBufferedBytes } = this.#limits
     const isWatched = to.send(message, isBinary, maxBufferedBytes / 2)
-    if (isWatched && to.waitingBytes > maxBufferedBytes && !from.isPaused) this.#pause(from)
+    if (isWatched && to.waitingBytes > this.#mostBytes && !from.isPaused) this.#pause(from)
+  }
+
+  get #mostBytes(): number {
+    const { maxBufferedBytes } = this.#limits
+    return this.#options.waiting?.mostOf(maxBufferedBytes) ?? maxBufferedBytes
   }
 
   /** Sends a message of the browser on, refuses it, or holds it and all that follow. */

@@ -20,7 +20,7 @@ export async function sessionSocketRoute(fastify: FastifyInstance, deps: Session
 }
 
 async function openSessionSocket(handshake: Handshake, deps: SessionSocketDependencies): Promise<Opened | undefined> {
-  const { caps, sessions, controls } = deps
+  const { caps, sessions, controls, registry } = deps
   const { ip, headers } = handshake.request
   if (!handshake.acquireUnreserved()) return
   const found = await sessions.read(headers.cookie)
@@ -34,7 +34,12 @@ async function openSessionSocket(handshake: Handshake, deps: SessionSocketDepend
   if (session.record.subject === undefined && !handshake.acquire(caps.acquireSessionSocketAt(ip))) return
   return {
     join: (browser, slot, { ended }) => {
-      slot.owner = new SessionSocket(browser, session, { sessions, controls, onEnd: ended })
+      slot.owner = new SessionSocket(browser, session, {
+        sessions,
+        controls,
+        waiting: registry.waiting,
+        onEnd: ended,
+      })
     },
   }
 }

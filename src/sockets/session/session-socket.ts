@@ -4,6 +4,7 @@ import type { Session, Sessions, SessionState } from '../../sessions/index.ts'
 import { BROWSER, CLOSE, POLICY_VIOLATION, type CloseStatus } from '../close-codes.ts'
 import { onTooLong } from '../receiver.ts'
 import { SocketEnd, type OpenSocket } from '../socket-end.ts'
+import type { WaitingBytes } from '../waiting-bytes.ts'
 import { storeNow } from '../../time/store-time.ts'
 
 /** How long before the end of a session its page is warned. */
@@ -22,6 +23,7 @@ interface SessionSocketOptions {
   readonly sessions: Sessions
   /** Absent where there are no notices. */
   readonly controls?: Pick<Controls, 'noticeState' | 'onNotice'> | undefined
+  readonly waiting: WaitingBytes
   /** Called once, when the socket ends. */
   readonly onEnd: (close: CloseStatus) => void
 }
@@ -48,6 +50,7 @@ export class SessionSocket {
         if (length > MAX_MESSAGE_BYTES || !this.#messages.allows(MAX_MESSAGES)) this.end(POLICY_VIOLATION)
       },
       ended: ({ own }) => this.end(own),
+      waiting: options.waiting,
     })
     onTooLong(browser.socket, () => this.end(POLICY_VIOLATION))
     this.#update(session)
@@ -66,8 +69,8 @@ export class SessionSocket {
     })
   }
 
-  get bufferedBytes(): number {
-    return this.#end.bufferedBytes
+  get waitingBytes(): number {
+    return this.#end.heldBytes
   }
 
   end(close: CloseStatus): void {
@@ -111,7 +114,7 @@ export class SessionSocket {
 
   #send(message: object): void {
     if (this.#isOver) return
-    this.#end.socket.send(JSON.stringify(message))
+    this.#end.send(Buffer.from(JSON.stringify(message)), false, 0)
     if (this.#end.bufferedBytes > MAX_BUFFERED_BYTES) this.end(CLOSE.slowConsumer)
   }
 }

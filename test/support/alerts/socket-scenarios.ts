@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { nextEvent } from '../time/until.ts'
+import { nextEvent, until } from '../time/until.ts'
 import { around, type Scenario } from './scrapes.ts'
 import { PUBLIC, TRADING } from '../user.ts'
 import { startWorld, type World, RELAY } from '../world.ts'
@@ -9,6 +9,7 @@ const SETTINGS = { PUBLIC_HANDSHAKES_PER_MINUTE: '0', MAX_PUBLIC_RELAYS_PER_IP: 
 const TRIES = 4
 /** Sockets of others, which stay open. */
 const OTHERS = 12
+const MESSAGE = 'x'.repeat(10_000)
 
 /** Upstream refuses or loses sockets of one kind, or of all. */
 export async function failingSocketScenarios(t: Test): Promise<Scenario[]> {
@@ -69,6 +70,25 @@ export async function failingSocketScenarios(t: Test): Promise<Scenario[]> {
     }),
   )
   return [...failing, { ...(await when('upstream restarts once', [], () => restart(world))), happensOnce: true }]
+}
+
+/** So many browsers read slowly that the slowest are closed. */
+export async function memoryScenario(t: Test): Promise<Scenario> {
+  const limits = { MAX_BUFFERED_BYTES: '200000', MAX_WAITING_BYTES: '1048576', SLOW_CONSUMER_SECONDS: '3600' }
+  const world = await startWorld(t, { ...RELAY, settings: { ...SETTINGS, ...limits } })
+  const raises = ['BffSlowConsumers', 'BffSocketsClosedForMemory']
+  return around(world.server, 'browsers read slowly, and memory is short', raises, async () => {
+    const slow = []
+    for (let count = 0; count < 8; count++) slow.push(await world.joined(PUBLIC))
+    for (const { client, peer } of slow) {
+      client.socket.pause()
+      for (let message = 0; message < 4000; message++) peer.send(MESSAGE)
+    }
+    await until(
+      async () => ((await world.metric('bff_relay_closed_for_memory_total')).get('kind="public"') ?? 0) >= 3,
+      'some are closed',
+    )
+  })
 }
 
 /** Upstream ends all sockets at the same moment. */

@@ -71,6 +71,7 @@ export class Member {
         else this.#take(message, isBinary)
       },
       ended: ({ own, other }) => this.#finish(own, other),
+      waiting: host.waiting,
     })
     this.#end.onSent = () => this.#sent()
     this.outbox = new Outbox(this.#end, host, () => this.press())
@@ -92,8 +93,8 @@ export class Member {
   }
 
   /** Bytes that wait in this process for the browser and on its own upstream socket. */
-  get bufferedBytes(): number {
-    return this.#end.bufferedBytes + (this.own?.bufferedBytes ?? 0)
+  get waitingBytes(): number {
+    return this.#end.heldBytes + this.outbox.conflatedBytes + (this.own?.waitingBytes ?? 0)
   }
 
   spend(): boolean {

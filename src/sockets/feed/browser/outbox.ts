@@ -1,6 +1,7 @@
 import type { Config } from '../../../config/config.ts'
 import type { Metrics } from '../../../telemetry/metrics.ts'
-import type { SocketEnd } from '../../socket-end.ts'
+import { BYTES_PER_MESSAGE, type SocketEnd } from '../../socket-end.ts'
+import type { WaitingBytes } from '../../waiting-bytes.ts'
 import { type FrameSequence, type Recipient, type WriteBatch, messageBytes, standaloneConcat } from '../wire/index.ts'
 
 type MemberLimits = Pick<Config['relay'], 'maxBufferedBytes' | 'slowConsumerMs'> &
@@ -10,6 +11,8 @@ type MemberLimits = Pick<Config['relay'], 'maxBufferedBytes' | 'slowConsumerMs'>
 export interface MemberHost {
   readonly limits: MemberLimits
   readonly batch: WriteBatch
+  /** Absent where nothing bounds the waiting bytes of the process. */
+  readonly waiting?: WaitingBytes
   readonly traffic: Metrics['relayTraffic']['to_browser']
   readonly conflated: { messages: number }
 }
@@ -29,6 +32,7 @@ export class Outbox implements Recipient {
   #batched: FrameSequence | undefined
   /** The newest message of each stream since the browser began to be slow. */
   #conflated: Map<string, Buffer> | undefined
+  #conflatedBytes = 0
   #isOver = false
 
   /** @param onFull called when more waits than MAX_BUFFERED_BYTES */
@@ -36,6 +40,11 @@ export class Outbox implements Recipient {
     this.#end = end
     this.#host = host
     this.#onFull = onFull
+  }
+
+  /** Bytes of the stream messages that wait to be replaced or sent. */
+  get conflatedBytes(): number {
+    return this.#conflatedBytes
   }
 
   deliver(frame: Buffer, stream: string): void {
@@ -61,10 +70,8 @@ export class Outbox implements Recipient {
   }
 
   sendConflated(stream: string): void {
-    const frame = this.#conflated?.get(stream)
-    if (frame === undefined) return
-    this.#conflated?.delete(stream)
-    this.#send(frame)
+    const frame = this.#takeConflated(stream)
+    if (frame !== undefined) this.#send(frame)
   }
 
   /** Sends what waits for the end of the batch. */
@@ -80,6 +87,7 @@ export class Outbox implements Recipient {
     const conflated = this.#conflated
     if (conflated === undefined || this.#end.waitingBytes > this.#host.limits.conflateBytes / 2) return
     this.#conflated = undefined
+    this.#conflatedBytes = 0
     for (const frame of conflated.values()) this.#count(messageBytes(frame))
     this.#write(standaloneConcat([...conflated.values()]))
   }
@@ -87,6 +95,7 @@ export class Outbox implements Recipient {
   end(): void {
     this.#isOver = true
     this.#conflated = undefined
+    this.#conflatedBytes = 0
   }
 
   /** While nothing waits, frames of up to this many bytes need no callback: with them alone, and a pong, no limit is near. */
@@ -124,7 +133,19 @@ export class Outbox implements Recipient {
   #conflate(frame: Buffer, stream: string): void {
     this.#conflated ??= new Map()
     // The newest goes to the end, so that messages leave in the order in which upstream sent them.
-    if (this.#conflated.delete(stream)) this.#host.conflated.messages++
+    const isNewer = this.#takeConflated(stream) !== undefined
+    if (isNewer) this.#host.conflated.messages++
     this.#conflated.set(stream, frame)
+    const bytes = frame.length + BYTES_PER_MESSAGE
+    this.#conflatedBytes += bytes
+    if (!isNewer) this.#host.waiting?.add(bytes)
+  }
+
+  #takeConflated(stream: string): Buffer | undefined {
+    const frame = this.#conflated?.get(stream)
+    if (frame === undefined) return undefined
+    this.#conflated?.delete(stream)
+    this.#conflatedBytes -= frame.length + BYTES_PER_MESSAGE
+    return frame
   }
 }

@@ -4,6 +4,7 @@ import type { Metrics } from '../../../telemetry/metrics.ts'
 import { UPSTREAM, type CloseStatus } from '../../close-codes.ts'
 import { SocketEnd, type OpenSocket } from '../../socket-end.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
+import type { WaitingBytes } from '../../waiting-bytes.ts'
 import { type UpstreamMessage, dissect } from '../wire/index.ts'
 
 /** What the upstream sockets of single browsers work with. */
@@ -11,6 +12,8 @@ interface OwnSocketDependencies {
   readonly url: string
   readonly maxMessageBytes: number
   readonly maxBufferedBytes: number
+  /** Absent where nothing bounds the waiting bytes of the process. */
+  readonly waiting?: WaitingBytes | undefined
   readonly log: FastifyBaseLogger
   readonly traffic: Metrics['relayTraffic']['to_upstream']
   /** Called once. */
@@ -54,8 +57,8 @@ export class OwnSocket {
   }
 
   /** Bytes that wait in this process for upstream. */
-  get bufferedBytes(): number {
-    return this.#earlyBytes + (this.#end?.bufferedBytes ?? 0)
+  get waitingBytes(): number {
+    return this.#earlyBytes + (this.#end?.heldBytes ?? 0)
   }
 
   /** Whether the browser must wait before it sends more. */
@@ -73,6 +76,7 @@ export class OwnSocket {
     else {
       this.#early.push([message, isBinary])
       this.#earlyBytes += message.length
+      this.#deps.waiting?.add(message.length)
     }
     this.#member.press()
   }
@@ -117,7 +121,7 @@ export class OwnSocket {
   }
 
   #opened(connection: OpenSocket): void {
-    const { maxBufferedBytes, log } = this.#deps
+    const { maxBufferedBytes, log, waiting } = this.#deps
     const end = new SocketEnd(connection, UPSTREAM, {
       message: (message, isBinary) => {
         if (!this.#tookAnswer(message, isBinary)) this.#member.pass(message, isBinary)
@@ -127,6 +131,7 @@ export class OwnSocket {
         this.end(own)
         this.#member.end(other)
       },
+      waiting,
     })
     this.#end = end
     end.onSent = () => this.#member.relieve()

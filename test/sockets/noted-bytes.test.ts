@@ -1,0 +1,89 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { test, type Test } from 'tap'
+import type { WebSocket } from 'ws'
+import { BROWSER } from '../../src/sockets/close-codes.ts'
+import { SocketEnd } from '../../src/sockets/socket-end.ts'
+import { WaitingBytes } from '../../src/sockets/waiting-bytes.ts'
+import { asRead, connection } from '../support/sockets/connection.ts'
+import { frame } from '../support/sockets/raw-frames.ts'
+import { until } from '../support/time/until.ts'
+
+const ignore = (): void => undefined
+
+/** An end on a connection that takes nothing, or everything. @returns whether its bytes have reached this limit */
+async function notedEnd(
+  t: Test,
+  limit: number,
+): Promise<{ end: SocketEnd; wire: Socket; isReached: () => Promise<boolean> }> {
+  const { socket, wire } = await connection(t)
+  let weighed = 0
+  const waiting = new WaitingBytes(limit, () => ++weighed)
+  const end = new SocketEnd({ socket, wire }, BROWSER, { message: ignore, ended: ignore, waiting })
+  t.teardown(() => end.close())
+  const isReached = async (): Promise<boolean> => {
+    await nextTurn()
+    return weighed > 0
+  }
+  return { end, wire, isReached }
+}
+
+const { payload: batched } = asRead(1, 1000)
+const alone = Buffer.from(new ArrayBuffer(1000))
+const whole = frame({ opcode: 2, payload: alone, masked: false })
+for (const [how, bytes, send] of [
+  ['a message that came alone', 1000, (end: SocketEnd) => end.send(alone, true, 2000)],
+  ['the same, watched', 1000, (end: SocketEnd) => end.send(alone, true, 0)],
+  ['a message of a batch', 1000, (end: SocketEnd) => end.send(batched, false, 2000)],
+  ['a batch', 3000, (end: SocketEnd) => [batched, batched, batched].map((each) => end.send(each, false, 2000))],
+  ['whole frames', 1000, (end: SocketEnd) => end.write(whole, 2000)],
+  ['whole frames, watched', 1000, (end: SocketEnd) => end.write(whole, 0)],
+  ['a frame in two parts', 1000, (end: SocketEnd) => end.writeParts(whole.subarray(0, 500), whole.subarray(500))],
+] as const) {
+  await test(`an end notes what its connection does not take at once, and nothing else: ${how}`, async (t) => {
+    const reading = await notedEnd(t, 1)
+    send(reading.end)
+    t.notOk(await reading.isReached(), 'the connection has taken it')
+    for (const [limit, isExpected] of [
+      [bytes, true],
+      // With an overhead for each message, and a header.
+      [bytes + 3 * 600, false],
+    ] as const) {
+      const { end, wire, isReached } = await notedEnd(t, limit)
+      // What is corked waits as what the kernel does not take.
+      wire.cork()
+      send(end)
+      t.equal(await isReached(), isExpected, `${limit} bytes`)
+    }
+  })
+}
+
+await test('a connection that is closed while bytes wait on it counts until it is gone, and is cut off when too many do', async (t) => {
+  const MIB = 1_048_576
+  const waiting = new WaitingBytes(MIB, () => 0)
+  const clients: WebSocket[] = []
+  const wires: Socket[] = []
+  for (let count = 0; count < 3; count++) {
+    const { socket, wire, client } = await connection(t)
+    client.pause()
+    const end = new SocketEnd({ socket, wire }, BROWSER, { message: ignore, ended: ignore, waiting })
+    end.write(frame({ opcode: 2, payload: Buffer.alloc(12 * MIB), masked: false }), 0)
+    const { waitingBytes } = end
+    t.ok(waitingBytes > 5 * MIB, 'more than the kernel takes')
+    end.close({ code: 4408, reason: 'slow_consumer' })
+    clients.push(client)
+    wires.push(wire)
+    t.ok(waiting.closingBytes >= waitingBytes)
+  }
+  t.ok(waiting.closingBytes <= 16 * MIB, `${waiting.closingBytes} bytes wait`)
+  t.equal(wires[0]?.destroyed, true, 'the oldest is cut off')
+  t.equal(wires[2]?.destroyed, false)
+  const codes = clients.map(async (client) => {
+    const closed = once(client, 'close')
+    client.resume()
+    return ((await closed) as [number])[0]
+  })
+  t.equal((await Promise.all(codes)).at(-1), 4408, 'the newest reads all, and why it ends')
+  await until(() => waiting.closingBytes === 0, 'nothing waits any more')
+})

@@ -1,7 +1,8 @@
-import { test, type Test } from 'tap'
+import type { Test } from 'tap'
 import { SocketError, type PublicSocket, type TradingSocket } from '../../client/dist/client.js'
 import { KINDS, type DrivenClient, type DrivenServer } from '../support/client/driven-client.ts'
 import { failure, reaches } from '../support/client/page-client.ts'
+import { sideBySide } from '../support/time/side-by-side.ts'
 import { until } from '../support/time/until.ts'
 import { exactly } from '../support/exactly.ts'
 
@@ -9,6 +10,8 @@ const BUY = { buy: 'a-proposal', price: 10 } as const
 const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.status().state === 'open', 'open')
 const count = ({ messages }: DrivenServer, operation: string): number =>
   messages.filter(({ message }) => operation in message).length
+
+const tests: Record<string, (t: Test) => Promise<void>> = {}
 
 for (const [kind, start] of KINDS) {
   const trading = async (t: Test): Promise<DrivenClient & { socket: TradingSocket }> => {
@@ -19,7 +22,7 @@ for (const [kind, start] of KINDS) {
     return { ...world, socket }
   }
 
-  await test(`${kind}: a request waits for the connection and gets its reply, which listen() sees too`, async (t) => {
+  tests[`${kind}: a request waits for the connection and gets its reply, which listen() sees too`] = async (t) => {
     const { client, server } = await start(t)
     server.reply('time', { time: 1_700_000_000 })
     server.reply('statement', { error: { code: 'RateLimit', message: 'slowly' } })
@@ -34,34 +37,35 @@ for (const [kind, start] of KINDS) {
     t.match(await failure(socket.request({ statement: 1 })), refused)
     socket.close()
     t.match(await failure(socket.request({ time: 1 })), { code: 'closed' })
-  })
+  }
 
-  await test(`${kind}: equal streams share a subscription, which is made again after a lost connection and then forgotten`, async (t) => {
-    const { client, server } = await start(t)
-    server.reply('ticks', { tick: { epoch: 1, quote: 1 } })
-    const socket = client.publicSocket()
-    const quotes: number[] = []
-    const stops = [1, 2].map(() => socket.subscribe({ ticks: 'R_100' }, ({ tick }) => quotes.push(tick.quote)))
-    const other = socket.subscribe({ ticks: 'R_50' }, ({ tick }) => tick.quote !== 1 && t.fail('not its own'))
-    await until(() => quotes.length === 2)
-    server.push({ ticks: 'R_100' }, { tick: { epoch: 2, quote: 2 } })
-    await until(() => quotes.length === 4)
-    const waits = reaches(socket, 'waiting')
-    server.disconnect()
-    await waits
-    await until(() => quotes.length === 6)
-    server.push({ ticks: 'R_100' }, { tick: { epoch: 3, quote: 3 } })
-    await until(() => quotes.length === 8)
-    t.same(quotes, [1, 1, 2, 2, 1, 1, 3, 3])
-    t.equal(count(server, 'ticks'), 4)
-    for (const stop of [...stops, other]) stop()
-    await until(() => count(server, 'forget') === 2)
-    server.push({ ticks: 'R_100' }, { tick: { epoch: 4, quote: 4 } })
-    await socket.request({ time: 1 }).catch(() => undefined)
-    t.equal(quotes.length, 8)
-  })
+  tests[`${kind}: equal streams share a subscription, which is made again after a lost connection and then forgotten`] =
+    async (t) => {
+      const { client, server } = await start(t)
+      server.reply('ticks', { tick: { epoch: 1, quote: 1 } })
+      const socket = client.publicSocket()
+      const quotes: number[] = []
+      const stops = [1, 2].map(() => socket.subscribe({ ticks: 'R_100' }, ({ tick }) => quotes.push(tick.quote)))
+      const other = socket.subscribe({ ticks: 'R_50' }, ({ tick }) => tick.quote !== 1 && t.fail('not its own'))
+      await until(() => quotes.length === 2)
+      server.push({ ticks: 'R_100' }, { tick: { epoch: 2, quote: 2 } })
+      await until(() => quotes.length === 4)
+      const waits = reaches(socket, 'waiting')
+      server.disconnect()
+      await waits
+      await until(() => quotes.length === 6)
+      server.push({ ticks: 'R_100' }, { tick: { epoch: 3, quote: 3 } })
+      await until(() => quotes.length === 8)
+      t.same(quotes, [1, 1, 2, 2, 1, 1, 3, 3])
+      t.equal(count(server, 'ticks'), 4)
+      for (const stop of [...stops, other]) stop()
+      await until(() => count(server, 'forget') === 2)
+      server.push({ ticks: 'R_100' }, { tick: { epoch: 4, quote: 4 } })
+      await socket.request({ time: 1 }).catch(() => undefined)
+      t.equal(quotes.length, 8)
+    }
 
-  await test(`${kind}: a refused stream reports the error of the trading service`, async (t) => {
+  tests[`${kind}: a refused stream reports the error of the trading service`] = async (t) => {
     const { client, server } = await start(t)
     server.reply('ticks', { error: { code: 'InvalidSymbol', message: 'unknown' } })
     const errors: SocketError[] = []
@@ -72,9 +76,9 @@ for (const [kind, start] of KINDS) {
     )
     await until(() => errors.length === 1)
     t.match(errors, exactly({ code: 'InvalidSymbol', message: 'unknown' }))
-  })
+  }
 
-  await test(`${kind}: a command is sent once; without a connection it is not_sent`, async (t) => {
+  tests[`${kind}: a command is sent once; without a connection it is not_sent`] = async (t) => {
     const { client, server } = await start(t)
     await server.logIn()
     server.reply('buy', { buy: { contract_id: 7 } })
@@ -85,9 +89,11 @@ for (const [kind, start] of KINDS) {
     server.reply('buy', { error: { code: 'InvalidPrice', message: 'too low' } })
     t.match(await failure(socket.command(BUY)), { code: 'InvalidPrice', outcome: undefined })
     t.equal(count(server, 'buy'), 2)
-  })
+  }
 
-  await test(`${kind}: a command whose connection is lost, or that gets no reply, has an unknown outcome and is not repeated`, async (t) => {
+  tests[
+    `${kind}: a command whose connection is lost, or that gets no reply, has an unknown outcome and is not repeated`
+  ] = async (t) => {
     const { server, socket } = await trading(t)
     server.reply('buy', () => undefined)
     t.match(await failure(socket.command(BUY, { timeoutMs: 50 })), { code: 'timeout', outcome: 'unknown' })
@@ -97,9 +103,9 @@ for (const [kind, start] of KINDS) {
     t.match(error, { code: 'connection_lost', closeCode: 1006, outcome: 'unknown' })
     await isOpen(socket)
     t.equal(count(server, 'buy'), 2)
-  })
+  }
 
-  await test(`${kind}: a trading socket ends with the session, and needs one`, async (t) => {
+  tests[`${kind}: a trading socket ends with the session, and needs one`] = async (t) => {
     const { client, server, socket } = await trading(t)
     const errors: SocketError[] = []
     socket.subscribe(
@@ -115,9 +121,11 @@ for (const [kind, start] of KINDS) {
     await until(() => other.status().state === 'ended')
     t.match(other.status(), { code: 4401, reason: 'login_required' })
     t.throws(() => client.tradingSocket('no account'), TypeError)
-  })
+  }
 
-  await test(`${kind}: while the network is down a socket waits, and requests are answered when it is up again`, async (t) => {
+  tests[`${kind}: while the network is down a socket waits, and requests are answered when it is up again`] = async (
+    t,
+  ) => {
     const { client, server } = await start(t)
     server.reply('time', { time: 1 })
     const socket = client.publicSocket()
@@ -129,9 +137,9 @@ for (const [kind, start] of KINDS) {
     const answer = socket.request({ time: 1 })
     server.setNetwork('up')
     t.match(await answer, { time: 1 })
-  })
+  }
 
-  await test(`${kind}: a chart has the history and then every price`, async (t) => {
+  tests[`${kind}: a chart has the history and then every price`] = async (t) => {
     const { client, server } = await start(t)
     server.reply('ticks', { tick: { epoch: 3, quote: 30 } })
     server.reply('ticks_history', { history: { times: [1, 2, 3], prices: [10, 20, 30] } })
@@ -144,9 +152,9 @@ for (const [kind, start] of KINDS) {
       [20, 30, 40],
     )
     chart.stop()
-  })
+  }
 
-  await test(`${kind}: a price an hour ahead is left out once the client knows the time`, async (t) => {
+  tests[`${kind}: a price an hour ahead is left out once the client knows the time`] = async (t) => {
     const { client, server } = await start(t)
     const now = Math.floor(Date.now() / 1000)
     server.reply('time', { time: now })
@@ -161,17 +169,17 @@ for (const [kind, start] of KINDS) {
       [0, 1, 2],
     )
     chart.stop()
-  })
+  }
 
-  await test(`${kind}: an id beyond 2^53 is sent as its digits, and comes back as a text of them`, async (t) => {
+  tests[`${kind}: an id beyond 2^53 is sent as its digits, and comes back as a text of them`] = async (t) => {
     const { server, socket } = await trading(t)
     const contract_id = '9007199254740993'
     server.reply('sell', ({ sell }) => ({ sell: { contract_id: sell } }))
     t.match(await socket.command({ sell: contract_id, price: 0 }), { sell: { contract_id } })
     t.match(server.messages.findLast(({ message }) => 'sell' in message)?.message, { sell: contract_id })
-  })
+  }
 
-  await test(`${kind}: close() rejects what is open and closes the connection after the last socket`, async (t) => {
+  tests[`${kind}: close() rejects what is open and closes the connection after the last socket`] = async (t) => {
     const { client, server } = await start(t)
     server.reply('time', () => undefined)
     const [first, second] = [client.publicSocket(), client.publicSocket()]
@@ -182,5 +190,7 @@ for (const [kind, start] of KINDS) {
     t.equal(second.status().state, 'open')
     client.close()
     t.match(second.status(), { state: 'ended', code: 1000 })
-  })
+  }
 }
+
+await sideBySide(tests)

@@ -61,12 +61,19 @@ await test('a record is opened as it was sealed, in either form, and knows its c
         )
       })
     }),
+    { examples: [[withHeaders({ 'content-length': '500' })], [withHeaders({})]] },
   )
   const later = pack({ is: 'unknown', digest: DIGEST })
   later[0] = 77
   t.equal(unpack(later), undefined, 'a kind of a later version')
   t.notOk(DIGEST.startsWith(digestOf('POST', '/other', null).slice(0, 12)))
 })
+
+/** A response without a body, as to a 304, whose length is that of another response or is not there. */
+function withHeaders(length: { readonly 'content-length'?: string }): CallRecord {
+  const headers = { 'content-type': 'application/json', ...length }
+  return { is: 'answered', digest: DIGEST, status: 304, headers, body: Buffer.alloc(0) }
+}
 
 /** With its members in one order. */
 function sorted(value: object): object {
@@ -170,5 +177,35 @@ await test('This version reads the records of version 0.3, whichever form it wri
     if (ours === undefined) throw new Error(is)
     const parsed = (text: string): unknown => JSON.parse(old.open(place.recordKey, place.sessionId, text) ?? '')
     t.same(parsed(json.seal(place, ours)), parsed(recorded), `${is}: version 0.3 reads it`)
+  }
+})
+
+/** Compact records of the same session, key and call, as this form was first written. In base64. */
+const COMPACT_RECORDS: readonly (readonly [text: string, expected: object])[] = [
+  [
+    'Av0UHac_hOdTpfFuG1e7k4MbmLUeBrPUhVWLITbS0XveGKDUccWHrJD5_T6XU5Wv-XE',
+    { is: 'answered', status: 201, headers: { 'content-type': 'application/json', 'content-length': '8' } },
+  ],
+  [
+    'AhXXJCDAIQBNUePxo4t_Il9iOBUp_tL7mYw4_mfKTsLP4jy3YFTpu3IVu8RnHvIT7EE',
+    { is: 'answered', headers: { 'content-type': 'application/json; charset=utf-8', 'content-length': '8' } },
+  ],
+  [
+    'AkOS2s_b2P3yBS0qelWJ3j5fgo28_ul_nEvvMRcd6_6h6jYkBj1pC_JXOVEDCe4AJRwdpZDYBxMeenKg4o7r8tpINEVL6gIeBD3HGq-i8x1pTfODa7zdKpbKGrglG-xJKlBqq8BgW29hHLfpt5GFvG4moaTDrkMh5RsjMn4',
+    { is: 'answered', headers: { 'content-type': 'application/json', etag: '"1"', 'content-length': '8' } },
+  ],
+  ['AkwbXXwekBim20y1H2SZOPHOMvT3jk0YKmN4MIKKBE7RSIf9r6_EpRA_UZJ5HoA', { is: 'running', leaseUntil: 4102444800000 }],
+  ['AhZMq48bAN8IJQ41IQqd5rpxSuRjGNBIkwJxeoiIXna3Z9MBprSjN4I', { is: 'not_kept', status: 202 }],
+  ['Ap4_2PHG7vwOqH2Gw1KNuT4NT7-Quc9JxYAYHyTISeV4omYXpy3c', { is: 'unknown' }],
+]
+
+await test('Compact records stay readable', async (t) => {
+  const sealed = new SealedRecords(new Envelope(new Changeable([SECRET_OF_0_3])), false)
+  for (const [text, expected] of COMPACT_RECORDS) {
+    const bytes = Buffer.from(text, 'base64url').toString('latin1')
+    const opened = sealed.open({ recordKey: RECORD_KEY_OF_0_3, sessionId: 'id' }, bytes)
+    t.match(opened, expected)
+    t.equal(opened?.digest, DIGEST.slice(0, 12))
+    if (opened?.is === 'answered') t.equal(opened.body.toString(), '{"id":1}')
   }
 })

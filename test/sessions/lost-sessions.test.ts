@@ -1,9 +1,14 @@
+import { setImmediate } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { SESSION_KEYS } from '../../src/store/keys.ts'
+import { SESSION_KEYS, sessionKey } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { standstill } from '../../src/time/standstill.ts'
 import { DurableRedis } from '../support/redis/durable-redis.ts'
 import { storeClient } from '../support/redis/store-client.ts'
+import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
 import { samplesOf, valueOf } from '../support/telemetry/metrics.ts'
+import { clockAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 
@@ -136,4 +141,39 @@ await test('bff_session_store_info tells that Redis has started without its data
   await until(async () => ![first, ''].includes(await storeOf(last)), 'it is another one')
   for (const each of [...servers, after])
     await until(async () => (await storeOf(each)) === (await storeOf(last)), 'all see the same')
+})
+
+await test('A session that was last seen longer ago than a tombstone lasts is not said to be lost', async (t) => {
+  const pass = clockAhead(t)
+  for (const [seconds, isCounted] of [
+    [700, true],
+    [740, false],
+  ] as const) {
+    const instance = instanceOn(new MemoryStore(), 3_600_000)
+    const { reader, sessions, store, cookie } = instance
+    const lost: string[] = []
+    sessions.endings.onRecord(({ key, reason }) => void lost.push(`${reason} ${key}`))
+    const id = await newSession(instance)
+    t.match(await reader.use(cookie(id)), { is: 'live' })
+    await store.remove(sessionKey(id))
+    pass(seconds * 1000)
+    t.match(await reader.use(cookie(id)), { is: 'none' })
+    await setImmediate()
+    t.same(lost, isCounted ? [`gone ${sessionKey(id)}`] : [])
+  }
+})
+
+await test('A session that is missing since it has reached a limit is not said to be lost', async (t) => {
+  const { sessions } = instanceOn(new MemoryStore())
+  const lost: string[] = []
+  sessions.endings.onRecord(({ key }) => void lost.push(key))
+  const [past, future] = [Date.now() - 1, Date.now() + 60_000]
+  for (const [key, endsAt, idleEndsAt] of [
+    ['ended', past, future],
+    ['idle', future, past],
+    ['lost', future, future],
+  ] as const) {
+    await sessions.endings.recordLoss({ key, endsAt, idleEndsAt, seenAt: standstill.now() })
+  }
+  t.same(lost, ['lost'])
 })

@@ -5,7 +5,11 @@ const DAY = 24 * HOUR
 
 /** The minute of a week that begins on Monday at midnight. */
 export const minuteOf = (day: number, hour: number, minute = 0): number => day * DAY + hour * HOUR + minute
-export const [MONDAY, TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, SATURDAY, SUNDAY] = [0, 1, 2, 3, 4, 5, 6] as const
+/** The days by number. */
+const [MONDAY, TUESDAY, THURSDAY, FRIDAY, SATURDAY] = [0, 1, 3, 4, 5]
+export const WEDNESDAY = 2
+export const SUNDAY = 6
+/** The days by name. */
 export const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const
 
 /** How much happens at each hour of a working day. Between the hours it changes evenly. */

@@ -57,6 +57,7 @@ export const HARMS: Readonly<Record<string, Kind>> = {
     place: 1,
     gauges: { 'bff_relays{kind="public"}': () => 13_500 },
   },
+  'an instance closes sockets because too much waits for them': { place: 1, events: { 'memory.public': 6 } },
   'nothing reads the log': { gauges: { bff_log_waiting_bytes: () => 12_000_000 } },
   'no request arrives any more': {
     events: { ...none('read.'), ...none('order.'), ...none('page.'), ...none('login.'), ...none('socket.') },

@@ -82,6 +82,7 @@ export const EVENTS: Readonly<Record<string, At>> = {
   'socket.trading.1013': rate(0.05),
   'socket.trading.4401': rate(0.3),
   'socket.trading.4403': rate(0.02),
+  'memory.public': () => 0,
   'feed.message': ({ activity, isMarketClosed }) => 3000 * (isMarketClosed ? 0.02 : activity + 0.1),
   'feed.conflated': ({ activity, isMarketClosed }) => (isMarketClosed ? 0 : 20 * activity),
   'feed.reconnect': () => 0.01,
@@ -133,6 +134,7 @@ export const FROM_ZERO: ReadonlySet<string> = new Set([
   'bff_sessions_ended_total',
   'bff_token_refreshes_total',
   'bff_relay_messages_total',
+  'bff_relay_closed_for_memory_total',
   'bff_session_store_refused_writes_total',
   'bff_upstream_budget_calls_total',
 ])
@@ -172,6 +174,7 @@ export const COUNTERS: readonly (readonly [series: string, events: readonly stri
   ['bff_identity_requests_total{outcome="unusable"}', ['identity.unusable']],
   ...named('socket.public', 'bff_relay_endings_total', 'kind="public",code='),
   ...named('socket.trading', 'bff_relay_endings_total', 'kind="trading",code='),
+  ...named('memory', 'bff_relay_closed_for_memory_total', 'kind='),
   ['bff_relay_messages_total{direction="to_browser"}', ['feed.message']],
   ['bff_feed_conflated_messages_total', ['feed.conflated']],
   ['bff_feed_reconnects_total', ['feed.reconnect']],

@@ -24,9 +24,15 @@ const SETTINGS = {
 }
 
 /** Sends messages one after the other, each once the one before has left, while the socket is open. */
-function flood(socket: WebSocket, messages = MESSAGES): void {
-  if (messages > 0 && socket.readyState === socket.OPEN) socket.send(MESSAGE, () => flood(socket, messages - 1))
+function flood(socket: WebSocket, messages = MESSAGES, message = MESSAGE): void {
+  if (messages === 0 || socket.readyState !== socket.OPEN) return
+  socket.send(message, () => flood(socket, messages - 1, message))
 }
+
+/** A socket of a user, at a path, from an address. */
+type Place = readonly [user: User, path: string, address: string]
+
+const times = (count: number, ...place: Place): Place[] => Array.from({ length: count }, () => place)
 
 /** A world whose sockets come from the address that they are given. */
 async function addressedWorld(t: Test, settings: Record<string, string> = {}) {
@@ -41,10 +47,10 @@ async function addressedWorld(t: Test, settings: Record<string, string> = {}) {
   return {
     ...world,
     open,
-    /** Opens so many sockets of a browser that reads nothing, and to which upstream sends. */
-    async openSlow(user: User, path: string, address: string, count = 1): Promise<BrowserSocket[]> {
+    /** Opens sockets of browsers that read nothing, and to all of which upstream then sends. */
+    async openSlow(...places: readonly Place[]): Promise<BrowserSocket[]> {
       const opened = []
-      while (opened.length < count) opened.push(await open(user, path, address))
+      for (const place of places) opened.push(await open(...place))
       for (const [{ socket }] of opened) socket.pause()
       for (const [, peer] of opened) flood(peer)
       return opened.map(([client]) => client)
@@ -69,14 +75,14 @@ async function addressedWorld(t: Test, settings: Record<string, string> = {}) {
 }
 
 /** Whether a browser gets all messages once it reads. */
-async function readsAll(client: BrowserSocket): Promise<boolean> {
+async function readsAll(client: BrowserSocket, messages = MESSAGES): Promise<boolean> {
   client.socket.resume()
-  return (await client.count(MESSAGES)).length === MESSAGES
+  return (await client.count(messages)).length === messages
 }
 
 await test('of browsers that read nothing so many are closed with 4408 that less than MAX_WAITING_BYTES waits', async (t) => {
   const world = await addressedWorld(t)
-  const clients = await world.openSlow(world, PUBLIC, '192.0.2.1', 20)
+  const clients = await world.openSlow(...times(20, world, PUBLIC, '192.0.2.1'))
   const lost = await world.lossOf('public')
   const waiting = await world.buffered()
   t.ok(waiting < LIMIT + CLOSING, `${waiting} bytes wait`)
@@ -98,10 +104,10 @@ await test('of browsers that read nothing so many are closed with 4408 that less
 await test('an office keeps its trading sockets, whatever strangers at its address do', async (t) => {
   const world = await addressedWorld(t)
   const office = '192.0.2.1'
-  const traders = await world.openSlow(world, TRADING, office, 4)
+  const traders = await world.openSlow(...times(4, world, TRADING, office))
   const [reader] = await world.open(world, PUBLIC, office)
   await until(async () => (await world.buffered()) > 4 * MIB, 'the traders read slowly, too')
-  const strangers = await world.openSlow(world.visitor(), PUBLIC, office, 10)
+  const strangers = await world.openSlow(...times(10, world.visitor(), PUBLIC, office))
   t.ok((await world.lossOf('public')) < strangers.length)
   t.equal(await world.lost('trading'), 0)
   for (const client of traders) t.ok(await readsAll(client))
@@ -111,22 +117,23 @@ await test('an office keeps its trading sockets, whatever strangers at its addre
 })
 
 await test('many sockets at one address, of which few are slow, outlive one slow stranger (IPv6: a /64)', async (t) => {
-  const world = await addressedWorld(t)
+  const large = Buffer.alloc(1.5 * MIB)
+  const limits = { MAX_WAITING_BYTES: String(2 * LIMIT), MAX_UPSTREAM_MESSAGE_BYTES: String(2 * MIB) }
+  const world = await addressedWorld(t, limits)
   const office: [BrowserSocket, WebSocket][] = []
   for (let host = 1; host <= 20; host++) office.push(await world.open(world, PUBLIC, `2001:db8::${host}`))
-  const slow = office.slice(0, 4)
+  const slow = office.slice(0, 2)
   for (const [{ socket }, peer] of slow) {
     socket.pause()
-    flood(peer)
+    flood(peer, 12, large)
   }
-  await until(async () => (await world.buffered()) > 4 * MIB, 'four of them read slowly')
-  const strangers: BrowserSocket[] = []
-  for (let site = 1; site <= 5; site++) {
-    strangers.push(...(await world.openSlow(world, PUBLIC, `2001:db8:0:${site}::1`)))
-  }
+  await until(async () => (await world.buffered()) > 2 * large.length, 'two of them read slowly')
+  // Each of them holds less than each of the two, but alone.
+  const sites = Array.from({ length: 14 }, (_, index) => `2001:db8:0:${index + 1}::1`)
+  const strangers = await world.openSlow(...sites.map((site) => [world, PUBLIC, site] as const))
   const lost = await world.lossOf('public')
   t.equal(await world.openOf('public'), office.length + strangers.length - lost)
-  for (const [client] of slow) t.ok(await readsAll(client))
+  for (const [client] of slow) t.ok(await readsAll(client, 12))
   t.ok(office.every(([{ socket }]) => socket.readyState === socket.OPEN))
   for (const client of [...office.map(([each]) => each), ...strangers]) client.socket.terminate()
   await world.quiet()
@@ -136,12 +143,10 @@ await test('without strangers, the user with the most bytes for each of their tr
   const world = await addressedWorld(t)
   const busy = await world.user('busy')
   for (let count = 0; count < 6; count++) await world.open(busy, TRADING, '192.0.2.1')
-  const kept = await world.openSlow(busy, TRADING, '192.0.2.1', 3)
+  const kept = await world.openSlow(...times(3, busy, TRADING, '192.0.2.1'))
   await until(async () => (await world.buffered()) > 3 * MIB, 'a third of the sockets of one user read slowly')
-  const others = []
-  for (const name of ['one', 'two', 'three']) {
-    others.push(...(await world.openSlow(await world.user(name), TRADING, '192.0.2.1', 2)))
-  }
+  const users = [await world.user('one'), await world.user('two'), await world.user('three')]
+  const others = await world.openSlow(...[...users, ...users].map((user) => [user, TRADING, '192.0.2.1'] as const))
   const lost = await world.lossOf('trading')
   t.equal(await world.endings('trading', 4408), lost)
   for (const client of kept) t.ok(await readsAll(client))

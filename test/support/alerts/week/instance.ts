@@ -93,6 +93,7 @@ export const EVENTS: Readonly<Record<string, At>> = {
   'store.refusedWrite': () => 0,
   'store.unreplicated': () => 0,
   'log.dropped': () => 0,
+  'process.unhandledRejection': () => 0,
   'budget.refusedOrder': () => 0,
 }
 
@@ -185,5 +186,6 @@ export const COUNTERS: readonly (readonly [series: string, events: readonly stri
   ['bff_sessions_ended_total{reason="gone"}', ['session.gone']],
   ['bff_session_ends_unreplicated_total', ['store.unreplicated']],
   ['bff_log_lines_dropped_total', ['log.dropped']],
+  ['bff_unhandled_rejections_total', ['process.unhandledRejection']],
   ['bff_upstream_budget_calls_total{class="orders",outcome="refused"}', ['budget.refusedOrder']],
 ]

@@ -18,7 +18,8 @@ await test('a session in use costs Redis one EVAL for each step of its idle limi
   t.same(Object.keys(commands), ['EVAL'])
   t.equal(touches.most, 1)
   t.ok(touches.limits >= 2, 'the limits move')
-  t.ok(touches.limits <= touches.listenedMs / 1000 + 1, 'a limit moves once a step')
+  // A step may have begun just before, and another end just after.
+  t.ok(touches.limits <= Math.ceil(touches.listenedMs / 1000) + 1, 'a limit moves once a step')
 })
 
 await test('an idle limit lasts for SESSION_IDLE_SECONDS, at most a step longer, and never past the absolute limit', async (t) => {

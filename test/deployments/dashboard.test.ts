@@ -21,9 +21,15 @@ const QUIET: Readonly<Record<string, string>> = {
   'Without the budget in Redis: instances': 'Redis is away for too short a time',
   'Without the budget in Redis: calls a minute': 'Redis is away for too short a time',
   'Keyed calls whose outcome is unknown: refused: too few replicas': 'this Redis has no replica',
-  'Restarts, silent workers, and lines of the log that were lost: restarts: {{instance}}': 'only workers die',
-  'Restarts, silent workers, and lines of the log that were lost: silent: {{instance}}': 'no worker hangs',
-  'Restarts, silent workers, and lines of the log that were lost: lines lost': 'the reader of the log is fast',
+  'Restarts, silent workers, unhandled errors, and lines of the log that were lost: restarts: {{instance}}':
+    'only workers die',
+  'Restarts, silent workers, unhandled errors, and lines of the log that were lost: silent: {{instance}}':
+    'no worker hangs',
+  'Restarts, silent workers, unhandled errors, and lines of the log that were lost: unhandled errors':
+    'none is left unhandled',
+  'Restarts, silent workers, unhandled errors, and lines of the log that were lost: lines lost':
+    'the reader of the log is fast',
+  'Sockets closed for memory: {{kind}}': 'every browser reads',
 }
 
 const nameOf = ({ panel, legend }: { panel: string; legend: string }): string => `${panel}: ${legend}`

@@ -1,3 +1,4 @@
+import './over-http1.ts'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import type { RedisProcess } from '../../../sandbox/redis-process.ts'

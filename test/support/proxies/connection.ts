@@ -1,3 +1,4 @@
+import '../deployment/over-http1.ts'
 import { getCACertificates } from 'node:tls'
 import type { Test } from 'tap'
 import { Agent, fetch, type RequestInit, type Response } from 'undici'

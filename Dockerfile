@@ -1,5 +1,5 @@
 # The base image. A build takes the newest one with this tag; a release names it by digest (deploy/base-image).
-ARG NODE_IMAGE=node:26-slim
+ARG NODE_IMAGE=node:24-slim
 
 # The packages are the same for each platform, so one stage on the platform of the builder installs them for all.
 FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS modules

@@ -1,7 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, type webcrypto } from 'node:crypto'
-
-/** A JSON Web Key (RFC 7517). */
-export type Jwk = webcrypto.JsonWebKey & { readonly kid?: string }
+import { createHash, createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 
 /** A private key that signs client assertions (RFC 7523 §3). It prints as an object without content. */
 export interface ClientKey {
@@ -24,7 +21,7 @@ const CURVE_ALGORITHMS: Readonly<Record<string, string>> = {
   secp521r1: 'ES512',
 }
 /** The members of a public key in the order of its thumbprint (RFC 7638 §3.2, RFC 8037 §2). */
-const PUBLIC_MEMBERS: Readonly<Record<string, readonly (keyof Jwk)[]>> = {
+const PUBLIC_MEMBERS: Readonly<Record<string, readonly (keyof JsonWebKey)[]>> = {
   EC: ['crv', 'kty', 'x', 'y'],
   OKP: ['crv', 'kty', 'x'],
   RSA: ['e', 'kty', 'n'],
@@ -55,7 +52,7 @@ export function serializeClientKeys(keys: readonly ClientKey[]): string {
 }
 
 /** The public half of a key as the provider registers it (RFC 7517). */
-export function publicJwk({ id, algorithm, key }: ClientKey): Jwk {
+export function publicJwk({ id, algorithm, key }: ClientKey): JsonWebKey {
   return { ...createPublicKey(key).export({ format: 'jwk' }), kid: id, alg: algorithm, use: 'sig' }
 }
 
@@ -66,14 +63,14 @@ function pemKeys(value: string): ClientKey[] {
 }
 
 function jwkKeys(value: string): ClientKey[] {
-  const parsed = JSON.parse(value) as Jwk | Jwk[] | { keys: Jwk[] }
+  const parsed = JSON.parse(value) as JsonWebKey | JsonWebKey[] | { keys: JsonWebKey[] }
   // Not 'keys' in parsed: a list has a method of that name.
-  const set = Object.hasOwn(parsed, 'keys') ? (parsed as { keys: Jwk[] }).keys : parsed
-  const jwks = [set].flat() as Jwk[]
+  const set = Object.hasOwn(parsed, 'keys') ? (parsed as { keys: JsonWebKey[] }).keys : parsed
+  const jwks = [set].flat() as JsonWebKey[]
   return jwks.map((jwk) => clientKey(createPrivateKey({ key: jwk, format: 'jwk' }), jwk))
 }
 
-function clientKey(key: KeyObject, jwk: Jwk): ClientKey {
+function clientKey(key: KeyObject, jwk: JsonWebKey): ClientKey {
   const { kid, alg } = jwk
   const algorithm = algorithmOf(key, alg)
   if (alg !== undefined && alg !== algorithm) throw new Error('the algorithm does not fit the key')
@@ -92,7 +89,7 @@ function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails: details = 
 }
 
 function thumbprint(key: KeyObject): string {
-  const jwk = createPublicKey(key).export({ format: 'jwk' }) as Jwk
+  const jwk = createPublicKey(key).export({ format: 'jwk' })
   const members = PUBLIC_MEMBERS[jwk.kty ?? ''] ?? []
   const text = JSON.stringify(Object.fromEntries(members.map((name) => [name, jwk[name]])))
   return createHash('sha256').update(text).digest('base64url')

@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { parseClientKeys, publicJwk, serializeClientKeys } from '../../src/config/client-key.ts'
 import { newClientKey } from '../support/login/client-keys.ts'
-import { exactly } from '../support/exactly.ts'
 
 const idsOf = (text: string): string[] | undefined => parseClientKeys(text)?.map(({ id }) => id)
 
@@ -56,11 +55,11 @@ await test('parseClientKeys reads two keys in their order, in every notation, an
     t.same(idsOf(text), ids)
   }
   const own = [{ ...second.privateJwk, kid: 'my key', alg: 'PS384' }]
-  t.match(parseClientKeys(JSON.stringify(own)), exactly({ id: 'my key', algorithm: 'PS384' }))
+  t.match(parseClientKeys(JSON.stringify(own)), [{ id: 'my key', algorithm: 'PS384' }])
   const ed25519 = { ...newClientKey('Ed25519').privateJwk, alg: 'EdDSA' }
-  t.match(parseClientKeys(JSON.stringify(ed25519)), exactly({ algorithm: 'EdDSA' }))
+  t.match(parseClientKeys(JSON.stringify(ed25519)), [{ algorithm: 'EdDSA' }])
   const again = parseClientKeys(serializeClientKeys(parseClientKeys(JSON.stringify(own)) ?? []))
-  t.match(again, exactly({ id: 'my key', algorithm: 'PS384' }), 'what workers get')
+  t.match(again, [{ id: 'my key', algorithm: 'PS384' }], 'what workers get')
   t.end()
 })
 
@@ -76,10 +75,10 @@ await test('parseClientKeys refuses whatever cannot sign', (t) => {
     'a text': 'secret',
     'no keys': '[]',
     'a public JWK': JSON.stringify(publicJwk),
-    'an encrypted key': encrypted,
-    'a short RSA key': weak,
+    'an encrypted key': encrypted.toString(),
+    'a short RSA key': weak.toString(),
     'another curve': JSON.stringify(koblitz),
-    'a key of another purpose': agreement,
+    'a key of another purpose': agreement.toString(),
     'half a PEM': pem.slice(0, -40),
     'text between': `${pem} and ${pem}`,
     'three keys': pem + newClientKey('P-256').pem + newClientKey('P-256').pem,

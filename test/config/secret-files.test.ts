@@ -59,7 +59,7 @@ interface Options {
 }
 
 function pem(): string {
-  return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })
+  return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
 const secretsOf = ({ secrets }: Config): readonly string[] => secrets.current

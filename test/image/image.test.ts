@@ -44,7 +44,7 @@ await test('The Dockerfile builds with host networking while its ports are taken
   }
   const args = ['--build-arg', `SOURCE=${SOURCE}`, '--build-arg', `REVISION=${REVISION}`]
   // A stand-in for the base image has this tag and no digest.
-  await docker('build', '--network', 'host', '--build-arg', 'NODE_IMAGE=node:26-slim', ...args, '--tag', NAME, ROOT)
+  await docker('build', '--network', 'host', '--build-arg', 'NODE_IMAGE=node:24-slim', ...args, '--tag', NAME, ROOT)
 })
 
 await test('The labels of the image say which commit it was built from, and deploy/sbom.sh what it holds', async (t) => {

@@ -24,7 +24,7 @@ npm=$(dirname "$(dirname "$(realpath "$(command -v npm)")")")
 trusted=${NODE_EXTRA_CA_CERTS:-/dev/null}
 export node npm trusted
 # shellcheck disable=SC2016
-make node:26-slim bookworm ca-certificates '
+make node:24-slim bookworm ca-certificates '
   install "$node" "$1/usr/local/bin/node"
   mkdir -p "$1/usr/local/lib/node_modules"
   cp -r "$npm" "$1/usr/local/lib/node_modules/npm"

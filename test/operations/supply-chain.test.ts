@@ -54,7 +54,7 @@ await test('A release is built on a base image that is fixed by its digest, whic
     readonly customManagers: readonly { readonly matchStrings: readonly string[] }[]
   }
   const found = customManagers.map(({ matchStrings }) => new RegExp(matchStrings.join('')).exec(base)?.groups)
-  t.match(found, [{ depName: 'node', currentValue: '26-slim', currentDigest: /^sha256:/ }])
+  t.match(found, [{ depName: 'node', currentValue: '24-slim', currentDigest: /^sha256:/ }])
   t.end()
 })
 

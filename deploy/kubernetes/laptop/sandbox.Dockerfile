@@ -1,5 +1,5 @@
 # The sandbox and the demo page, which are never in the image of the server.
-FROM node:26-slim
+FROM node:24-slim
 WORKDIR /sandbox
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund && npm cache clean --force

@@ -1,17 +1,17 @@
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { parseClientKeys, publicJwk, type Jwk } from '../../../src/config/client-key.ts'
+import { generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { parseClientKeys, publicJwk } from '../../../src/config/client-key.ts'
 
 /** A new private key in both notations, and what is registered of it. */
 export interface ClientKeyPair {
   readonly pem: string
-  readonly privateJwk: Jwk
-  readonly publicJwk: Jwk
+  readonly privateJwk: JsonWebKey
+  readonly publicJwk: JsonWebKey
 }
 
 /** Makes a key on a curve, of the curve Ed25519, or of RSA with so many bits. */
 export function newClientKey(kind: 'P-256' | 'P-384' | 'P-521' | 'Ed25519' | number): ClientKeyPair {
   const { privateKey } = pairOf(kind)
-  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   const [key] = parseClientKeys(pem) ?? []
   if (key === undefined) throw new Error(`${kind} is no client key`)
   return { pem, privateJwk: privateKey.export({ format: 'jwk' }), publicJwk: publicJwk(key) }

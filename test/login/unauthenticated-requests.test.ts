@@ -107,8 +107,8 @@ await test('An unauthenticated request costs at most ten Redis commands, and log
       }
       const limit = isFree && path !== '/auth/login' ? 0 : MAX_COMMANDS
       let spent = await spend()
-      // A probe of the master, once a second, may have come in between.
-      if (spent > limit) spent = await spend()
+      // A probe of the master, once a second, may have come in between, on a slow machine several times in a row.
+      for (let tries = 0; spent > limit && tries < 10; tries++) spent = await spend()
       t.ok(spent <= limit, `${method} ${path} with ${what}: ${spent} commands`)
     }
   }

@@ -5,6 +5,7 @@ import { SecretVolume } from '../support/config/secret-volume.ts'
 import { SECRETS, testRedis, testServer } from '../support/server/test-server.ts'
 import { secretFingerprint } from '../../src/telemetry/secret-metrics.ts'
 import { startWorld } from '../support/world.ts'
+import { until } from '../support/time/until.ts'
 import { scripted } from '../support/login/token-endpoint.ts'
 
 const NEW = 'a-new-secret-of-thirty-two-bytes-at-least'
@@ -20,7 +21,9 @@ await test('bff_secret_processes has the same fingerprints on two instances of o
     const volume = new SecretVolume(join(dir, name), { SESSION_SECRETS: secrets })
     const { REDIS_URL: _, ...rest } = settings
     const server = await testServer(t, { ...rest, REDIS_URL: redisUrl, CLIENT_SECRET: NEW, ...volume.settings })
-    const samples = await samplesOf(server.opsUrl, 'bff_secret_processes')
+    let samples = new Map<string, number>()
+    // A scrape does not wait for a slow Redis, and leaves out what only that could tell.
+    await until(async () => (samples = await samplesOf(server.opsUrl, 'bff_secret_processes')).size > 0)
     return [...samples.keys()].map((labels) => labels.replace(/^.*place="(\d)",fingerprint="(\w+)"$/, '$1 $2'))
   }
   const [first, second, elsewhere] = await Promise.all([

@@ -70,7 +70,7 @@ export function createMetrics(logLines: LogLines = NO_LINES) {
     ),
     typedPaths: make.counter(
       'bff_typed_paths_total',
-      'Requests for the start of a login or sign-up, or for the check of a link, whose path differs in case, which were redirected',
+      'Requests for the start of a login or sign-up, or for the check of a link, redirected because their path was not in lower case',
       ['path'],
     ),
     signupsCompleted: make.counter('bff_signups_completed_total', 'Completed sign-ups, with or without a partner', [

@@ -239,7 +239,7 @@ export const LOGINS: Row = {
         },
         {
           expr: '60 * sum by (path) (rate(bff_typed_paths_total{$of}[$__rate_interval]))',
-          legend: 'in other letters: {{path}}',
+          legend: 'not in lower case: {{path}}',
         },
         {
           expr: '60 * sum by (attributed) (rate(bff_signups_completed_total{$of}[$__rate_interval]))',

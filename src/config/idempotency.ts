@@ -28,6 +28,6 @@ export const idempotencySettings = {
     'Bytes of the responses that are kept for one session',
   ),
   isCompact: flag('IDEMPOTENCY_COMPACT', false).means(
-    'Writes the records of Idempotency-Keys in half of the memory, which version 0.3 cannot read',
+    'Writes the records of Idempotency-Keys in a form that takes half of the memory, and that version 0.3 cannot read',
   ),
 }

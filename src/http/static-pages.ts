@@ -38,9 +38,9 @@ export async function registerStaticPages(fastify: FastifyInstance, config: Conf
   await registerPlugins(fastify, root, config.staticCsp)
   const isFile = (path: string): boolean => {
     try {
-      return statSync(join(root, path)).isFile()
+      return statSync(join(root, path), { throwIfNoEntry: false })?.isFile() === true
     } catch {
-      // No file is there, or none can be: a name may be too long, or a folder closed.
+      // No file can be there: the name is too long, or a folder is closed.
       return false
     }
   }

@@ -29,7 +29,7 @@ export type AttributionProblem = 'missing' | 'repeated' | 'format'
  * itself; `encoded_twice`: the decoded value still has escapes; `space`: it begins or ends with a space; `placeholder`: it was to be
  * filled in; `appended`: it has a `?`, `&` or `=`, or another parameter after a `;`; `punctuation`: a quote or the end of a sentence
  * stands at one of its ends; `cleaned`: `sidc` is the only one of the four, as programs that clean links leave it. Of a value that is
- * missing: `case`: the link has the name in other letters; `name`: almost this name; `inside`: it stands in another value or name.
+ * missing: `case`: the link has the name in capital letters; `name`: almost this name; `inside`: it stands in another value or name.
  */
 export type AttributionNote =
   | 'plus'

@@ -31,7 +31,7 @@ const MAX_TRIES = 3
 /**
  * Sends a call once, unless its session has ended since it was read, its claim to an Idempotency-Key has, or orders are
  * paused and it is one. A call may wait for the store, for the budget and for a connection, so `FirstByte` asks when it is about to
- * be written. An order, whose body may have taken a while, is asked before all of them, too. Without a report of a change
+ * be written. For an order, whose body may have taken a while, this asks before all of them, too. Without a report of a change
  * neither costs a round trip, except that the session is read again after this process stood still, and on a Redis Cluster when the
  * last reading is a second old.
  * @throws Problem, StoreUnavailable; nothing was sent then

@@ -10,13 +10,13 @@ import { storeNow } from '../time/store-time.ts'
 /** All instances that notice the end of a session do so within this time. */
 const EXPIRY_MARKER_MS = 60_000
 /**
- * Longer than any process uses a session without having read it again, and than it may know of one that is missing
- * ({@link SEEN_MS}).
+ * Longer than any process uses a session without having read it again, and longer than {@link SEEN_MS}, after which no process
+ * takes a missing session for lost.
  */
 const TOMBSTONE_MS = 900_000
 /**
- * Only of a session that was seen live within this time is it known whether somebody has ended it: its tombstone would still be
- * there, even if it was seen in a near cache, two minutes after its end, and if its loss is recorded a minute late.
+ * A missing session counts as lost only if it was seen live within this time. Had somebody ended it, its tombstone would still be
+ * there, even if the session was seen in a near cache two minutes after its end, and its loss is recorded a minute late.
  */
 const SEEN_MS = TOMBSTONE_MS - 180_000
 

@@ -20,7 +20,7 @@ export type SessionLookup =
 
 const NONE: SessionLookup = { is: 'none' }
 
-/** A cookie value with a valid signature, and its session when this process has seen it last. The limits are 0 before that. */
+/** A cookie value with a valid signature, and its session as this process last saw it. Before that, the limits are 0. */
 interface VerifiedCookie extends SeenSession {
   readonly id: string
   endsAt: number

@@ -27,7 +27,7 @@ const MAX_HEADER_BYTES = 14
 /** The header and the mask of a control frame (RFC 6455 §5.2). */
 const CONTROL_HEADER_BYTES = 6
 
-/** What an end has from its owner: whom it tells the news of the peer, of which none comes once the end is over. */
+/** What an end has from its owner: where it tells the news of the peer, of which none comes once the end is over. */
 interface EndOwner {
   readonly message: (message: Buffer, isBinary: boolean) => void
   /** The peer has ended it: its side of the socket is closed. Called at most once. */

@@ -12,7 +12,7 @@ const MIN_CLOSING_BYTES = 16 * MIB
 /**
  * The bytes that wait in this process for the peers of its sockets (MAX_WAITING_BYTES). Only what a connection has not taken at once
  * is noted here, so a peer that reads costs nothing. What has left meanwhile is not: when the notes reach the limit, the sockets
- * are weighed, and some of them lose only if the limit is reached indeed.
+ * are weighed, and some of them lose only if so much really waits.
  */
 export class WaitingBytes {
   readonly #limit: number
@@ -77,7 +77,7 @@ export class WaitingBytes {
 
   /**
    * While thousands of connections can be read, a turn of the event loop goes on for seconds, and what a closed connection held is
-   * only free after it. So as much as may come in must not.
+   * only free after it. So less may come in until then: see {@link mostOf}.
    */
   #reached(): void {
     if (this.#isReached) return

@@ -70,7 +70,7 @@ export function createMetrics(logLines: LogLines = NO_LINES) {
     ),
     typedPaths: make.counter(
       'bff_typed_paths_total',
-      'Requests for the start of a login or sign-up, or for the check of a link, in other letters, which were redirected',
+      'Requests for the start of a login or sign-up, or for the check of a link, redirected because their path was not in lower case',
       ['path'],
     ),
     signupsCompleted: make.counter('bff_signups_completed_total', 'Completed sign-ups, with or without a partner', [
@@ -80,7 +80,7 @@ export function createMetrics(logLines: LogLines = NO_LINES) {
     sessionsEnded: make.counterFrom0(
       'bff_sessions_ended_total',
       'Ended sessions, by reason. One that reached a limit of its own is counted only if a later request uses it; gone: Redis ' +
-        'has lost it, which is counted only if it was used within 12 minutes before',
+        'has lost it, which is counted only if this process saw it live within 12 minutes before',
       [{ reason: 'gone' }],
     ),
     unreplicatedEnds: make.counter(

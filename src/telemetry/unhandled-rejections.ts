@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { BoundedLines } from './bounded-lines.ts'
 
-const MAX_MESSAGE = 200
+const MAX_ID = 200
 const lines = new BoundedLines({ atOnce: 1, everyMs: 1000 })
 let count = 0
 
@@ -19,7 +19,7 @@ export function surviveRejections(log: Logger): void {
   process.on('unhandledRejection', (reason) => {
     count++
     const err = reason instanceof Error ? reason : new Error(`a ${typeof reason} was thrown`)
-    const id = `${err.name} ${err.message.slice(0, MAX_MESSAGE)}`
+    const id = `${err.name} ${err.message}`.slice(0, MAX_ID)
     lines.add(log, { id, write: (count) => log.error({ err, count }, 'a rejection that nobody handles') })
   })
 }

@@ -32,6 +32,16 @@ await test('a promise of a request that rejects, and that nothing awaits, is log
   t.same(said(server, 'an unexpected error'), [])
 })
 
+await test('a promise that rejects with no error, or with an error without a message, ends nothing either', async (t) => {
+  const server = await serverProcess(t, { ...ALONE, ...FAULT, FAULT: 'rejectOddly' })
+  t.ok(await ready(server))
+  server.child.kill('SIGUSR2')
+  await until(() => said(server, 'a rejection that nobody handles').length === 2)
+  t.equal(await valueOf(`http://127.0.0.1:${server.opsPort}`, METRIC), 2)
+  server.child.kill('SIGTERM')
+  t.equal(await server.exited, 0)
+})
+
 await test('WORKERS: a worker goes on as well, and the supervisor reports what all of them count', async (t) => {
   const server = await twoWorkers(t, FAULT)
   for (const pid of workerPids(server)) process.kill(pid, 'SIGUSR2')

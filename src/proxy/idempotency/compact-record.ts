@@ -7,7 +7,7 @@ const KINDS = ['running', 'answered', 'not_kept', 'unknown'] as const satisfies 
 const TYPES = ['application/json', 'application/json; charset=utf-8']
 /** The headers of a response are written out. */
 const OTHER_HEADERS = 0xff
-/** Of the digest, 72 bits: a multiple of three bytes, so that their base64 is the beginning of its base64. */
+/** So much of the digest is kept: a multiple of three bytes, whose base64 is the beginning of the base64 of the whole. */
 const DIGEST_BYTES = 9
 
 /**

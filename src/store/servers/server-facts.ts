@@ -23,7 +23,8 @@ const SAMPLE_SIZE = 250
 
 /**
  * Counts the session keys if there are few keys, else estimates their number from a random sample. The standard error is
- * 6 % when half of the keys are sessions, and 45 % when one in fifty is. The script takes Redis a millisecond or two, however many keys there are.
+ * 6 % when half of the keys are sessions, and 45 % when one in fifty is. The script takes Redis a millisecond or two, however many
+ * keys there are.
  */
 const COUNT_SESSIONS = `
 local prefix, length = ARGV[1], tonumber(ARGV[2])

@@ -105,11 +105,11 @@ export const SESSION_EVENTS = {
   session_ended: {
     level: 'info',
     message: 'session ended',
-    description: 'A session has ended. Without a request if a limit ended it, or the provider.',
+    description: 'A session has ended. Without a request if a limit or the provider ended it, or if Redis has lost it.',
     inRequest: false,
     required: {
       reason: oneOf(
-        'Why: the user, a newer login, upstream or the provider, the operator, or one of its limits',
+        'Why: the user, a newer login, upstream or the provider, the operator, or one of its limits; gone: Redis has lost it',
         'logout',
         'replaced',
         'refused',

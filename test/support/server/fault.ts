@@ -18,6 +18,11 @@ const faults: Record<string, () => void> = {
     subscribe('http.server.request.start', () => void Promise.reject(new Error('a planted rejection')))
     process.stderr.write('rejecting\n')
   },
+  /** Promises reject with what is no error, and with an error whose message is no text. */
+  rejectOddly() {
+    void Promise.reject(undefined)
+    void Promise.reject(Object.assign(new Error(), { message: undefined }))
+  },
   twice() {
     setImmediate(() => faults['throw']?.())
     throw new Error('a planted error')

@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { existsSync, readFileSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config/config.ts'
-import { cutSettings } from './config/env-readers.ts'
+import { ambiguousLines } from './config/env-readers.ts'
 import { secretFiles } from './config/secrets.ts'
 import type { SecretFiles } from './config/secret-files.ts'
 import { threadPoolWarning } from './config/thread-pool.ts'
@@ -108,13 +108,13 @@ async function openSecretFiles(complete: Config): Promise<SecretFiles | undefine
   return new SecretFiles(files, process.env, complete, { log, tryRedis })
 }
 
-/** Container tools make a folder of a file that they are to mount and that does not exist. */
 /** Returns warnings about what was read. */
 function loadSettings(file: string): string[] {
   try {
     loadEnvFile(file)
-    return cutSettings(readFileSync(file, 'utf8'), process.env)
+    return ambiguousLines(readFileSync(file, 'utf8'), process.env)
   } catch {
+    // Container tools make a folder of a file that they are to mount and that does not exist.
     exit(`${file} must be a file that can be read, or must not exist.`)
   }
 }

@@ -11,8 +11,10 @@ const DIFFERENCES: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a #', /#/],
   ['a $ before a name', /\$[A-Za-z_{]/],
 ]
-/** A line whose value has no quotes, and a `#` within a word. */
-const CUT = /^\s*(?:export\s+)?(\w+)\s*=[ \t]*[^\s"'`#][^\n#]*(?<=\S)#/gm
+/** A line of a `.env`, with the value as `docker run --env-file` reads it. */
+const LINE = /^\s*(?:export\s+)?(\w+)\s*=(.*)$/gm
+/** A value without quotes that has a `#` within a word. */
+const CUT = /^[ \t]*[^\s"'`#][^#]*(?<=\S)#/
 
 /**
  * Returns warnings about settings whose values would be others if another program had read the same `.env`. A value itself does
@@ -29,17 +31,28 @@ export function ambiguousSettings(raw: Readonly<Record<string, string>>): string
 }
 
 /**
- * Returns warnings about settings that Node has cut at a `#` of its `.env`, where Compose and `docker run` would not.
+ * Returns warnings about settings that Node has read from its `.env` as Compose or `docker run` would not, where their values no
+ * longer tell: it ends them at a `#`, and takes quotes and white space away. Contains no value.
  * @param text of the file
  * @param environment after it was read; a variable that was set before is not that of the file
  */
-export function cutSettings(text: string, environment: Readonly<Record<string, string | undefined>>): string[] {
+export function ambiguousLines(text: string, environment: Readonly<Record<string, string | undefined>>): string[] {
   const read = parseEnv(text)
-  return [...text.matchAll(CUT)].flatMap(([, name = '']) =>
-    Object.hasOwn(settingRules, name) && read[name] === environment[name]
-      ? `${name} ends before a # in .env: ${remedyOf(name)}`
-      : [],
-  )
+  const lines = new Map([...text.matchAll(LINE)].map(([, name = '', literal = '']) => [name, literal]))
+  return [...lines].flatMap(([name, literal]) => {
+    const value = read[name]
+    if (!Object.hasOwn(settingRules, name) || value === undefined || value !== environment[name]) return []
+    if (CUT.test(literal)) return [`${name} ends before a # in .env: ${remedyOf(name)}`]
+    const isKnown = literal === value || DIFFERENCES.some(([, pattern]) => pattern.test(value))
+    return isKnown ? [] : [`${name} has ${lostFrom(literal)} in .env, which docker run keeps: ${remedyOf(name)}`]
+  })
+}
+
+/** What Node takes away from a value that it does not cut within a word. */
+function lostFrom(literal: string): string {
+  const text = literal.trim()
+  if (/^["'`]/.test(text)) return 'quotes at its ends'
+  return text.includes('#') ? 'a comment after it' : 'white space at an end'
 }
 
 function remedyOf(name: string): string {

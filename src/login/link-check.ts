@@ -10,6 +10,10 @@ import {
 } from './attribution.ts'
 import { safeReturnTo } from './return-to.ts'
 
+/** What the page says of a link whose form is right, and that is probably wrong all the same. */
+const DOUBTFUL =
+  'This link is complete, but one of its values is probably wrong, and sign-ups are sent on with the values as they stand here.'
+
 /** Longer values are truncated for display. */
 const MAX_SHOWN = 200
 
@@ -76,7 +80,7 @@ export function linkDocument(link: CheckedLink): object {
   const { reading, returnTo, isReturnReplaced } = link
   return {
     attribution: reading.outcome,
-    verdict: VERDICTS[reading.outcome],
+    verdict: verdictOn(reading),
     parameters: reading.parameters.map((parameter) => ({
       name: parameter.name,
       value: shown(parameter),
@@ -91,11 +95,12 @@ export function linkDocument(link: CheckedLink): object {
 /** Reports a link as a page, for partners. */
 export function linkPage({ reading, returnTo, isReturnReplaced }: CheckedLink): Html {
   const rows = reading.parameters.map((parameter) => {
-    const { name, problem } = parameter
+    const { name, problem, notes } = parameter
     const value = shown(parameter)
     // That a value is missing says all.
     const isMissing = problem === 'missing'
-    const verdict = problem === undefined ? 'right' : isMissing ? 'missing' : 'wrong'
+    const passing = notes.length > 0 ? 'doubtful' : 'right'
+    const verdict = problem === undefined ? passing : isMissing ? 'missing' : 'wrong'
     const explanations = explanationsOf(parameter).slice(isMissing ? 1 : 0)
     return html`<dt><code>${name}</code></dt>
       <dd>
@@ -105,7 +110,7 @@ export function linkPage({ reading, returnTo, isReturnReplaced }: CheckedLink): 
   })
   return page(
     'Your sign-up link',
-    html`<p>${VERDICTS[reading.outcome]}</p>
+    html`<p>${verdictOn(reading)}</p>
       <dl>
         ${rows}
         <dt><code>return_to</code></dt>
@@ -113,6 +118,11 @@ export function linkPage({ reading, returnTo, isReturnReplaced }: CheckedLink): 
       </dl>
       <p>This checks only the form of the values: only your partners dashboard knows whether an id is yours.</p>`,
   )
+}
+
+function verdictOn({ outcome, parameters }: AttributionReading): string {
+  const isDoubtful = outcome === 'complete' && parameters.some(({ notes }) => notes.length > 0)
+  return isDoubtful ? DOUBTFUL : VERDICTS[outcome]
 }
 
 function explanationsOf({ name, problem, notes }: ParameterReading): string[] {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
-import { cutSettings } from '../../src/config/env-readers.ts'
+import { ambiguousLines } from '../../src/config/env-readers.ts'
 import { settingRules } from '../../src/config/settings.ts'
 import { PRODUCTION } from '../support/config/wrong-settings.ts'
 import { ALONE } from '../support/server/settings.ts'
@@ -220,9 +220,12 @@ await test('a value that another reader of .env would read differently is warned
   t.end()
 })
 
-await test('a setting that Node cuts at a # of .env is warned about, and no other', (t) => {
+await test('a setting that Node reads from .env as another reader would not is warned about once, and no other', (t) => {
   const text = [
     'CLIENT_SECRET=abc#def',
+    'CLIENT_ID=a',
+    'SESSION_SECRETS=as-everybody-reads-it',
+    'API_URL=',
     'export CLIENT_ID = a-b#c',
     'SERVICE_APP_ID=app # a comment',
     'LEGACY_APP_ID= # none',
@@ -232,12 +235,26 @@ await test('a setting that Node cuts at a # of .env is warned about, and no othe
     '# PORT=1#2',
     'ISSUER=set-before#x',
     'HOME=a#b',
+    'HOME="a"',
+    'APP_ID_HEADER="App-Id"',
+    "WS_URL=''",
+    'AUTH_URL=http://127.0.0.1:1 \t',
+    'REDIS_URL="redis://$host"',
   ].join('\n')
   const environment: Record<string, string | undefined> = { ...parseEnv(text), ISSUER: 'another' }
   t.equal(environment['CLIENT_SECRET'], 'abc', 'as Node reads it')
-  t.same(cutSettings(text, environment), [
+  t.same(ambiguousLines(text, environment), [
     'CLIENT_SECRET ends before a # in .env: put it into a file, which CLIENT_SECRET_FILE names',
     'CLIENT_ID ends before a # in .env: see docs/operating/install.md',
+    'SERVICE_APP_ID has a comment after it in .env, which docker run keeps: see docs/operating/install.md',
+    'LEGACY_APP_ID has a comment after it in .env, which docker run keeps: see docs/operating/install.md',
+    'APP_ID_HEADER has quotes at its ends in .env, which docker run keeps: see docs/operating/install.md',
+    'WS_URL has quotes at its ends in .env, which docker run keeps: see docs/operating/install.md',
+    'AUTH_URL has white space at an end in .env, which docker run keeps: see docs/operating/install.md',
   ])
+  for (const name of ['STATIC_CSP', 'OAUTH_SCOPE']) {
+    const { [name]: value = '' } = environment
+    t.match(warningsLike(/readers of \.env/, { [name]: value }).join(), name, 'the value itself tells')
+  }
   t.end()
 })

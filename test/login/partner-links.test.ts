@@ -98,14 +98,17 @@ await test('GET /auth/signup/check: 200 with a page that explains to a partner w
   }
   const right = await pageText(LINK)
   t.match(right, /This link is complete/)
-  t.notMatch(right, /wrong|missing/)
+  t.notMatch(right, /wrong|missing|doubtful/)
+  const doubtful = await pageText(`${LINK}?fbclid=x`)
+  t.match(doubtful, /This link is complete, but one of its values is probably wrong/)
+  t.match(doubtful, /CU12345\?fbclid=x doubtful Something else is appended/)
   const wrong = await pageText(`sidc=x&utm_medium=email&utm_campaign=a+b&return_to=//evil.example`)
   for (const text of [
     'This link is incomplete',
     'x wrong It must be the GUID from your partners dashboard',
     'email wrong It must be the word affiliate',
     'utm_source missing return_to',
-    'a b right A + stands for a space.',
+    'a b doubtful A + stands for a space.',
     'The value in the link is not a path of this site',
   ]) {
     t.match(wrong, text)

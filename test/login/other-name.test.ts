@@ -1,0 +1,73 @@
+import { test, type Test } from 'tap'
+import { ALONE } from '../support/server/settings.ts'
+import { testRedis, testServer, type TestServer } from '../support/server/test-server.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { sendTo } from '../support/user.ts'
+
+const MESSAGE = /^A login began under another name/
+
+await test('a login or sign-up that begins under another loopback name: 303 to PUBLIC_URL, and nothing is begun', async (t) => {
+  const { port, log, opsUrl } = await testServer(t, ALONE)
+  for (const host of ['127.0.0.1:3000', '[::1]:3000', 'app.localhost:3000']) {
+    for (const path of ['/auth/login', '/auth/signup']) {
+      for (const query of ['', '?return_to=%2Fa%3Fb&sidc=%zz;1', '?//evil.example']) {
+        const { status, headers } = await sendTo(port, 'GET', path + query, { headers: { host } })
+        t.equal(status, 303, `${host} ${path}${query}`)
+        t.equal(headers.location, `${ALONE.PUBLIC_URL}${path}${query}`)
+        t.equal(headers['cache-control'], 'no-store')
+        t.notOk('set-cookie' in headers)
+      }
+    }
+  }
+  const { status } = await sendTo(port, 'GET', '/auth/login', {
+    headers: { host: '127.0.0.1:3000', 'sec-fetch-dest': 'image' },
+  })
+  t.equal(status, 403, 'what is no navigation is refused as ever')
+  const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
+  t.notMatch(metrics, /^bff_attribution_links_total\{/m, 'the link is counted where the sign-up begins')
+  t.notOk(log.some(({ msg }) => MESSAGE.test(msg)))
+})
+
+await test('a login under the name of PUBLIC_URL, a name that is no loopback one, or at the target of a proxy: it begins', async (t) => {
+  const { port } = await testServer(t, ALONE)
+  for (const host of ['localhost:3000', 'LOCALHOST:3000', 'localhost:5173', '127.0.0.1:5173', '192.0.2.1:3000']) {
+    const { status, headers } = await sendTo(port, 'GET', '/auth/login', { headers: { host } })
+    t.equal(status, 303, host)
+    t.match(headers.location, /^http:\/\/127\.0\.0\.1:1\/oauth2\/auth\?/, host)
+  }
+})
+
+/** A server under an address that is no loopback one. */
+async function inProduction(t: Test): Promise<TestServer> {
+  const redis = await testRedis(t)
+  return testServer(t, {
+    ...ALONE,
+    PUBLIC_URL: 'https://bff.example',
+    AUTH_URL: 'https://127.0.0.1:1',
+    API_URL: 'https://127.0.0.1:1',
+    WS_URL: 'wss://127.0.0.1:1',
+    REDIS_URL: redis.url,
+    TRUST_PROXY: 'none',
+  })
+}
+
+await test('in production a login under another name is begun, and a warning names both, once an hour', async (t) => {
+  const hours = new HeldTimers(t, 'setInterval', 3_600_000)
+  const { port, log } = await inProduction(t)
+  const begin = async (host: string): Promise<void> => {
+    const { status, headers } = await sendTo(port, 'GET', '/auth/login', { headers: { host } })
+    t.equal(status, 303, host)
+    t.match(headers.location, /^https:\/\/127\.0\.0\.1:1\/oauth2\/auth\?/, host)
+  }
+  const lines = () => log.filter(({ msg }) => MESSAGE.test(msg))
+  for (const host of ['bff.example', 'BFF.example:443', 'bff.example:8443']) await begin(host)
+  t.equal(lines().length, 0, 'cookies do not belong to a port')
+  await begin('www.bff.example')
+  for (let count = 0; count < 20; count++) await begin(`${'a'.repeat(60)}.${'b'.repeat(60)}.${'c'.repeat(60)}.example`)
+  t.match(lines(), [{ level: 40, host: 'www.bff.example', publicUrl: 'https://bff.example' }])
+  t.equal(lines().length, 1)
+  hours.run()
+  t.equal(lines().length, 2)
+  t.match(lines()[1], { count: 20 })
+  t.equal(String(lines()[1]?.['host']).length, 128)
+})

@@ -117,7 +117,7 @@ export class SessionReader {
     const found = await reading
     if (found.is === 'live') note(cookie, found.session)
     if (found.is === 'none' && cookie.seenAt !== -Infinity) {
-      void this.#sessions.endings.recordLoss({ ...cookie })
+      void this.#sessions.endings.recordLoss(cookie)
       cookie.seenAt = -Infinity
     }
     return found

@@ -85,7 +85,13 @@ export class PendingWrites {
         continue
       }
       if (this.#store.unavailableSince() !== undefined) continue
-      if (await unlessAway(pending.write().then(() => true))) this.#forget(pending)
+      try {
+        if (await unlessAway(pending.write().then(() => true))) this.#forget(pending)
+      } catch (error) {
+        // A fault of this program would come each time, and those behind it would wait for ever.
+        this.#forget(pending)
+        throw error
+      }
     }
   }
 

@@ -3,6 +3,7 @@ import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { SESSION_KEYS, sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { standstill } from '../../src/time/standstill.ts'
 import { DurableRedis } from '../support/redis/durable-redis.ts'
 import { storeClient } from '../support/redis/store-client.ts'
@@ -127,9 +128,14 @@ await test('A session that is missing counts as lost neither after a logout, nor
 
 await test('bff_session_store_info tells that Redis has started without its data, also to instances that started after it', async (t) => {
   const { redis, servers, server, instance } = await losingWorld(t)
-  const first = await storeOf(server)
+  // A scrape waits 250 ms for it.
+  const told = async (each: typeof server): Promise<string> => {
+    await until(async () => (await storeOf(each)) !== '', 'it has heard of its store')
+    return storeOf(each)
+  }
+  const first = await told(server)
   t.match(first, /^store="[0-9a-f]{8}"$/)
-  for (const each of [...servers, await instance()]) t.equal(await storeOf(each), first)
+  for (const each of [...servers, await instance()]) t.equal(await told(each), first)
   await redis.kill()
   await redis.restart()
   const after = await instance()
@@ -161,6 +167,67 @@ await test('A session that was last seen longer ago than a tombstone lasts is no
     await setImmediate()
     t.same(lost, isCounted ? [`gone ${sessionKey(id)}`] : [])
   }
+})
+
+/** An instance whose store counts how often it is asked for a lost session, and what the instance says of these. */
+function countingInstance(failures = 0) {
+  const store = new MemoryStore()
+  const instance = instanceOn(store, 3_600_000)
+  const readMany = store.readMany.bind(store)
+  const [asked, lost]: [string[], string[]] = [[], []]
+  store.readMany = async (keys) => {
+    asked.push(...keys.slice(0, 1))
+    if (asked.length <= failures) throw new StoreUnavailable(new Error('planted'))
+    return readMany(keys)
+  }
+  instance.sessions.endings.onRecord(({ key, reason }) => void lost.push(`${reason} ${key}`))
+  return { ...instance, asked, lost }
+}
+
+await test('The store is asked once for a session that is lost, and never because of a cookie that nobody has used', async (t) => {
+  const instance = countingInstance()
+  const { reader, store, cookie, asked, lost } = instance
+  const id = await newSession(instance)
+  const key = sessionKey(id)
+  t.match(await reader.use(cookie(id)), { is: 'live' })
+  await store.remove(key)
+  const header = cookie(id)
+  await Promise.all(Array.from({ length: 5 }, async () => reader.use(header)))
+  for (const find of [() => reader.use(header), () => reader.read(header)]) t.match(await find(), { is: 'none' })
+  for (const madeUp of [cookie('never a session'), `${header}x`, `${cookie(id).slice(0, -1)}x`]) {
+    t.match(await reader.use(madeUp), { is: 'none' })
+  }
+  await setImmediate()
+  t.same(asked, [key])
+  t.same(lost, [`gone ${key}`])
+})
+
+await test('A session that is lost while the store is away is recorded when it is back', async (t) => {
+  const instance = countingInstance(2)
+  const { reader, store, cookie, lost } = instance
+  const id = await newSession(instance)
+  t.match(await reader.use(cookie(id)), { is: 'live' })
+  await store.remove(sessionKey(id))
+  t.match(await reader.use(cookie(id)), { is: 'none' })
+  await until(() => lost.length > 0, 'it is recorded')
+  t.same(lost, [`gone ${sessionKey(id)}`])
+})
+
+await test('A session that only a socket uses, for however long, is said to be lost', async (t) => {
+  const pass = clockAhead(t)
+  const instance = countingInstance()
+  const { reader, endings, store, lost } = instance
+  const id = await newSession(instance)
+  const found = await reader.reload(id)
+  if (found.is !== 'live') return t.fail(found.is)
+  const { session } = found
+  endings.watch(session, { isUse: false, onEnd: () => undefined })
+  t.ok(await endings.confirm(session))
+  pass(740_000)
+  t.ok(await endings.confirm(session))
+  await store.remove(session.key)
+  await until(() => lost.length > 0, 'it is recorded')
+  t.same(lost, [`gone ${session.key}`])
 })
 
 await test('A session that is missing since it has reached a limit is not said to be lost', async (t) => {

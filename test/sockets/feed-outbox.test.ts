@@ -1,7 +1,9 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test } from 'tap'
 import { WITHOUT_CODE } from '../../src/sockets/close-codes.ts'
 import { frameOf, startOfFrame } from '../../src/sockets/feed/wire/frame-of.ts'
-import { startMember, waitingOn, type MemberWorld } from '../support/feed/started-member.ts'
+import { WaitingBytes } from '../../src/sockets/waiting-bytes.ts'
+import { memberHost, startMember, waitingOn, type MemberWorld } from '../support/feed/started-member.ts'
 import { until } from '../support/time/until.ts'
 
 /** Sends a message of a stream. */
@@ -84,6 +86,19 @@ await test('what waits to be replaced or sent counts as waiting bytes, and no lo
   member.outbox.relieve()
   await until(() => texts.length === 2, 'both have left')
   await until(() => more() === 0, 'nothing waits any more')
+})
+
+await test('what waits to be replaced is noted for the whole process, once for each stream', async (t) => {
+  let weighed = 0
+  const host = { ...memberHost(), waiting: new WaitingBytes(2500, () => ++weighed) }
+  const world = await startMember(t, host)
+  waitingOn(world.wire, host.limits.conflateBytes + 1)
+  for (const stream of ['A', 'A', 'A']) deliver(world, 'x'.repeat(1000), stream)
+  await nextTurn()
+  t.equal(weighed, 0, 'one message waits')
+  deliver(world, 'x'.repeat(1000), 'B')
+  await nextTurn()
+  t.equal(weighed, 1)
 })
 
 await test('of a large answer that is shared every byte counts, and it leaves after what waits for the end of the batch', async (t) => {

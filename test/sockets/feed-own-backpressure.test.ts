@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { WaitingBytes } from '../../src/sockets/waiting-bytes.ts'
 import { LARGE, ownWorld } from '../support/feed/own-world.ts'
 import { feedWorld } from '../support/feed/world.ts'
 import { flood, inOrder, MANY, MESSAGE, stalled } from '../support/sockets/isolated-relay.ts'
@@ -51,6 +52,13 @@ await test('a browser that has sent much waits until its own socket is open', as
   peer.on('message', (data: Buffer) => sizes.push(data.length))
   await until(() => sizes.length === 2, 'upstream gets everything')
   t.same(sizes, [300_000, 4])
+})
+
+await test('what a browser has sent before its own socket is open is noted for the whole process', async (t) => {
+  let weighed = 0
+  const { browser } = await ownWorld(t, new WaitingBytes(100_000, () => ++weighed))
+  browser.send(Buffer.alloc(100_000))
+  await until(() => weighed === 1)
 })
 
 await test('a browser that has sent much in single messages is read again once its own socket is open', async (t) => {

@@ -59,6 +59,39 @@ for (const [how, bytes, send] of [
   })
 }
 
+await test('sockets are weighed when the notes reach the limit, and no sooner again than a step beyond what was found', async (t) => {
+  let [held, weighed] = [0, 0]
+  const waiting = new WaitingBytes(6400, () => {
+    weighed++
+    return held
+  })
+  /** @returns how often they have been weighed by then */
+  const add = async (bytes: number): Promise<number> => {
+    waiting.add(bytes)
+    await nextTurn()
+    return weighed
+  }
+  t.equal(await add(6399), 0)
+  t.equal(await add(1), 1)
+  t.equal(await add(6399), 1, 'nothing waits, so the notes begin anew')
+  held = 7000
+  t.equal(await add(1), 2)
+  t.equal(await add(99), 2, 'no socket may lose: not for each write')
+  t.equal(await add(1), 3)
+})
+
+await test('from when the limit is reached until the turn is over, no more than 64 KiB may wait for a peer', async (t) => {
+  const waiting = new WaitingBytes(1000, () => 0)
+  t.equal(waiting.mostOf(1_000_000), 1_000_000)
+  waiting.add(1000)
+  t.same(
+    [1_000_000, 1024].map((usual) => waiting.mostOf(usual)),
+    [65_536, 1024],
+  )
+  await nextTurn()
+  t.equal(waiting.mostOf(1_000_000), 1_000_000)
+})
+
 await test('a connection that is closed while bytes wait on it counts until it is gone, and is cut off when too many do', async (t) => {
   const MIB = 1_048_576
   const waiting = new WaitingBytes(MIB, () => 0)

@@ -1,6 +1,7 @@
 import { test, type Test } from 'tap'
 import type { WebSocket } from 'ws'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { IDENTIFIED } from '../support/login/identity.ts'
 import { until } from '../support/time/until.ts'
 import { PUBLIC, TRADING, type User } from '../support/user.ts'
 import { RELAY, startWorld } from '../support/world.ts'
@@ -12,6 +13,9 @@ const CLOSING = 16 * MIB
 const MESSAGE = Buffer.alloc(16_384, 'x')
 /** More than fits into the kernel buffers of a relay and into MAX_BUFFERED_BYTES. */
 const MESSAGES = 1500
+/** A message that may be larger than all that waits for a browser to which {@link MESSAGE} is sent, and the limits for it. */
+const LARGE = Buffer.alloc(1.5 * MIB)
+const LARGE_LIMITS = { MAX_WAITING_BYTES: String(2 * LIMIT), MAX_UPSTREAM_MESSAGE_BYTES: String(2 * MIB) }
 const SLOW = { code: 4408, reason: 'slow_consumer' }
 
 const SETTINGS = {
@@ -35,8 +39,13 @@ type Place = readonly [user: User, path: string, address: string]
 const times = (count: number, ...place: Place): Place[] => Array.from({ length: count }, () => place)
 
 /** A world whose sockets come from the address that they are given. */
-async function addressedWorld(t: Test, settings: Record<string, string> = {}) {
-  const world = await startWorld(t, { ...RELAY, settings: { ...SETTINGS, ...settings } })
+async function addressedWorld(
+  t: Test,
+  settings: Record<string, string> = {},
+  wanted: typeof RELAY | typeof IDENTIFIED = RELAY,
+) {
+  const own = 'settings' in wanted ? wanted.settings : {}
+  const world = await startWorld(t, { ...wanted, settings: { ...SETTINGS, ...own, ...settings } })
   const valueOf = async (name: string, labels: string): Promise<number> => (await world.metric(name)).get(labels) ?? 0
   const buffered = (): Promise<number> => valueOf('bff_relay_buffered_bytes', '')
   const open = async (user: User, path: string, address: string): Promise<[BrowserSocket, WebSocket]> => {
@@ -56,6 +65,16 @@ async function addressedWorld(t: Test, settings: Record<string, string> = {}) {
       return opened.map(([client]) => client)
     },
     buffered,
+    /** Has the first two of these read nothing, and so hold more than any socket that {@link MESSAGE} fills. */
+    async slowTwo(opened: readonly [BrowserSocket, WebSocket][]): Promise<[BrowserSocket, WebSocket][]> {
+      const slow = opened.slice(0, 2)
+      for (const [{ socket }, peer] of slow) {
+        socket.pause()
+        flood(peer, 12, LARGE)
+      }
+      await until(async () => (await buffered()) > 2 * LARGE.length, 'two of them read slowly')
+      return slow
+    },
     /** Resolves once some sockets of this kind have lost, and nothing more comes in for the others. */
     async lossOf(kind: string): Promise<number> {
       const lost = (): Promise<number> => valueOf('bff_relay_closed_for_memory_total', `kind="${kind}"`)
@@ -117,17 +136,10 @@ await test('an office keeps its trading sockets, whatever strangers at its addre
 })
 
 await test('many sockets at one address, of which few are slow, outlive one slow stranger (IPv6: a /64)', async (t) => {
-  const large = Buffer.alloc(1.5 * MIB)
-  const limits = { MAX_WAITING_BYTES: String(2 * LIMIT), MAX_UPSTREAM_MESSAGE_BYTES: String(2 * MIB) }
-  const world = await addressedWorld(t, limits)
+  const world = await addressedWorld(t, LARGE_LIMITS)
   const office: [BrowserSocket, WebSocket][] = []
   for (let host = 1; host <= 20; host++) office.push(await world.open(world, PUBLIC, `2001:db8::${host}`))
-  const slow = office.slice(0, 2)
-  for (const [{ socket }, peer] of slow) {
-    socket.pause()
-    flood(peer, 12, large)
-  }
-  await until(async () => (await world.buffered()) > 2 * large.length, 'two of them read slowly')
+  const slow = await world.slowTwo(office)
   // Each of them holds less than each of the two, but alone.
   const sites = Array.from({ length: 14 }, (_, index) => `2001:db8:0:${index + 1}::1`)
   const strangers = await world.openSlow(...sites.map((site) => [world, PUBLIC, site] as const))
@@ -139,19 +151,29 @@ await test('many sockets at one address, of which few are slow, outlive one slow
   await world.quiet()
 })
 
-await test('without strangers, the user with the most bytes for each of their trading sockets loses one', async (t) => {
-  const world = await addressedWorld(t)
-  const busy = await world.user('busy')
-  for (let count = 0; count < 6; count++) await world.open(busy, TRADING, '192.0.2.1')
-  const kept = await world.openSlow(...times(3, busy, TRADING, '192.0.2.1'))
-  await until(async () => (await world.buffered()) > 3 * MIB, 'a third of the sockets of one user read slowly')
-  const users = [await world.user('one'), await world.user('two'), await world.user('three')]
-  const others = await world.openSlow(...[...users, ...users].map((user) => [user, TRADING, '192.0.2.1'] as const))
-  const lost = await world.lossOf('trading')
-  t.equal(await world.endings('trading', 4408), lost)
-  for (const client of kept) t.ok(await readsAll(client))
-  for (const { socket } of [...kept, ...others]) socket.terminate()
-})
+for (const [holder, world, isSession] of [
+  ['session', RELAY, true],
+  ['subject, whatever its sessions,', IDENTIFIED, false],
+] as const) {
+  await test(`without strangers, the ${holder} with the most bytes for each of its trading sockets loses one`, async (t) => {
+    const { user, open, openSlow, slowTwo, lossOf, endings } = await addressedWorld(t, LARGE_LIMITS, world)
+    const [busy, again] = [await user('busy'), await user('busy')]
+    const sockets: [BrowserSocket, WebSocket][] = []
+    while (sockets.length < 10) {
+      const who = isSession || sockets.length < 2 ? busy : again
+      sockets.push(await open(who, TRADING, '192.0.2.1'))
+    }
+    const kept = await slowTwo(sockets)
+    // At the same address.
+    const users: User[] = []
+    while (users.length < 7) users.push(await user(`other${users.length}`))
+    const others = await openSlow(...[...users, ...users].map((each) => [each, TRADING, '192.0.2.1'] as const))
+    const lost = await lossOf('trading')
+    t.equal(await endings('trading', 4408), lost)
+    for (const [client] of kept) t.ok(await readsAll(client, 12))
+    for (const client of [...sockets.map(([each]) => each), ...others]) client.socket.terminate()
+  })
+}
 
 await test('what waits for an upstream that reads nothing counts, too', async (t) => {
   const world = await addressedWorld(t)

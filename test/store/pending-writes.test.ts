@@ -86,3 +86,22 @@ await test('writes that were done make room for others: 10 MB twice, one after t
     t.ok(isDone)
   }
 })
+
+await test('a write that fails for another reason is not repeated, and keeps no other from its turn', async (t) => {
+  const link = new Link()
+  link.downSince = undefined
+  const pending = new PendingWrites(link)
+  const tried: string[] = []
+  const add = (name: string, error?: Error): boolean => {
+    const write = async (): Promise<void> => {
+      tried.push(name)
+      if (error !== undefined) throw error
+    }
+    return pending.add({ ...later, write })
+  }
+  add('faulty', new TypeError('a fault'))
+  add('next')
+  await t.rejects(pending.close(), { name: 'TypeError' })
+  await pending.close()
+  t.same(tried, ['faulty', 'next'])
+})

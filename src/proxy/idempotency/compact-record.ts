@@ -1,8 +1,8 @@
 import type { UpstreamHeaders } from '../../upstream/headers.ts'
 import type { CallRecord } from './record.ts'
 
-/** Their places are stored, so a new one comes last. */
-const KINDS = ['running', 'answered', 'not_kept', 'unknown'] as const satisfies readonly CallRecord['is'][]
+/** The kinds of records. Their places are stored, so a new one comes last. */
+export const KINDS = ['running', 'answered', 'not_kept', 'unknown'] as const satisfies readonly CallRecord['is'][]
 /** The most common types of a response. Their places are stored, too. */
 const TYPES = ['application/json', 'application/json; charset=utf-8']
 /** The headers of a response are written out. */
@@ -16,8 +16,8 @@ const DIGEST_BYTES = 9
  * their length before them.
  */
 export function pack(record: CallRecord): Buffer {
-  const kind = [KINDS.indexOf(record.is)]
-  const head = Buffer.concat([Buffer.from(kind), Buffer.from(record.digest, 'base64url').subarray(0, DIGEST_BYTES)])
+  const digest = Buffer.from(record.digest, 'base64url').subarray(0, DIGEST_BYTES)
+  const head = Buffer.concat([uint(KINDS.indexOf(record.is), 1), digest])
   switch (record.is) {
     case 'running': {
       const until = Buffer.alloc(8)

@@ -1,8 +1,8 @@
 import type { Envelope } from '../../sessions/index.ts'
-import { pack, unpack } from './compact-record.ts'
+import { KINDS, pack, unpack } from './compact-record.ts'
 import type { CallRecord } from './record.ts'
 
-const KINDS: ReadonlySet<unknown> = new Set<CallRecord['is']>(['running', 'answered', 'not_kept', 'unknown'])
+const KNOWN: ReadonlySet<unknown> = new Set(KINDS)
 
 /** The owner and the place of a record. */
 export interface RecordPlace {
@@ -36,7 +36,7 @@ export class SealedRecords {
     const opened = this.#envelope.open(recordKey, sessionId, text)
     // Only a server with the secrets can have written it. It may be of another version.
     const record = opened === undefined ? undefined : (JSON.parse(opened) as CallRecord)
-    if (!KINDS.has(record?.is)) return undefined
+    if (!KNOWN.has(record?.is)) return undefined
     return record?.is === 'answered' ? { ...record, body: Buffer.from(String(record.body), 'base64') } : record
   }
 }

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { WebSocket } from 'ws'
 import { OwnSocket } from '../../../src/sockets/feed/browser/own-socket.ts'
+import type { WaitingBytes } from '../../../src/sockets/waiting-bytes.ts'
 import { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
 import { memberHost, startMember, type MemberWorld } from './started-member.ts'
 
@@ -14,8 +15,11 @@ export interface OwnWorld extends MemberWorld {
   readonly open: () => Promise<WebSocket>
 }
 
-/** Starts one with a MAX_BUFFERED_BYTES of 200,000. Upstream opens the own socket when it is told. */
-export async function ownWorld(t: Test): Promise<OwnWorld> {
+/**
+ * Starts one with a MAX_BUFFERED_BYTES of 200,000. Upstream opens the own socket when it is told.
+ * @param waiting where the own socket notes what waits for upstream
+ */
+export async function ownWorld(t: Test, waiting?: WaitingBytes): Promise<OwnWorld> {
   const upstream = await ScriptedUpstream.start(t, 2 * LARGE)
   const host = memberHost()
   const limits = { ...host.limits, maxBufferedBytes: 200_000 }
@@ -28,6 +32,7 @@ export async function ownWorld(t: Test): Promise<OwnWorld> {
     url: `ws://${upstream.host}/`,
     maxMessageBytes: 2 * LARGE,
     maxBufferedBytes: limits.maxBufferedBytes,
+    waiting,
     log: pino({ level: 'silent' }),
     traffic: { messages: 0, bytes: 0 },
     onEnd: () => undefined,

@@ -156,20 +156,22 @@ for (const [holder, world, isSession] of [
   ['subject, whatever its sessions,', IDENTIFIED, false],
 ] as const) {
   await test(`without strangers, the ${holder} with the most bytes for each of its trading sockets loses one`, async (t) => {
-    const { user, open, openSlow, slowTwo, lossOf, endings } = await addressedWorld(t, LARGE_LIMITS, world)
-    const [busy, again] = [await user('busy'), await user('busy')]
+    const addressed = await addressedWorld(t, LARGE_LIMITS, world)
+    const [busy, again] = [await addressed.user('busy'), await addressed.user('busy')]
     const sockets: [BrowserSocket, WebSocket][] = []
     while (sockets.length < 10) {
       const who = isSession || sockets.length < 2 ? busy : again
-      sockets.push(await open(who, TRADING, '192.0.2.1'))
+      sockets.push(await addressed.open(who, TRADING, '192.0.2.1'))
     }
-    const kept = await slowTwo(sockets)
+    const kept = await addressed.slowTwo(sockets)
     // At the same address.
     const users: User[] = []
-    while (users.length < 7) users.push(await user(`other${users.length}`))
-    const others = await openSlow(...[...users, ...users].map((each) => [each, TRADING, '192.0.2.1'] as const))
-    const lost = await lossOf('trading')
-    t.equal(await endings('trading', 4408), lost)
+    while (users.length < 7) users.push(await addressed.user(`other${users.length}`))
+    const others = await addressed.openSlow(
+      ...[...users, ...users].map((each) => [each, TRADING, '192.0.2.1'] as const),
+    )
+    const lost = await addressed.lossOf('trading')
+    t.equal(await addressed.endings('trading', 4408), lost)
     for (const [client] of kept) t.ok(await readsAll(client, 12))
     for (const client of [...sockets.map(([each]) => each), ...others]) client.socket.terminate()
   })

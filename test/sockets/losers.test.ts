@@ -67,3 +67,46 @@ await test('sockets lose until enough is free, and no longer', (t) => {
   )
   t.end()
 })
+
+await test('sockets lose as if all holders were weighed anew after each loss', (t) => {
+  const sockets = fc.array(
+    fc.record({
+      kind: fc.constantFrom(...KINDS),
+      holder: fc.constantFrom('a', 'b', 'c', 'd'),
+      // Few different sizes, so that sockets and holders are often equal.
+      waitingBytes: fc.constantFrom(0, 1, 65_535, 65_536, 65_537, 100_000, 300_000, 1_000_000),
+    }),
+    { maxLength: 40 },
+  )
+  fc.assert(
+    fc.property(
+      sockets,
+      fc.integer({ min: 1, max: 10_000_000 }),
+      (open, excess) => named(losers(open, excess)).join() === named(weighed(open, excess)).join(),
+    ),
+  )
+  t.end()
+})
+
+/** Weighs all holders, and takes the largest socket of the heaviest, until enough is free. */
+function weighed(open: readonly ReturnType<typeof socket>[], excess: number): ReturnType<typeof socket>[] {
+  const lost: ReturnType<typeof socket>[] = []
+  let left = excess
+  for (const kind of KINDS) {
+    const all = open.filter((each) => each.kind === kind)
+    for (;;) {
+      const weights = [...new Set(all.map(({ holder }) => holder))].map((holder) => {
+        const own = all.filter((each) => each.holder === holder && !lost.includes(each))
+        const bytes = own.map(({ waitingBytes }) => waitingBytes)
+        const largest = own.find(({ waitingBytes }) => waitingBytes >= 65_536 && waitingBytes === Math.max(...bytes))
+        return { largest, each: bytes.reduce((sum, each) => sum + each, 0) / own.length }
+      })
+      const most = Math.max(...weights.map(({ largest, each }) => (largest === undefined ? 0 : each)))
+      const next = weights.find(({ largest, each }) => largest !== undefined && each === most)?.largest
+      if (left <= 0 || next === undefined) break
+      left -= next.waitingBytes
+      lost.push(next)
+    }
+  }
+  return lost
+}

@@ -28,6 +28,8 @@ export interface Result {
   readonly plan: Plan
   readonly history: History
   readonly violations: readonly Broken[]
+  /** The same, and what may have been seen only because the machine was busy. */
+  readonly suspected: readonly Broken[]
   /** When each promise was put to the test. */
   readonly judged: ReadonlyMap<ProductPromise, readonly number[]>
   /** The share of the run in which the harness and each instance waited for a processor. */
@@ -40,10 +42,10 @@ export interface Result {
   readonly startedAt: number
 }
 
-/** Runs a plan. All that it starts ends with the test. */
-export async function run(t: Test, plan: Plan): Promise<Result> {
+/** Runs a plan. All that it starts ends with the test. @param main the program of the servers, unless it is that of this repository */
+export async function run(t: Test, plan: Plan, main?: string): Promise<Result> {
   const observer = new Observer()
-  const fleet = await startFleet(t, plan.fleet, observer)
+  const fleet = await startFleet(t, plan.fleet, observer, main)
   const over = new AbortController()
   const acts = [
     ...plan.users.map((user) => actAsUser(user, fleet, over.signal)),
@@ -60,6 +62,7 @@ export async function run(t: Test, plan: Plan): Promise<Result> {
     isVoid,
     startedAt,
     violations: violationsOf(history, isVoid),
+    suspected: violationsOf(history, false),
     judged: new Map(ALL_PROMISES.map((promise) => [promise, promise.check(history).judged])),
     logs: new Map(fleet.instances.map(({ name, log }) => [name, log()])),
   }

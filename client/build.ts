@@ -66,13 +66,18 @@ async function bundles(): Promise<ReadonlyMap<string, Uint8Array>> {
   return new Map(outputFiles.map(({ path, contents }) => [relative(here('dist'), path), contents]))
 }
 
-/** Builds the modules of the package, their source maps and their types into a directory. */
-export async function buildClient(outdir: string): Promise<void> {
+/** Builds the modules of the package and their source maps into a directory. */
+export async function writeModules(outdir: string): Promise<void> {
   for (const [path, contents] of await bundles()) {
     const file = join(outdir, path)
     await mkdir(dirname(file), { recursive: true })
     await writeFile(file, contents)
   }
+}
+
+/** Builds the modules of the package, their source maps and their types into a directory. */
+export async function buildClient(outdir: string): Promise<void> {
+  await writeModules(outdir)
   const options = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', `${outdir}/types`]
   await compile(['-p', here('.'), ...options])
   for (const [entry, source] of Object.entries(ENTRIES)) {

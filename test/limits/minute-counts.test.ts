@@ -23,3 +23,21 @@ void test('MinuteCounts begins anew when another key would be one too many', asy
     [true, false, true, false, true, true],
   )
 })
+
+void test('MinuteCounts tells who is at a limit, without counting that, and for how long', async (t) => {
+  let now = 5000
+  t.intercept(performance, 'now', { value: () => now })
+  const counts = new MinuteCounts(10, 2000)
+  t.notOk(counts.isFull('a', 1), 'nothing was counted')
+  t.equal(counts.secondsLeft, 1)
+  t.ok(counts.allows('a', 2))
+  t.same([counts.isFull('a', 2), counts.isFull('a', 1), counts.isFull('b', 1)], [false, true, false])
+  t.equal(counts.secondsLeft, 2)
+  now += 500
+  t.equal(counts.secondsLeft, 2, 'whole seconds, in which the window ends')
+  t.ok(counts.allows('a', 2), 'being asked has counted nothing')
+  t.ok(counts.isFull('a', 2))
+  now += 1500
+  t.notOk(counts.isFull('a', 2), 'the window is over')
+  t.equal(counts.secondsLeft, 1)
+})

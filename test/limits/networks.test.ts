@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { network } from '../../src/limits/networks.ts'
+import { network, networks } from '../../src/limits/networks.ts'
 
 await test('network() groups clients by IPv4 address or IPv6 /64', async (t) => {
   t.equal(network('192.0.2.1'), '192.0.2.1')
@@ -11,4 +11,12 @@ await test('network() groups clients by IPv4 address or IPv6 /64', async (t) => 
   t.equal(network('fe80::1%eth0'), network('fe80::2'))
   t.equal(network('1::2:3:4:5:6:7'), '1:0:2:3::/64')
   t.equal(network('::1'), '0:0:0:0::/64')
+})
+
+await test('networks() are the /64, the /56 and the /48 of an IPv6 address, and an IPv4 address alone', async (t) => {
+  t.same(networks('192.0.2.1'), ['192.0.2.1'])
+  t.same(networks('2001:db8:1:2f3:4:5:6:7'), ['2001:db8:1:2f3::/64', '2001:db8:1:200::/56', '2001:db8:1::/48'])
+  t.same(networks('2001:db8::'), ['2001:db8:0:0::/64', '2001:db8:0:0::/56', '2001:db8:0::/48'])
+  t.same(networks(undefined), ['gone'], 'a connection that has closed')
+  t.same(networks('x::ffff:192.0.2.1%y'), ['x::ffff:192.0.2.1'], 'what is no address counts by itself')
 })

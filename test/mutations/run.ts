@@ -33,6 +33,8 @@ const STRYKER: string = '@stryker-mutator/core'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** How much longer than without a slip a test file may take (ms). */
 const TIMEOUT_MS = 20_000
+/** Tests of the browser package import what is built. */
+const BUILD_CLIENT = `node test/mutations/build-client.ts ${join(ROOT, 'node_modules')}`
 /** What the tests of a sandbox do not need. */
 const LEFT_OUT = ['.git', '.tap', 'bench/results', 'test/*/node_modules', 'test/*/*/node_modules']
 
@@ -92,6 +94,7 @@ async function run(source: string, near: readonly string[]): Promise<readonly Mu
       reporters: ['dots'],
       logLevel: 'error',
       tempDirName: folder,
+      ...(source.startsWith('client/') ? { buildCommand: BUILD_CLIENT } : {}),
       ignorePatterns: LEFT_OUT,
       // The API of the compiler that rewrites it is gone from TypeScript 7, and no test reads it.
       tsconfigFile: 'none.json',

@@ -1,0 +1,6 @@
+import { symlinkSync } from 'node:fs'
+
+// Run in a sandbox of Stryker, which builds before it links the packages into it. The compiler would not take its slips.
+symlinkSync(process.argv[2] ?? '', 'node_modules')
+const { writeModules } = await import('../../client/build.ts')
+await writeModules('client/dist')

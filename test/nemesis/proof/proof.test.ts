@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { test, type Test } from 'tap'
 import type { Plan } from '../plan.ts'
-import { planOf } from '../plan.ts'
+import { planOf } from '../schedule.ts'
 import type { ProductPromise } from '../promise.ts'
 import { run, type Result } from '../run.ts'
 import { summaryOf, timelineOf } from '../timeline.ts'
@@ -49,8 +49,8 @@ async function searched(t: Test, { wishes }: Patch, main: string): Promise<Findi
   return { by: undefined, seed: undefined, minutes: minutes(), runs }
 }
 
-function brokenIn({ suspected }: Result): ProductPromise[] {
-  return suspected.map(({ promise }) => promise)
+function brokenIn({ violations, doubtful }: Result): ProductPromise[] {
+  return [...violations, ...doubtful].map(({ promise }) => promise)
 }
 
 /** Runs a plan in a test of its own, with which all of it ends. */
@@ -62,7 +62,7 @@ async function ran(t: Test, plan: Plan, main: string | undefined): Promise<Resul
     running.then(resolve, reject)
     const result = await running
     t.comment(summaryOf(result))
-    t.comment(timelineOf({ ...result, violations: result.suspected }))
+    t.comment(timelineOf({ ...result, violations: [...result.violations, ...result.doubtful] }))
     t.pass('it ran')
   })
   return promise

@@ -39,8 +39,9 @@ export interface Fleet {
   readonly t: Test
 }
 
-  readonly targets: Readonly<Record<'provider' | 'upstream', string> & { redis: string | undefined }>
-  readonly main: string | undefined
+/** Starts a fleet, and lets the observer watch it. @param main the program of the servers, unless it is that of this repository */
+export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, main?: string): Promise<Fleet> {
+  const redis = await fleetRedis(t, plan.redis)
   const parts = await startParts(t, {
     provider: {
       refreshTokens: plan.refreshTokens,

@@ -82,7 +82,13 @@ class User {
     const { page } = this
     const { session, fleet } = page
     if (session === undefined) return
-    const ending: Ending = { session, by: 'user', askedAt: fleet.observer.now(), confirmedAt: undefined }
+    const ending: Ending = {
+      user: page.name,
+      session,
+      by: 'user',
+      askedAt: fleet.observer.now(),
+      confirmedAt: undefined,
+    }
     fleet.observer.history.endings.push(ending)
     const { result, until } = await page.ask({ kind: 'logout', method: 'POST', path: '/auth/logout' })
     if (result === 'ok') ending.confirmedAt = until

@@ -5,6 +5,13 @@ export interface FleetPlan {
   /** Whether the provider gives refresh tokens, and how long access tokens live (s). */
   readonly refreshTokens: boolean
   readonly accessTokenSeconds: number
+  /**
+   * By how much the clock of each instance is wrong (s), or `sleeps`: the monotonic clock stands still while the instance does, as
+   * on a machine that is suspended. All are right if it is left out.
+   */
+  readonly clocks?: readonly (number | 'sleeps')[]
+  /** Whether the provider and the trading service have names, and not only addresses. */
+  readonly isNamed?: boolean
   /** The settings of each instance that differ from the defaults. */
   readonly settings: Readonly<Record<string, string>>
 }

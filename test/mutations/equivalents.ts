@@ -11,6 +11,12 @@ interface Equivalent {
 
 export const EQUIVALENTS: readonly Equivalent[] = [
   {
+    file: 'client/src/core/api/call.ts',
+    line: "const { timeoutMs = 60_000, headers, signal, method = 'GET', ...rest } = init",
+    replacement: '""',
+    why: 'Every caller names a method.',
+  },
+  {
     file: 'src/time/window.ts',
     line: 'if (now >= this.#endsAt) {',
     replacement: 'now > this.#endsAt',

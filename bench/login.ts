@@ -31,6 +31,7 @@ async function logIn(start: LoginStart): Promise<string> {
       ...(form && { method: 'POST', body: form.toString() }),
       headers: {
         accept: 'text/html',
+        ...(start.publicOrigin !== undefined && url.origin === origin && { host: new URL(start.publicOrigin).host }),
         'sec-fetch-mode': 'navigate',
         'sec-fetch-dest': 'document',
         cookie: cookieHeader(jars.get(url.origin)),

@@ -20,6 +20,8 @@ export interface SandboxProvider {
   authorizations: ReadonlyArray<Record<string, string>>
   /** The id of a valid token's user, which is not that of a trading account; undefined for an invalid token. */
   isActive(accessToken: string): Promise<{ accountId: string } | undefined>
+  /** The grant of a token or a code, which is the login that it comes from; also of one that was used or revoked. */
+  grantOf(secret: string): string | undefined
   /** Revokes all tokens, codes and grants. */
   revokeAll(): Promise<void>
   /** The number of POST requests to the token endpoint, including failed ones. */
@@ -47,6 +49,8 @@ export interface ProviderOptions {
   refreshTokens?: boolean
   /** Settings of oidc-provider that replace those of the sandbox. */
   library?: Readonly<Record<string, unknown>>
+  /** Is told of each request to the token endpoint that named a grant, with its parameters. */
+  watch?: (params: Readonly<Record<string, string | undefined>>, isGranted: boolean) => void
 }
 
 /** Starts the provider. @throws the error of the server, such as EADDRINUSE */
@@ -74,6 +78,7 @@ export async function startProvider(options: ProviderOptions): Promise<SandboxPr
   for (const event of ['grant.success', 'grant.error'] as const) {
     provider.on(event, ({ oidc }) => {
       if (oidc.params?.['code_verifier'] !== undefined) verifiers.add(oidc.params['code_verifier'])
+      options.watch?.(oidc.params ?? {}, event === 'grant.success')
     })
   }
   const pages = new InteractionPages(provider, users, homeUrlOf(redirectUris))
@@ -88,6 +93,7 @@ export async function startProvider(options: ProviderOptions): Promise<SandboxPr
       const token = await provider.AccessToken.find(accessToken)
       return token && { accountId: token.accountId }
     },
+    grantOf: (secret) => memory.grants.get(secret),
     async revokeAll() {
       memory.revokeAll()
     },

@@ -9,6 +9,7 @@ import { OneTimePasswords } from './upstream/one-time-passwords.ts'
 import { buildRest, type SeenRequest } from './upstream/rest.ts'
 import { Sockets } from './upstream/sockets.ts'
 import { Users } from './upstream/users.ts'
+import type { UpstreamWatch } from './upstream/watch.ts'
 import type { World } from './upstream/world.ts'
 
 /** A running trading service (docs/upstream.md, The trading service) with invented data in memory. */
@@ -44,6 +45,10 @@ export interface UpstreamOptions {
   limits?: SocketLimits
   /** Reads what browsers share, for the demo page. */
   sharing?: () => Promise<Sharing>
+  /** Is told what the service does. */
+  watch?: UpstreamWatch
+  /** If true, one-time URLs have the host that a client has called, as behind a proxy. */
+  followsHost?: boolean
 }
 
 /** Starts the trading service. @throws the error of the server, such as EADDRINUSE */
@@ -60,6 +65,8 @@ export async function startUpstream(options: UpstreamOptions): Promise<SandboxUp
     oneTimePasswords: new OneTimePasswords(wsUrl),
     limits,
     sharing: options.sharing,
+    watch: options.watch,
+    followsHost: options.followsHost ?? false,
   }
   const requests: SeenRequest[] = []
   const app = await buildRest(world, requests)

@@ -7,16 +7,20 @@ const SECRET_KINDS = new Set(['AccessToken', 'RefreshToken', 'AuthorizationCode'
 export class ProviderMemory {
   /** All issued secrets, including used and revoked ones. */
   readonly issued = new Set<string>()
+  /** The grant of each issued secret: the login to which it belongs. */
+  readonly grants = new Map<string, string>()
   readonly #kinds = new Map<string, Map<string, StoredPayload>>()
 
   /** The storage of a kind of artifact. It keeps expired ones, as the library checks `exp` itself. */
   adapter(kind: string): Adapter {
     const items = this.#itemsOf(kind)
-    const { issued } = this
+    const { issued, grants } = this
     return {
       async upsert(id, payload) {
         items.set(id, payload)
-        if (SECRET_KINDS.has(kind)) issued.add(id)
+        if (!SECRET_KINDS.has(kind)) return
+        issued.add(id)
+        if (payload.grantId !== undefined) grants.set(id, payload.grantId)
       },
       async find(id) {
         return items.get(id)

@@ -14,10 +14,10 @@ export class OneTimePasswords {
     this.#wsUrl = wsUrl
   }
 
-  /** @returns the URL of the WebSocket with a new password */
-  issue(account: Account): string {
+  /** @returns the URL of the WebSocket with a new password, at this service unless another address is given */
+  issue(account: Account, wsUrl = this.#wsUrl): string {
     const password = randomBytes(24).toString('base64url')
-    const url = `${this.#wsUrl}/trading/v1/options/ws/${account.type}?otp=${password}`
+    const url = `${wsUrl}/trading/v1/options/ws/${account.type}?otp=${password}`
     this.#pending.set(password, { account, expiresAtMs: Date.now() + LIFETIME_MS })
     this.issued.add(password).add(url)
     return url

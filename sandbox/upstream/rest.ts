@@ -8,15 +8,11 @@ import { partnerRoutes } from './rest/partners.ts'
 import { paymentAgentRoutes } from './rest/payment-agents.ts'
 import { paymentRoutes } from './rest/payments.ts'
 import { walletRoutes } from './rest/wallets.ts'
+import type { ArrivedCall } from './watch.ts'
 import type { World } from './world.ts'
 
 /** A REST request that has arrived, whether it succeeded or not. */
-export interface SeenRequest {
-  method: string
-  /** The path with the query. */
-  path: string
-  headers: Record<string, string | string[] | undefined>
-  body: string
+export interface SeenRequest extends ArrivedCall {
   /** The kind of credential in the header or the body, valid or not. */
   credential: CredentialKind
 }
@@ -34,7 +30,12 @@ export async function buildRest(world: World, seen: SeenRequest[]): Promise<Fast
 
   app.addHook('preHandler', async (request) => record(request, seen))
   // A real gateway adds headers like these, which must not reach a browser.
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', async (request, reply, payload) => {
+    world.watch?.call(arrived(request), {
+      status: reply.statusCode,
+      body: String(payload),
+      port: request.socket.remotePort ?? 0,
+    })
     reply.header('x-ratelimit-remaining', String(299 - (seen.length % 300)))
     reply.header('x-brand', 'sandbox')
     reply.header('set-cookie', 'upstream_affinity=sandbox; Path=/; HttpOnly')
@@ -56,13 +57,11 @@ export async function buildRest(world: World, seen: SeenRequest[]): Promise<Fast
 }
 
 function record(request: FastifyRequest, seen: SeenRequest[]): void {
-  const body = typeof request.body === 'string' ? request.body : ''
   if (seen.length >= MAX_REQUESTS) seen.splice(0, MAX_REQUESTS / 2)
-  seen.push({
-    method: request.method,
-    path: request.url,
-    headers: request.headers,
-    body,
-    credential: credentialKind(request, body),
-  })
+  const call = arrived(request)
+  seen.push({ ...call, credential: credentialKind(request, call.body) })
+}
+
+function arrived({ method, url: path, headers, body }: FastifyRequest): ArrivedCall {
+  return { method, path, headers, body: typeof body === 'string' ? body : '' }
 }

@@ -43,13 +43,16 @@ export class Sockets {
     const url = URL.parse(`http://sandbox${request.url ?? '/'}`)
     const kind = PATH.exec(url?.pathname ?? '')?.[1] as ConnectionKind | undefined
     if (!url || !kind) return refuse(socket, '404 Not Found')
-    const account =
-      kind === 'public' ? undefined : this.#world.oneTimePasswords.redeem(url.searchParams.get('otp') ?? '')
+    const otp = url.searchParams.get('otp') ?? undefined
+    const account = kind === 'public' ? undefined : this.#world.oneTimePasswords.redeem(otp ?? '')
     if (kind !== 'public' && account?.type !== kind) return refuse(socket, '401 Unauthorized')
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       const connection = new Connection(webSocket, kind, this.#world, account)
       this.#open.add(connection)
       webSocket.on('close', () => this.#open.delete(connection))
+      const { watch } = this.#world
+      const port = request.socket.remotePort ?? 0
+      if (watch) webSocket.on('message', (data: Buffer) => watch.message(data.toString(), { otp, port }))
       connection.serve(dispatch)
     })
   }

@@ -5,6 +5,7 @@ import type { SocketLimits } from './limits.ts'
 import type { Market } from './market.ts'
 import type { OneTimePasswords } from './one-time-passwords.ts'
 import type { Users } from './users.ts'
+import type { UpstreamWatch } from './watch.ts'
 
 /** The state of the upstream, which its REST API and its WebSocket API share. */
 export interface World {
@@ -16,4 +17,7 @@ export interface World {
   limits: SocketLimits
   /** Undefined where the sandbox runs without a server of its own. */
   sharing: (() => Promise<Sharing>) | undefined
+  watch: UpstreamWatch | undefined
+  /** Whether one-time URLs have the host that a client has called, as behind a proxy. */
+  followsHost: boolean
 }

@@ -162,7 +162,7 @@ await test('a problem is one by its type alone, and a response of any other type
       response.writeHead(400, type && { 'content-type': type }).end(body)
     })
     const error = (await failure(client.api(TRANSFER, { method: 'POST' }))) as ApiError
-    t.match(error, { status: 400, code, outcome: undefined, cause: undefined }, type)
+    t.match(error, { status: 400, code, outcome: undefined, cause: undefined }, type ?? 'no type')
     if (code === undefined) t.equal(await error.response?.text(), body, 'the page may read it')
   }
   const { client } = await countedClient(t, (_request, response) => response.writeHead(403, PROBLEM).end('null'))

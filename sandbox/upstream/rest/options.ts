@@ -55,7 +55,7 @@ export async function optionsRoutes(app: FastifyInstance, { world }: { world: Wo
     '/trading/v1/options/accounts/:account_id/otp',
     forUser((user, request) => {
       const account = ownAccount(user, pathParameter(request, 'account_id'))
-      return { url: world.oneTimePasswords.issue(account) }
+      return { url: world.oneTimePasswords.issue(account, world.followsHost ? `ws://${request.host}` : undefined) }
     }),
   )
 

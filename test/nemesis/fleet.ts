@@ -1,0 +1,147 @@
+import { readFileSync } from 'node:fs'
+import type { Test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import type { SandboxProvider } from '../../sandbox/provider.ts'
+import { OPS_TOKEN } from '../support/login/identity.ts'
+import type { DurableTopology } from '../support/redis/durable-topologies.ts'
+import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
+import { startParts } from '../support/world.ts'
+import { fleetRedis } from './fleet-redis.ts'
+import { Link } from './link.ts'
+import type { Observer } from './observer.ts'
+import type { FleetPlan } from './plan.ts'
+
+/** A server as it runs in production, and the network on all sides of it. */
+export interface Instance {
+  readonly at: number
+  readonly name: string
+  /** The newest process. */
+  process: ServerProcess
+  readonly links: Readonly<Record<'browsers' | 'provider' | 'upstream', Link>> & {
+    /** Only to a single server: Sentinels and nodes of a Cluster name the addresses of others. */
+    readonly redis: Link | undefined
+  }
+  /** All that its processes have logged. */
+  readonly log: () => string
+  /** Starts it again after its process has ended. Resolves once it is ready. */
+  readonly restart: () => Promise<void>
+}
+
+/** Real parts, with a link between any two of them, and the observer of all. They end with the test. */
+export interface Fleet {
+  readonly plan: FleetPlan
+  readonly observer: Observer
+  readonly instances: readonly Instance[]
+  readonly provider: SandboxProvider
+  readonly redis: DurableTopology
+  /** The public address, where each connection gets the next instance. */
+  readonly publicUrl: string
+  readonly t: Test
+}
+
+/** Starts a fleet, and lets the observer watch it. */
+export async function startFleet(t: Test, plan: FleetPlan, observer: Observer): Promise<Fleet> {
+  const redis = await fleetRedis(t, plan.redis)
+  const parts = await startParts(t, {
+    provider: {
+      refreshTokens: plan.refreshTokens,
+      accessTokenSeconds: plan.accessTokenSeconds,
+      watch: observer.tokenEndpoint,
+    },
+    market: { tickMs: 250, followsHost: true, watch: observer.upstream },
+    settings: {
+      AUTH_STARTS_PER_MINUTE: '0',
+      PUBLIC_HANDSHAKES_PER_MINUTE: '0',
+      REDIS_URL: redis.url,
+      OPS_TOKEN,
+      IDENTITY_PATH: '/account/v1/me',
+      IDENTITY_POINTER: '/data/user_id',
+      ...plan.settings,
+    },
+  })
+  const { upstream, provider, settings, publicUrl } = parts
+  const targets = {
+    redis: plan.redis === 'single' ? redis.url : undefined,
+    provider: provider.url,
+    upstream: upstream.url,
+  }
+  const indices = Array.from({ length: plan.instances }, (_each, at) => at)
+  const instances = await Promise.all(
+    indices.map((at) => startInstance(t, { at, settings, targets, now: observer.now })),
+  )
+  let next = 0
+  const anyPort = (): number => instances[next++ % instances.length]?.links.browsers.port ?? 0
+  await Link.start(t, 'balancer', anyPort, { now: observer.now, port: parts.port })
+  observer.watch(
+    t,
+    provider,
+    instances.map((instance) => ({
+      name: instance.name,
+      pids: () => pidsOf(instance),
+      sentAt: (port) => instance.links.upstream.sentAt(port),
+    })),
+  )
+  return { plan, observer, instances, provider, redis, publicUrl, t }
+}
+
+interface Place {
+  readonly at: number
+  readonly settings: Readonly<Record<string, string>>
+  readonly targets: Readonly<Record<'provider' | 'upstream', string> & { redis: string | undefined }>
+  readonly now: () => number
+}
+
+async function startInstance(t: Test, { at, settings, targets, now }: Place): Promise<Instance> {
+  const name = `instance ${at}`
+  const [port, opsPort] = [await freePort(), await freePort()]
+  const link = (to: string, target: number): Promise<Link> => Link.start(t, `${name} → ${to}`, () => target, { now })
+  const linkTo = (to: string, url: string): Promise<Link> => link(to, Number(new URL(url).port))
+  const links = {
+    browsers: await Link.start(t, `browsers → ${name}`, () => port, { now }),
+    redis: targets.redis === undefined ? undefined : await linkTo('redis', targets.redis),
+    provider: await linkTo('provider', targets.provider),
+    upstream: await linkTo('upstream', targets.upstream),
+  }
+  const own = {
+    ...settings,
+    PORT: String(port),
+    OPS_PORT: String(opsPort),
+    ...(links.redis && { REDIS_URL: `redis://${address(links.redis)}` }),
+    TOKEN_URL: `http://${address(links.provider)}/oauth2/token`,
+    REVOCATION_URL: `http://${address(links.provider)}/oauth2/revoke`,
+    API_URL: `http://${address(links.upstream)}`,
+    WS_URL: `ws://${address(links.upstream)}`,
+  }
+  const past: ServerProcess[] = []
+  const start = async (): Promise<ServerProcess> => {
+    const started = await serverProcess(t, own)
+    past.push(started)
+    if (!(await ready(started))) throw new Error(`${name} does not start: ${started.output().stderr}`)
+    return started
+  }
+  const instance: Instance = {
+    at,
+    name,
+    links,
+    process: await start(),
+    log: () => past.map((each) => each.output().stdout + each.output().stderr).join(''),
+    async restart() {
+      instance.process = await start()
+    },
+  }
+  return instance
+}
+
+const address = ({ port }: Link): string => `127.0.0.1:${port}`
+
+/** The processes of an instance that serve: itself, or its workers. */
+function pidsOf({ process: { child } }: Instance): number[] {
+  const pid = child.pid ?? 0
+  try {
+    const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+    return workers === '' ? [pid] : workers.split(' ').map(Number)
+  } catch {
+    // It has ended.
+    return []
+  }
+}

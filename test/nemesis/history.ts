@@ -1,0 +1,146 @@
+/** What pages do. `login` and `signup` are navigations through the provider, `socket` is the opening of one. */
+export type CallKind = 'login' | 'signup' | 'logout' | 'read' | 'order' | 'socket'
+
+/** A request of a page, and what the page was told. All times are ms by the observer's clock. */
+export interface Call {
+  readonly user: string
+  /** The login whose session it used: the grant of the provider. Undefined without one. */
+  readonly session: string | undefined
+  /** The instance that it went to; undefined for navigations, which a balancer passes on. */
+  readonly instance: number | undefined
+  readonly kind: CallKind
+  readonly path: string
+  /** Its Idempotency-Key, if it is an order. */
+  readonly key: string | undefined
+  readonly at: number
+  /** When the page was told, or has given up; undefined while it waits. */
+  until: number | undefined
+  /** `ok`, the code of a problem or of a close frame's reason, a status without a code, or `no_answer`. */
+  result: string
+  /** The body of the response, with which a page is told an outcome. */
+  body: string
+  /** Whether the response says that it is a recorded one. */
+  isReplayed: boolean
+}
+
+/** A socket of a page, once it was open. */
+export interface Socket {
+  readonly user: string
+  readonly session: string | undefined
+  readonly instance: number
+  readonly kind: 'public' | 'trading'
+  readonly openedAt: number
+  closedAt: number | undefined
+  /** The code of the close frame and its reason. */
+  closed: { readonly code: number; readonly reason: string } | undefined
+  /** Whether the page closed it. */
+  isClosedByPage: boolean
+  readonly received: { readonly at: number; readonly text: string }[]
+}
+
+/** A call that upstream has executed or refused: the truth. */
+export interface Executed {
+  readonly at: number
+  /** When its last byte had left the server; it may have waited on the way since. */
+  readonly sentAt: number
+  readonly instance: number | undefined
+  /** The login whose token it carried. */
+  readonly session: string | undefined
+  readonly method: string
+  readonly path: string
+  readonly key: string | undefined
+  readonly status: number
+  readonly response: string
+}
+
+/** A message that has reached upstream on a socket: the truth. */
+interface Delivered {
+  readonly at: number
+  /** When it had left the server, at the earliest. */
+  readonly sentAt: number
+  readonly instance: number | undefined
+  readonly session: string | undefined
+  readonly text: string
+}
+
+/** The end of a session that somebody has asked for. */
+export interface Ending {
+  readonly user: string
+  readonly session: string
+  readonly by: 'user' | 'operator'
+  readonly askedAt: number
+  /** When the server said that the session has ended; undefined if it never did, though it may have. */
+  confirmedAt: number | undefined
+}
+
+/** A pause of orders, by an operator. */
+export interface Pause {
+  readonly askedAt: number
+  /** When the server said that all instances obey; undefined if it never did, though they may. */
+  confirmedAt: number | undefined
+  liftAskedAt: number | undefined
+  liftedAt: number | undefined
+}
+
+/** Whom a fault may concern. A call is concerned if it fits all members that are there; a fault may have several. */
+export interface Touch {
+  readonly instances?: readonly number[]
+  readonly users?: readonly string[]
+  readonly kinds?: readonly CallKind[]
+  /** What those calls may be told; anything if it is left out. */
+  readonly results?: readonly string[]
+}
+
+/** A time in which a fault was on. */
+export interface FaultPeriod {
+  readonly name: string
+  /** What it did this time, for the timeline. */
+  readonly note: string
+  readonly from: number
+  to: number | undefined
+  /** How long after its end it still explains what happens (ms). */
+  readonly settleMs: number
+  readonly touches: readonly Touch[]
+}
+
+/** A time in which something that wanted to run could not. */
+interface Delay {
+  /** `harness`, or an instance. */
+  readonly of: string
+  readonly at: number
+  readonly ms: number
+}
+
+/** All that happened in a run. A hand-made one is as good for a promise as that of a run. */
+export interface History {
+  readonly calls: Call[]
+  readonly sockets: Socket[]
+  readonly executed: Executed[]
+  readonly delivered: Delivered[]
+  /** Requests to the token endpoint that named a grant. */
+  readonly tokenCalls: { readonly at: number; readonly session: string | undefined; readonly isGranted: boolean }[]
+  readonly endings: Ending[]
+  readonly pauses: Pause[]
+  readonly faults: FaultPeriod[]
+  readonly delays: Delay[]
+}
+
+/** A history in which nothing has happened yet. */
+export function emptyHistory(): History {
+  return {
+    calls: [],
+    sockets: [],
+    executed: [],
+    delivered: [],
+    tokenCalls: [],
+    endings: [],
+    pauses: [],
+    faults: [],
+    delays: [],
+  }
+}
+
+/** How much more time something may take than was promised, because what does it could not run. */
+export function slackMs({ delays }: History, from: number, to: number): number {
+  return delays.filter(({ at, ms }) => at > from && at - ms < to).reduce((sum, { ms }) => sum + ms, 0)
+}

@@ -1,0 +1,132 @@
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import type { Test } from 'tap'
+
+/** The direction of bytes: from who has opened the connection, or back. */
+type Way = 'request' | 'reply'
+
+/** What a fault does to a link. Several at a time add up. */
+export interface Behaviour {
+  /** Bytes of these directions wait. */
+  readonly holds?: readonly Way[]
+  /** Bytes arrive so much later (ms). */
+  readonly slowMs?: number
+  /** There are no connections: open ones break, new ones are closed at once. */
+  readonly refuses?: boolean
+  /** Breaks the connection before these bytes, after the first half of them, or after all. */
+  readonly cuts?: (way: Way, bytes: Buffer) => 'before' | 'within' | 'after' | undefined
+}
+
+/** One direction of a connection. */
+interface Flow {
+  readonly way: Way
+  readonly from: Socket
+  readonly to: Socket
+  readonly waiting: { readonly bytes: Buffer; readonly at: number }[]
+  /** When the first of the bytes that were last passed on had come. */
+  sentAt: number | undefined
+}
+
+/** The network between two parts. Without a behaviour it passes everything on at once. */
+export class Link {
+  readonly port: number
+  readonly name: string
+  readonly #flows = new Set<Flow>()
+  readonly #behaviours = new Set<Behaviour>()
+  /** The requests of connections, by the port from which this has connected. */
+  readonly #requests = new Map<number, Flow>()
+  readonly #now: () => number
+
+  private constructor(name: string, port: number, now: () => number) {
+    this.name = name
+    this.port = port
+    this.#now = now
+  }
+
+  /**
+   * Starts one on a free port. It ends with the test.
+   * @param target returns the port where the next connection goes
+   * @param now the clock of the observer
+   */
+  static async start(
+    t: Test,
+    name: string,
+    target: () => number,
+    options: { now: () => number; port?: number },
+  ): Promise<Link> {
+    const server = createServer((socket) => link.#join(socket, target))
+    await once(server.listen(options.port ?? 0, '127.0.0.1'), 'listening')
+    const link = new Link(name, (server.address() as AddressInfo).port, options.now)
+    t.teardown(() => {
+      server.close()
+      link.#breakAll()
+    })
+    return link
+  }
+
+  /** Behaves so from now on. @returns ends that */
+  add(behaviour: Behaviour): () => void {
+    this.#behaviours.add(behaviour)
+    if (behaviour.refuses === true) this.#breakAll()
+    return () => {
+      this.#behaviours.delete(behaviour)
+      for (const flow of this.#flows) this.#pass(flow)
+    }
+  }
+
+  /** When the bytes had come that were last passed on from this port; undefined if the connection was not this link's. */
+  sentAt(port: number): number | undefined {
+    return this.#requests.get(port)?.sentAt
+  }
+
+  get #all(): readonly Behaviour[] {
+    return [...this.#behaviours]
+  }
+
+  #breakAll(): void {
+    for (const { from } of this.#flows) from.destroy()
+  }
+
+  #join(near: Socket, target: () => number): void {
+    if (this.#all.some(({ refuses }) => refuses)) return void near.destroy()
+    const far = connect(target(), '127.0.0.1')
+    for (const socket of [near, far]) socket.setNoDelay().on('error', () => undefined)
+    for (const [from, to, way] of [
+      [near, far, 'request'],
+      [far, near, 'reply'],
+    ] as const) {
+      const flow: Flow = { way, from, to, waiting: [], sentAt: undefined }
+      this.#flows.add(flow)
+      if (way === 'request') far.on('connect', () => this.#requests.set(far.localPort ?? 0, flow))
+      from.on('data', (bytes: Buffer) => {
+        flow.waiting.push({ bytes, at: this.#now() })
+        const slowMs = Math.max(0, ...this.#all.map((each) => each.slowMs ?? 0))
+        if (slowMs === 0) this.#pass(flow)
+        else setTimeout(() => this.#pass(flow), slowMs)
+      })
+      from.on('close', () => this.#pass(flow))
+    }
+  }
+
+  /** Passes on what waits, if nothing holds it. */
+  #pass(flow: Flow): void {
+    const { way, from, to, waiting } = flow
+    if (this.#all.some(({ holds }) => holds?.includes(way))) return void from.pause()
+    from.resume()
+    flow.sentAt = waiting[0]?.at ?? flow.sentAt
+    for (const { bytes } of waiting.splice(0)) {
+      const cut = this.#all.map(({ cuts }) => cuts?.(way, bytes)).find(Boolean)
+      if (cut === undefined) to.write(bytes)
+      else return this.#cut(flow, bytes, cut)
+    }
+    if (!from.destroyed) return
+    this.#flows.delete(flow)
+    to.destroySoon()
+  }
+
+  #cut({ from, to }: Flow, bytes: Buffer, at: 'before' | 'within' | 'after'): void {
+    const passed = { before: 0, within: Math.ceil(bytes.length / 2), after: bytes.length }[at]
+    to.end(bytes.subarray(0, passed), () => to.destroy())
+    from.destroy()
+  }
+}

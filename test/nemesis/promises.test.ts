@@ -1,0 +1,81 @@
+import { test } from 'tap'
+import { emptyHistory, type Call, type Executed, type History, type Socket } from './history.ts'
+import type { ProductPromise } from './promise.ts'
+import { ALL_PROMISES } from './promises/all.ts'
+import { atMostOnce } from './promises/at-most-once.ts'
+import { endedMeansEnded } from './promises/ended-means-ended.ts'
+import { othersAreServed } from './promises/others-are-served.ts'
+import { trueOutcomes } from './promises/true-outcomes.ts'
+
+const executed = (more: Partial<Executed> = {}): Executed => ({
+  ...{ at: 1000, sentAt: 1000, instance: 0, session: 'login', method: 'POST', path: '/transfer' },
+  ...{ key: 'key', status: 201, response: 'done' },
+  ...more,
+})
+
+const order = (more: Partial<Call> = {}): Call => ({
+  ...{ user: 'ada', session: 'login', instance: 0, kind: 'order', path: '/transfer', key: 'key' },
+  ...{ at: 900, until: 1100, result: 'ok', body: 'done', isReplayed: false },
+  ...more,
+})
+
+const seen = (promise: ProductPromise, history: Partial<History>): number =>
+  promise.check({ ...emptyHistory(), ...history }).violations.length
+
+const ended = { user: 'ada', session: 'login', by: 'user', askedAt: 2000, confirmedAt: 2100 } as const
+const held = {
+  ...{ name: 'held-redis', note: '', from: 500, to: 2500, settleMs: 1000 },
+  touches: [{ instances: [0], results: ['session_store_unavailable'] }],
+}
+
+await test('Nothing is against a history without events', async (t) => {
+  for (const promise of ALL_PROMISES) t.same(promise.check(emptyHistory()), { judged: [], violations: [] })
+})
+
+await test('at-most-once: a second execution of a key in a session is seen', async (t) => {
+  t.equal(seen(atMostOnce, { executed: [executed(), executed({ instance: 1 })] }), 1)
+  t.equal(seen(atMostOnce, { executed: [executed(), executed({ session: 'another login' })] }), 0)
+  t.equal(seen(atMostOnce, { executed: [executed({ status: 429 }), executed()] }), 0, 'a refused call is no execution')
+})
+
+await test('ended-means-ended: a call that left too late is seen, not one that only arrived late', async (t) => {
+  const late = (sentAt: number) => ({ executed: [executed({ sentAt, at: 9000 })], endings: [ended] })
+  t.equal(seen(endedMeansEnded, late(3300)), 1)
+  t.equal(seen(endedMeansEnded, late(3000)), 0)
+  t.equal(seen(endedMeansEnded, { ...late(3300), faults: [held] }), 0, 'without Redis it takes longer')
+  t.equal(seen(endedMeansEnded, { ...late(5100), faults: [held] }), 1)
+  t.equal(seen(endedMeansEnded, { ...late(3300), delays: [{ of: 'instance 0', at: 3000, ms: 500 }] }), 0)
+  const message = { at: 4000, sentAt: 4000, instance: 1, session: 'login', text: '{}' }
+  t.equal(seen(endedMeansEnded, { delivered: [message], endings: [ended] }), 1)
+  t.equal(seen(endedMeansEnded, { delivered: [message], endings: [{ ...ended, confirmedAt: undefined }] }), 0)
+})
+
+await test('true-outcomes: who is told of an execution that was none, or of none that was one, is seen', async (t) => {
+  t.equal(seen(trueOutcomes, { calls: [order()] }), 1)
+  t.equal(seen(trueOutcomes, { calls: [order()], executed: [executed()] }), 0)
+  t.equal(seen(trueOutcomes, { calls: [order({ body: 'other' })], executed: [executed()] }), 1)
+  const refused = order({ result: 'session_store_unavailable', body: '' })
+  t.equal(seen(trueOutcomes, { calls: [refused], executed: [executed()] }), 1)
+  t.equal(seen(trueOutcomes, { calls: [refused] }), 0)
+  const lost = order({ result: 'upstream_lost', body: '' })
+  t.equal(seen(trueOutcomes, { calls: [refused, lost], executed: [executed()] }), 0, 'another attempt was executed')
+})
+
+await test('others-are-served: an error that no fault explains is seen', async (t) => {
+  const refused = order({ result: 'session_store_unavailable' })
+  t.equal(seen(othersAreServed, { calls: [refused] }), 1)
+  t.equal(seen(othersAreServed, { calls: [refused], faults: [held] }), 0)
+  t.equal(seen(othersAreServed, { calls: [order({ ...refused, instance: 1 })], faults: [held] }), 1)
+  t.equal(seen(othersAreServed, { calls: [order({ ...refused, result: 'internal_error' })], faults: [held] }), 1)
+  t.equal(seen(othersAreServed, { calls: [order({ ...refused, at: 3600, until: 3700 })], faults: [held] }), 1)
+  t.equal(seen(othersAreServed, { calls: [order({ until: 5000 })] }), 1, 'a response that comes late')
+  const expired = order({ result: 'session_expired', at: 2200, until: 2300 })
+  t.equal(seen(othersAreServed, { calls: [expired] }), 1)
+  t.equal(seen(othersAreServed, { calls: [expired], endings: [ended] }), 0)
+  const closed: Socket = {
+    ...{ user: 'ada', session: 'login', instance: 0, kind: 'trading', openedAt: 0, received: [] },
+    ...{ closedAt: 900, closed: { code: 1013, reason: 'upstream_lost' }, isClosedByPage: false },
+  }
+  t.equal(seen(othersAreServed, { sockets: [closed] }), 1)
+  t.equal(seen(othersAreServed, { sockets: [{ ...closed, isClosedByPage: true }] }), 0)
+})

@@ -1,0 +1,41 @@
+import { faultsDuring } from '../explained.ts'
+import { slackMs, type Ending, type History } from '../history.ts'
+import type { ProductPromise, Violation } from '../promise.ts'
+
+/** All instances learn of an end within this time. */
+const LEARNT_MS = 1000
+/** Without Redis, calls of cached sessions go on for so long. */
+const WITHOUT_REDIS_MS = 2750
+/** Between the server and the clock of the observer. */
+const MARGIN_MS = 100
+
+/** Nothing is done for a session that has ended. */
+export const endedMeansEnded: ProductPromise = {
+  name: 'ended-means-ended',
+  sentence:
+    'After the end of a session was confirmed, no call and no message leaves on its behalf but within the time that an instance needs to learn of it.',
+  isTimed: true,
+  check(history) {
+    const left = [
+      ...history.executed.map((each) => ({ ...each, what: `${each.method} ${each.path}` })),
+      ...history.delivered.map((each) => ({ ...each, what: `the message ${each.text}` })),
+    ]
+    const violations = history.endings.flatMap((ending) => {
+      const ended = ending.confirmedAt
+      if (ended === undefined) return []
+      const late = left.filter(({ session, sentAt }) => session === ending.session && sentAt > ended)
+      return late.flatMap(({ sentAt, instance, what }): Violation[] => {
+        const lateMs = sentAt - ended
+        if (lateMs <= permittedMs(history, ending, ended, sentAt)) return []
+        const seen = `${what} left instance ${instance} ${Math.round(lateMs)} ms after the end of its session was confirmed`
+        return [{ at: sentAt, seen }]
+      })
+    })
+    return { judged: history.endings.flatMap(({ confirmedAt }) => confirmedAt ?? []), violations }
+  },
+}
+
+function permittedMs(history: History, { askedAt }: Ending, ended: number, sentAt: number): number {
+  const isWithoutRedis = faultsDuring(history, askedAt, sentAt).some(({ name }) => /redis/.test(name))
+  return (isWithoutRedis ? WITHOUT_REDIS_MS : LEARNT_MS) + MARGIN_MS + slackMs(history, ended, sentAt)
+}

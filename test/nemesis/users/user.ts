@@ -1,0 +1,97 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { ACCOUNTS, PUBLIC } from '../../support/user.ts'
+import type { Fleet } from '../fleet.ts'
+import type { Ending } from '../history.ts'
+import type { Actor } from '../plan.ts'
+import { order } from './orders.ts'
+import { Page } from './page.ts'
+import { openSocket, type OpenSocket } from './sockets.ts'
+
+const THINKS_MS = { least: 50, most: 350 }
+/** After a login that failed. */
+const AGAIN_MS = 1000
+
+/** Acts for somebody until the run is over: logs in, reads, orders, opens sockets and sometimes logs out. */
+export async function actAsUser(actor: Actor, fleet: Fleet, over: AbortSignal): Promise<void> {
+  const user = new User(new Page(actor, fleet))
+  while (!over.aborted) {
+    await user.act()
+    const { least, most } = THINKS_MS
+    await pause(least + user.page.random() * (most - least))
+  }
+  await user.leave()
+}
+
+class User {
+  readonly page: Page
+  readonly #orders: Promise<void>[] = []
+  #account: string | undefined
+  #trading: OpenSocket | undefined
+  #public: OpenSocket | undefined
+  #nth = 0
+
+  constructor(page: Page) {
+    this.page = page
+  }
+
+  async act(): Promise<void> {
+    const { page } = this
+    if (page.session === undefined) return this.#logIn()
+    const chance = page.random()
+    if (chance < 0.4) await this.#read()
+    else if (chance < 0.75) this.#orders.push(order(page, `${page.name}-${this.#nth++}`))
+    else if (chance < 0.88) await this.#trade()
+    else if (chance < 0.98) await this.#watch()
+    else await this.#logOut()
+  }
+
+  /** Waits for what is still under way. */
+  async leave(): Promise<void> {
+    await Promise.all(this.#orders)
+    this.#trading?.close()
+    this.#public?.close()
+  }
+
+  async #logIn(): Promise<void> {
+    this.#trading?.close()
+    this.#trading = undefined
+    const { result } = await this.page.logIn()
+    if (result !== 'ok') await pause(AGAIN_MS)
+  }
+
+  async #read(): Promise<void> {
+    const { result, body } = await this.page.ask({ kind: 'read', method: 'GET', path: ACCOUNTS })
+    if (result === 'ok') this.#account = /"account_id":"(\w+)"/.exec(body)?.[1]
+  }
+
+  async #trade(): Promise<void> {
+    if (this.#trading !== undefined && this.#trading.noted.closedAt === undefined)
+      return this.#trading.send({ time: 1 })
+    if (this.#account !== undefined)
+      this.#trading = await openSocket(this.page, 'trading', `/ws/trading/${this.#account}`)
+  }
+
+  async #watch(): Promise<void> {
+    if (this.#public !== undefined && this.#public.noted.closedAt === undefined) return this.#public.send({ ping: 1 })
+    this.#public = await openSocket(this.page, 'public', PUBLIC)
+    this.#public?.send({ ticks: 'R_100', subscribe: 1 })
+  }
+
+  /** Asks again until it is told that the session has ended. */
+  async #logOut(): Promise<void> {
+    const { page } = this
+    const { session, fleet } = page
+    if (session === undefined) return
+    const ending: Ending = {
+      user: page.name,
+      session,
+      by: 'user',
+      askedAt: fleet.observer.now(),
+      confirmedAt: undefined,
+    }
+    fleet.observer.history.endings.push(ending)
+    const { result, until } = await page.ask({ kind: 'logout', method: 'POST', path: '/auth/logout' })
+    if (result === 'ok') ending.confirmedAt = until
+    page.forget(session)
+  }
+}

@@ -11,6 +11,12 @@ const PROBLEM = { 'content-type': 'application/problem+json' }
 
 const SESSION = '{"authenticated":true,"now":1,"expires_at":3601,"idle_expires_at":601,"scope":"trade"}'
 
+/** Refuses everything but the question about the session. */
+const refuse: RequestListener = ({ url }, response) => {
+  if (url === '/auth/session') return void response.end(SESSION)
+  response.writeHead(400, PROBLEM).end('{"code":"bad_request"}')
+}
+
 /** A client of a server that has this session, responds like this to everything else, and counts that. */
 async function countedClient(t: Test, respond: RequestListener): Promise<{ client: Client; requests: () => number }> {
   let requests = 0
@@ -182,11 +188,7 @@ await test('a problem that has arrived whole counts, although the call was abort
     if (!url.endsWith('/auth/session')) abort.abort(new Error('left'))
     return new Response(body, response)
   }
-  const respond: RequestListener = ({ url }, response) => {
-    if (url === '/auth/session') return void response.end(SESSION)
-    response.writeHead(400, PROBLEM).end('{"code":"bad_request"}')
-  }
-  const { api } = await clientOf(t, respond, { fetch: whole })
+  const { api } = await clientOf(t, refuse, { fetch: whole })
   for (const method of ['POST', 'PATCH'] as const) {
     const call = api(TRANSFER as never, { method: method as 'POST', signal: abort.signal })
     t.match(await failure(call), method === 'POST' ? { code: 'bad_request', outcome: undefined } : { message: 'left' })

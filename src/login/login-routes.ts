@@ -3,22 +3,23 @@ import { renderPage, wantsPage } from '../http/html.ts'
 import type { RawQuery } from '../http/server.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import { announceLink, checkLink, linkDocument, linkPage } from './link-check.ts'
-import { redirectToPublicName } from './other-name.ts'
+import { redirectorTo } from './other-name.ts'
 import { startLogin } from './start-login.ts'
 
 /** The routes that start a login or a sign-up, and those with which partners check their sign-up links. */
 export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
   const { config, guard, metrics, attributionCookie, publicUrl } = deps
+  const isRedirected = redirectorTo(publicUrl)
 
   fastify.get<{ Querystring: RawQuery }>('/auth/login', async (request, reply) => {
     guard.requireNavigation(request)
-    if (redirectToPublicName(request, reply, publicUrl)) return reply
+    if (isRedirected(request, reply)) return reply
     return startLogin({ deps, request, reply, flow: 'login' })
   })
 
   fastify.get<{ Querystring: RawQuery }>('/auth/signup', async (request, reply) => {
     guard.requireNavigation(request)
-    if (redirectToPublicName(request, reply, publicUrl)) return reply
+    if (isRedirected(request, reply)) return reply
     const link = checkLink(request.query.text, config.frontendUrl)
     const { parameters, values, outcome } = link.reading
     // The guard admits no other destination, but also requests without the header, which come from scripts or old browsers.

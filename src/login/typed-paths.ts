@@ -3,10 +3,11 @@ import type { Metrics } from '../telemetry/metrics.ts'
 
 /** The paths of links that people type. QR codes have them in capitals, which make a code smaller. */
 const TYPED = ['/auth/login', '/auth/signup', '/auth/signup/check'] as const
-const LONGEST = '/auth/signup/check'.length
+const LONGEST = '/auth/signup/check/'.length
 
 /**
- * Redirects a GET or HEAD whose path differs from one of these in case alone. The query stays as it came.
+ * Redirects a GET or HEAD whose path differs from one of these in case, with or without a slash at the end. The query stays as it
+ * came.
  * @returns false if the path is none of them
  */
 export function redirectTyped(
@@ -16,8 +17,10 @@ export function redirectTyped(
 ): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   const [path = '', ...query] = (raw.url ?? '').split('?')
-  const typed = path.length > LONGEST ? undefined : TYPED.find((each) => each === path.toLowerCase())
-  if (typed === undefined || typed === path) return false
+  if (path.length > LONGEST) return false
+  const lower = path.toLowerCase()
+  const typed = TYPED.find((each) => each === lower || `${each}/` === lower)
+  if (typed === undefined || lower === path) return false
   metrics.typedPaths.inc({ path: typed })
   const address = [publicUrl + typed, ...query].join('?')
   reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer').redirect(address, 308)

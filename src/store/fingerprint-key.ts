@@ -16,13 +16,21 @@ const SCRAPE_WAIT_MS = 250
 export class FingerprintKey {
   readonly #store: Pick<StoreData, 'create' | 'readUntracked'>
   #latest: string | undefined
+  #reading: Promise<string | undefined> | undefined
 
   constructor(store: Pick<StoreData, 'create' | 'readUntracked'>) {
     this.#store = store
   }
 
-  /** The value, as the store had it when it last replied; undefined before that. Makes one if there is none. Never rejects. */
+  /**
+   * The value, as the store had it when it last replied; undefined before that. Makes one if there is none. Several metrics of one
+   * scrape ask the store once. Never rejects.
+   */
   async read(): Promise<string | undefined> {
+    return (this.#reading ??= this.#ask().finally(() => (this.#reading = undefined)))
+  }
+
+  async #ask(): Promise<string | undefined> {
     // Each time, since the store may have forgotten it, and another instance may have made a new one.
     const found = this.#readOrMake().catch(() => undefined)
     return (this.#latest = (await within(SCRAPE_WAIT_MS, found)) ?? this.#latest)

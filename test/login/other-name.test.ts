@@ -7,8 +7,8 @@ import { sendTo } from '../support/user.ts'
 const MESSAGE = /^A login began under another name/
 
 await test('a login or sign-up that begins under another loopback name: 303 to PUBLIC_URL, and nothing is begun', async (t) => {
-  const { port, log, opsUrl } = await testServer(t, ALONE)
   for (const host of ['127.0.0.1:3000', '[::1]:3000', 'app.localhost:3000']) {
+    const { port, log, opsUrl } = await testServer(t, ALONE)
     for (const path of ['/auth/login', '/auth/signup']) {
       for (const query of ['', '?return_to=%2Fa%3Fb&sidc=%zz;1', '?//evil.example']) {
         const { status, headers } = await sendTo(port, 'GET', path + query, { headers: { host } })
@@ -18,14 +18,28 @@ await test('a login or sign-up that begins under another loopback name: 303 to P
         t.notOk('set-cookie' in headers)
       }
     }
+    const { status } = await sendTo(port, 'GET', '/auth/login', {
+      headers: { host: '127.0.0.1:3000', 'sec-fetch-dest': 'image' },
+    })
+    t.equal(status, 403, 'what is no navigation is refused as ever')
+    const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
+    t.notMatch(metrics, /^bff_attribution_links_total\{/m, 'the link is counted where the sign-up begins')
+    t.notOk(log.some(({ msg }) => MESSAGE.test(msg)))
   }
-  const { status } = await sendTo(port, 'GET', '/auth/login', {
-    headers: { host: '127.0.0.1:3000', 'sec-fetch-dest': 'image' },
-  })
-  t.equal(status, 403, 'what is no navigation is refused as ever')
-  const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
-  t.notMatch(metrics, /^bff_attribution_links_total\{/m, 'the link is counted where the sign-up begins')
-  t.notOk(log.some(({ msg }) => MESSAGE.test(msg)))
+})
+
+await test('behind a proxy that rewrites Host to such a name a login begins before the browser gives up, and a warning says why', async (t) => {
+  const { port, log } = await testServer(t, ALONE)
+  const addresses: unknown[] = []
+  // Browsers follow twenty redirects.
+  while (addresses.length < 20) {
+    const { headers } = await sendTo(port, 'GET', '/auth/login', { headers: { host: '127.0.0.1:3000' } })
+    addresses.push(headers.location)
+    if (headers.location !== `${ALONE.PUBLIC_URL}/auth/login`) break
+  }
+  t.match(addresses.at(-1), /^http:\/\/127\.0\.0\.1:1\/oauth2\/auth\?/)
+  const warned = log.filter(({ msg }) => MESSAGE.test(msg)).map(({ host }) => host)
+  t.same(warned, ['127.0.0.1'])
 })
 
 await test('a login under the name of PUBLIC_URL, a name that is no loopback one, or at the target of a proxy: it begins', async (t) => {

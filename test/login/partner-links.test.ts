@@ -50,7 +50,7 @@ await test('GET and HEAD of the links that people type, in other letters: 308 to
   const { port, opsUrl } = await testServer(t, ALONE)
   for (const [path, right] of [
     ['/AUTH/SIGNUP', '/auth/signup'],
-    ['/Auth/Login', '/auth/login'],
+    ['/Auth/Login/', '/auth/login'],
     ['/auth/signup/CHECK', '/auth/signup/check'],
   ] as const) {
     for (const query of ['', '?SIDC=1&a=%2f?b', '?//evil.example']) {
@@ -65,7 +65,7 @@ await test('GET and HEAD of the links that people type, in other letters: 308 to
     const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
     t.match(metrics, `bff_typed_paths_total{path="${right}"} 6`)
   }
-  for (const path of ['/AUTH/CALLBACK', '/AUTH/SIGNUP/', '/AUTH/SIGNUPS', '//auth/SIGNUP']) {
+  for (const path of ['/AUTH/CALLBACK', '/AUTH/SIGNUP//', '/AUTH/SIGNUPS', '//auth/SIGNUP', '/auth/login/']) {
     t.equal((await sendTo(port, 'GET', path)).status, 404, path)
   }
 })

@@ -1,5 +1,6 @@
 import type { Fleet, Instance } from './fleet.ts'
 import type { Touch } from './history.ts'
+import type { FleetPlan } from './plan.ts'
 
 /** A fault that is on. */
 interface Applied {
@@ -17,6 +18,8 @@ export interface Fault {
   readonly name: string
   /** What breaks, in a sentence. */
   readonly sentence: string
+  /** Whether a fleet can have it; any can if it is left out. */
+  readonly fits?: (fleet: FleetPlan) => boolean
   /** Begins it. All that it chooses, it chooses by these random numbers, so that it repeats itself. */
   readonly apply: (fleet: Fleet, random: () => number) => Promise<Applied> | Applied
 }

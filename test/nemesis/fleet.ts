@@ -3,8 +3,10 @@ import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import type { SandboxProvider } from '../../sandbox/provider.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
+import type { DurableTopology } from '../support/redis/durable-topologies.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
-import { startParts, type World } from '../support/world.ts'
+import { startParts } from '../support/world.ts'
+import { fleetRedis } from './fleet-redis.ts'
 import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { FleetPlan } from './plan.ts'
@@ -15,7 +17,10 @@ export interface Instance {
   readonly name: string
   /** The newest process. */
   process: ServerProcess
-  readonly links: Readonly<Record<'browsers' | 'redis' | 'provider' | 'upstream', Link>>
+  readonly links: Readonly<Record<'browsers' | 'provider' | 'upstream', Link>> & {
+    /** Only to a single server: Sentinels and nodes of a Cluster name the addresses of others. */
+    readonly redis: Link | undefined
+  }
   /** All that its processes have logged. */
   readonly log: () => string
   /** Starts it again after its process has ended. Resolves once it is ready. */
@@ -28,16 +33,16 @@ export interface Fleet {
   readonly observer: Observer
   readonly instances: readonly Instance[]
   readonly provider: SandboxProvider
-  readonly redis: NonNullable<World['redis']>
+  readonly redis: DurableTopology
   /** The public address, where each connection gets the next instance. */
   readonly publicUrl: string
   readonly t: Test
 }
 
-/** Starts a fleet, and lets the observer watch it. */
-export async function startFleet(t: Test, plan: FleetPlan, observer: Observer): Promise<Fleet> {
+/** Starts a fleet, and lets the observer watch it. @param main the program of the servers, unless it is that of this repository */
+export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, main?: string): Promise<Fleet> {
+  const redis = await fleetRedis(t, plan.redis)
   const parts = await startParts(t, {
-    redis: true,
     provider: {
       refreshTokens: plan.refreshTokens,
       accessTokenSeconds: plan.accessTokenSeconds,
@@ -47,18 +52,22 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer): 
     settings: {
       AUTH_STARTS_PER_MINUTE: '0',
       PUBLIC_HANDSHAKES_PER_MINUTE: '0',
+      REDIS_URL: redis.url,
       OPS_TOKEN,
       IDENTITY_PATH: '/account/v1/me',
       IDENTITY_POINTER: '/data/user_id',
       ...plan.settings,
     },
   })
-  const { redis, upstream, provider, settings, publicUrl } = parts
-  if (redis === undefined) throw new Error('no Redis')
-  const targets = { redis: redis.url, provider: provider.url, upstream: upstream.url }
+  const { upstream, provider, settings, publicUrl } = parts
+  const targets = {
+    redis: plan.redis === 'single' ? redis.url : undefined,
+    provider: provider.url,
+    upstream: upstream.url,
+  }
   const indices = Array.from({ length: plan.instances }, (_each, at) => at)
   const instances = await Promise.all(
-    indices.map((at) => startInstance(t, { at, settings, targets, now: observer.now })),
+    indices.map((at) => startInstance(t, { at, settings, targets, main, now: observer.now })),
   )
   let next = 0
   const anyPort = (): number => instances[next++ % instances.length]?.links.browsers.port ?? 0
@@ -78,26 +87,27 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer): 
 interface Place {
   readonly at: number
   readonly settings: Readonly<Record<string, string>>
-  readonly targets: Readonly<Record<'redis' | 'provider' | 'upstream', string>>
+  readonly targets: Readonly<Record<'provider' | 'upstream', string> & { redis: string | undefined }>
+  readonly main: string | undefined
   readonly now: () => number
 }
 
-async function startInstance(t: Test, { at, settings, targets, now }: Place): Promise<Instance> {
+async function startInstance(t: Test, { at, settings, targets, main, now }: Place): Promise<Instance> {
   const name = `instance ${at}`
   const [port, opsPort] = [await freePort(), await freePort()]
   const link = (to: string, target: number): Promise<Link> => Link.start(t, `${name} → ${to}`, () => target, { now })
-  const linkTo = (to: keyof typeof targets): Promise<Link> => link(to, Number(new URL(targets[to]).port))
+  const linkTo = (to: string, url: string): Promise<Link> => link(to, Number(new URL(url).port))
   const links = {
     browsers: await Link.start(t, `browsers → ${name}`, () => port, { now }),
-    redis: await linkTo('redis'),
-    provider: await linkTo('provider'),
-    upstream: await linkTo('upstream'),
+    redis: targets.redis === undefined ? undefined : await linkTo('redis', targets.redis),
+    provider: await linkTo('provider', targets.provider),
+    upstream: await linkTo('upstream', targets.upstream),
   }
   const own = {
     ...settings,
     PORT: String(port),
     OPS_PORT: String(opsPort),
-    REDIS_URL: `redis://${address(links.redis)}`,
+    ...(links.redis && { REDIS_URL: `redis://${address(links.redis)}` }),
     TOKEN_URL: `http://${address(links.provider)}/oauth2/token`,
     REVOCATION_URL: `http://${address(links.provider)}/oauth2/revoke`,
     API_URL: `http://${address(links.upstream)}`,
@@ -105,7 +115,7 @@ async function startInstance(t: Test, { at, settings, targets, now }: Place): Pr
   }
   const past: ServerProcess[] = []
   const start = async (): Promise<ServerProcess> => {
-    const started = await serverProcess(t, own)
+    const started = await serverProcess(t, own, main === undefined ? {} : { main })
     past.push(started)
     if (!(await ready(started))) throw new Error(`${name} does not start: ${started.output().stderr}`)
     return started

@@ -72,6 +72,7 @@ interface Delivered {
 
 /** The end of a session that somebody has asked for. */
 export interface Ending {
+  readonly user: string
   readonly session: string
   readonly by: 'user' | 'operator'
   readonly askedAt: number

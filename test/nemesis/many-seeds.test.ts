@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { planOf } from './plan.ts'
+import { planOf } from './schedule.ts'
 import { run } from './run.ts'
 import { FaultPromiseTable } from './table.ts'
 import { summaryOf, timelineOf } from './timeline.ts'
@@ -17,7 +17,8 @@ await test(`No promise is broken by the faults of many seeds, for ${MINUTES} min
       const result = await run(t, planOf(seed, FOR_MS))
       const { violations, isVoid } = result
       t.comment(summaryOf(result))
-      if (violations.length > 0) t.comment(timelineOf(result))
+      const timeline = timelineOf(result)
+      if (timeline !== '') t.comment(timeline)
       t.same(
         violations.map(({ promise, violation }) => `${promise.name}: ${violation.seen}`),
         [],

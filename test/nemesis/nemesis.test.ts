@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { planOf } from './plan.ts'
+import { planOf } from './schedule.ts'
 import { run } from './run.ts'
 import { summaryOf, timelineOf } from './timeline.ts'
 
@@ -10,7 +10,8 @@ await test(`No promise is broken by the faults of SEED=${SEED}`, async (t) => {
   const result = await run(t, planOf(SEED, FOR_MS))
   const { violations, isVoid } = result
   t.comment(summaryOf(result))
-  if (violations.length > 0) t.comment(timelineOf(result))
+  const timeline = timelineOf(result)
+  if (timeline !== '') t.comment(timeline)
   t.same(
     violations.map(({ promise, violation }) => `${promise.name}: ${violation.seen}`),
     [],

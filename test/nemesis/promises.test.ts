@@ -29,7 +29,7 @@ const socket: Socket = {
 const seen = (promise: ProductPromise, history: Partial<History>): number =>
   promise.check({ ...emptyHistory(), ...history }).violations.length
 
-const ended = { session: 'login', by: 'user', askedAt: 2000, confirmedAt: 2100 } as const
+const ended = { user: 'ada', session: 'login', by: 'user', askedAt: 2000, confirmedAt: 2100 } as const
 const held = {
   ...{ name: 'held-redis', note: '', from: 500, to: 2500, settleMs: 1000 },
   touches: [{ instances: [0], results: ['session_store_unavailable'] }],

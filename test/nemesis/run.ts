@@ -28,6 +28,8 @@ export interface Result {
   readonly plan: Plan
   readonly history: History
   readonly violations: readonly Broken[]
+  /** What would be one if the run were not void. */
+  readonly doubtful: readonly Broken[]
   /** When each promise was put to the test. */
   readonly judged: ReadonlyMap<ProductPromise, readonly number[]>
   /** The share of the run in which the harness and each instance waited for a processor. */
@@ -40,10 +42,10 @@ export interface Result {
   readonly startedAt: number
 }
 
-/** Runs a plan. All that it starts ends with the test. */
-export async function run(t: Test, plan: Plan): Promise<Result> {
+/** Runs a plan. All that it starts ends with the test. @param main the program of the servers, unless it is that of this repository */
+export async function run(t: Test, plan: Plan, main?: string): Promise<Result> {
   const observer = new Observer()
-  const fleet = await startFleet(t, plan.fleet, observer)
+  const fleet = await startFleet(t, plan.fleet, observer, main)
   const over = new AbortController()
   const acts = [
     ...plan.users.map((user) => actAsUser(user, fleet, over.signal)),
@@ -52,7 +54,7 @@ export async function run(t: Test, plan: Plan): Promise<Result> {
   const faults = plan.faults.map((fault) => applyLater(fleet, fault, over.signal))
   await Promise.all([...acts, ...faults, lasts(plan.forMs, observer, over)]).finally(() => over.abort())
   const { history, waits, startedAt } = observer
-  const isVoid = Math.max(...waits.values()) > MOST_WAITING
+  const isVoid = isVoidBy(waits)
   return {
     plan,
     history,
@@ -60,9 +62,14 @@ export async function run(t: Test, plan: Plan): Promise<Result> {
     isVoid,
     startedAt,
     violations: violationsOf(history, isVoid),
+    doubtful: isVoid ? violationsOf(history, false).filter(({ promise }) => promise.isTimed) : [],
     judged: new Map(ALL_PROMISES.map((promise) => [promise, promise.check(history).judged])),
     logs: new Map(fleet.instances.map(({ name, log }) => [name, log()])),
   }
+}
+
+function isVoidBy(waits: Observer['waits']): boolean {
+  return Math.max(...waits.values()) > MOST_WAITING
 }
 
 function violationsOf(history: History, isVoid: boolean): Broken[] {
@@ -71,11 +78,12 @@ function violationsOf(history: History, isVoid: boolean): Broken[] {
 }
 
 /** Ends a run at its time, or when a promise is broken and what comes after that was seen, too. */
-async function lasts(forMs: number, { now, history }: Observer, over: AbortController): Promise<void> {
+async function lasts(forMs: number, observer: Observer, over: AbortController): Promise<void> {
+  const { now, history } = observer
   const endsAt = now() + forMs
   let isBroken = false
   while (now() < endsAt && !isBroken) {
-    isBroken = violationsOf(history, false).length > 0
+    isBroken = violationsOf(history, isVoidBy(observer.waits)).length > 0
     await pause(Math.max(0, Math.min(JUDGED_EVERY_MS, endsAt - now())))
   }
   over.abort()

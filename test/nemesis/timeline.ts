@@ -9,6 +9,7 @@ const AROUND_MS = 2000
 const MOST_SHOWN = 3
 const MOST_LINES = 120
 const LONGEST = 220
+const DOUBTFUL = 'The run was void, so what follows about time proves nothing.'
 /** Members of a line of a log that every line has, or that say nothing here. */
 const NOT_SHOWN: ReadonlySet<string> = new Set(['level', 'pid', 'instance', 'version', 'hostname', 'reqId', 'client'])
 
@@ -20,9 +21,10 @@ interface Line {
 
 /** Tells what was promised, what was seen, which faults were on and what each part did around it. Empty without a violation. */
 export function timelineOf(result: Result): string {
-  const { plan, violations } = result
-  if (violations.length === 0) return ''
-  const kinds = Map.groupBy(violations, ({ promise }) => promise)
+  const { plan, violations, doubtful } = result
+  const all = [...violations, ...doubtful]
+  if (all.length === 0) return ''
+  const kinds = Map.groupBy(all, ({ promise }) => promise)
   const stories = [...kinds].flatMap(([promise, found]) =>
     [
       '',
@@ -30,7 +32,12 @@ export function timelineOf(result: Result): string {
       `SEEN ${found.length} times; the first ${Math.min(found.length, MOST_SHOWN)}:`,
     ].concat(found.slice(0, MOST_SHOWN).flatMap(({ violation }) => story(result, violation))),
   )
-  return [`SEED=${plan.seed} ${JSON.stringify(plan)}`, ...stories, ''].join('\n')
+  return [
+    `SEED=${plan.seed} ${JSON.stringify(plan)}`,
+    ...(doubtful.length === 0 ? [] : [DOUBTFUL]),
+    ...stories,
+    '',
+  ].join('\n')
 }
 
 function story(result: Result, { at, seen }: Violation): string[] {
@@ -69,8 +76,11 @@ function eventsOf(history: History): Line[] {
   }
   for (const { user, kind, instance, closedAt, closed } of history.sockets)
     add(closedAt, user, `${kind} socket by ${instance} closes with ${closed?.code} ${closed?.reason}`)
-  for (const { at, sentAt, instance, method, path, key, status } of history.executed)
-    add(at, 'upstream', `${method} ${key ?? path} of instance ${instance}, sent at ${seconds(sentAt)}: ${status}`)
+  const userOf = new Map(history.calls.map(({ session, user }) => [session, user]))
+  for (const { at, sentAt, instance, session, method, path, key, status } of history.executed) {
+    const whose = `of ${userOf.get(session) ?? 'nobody'} by instance ${instance}`
+    add(at, 'upstream', `${method} ${key ?? path} ${whose}, sent at ${seconds(sentAt)}: ${status}`)
+  }
   for (const { at, instance, text } of history.delivered)
     add(at, 'upstream', `message of instance ${instance}: ${text}`)
   for (const { by, session, askedAt, confirmedAt } of history.endings) {

@@ -55,12 +55,16 @@ export async function visit(baseUrl: string, send: (request: Request) => Promise
 
   const health = await client.GET('/api/v1/health', { parseAs: 'text' })
   same<typeof health.data, string | undefined>(true)
+  const unread = await client.GET('/api/v1/health').catch((fault: unknown) => (fault instanceof SyntaxError ? 'throws' : fault))
+  const empty = await client.GET('/api/payment-agents/v1/agents/{id}', { params: { path: { id: 'empty' } } })
   const { error } = await client.GET('/api/payment-agents/v1/agents/{id}', { params: { path: { id: 'nobody' } } })
   return {
     authenticated: session.authenticated,
     balances: [...listed.data.data, ...accounts].map(({ balance }) => balance),
     statuses: [listed, opened, moved].map(({ response }) => response.status),
     health: health.data,
+    unread,
+    empty: { hasError: empty.error !== undefined, isOk: empty.response.ok },
     refusal: typeof error === 'object' && 'errors' in error ? error.errors?.length : undefined,
   }
 }
@@ -78,16 +82,20 @@ await test('openapi-typescript and openapi-fetch type what a page reads, and the
 
   const { visit } = (await import(join(dir, 'page.ts'))) as { visit: (...args: unknown[]) => Promise<unknown> }
   const send = async (request: Request): Promise<Response> =>
-    browser.fetch(request.url, {
-      method: request.method,
-      headers: Object.fromEntries(request.headers),
-      ...(request.method !== 'GET' && { body: await request.text() }),
-    })
+    request.url.endsWith('/empty')
+      ? new Response(null, { status: 404, headers: { 'content-length': '0' } })
+      : browser.fetch(request.url, {
+          method: request.method,
+          headers: Object.fromEntries(request.headers),
+          ...(request.method !== 'GET' && { body: await request.text() }),
+        })
   t.same(await visit(server.url, send), {
     authenticated: true,
     balances: [10_000, 1000, 1000],
     statuses: [200, 201, 201],
     health: 'OK',
+    unread: 'throws',
+    empty: { hasError: false, isOk: false },
     refusal: 1,
   })
 })

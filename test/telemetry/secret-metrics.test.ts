@@ -2,7 +2,10 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { SecretVolume } from '../support/config/secret-volume.ts'
+import { ALONE } from '../support/server/settings.ts'
 import { SECRETS, testRedis, testServer } from '../support/server/test-server.ts'
+import { FINGERPRINT_KEY } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
 import { secretFingerprint } from '../../src/telemetry/secret-metrics.ts'
 import { startWorld } from '../support/world.ts'
 import { until } from '../support/time/until.ts'
@@ -40,6 +43,24 @@ await test('bff_secret_processes has the same fingerprints on two instances of o
     [],
     'nothing is learned from another store',
   )
+})
+
+await test('a scrape asks the store once for the key of the fingerprints, though two metrics need it', async (t) => {
+  const store = new MemoryStore()
+  const read = store.readUntracked.bind(store)
+  let asked = 0
+  store.readUntracked = async (key) => {
+    if (key === FINGERPRINT_KEY) asked++
+    return read(key)
+  }
+  const volume = new SecretVolume(t.testdir(), { SESSION_SECRETS: NEW })
+  const { opsUrl } = await testServer(t, { ...ALONE, ...volume.settings }, store)
+  for (const isFirst of [true, false]) {
+    const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
+    for (const name of ['bff_secret_processes', 'bff_session_store_info'])
+      t.match(metrics, new RegExp(`^${name}\\{`, 'm'))
+    t.equal(asked, isFirst ? 2 : 3, 'once more where it is made')
+  }
 })
 
 await test('A fingerprint is 32 bits, and another one under each key', (t) => {

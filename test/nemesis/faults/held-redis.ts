@@ -4,6 +4,7 @@ import { anyInstance, type Fault } from '../fault.ts'
 export const heldRedis: Fault = {
   name: 'held-redis',
   sentence: 'The connections of one instance to Redis stay open, and nothing passes on them in either direction.',
+  fits: ({ redis }) => redis === 'single',
   apply(fleet, random) {
     const { at, name, links } = anyInstance(fleet, random)
     return {
@@ -14,7 +15,7 @@ export const heldRedis: Fault = {
         { results: ['provider_unavailable'] },
       ],
       settleMs: 5000,
-      heal: links.redis.add({ holds: ['request', 'reply'] }),
+      heal: links.redis?.add({ holds: ['request', 'reply'] }) ?? (() => undefined),
     }
   },
 }

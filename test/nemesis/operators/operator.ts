@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { randomFrom } from '../../../sandbox/upstream/market.ts'
 import { control } from '../../support/controls/controls-world.ts'
+import { operate } from '../../support/login/identity.ts'
 import type { Fleet, Instance } from '../fleet.ts'
-import type { Pause } from '../history.ts'
+import type { Ending, Pause } from '../history.ts'
 import type { Actor } from '../plan.ts'
 
 const APART_MS = { least: 4000, most: 9000 }
@@ -11,14 +12,16 @@ const PAUSES_MS = { least: 1500, most: 4000 }
 const PATIENCE_MS = 5000
 const AGAIN_MS = 500
 
-/** Acts as an operator until the run is over: pauses orders and lifts that, and scrapes the metrics. */
+/** Acts as an operator until the run is over: pauses orders and lifts that, ends all sessions of somebody, and scrapes the metrics. */
 export async function actAsOperator({ seed }: Actor, fleet: Fleet, over: AbortSignal): Promise<void> {
   const random = randomFrom(seed)
   const instance = (): Instance => fleet.instances[Math.floor(random() * fleet.instances.length)] as Instance
   while (!over.aborted) {
     await pause(between(APART_MS, random), undefined, { signal: over }).catch(() => undefined)
     if (over.aborted) return
-    if (random() < 0.5) await pauseOrders(fleet, instance, between(PAUSES_MS, random))
+    const chance = random()
+    if (chance < 0.4) await pauseOrders(fleet, instance, between(PAUSES_MS, random))
+    else if (chance < 0.7) await endSessions(fleet, random, instance)
     else await asked(fetch(`${opsUrl(instance())}/metrics`).then((response) => response.text()))
   }
 }
@@ -40,6 +43,32 @@ async function pauseOrders(
   while ((await asked(control({ opsUrl: opsUrl(instance()) }, 'DELETE', '/orders')))?.status !== 200)
     await pause(AGAIN_MS)
   paused.liftedAt = now()
+}
+
+/** Ends all sessions of somebody who has one. Upstream was asked whose each of them is. */
+async function endSessions(
+  { observer: { now, history } }: Fleet,
+  random: () => number,
+  instance: () => Instance,
+): Promise<void> {
+  const identified = history.executed.flatMap(({ session, response }) => {
+    const subject = /"user_id":"([\w-]+)"/.exec(response)?.[1]
+    return subject === undefined || session === undefined ? [] : [{ subject, session }]
+  })
+  const subject = identified[Math.floor(random() * identified.length)]?.subject
+  if (subject === undefined) return
+  const sessions = identified.filter((each) => each.subject === subject).map(({ session }) => session)
+  const user = history.calls.find(({ session }) => sessions.includes(session ?? ''))?.user ?? ''
+  const endings = sessions.map((session): Ending => ({
+    user,
+    session,
+    by: 'operator',
+    askedAt: now(),
+    confirmedAt: undefined,
+  }))
+  history.endings.push(...endings)
+  const answer = await asked(operate({ opsUrl: opsUrl(instance()) }, 'DELETE', { subject }))
+  if (answer?.status === 200) for (const ending of endings) ending.confirmedAt = now()
 }
 
 /** What was answered; undefined if nothing was, or not in time. */

@@ -6,6 +6,8 @@ import type { ProductPromise, Violation } from '../promise.ts'
 const PATIENCE_MS = 3000
 /** A pause is lifted on all instances within this time. */
 const LIFTED_MS = 1000
+/** A login that began so soon after an end of all sessions may be taken for an earlier one. */
+const ENDS_LOGINS_MS = 1000
 /** What a page is told because its session has ended. */
 const ENDED: ReadonlySet<string> = new Set(['login_required', 'session_expired'])
 
@@ -38,16 +40,23 @@ function unserved(history: History, call: Call): Violation[] {
 
 /** What somebody has asked for, or what became of an earlier attempt that a fault explains. */
 function isExpected(history: History, call: Call): boolean {
-  const { at, until = Infinity, result, session, key } = call
+  const { user, at, until = Infinity, result, session, key } = call
   if (ENDED.has(result)) return hasEnded(history, session, until)
+  if (result === 'login_failed') return isBeingEnded(history, call)
   if (result === 'orders_paused')
     return history.pauses.some(({ askedAt, liftedAt = Infinity }) => askedAt < until && at < liftedAt + LIFTED_MS)
   const earlier = history.calls.filter(
-    (each) => key !== undefined && each.key === key && each !== call && each.at < until,
+    (each) => key !== undefined && each.key === key && each.user === user && each !== call && each.at < until,
   )
   if (result === 'idempotency_in_progress')
     return earlier.some((each) => (each.until ?? Infinity) > at || isExplained(history, each))
   return result === 'outcome_unknown' && earlier.some((each) => isExplained(history, each))
+}
+
+/** Who ends all sessions of a user ends a login that is under way, too. */
+function isBeingEnded({ endings }: History, { user, at, until = Infinity }: Call): boolean {
+  const all = endings.filter((each) => each.by === 'operator' && each.user === user && each.askedAt < until)
+  return all.some(({ confirmedAt = Infinity }) => at < confirmedAt + ENDS_LOGINS_MS)
 }
 
 function hasEnded({ endings }: History, session: string | undefined, before: number): boolean {

@@ -34,6 +34,7 @@ class User {
   #account: string | undefined
   #trading: OpenSocket | undefined
   #public: OpenSocket | undefined
+  /** Others have the same keys, which are each user's own. */
   #nth = 0
 
   constructor(page: Page) {
@@ -45,7 +46,7 @@ class User {
     if (page.session === undefined) return this.#logIn()
     const chance = page.random()
     if (chance < 0.4) await this.#read()
-    else if (chance < 0.75) this.#orders.push(order(page, `${page.name}-${this.#nth++}`))
+    else if (chance < 0.75) this.#orders.push(order(page, `order-${this.#nth++}`))
     else if (chance < 0.88) await this.#trade()
     else if (chance < 0.98) await this.#watch()
     else await this.#logOut()
@@ -93,7 +94,13 @@ class User {
     const { page } = this
     const { session, fleet } = page
     if (session === undefined) return
-    const ending: Ending = { session, by: 'user', askedAt: fleet.observer.now(), confirmedAt: undefined }
+    const ending: Ending = {
+      user: page.name,
+      session,
+      by: 'user',
+      askedAt: fleet.observer.now(),
+      confirmedAt: undefined,
+    }
     fleet.observer.history.endings.push(ending)
     const { result, until } = await page.ask({ kind: 'logout', method: 'POST', path: '/auth/logout' })
     if (result === 'ok') ending.confirmedAt = until

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import type { SandboxProvider } from '../../sandbox/provider.ts'
@@ -13,6 +15,7 @@ import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { FleetPlan } from './plan.ts'
 
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SLEEPING_CLOCK = new URL('../support/time/suspended-machine.ts', import.meta.url).href
 
 /** A server as it runs in production, and the network on all sides of it. */
@@ -34,6 +37,8 @@ export interface Instance {
 /** Real parts, with a link between any two of them, and the observer of all. They end with the test. */
 export interface Fleet {
   readonly plan: FleetPlan
+  /** The folder of the product that runs. */
+  readonly checkout: string
   readonly observer: Observer
   readonly instances: readonly Instance[]
   readonly provider: SandboxProvider
@@ -44,8 +49,8 @@ export interface Fleet {
   readonly t: Test
 }
 
-/** Starts a fleet, and lets the observer watch it. @param main the program of the servers, unless it is that of this repository */
-export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, main?: string): Promise<Fleet> {
+/** Starts a fleet, and lets the observer watch it. @param checkout the folder of the product, unless it is this repository */
+export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, checkout = ROOT): Promise<Fleet> {
   const redis = await fleetRedis(t, plan.redis)
   const names = fleetNames(t)
   const parts = await startParts(t, {
@@ -73,7 +78,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, m
   }
   const indices = Array.from({ length: plan.instances }, (_each, at) => at)
   const instances = await Promise.all(
-    indices.map((at) => startInstance(t, { at, plan, settings, targets, names, main, now: observer.now })),
+    indices.map((at) => startInstance(t, { at, plan, settings, targets, names, checkout, now: observer.now })),
   )
   let next = 0
   const anyPort = (): number => instances[next++ % instances.length]?.links.browsers.port ?? 0
@@ -87,20 +92,20 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, m
       sentAt: (port) => instance.links.upstream.sentAt(port),
     })),
   )
-  return { plan, observer, instances, provider, redis, names, publicUrl, t }
+  return { plan, checkout, observer, instances, provider, redis, names, publicUrl, t }
 }
 
 interface Place {
   readonly at: number
   readonly settings: Readonly<Record<string, string>>
   readonly targets: Readonly<Record<'provider' | 'upstream', string> & { redis: string | undefined }>
-  readonly main: string | undefined
+  readonly checkout: string
   readonly names: FleetNames
   readonly plan: FleetPlan
   readonly now: () => number
 }
 
-async function startInstance(t: Test, { at, plan, settings, targets, names, main, now }: Place): Promise<Instance> {
+async function startInstance(t: Test, { at, plan, settings, targets, names, checkout, now }: Place): Promise<Instance> {
   const name = `instance ${at}`
   const [port, opsPort] = [await freePort(), await freePort()]
   const link = (to: string, target: number): Promise<Link> => Link.start(t, `${name} → ${to}`, () => target, { now })
@@ -126,7 +131,7 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, main
   const nodeOptions = [...clockOptions(plan.clocks?.[at] ?? 0), ...(plan.isNamed ? names.options : [])]
   const past: ServerProcess[] = []
   const start = async (): Promise<ServerProcess> => {
-    const started = await serverProcess(t, own, { nodeOptions, ...(main !== undefined && { main }) })
+    const started = await serverProcess(t, own, { nodeOptions, main: join(checkout, 'src/main.ts') })
     past.push(started)
     if (!(await ready(started))) throw new Error(`${name} does not start: ${started.output().stderr}`)
     return started

@@ -34,6 +34,8 @@ export interface Plan {
   readonly forMs: number
   readonly fleet: FleetPlan
   readonly users: readonly Actor[]
+  /** Users whose page has the browser package. */
+  readonly pages: readonly Actor[]
   readonly operators: readonly Actor[]
   readonly faults: readonly PlannedFault[]
 }

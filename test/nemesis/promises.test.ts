@@ -4,13 +4,14 @@ import type { ProductPromise } from './promise.ts'
 import { ALL_PROMISES } from './promises/all.ts'
 import { atMostOnce } from './promises/at-most-once.ts'
 import { endedMeansEnded } from './promises/ended-means-ended.ts'
+import { onceMeansOnce } from './promises/once-means-once.ts'
 import { othersAreServed } from './promises/others-are-served.ts'
 import { pausedMeansPaused } from './promises/paused-means-paused.ts'
 import { trueOutcomes } from './promises/true-outcomes.ts'
 
 const executed = (more: Partial<Executed> = {}): Executed => ({
   ...{ at: 1000, sentAt: 1000, instance: 0, session: 'login', method: 'POST', path: '/transfer' },
-  ...{ key: 'key', status: 201, response: 'done' },
+  ...{ key: 'key', status: 201, request: '', response: 'done' },
   ...more,
 })
 
@@ -112,4 +113,16 @@ await test('paused-means-paused: an order or a purchase that left too late is se
   const message = { at: 3000, sentAt: 3000, instance: 1, session: 'login', text: BUY }
   t.equal(seen(pausedMeansPaused, { delivered: [message], pauses: [paused] }), 1)
   t.equal(seen(pausedMeansPaused, { delivered: [{ ...message, text: '{"time":1}' }], pauses: [paused] }), 0)
+})
+
+await test('once-means-once: a second execution, and a false word of the package, are seen', async (t) => {
+  const wanted = { user: 'pat', session: 'login', recipient: 'wanted', at: 900, until: 1100, outcome: 'made' } as const
+  const made = executed({ request: '{"to_nickname":"wanted"}' })
+  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made] }), 0)
+  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, key: 'another' }] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, status: 429 }] }), 0)
+  t.equal(seen(onceMeansOnce, { intentions: [wanted] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'not made' }], executed: [made] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'unknown' }], executed: [made] }), 0)
+  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, until: undefined }] }), 0)
 })

@@ -19,6 +19,7 @@ export function planOf(seed: number, forMs: number): Plan {
     forMs,
     fleet,
     users: actors(['ada', 'bob', 'cleo', 'dan', 'eve']),
+    pages: actors(['pat']),
     operators: actors(['operator']),
     faults: faultsOf(random, forMs, fleet),
   }

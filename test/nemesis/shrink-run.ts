@@ -14,15 +14,15 @@ const MINUTE_MS = 60_000
 /**
  * Makes the plan of a failing run smaller, writes it to a file of the system's temporary folder, and tells how to run it again, with
  * the timeline of its last failing run. Empty if the run has not failed, or no time is given.
- * @param main the program of the servers, unless it is that of this repository
+ * @param checkout the folder of the product, unless it is this repository
  */
-export async function tellShrunk(t: Test, result: Result, minutes: number, main?: string): Promise<string> {
+export async function tellShrunk(t: Test, result: Result, minutes: number, checkout?: string): Promise<string> {
   const broken = [...result.violations, ...result.doubtful][0]?.promise
   if (broken === undefined || minutes === 0) return ''
   let last = result
   const stillFails = async (plan: Plan): Promise<boolean> => {
     for (let tries = 0; tries < TRIES; tries++) {
-      const again = await ranApart(t, plan, main)
+      const again = await ranApart(t, plan, checkout)
       if (again === undefined || ![...again.violations, ...again.doubtful].some(({ promise }) => promise === broken))
         continue
       last = again
@@ -40,10 +40,10 @@ export async function tellShrunk(t: Test, result: Result, minutes: number, main?
 }
 
 /** Runs a plan in a test of its own, with which all of it ends. Undefined if it could not be run. */
-export async function ranApart(t: Test, plan: Plan, main?: string): Promise<Result | undefined> {
+export async function ranApart(t: Test, plan: Plan, checkout?: string): Promise<Result | undefined> {
   let result: Result | undefined
   await t.test(`SEED=${plan.seed}, ${plan.faults.length} faults, ${plan.users.length} users`, async (t) => {
-    result = await run(t, plan, main)
+    result = await run(t, plan, checkout)
     t.pass('it ran')
   })
   return result

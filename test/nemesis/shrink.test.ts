@@ -15,12 +15,12 @@ await test('a failing plan is made as small as it can be, and still fails', asyn
     const fault = faults.find(({ seed }) => seed === needed?.seed)
     return fleet.instances > 1 && users.some(({ name }) => name === 'dan') && fault !== undefined && fault.at < forMs
   }
-  const { users, operators, faults, forMs, fleet } = await shrunk(plan, fails, isOver)
+  const { users, pages, operators, faults, forMs, fleet } = await shrunk(plan, fails, isOver)
   t.same(
     users.map(({ name }) => name),
     ['dan'],
   )
-  t.same(operators, [])
+  t.same([pages, operators], [[], []])
   t.same(faults, [{ ...needed, at: 2500 }])
   t.same(fleet.settings, {})
   t.equal(fleet.instances, 2)

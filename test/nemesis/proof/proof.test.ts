@@ -8,7 +8,7 @@ import type { Result } from '../run.ts'
 import { summaryOf, timelineOf } from '../timeline.ts'
 import { noteFinding, type Finding } from './findings.ts'
 import { allPatches, type Patch, type Wishes } from './patch.ts'
-import { patchedServer } from './patched-server.ts'
+import { patchedCheckout } from './patched-checkout.ts'
 
 const MINUTES = Number(process.env['MINUTES'] ?? 10)
 const SEED = Number(process.env['SEED'] ?? 1)
@@ -22,23 +22,22 @@ const SHRINK_MINUTES = Number(process.env['SHRINK_MINUTES'] ?? 0)
 
 for (const patch of allPatches().filter(({ name }) => PROOF?.includes(name) ?? true)) {
   await test(`${patch.name}: ${patch.sentence}`, async (t) => {
-    const { main, remove } = patchedServer(patch)
-    t.teardown(remove)
-    const finding = await searched(t, patch, main)
+    const folder = await patchedCheckout(t, patch)
+    const finding = await searched(t, patch, folder)
     if (PLAN === undefined) noteFinding(patch.name, finding)
     t.ok(finding.by, `a broken promise is seen within ${MINUTES} minutes`)
   })
 }
 
 /** Tries seeds until a promise is broken by the patch, and not without it. */
-async function searched(t: Test, { wishes }: Patch, main: string): Promise<Finding> {
+async function searched(t: Test, { wishes }: Patch, checkout: string): Promise<Finding> {
   const begin = performance.now()
   const minutes = (): number => (performance.now() - begin) / 60_000
   let runs = 0
   for (let seed = SEED; minutes() < MINUTES; seed++) {
     const plan = PLAN === undefined ? planFor(seed, wishes) : (JSON.parse(readFileSync(PLAN, 'utf8')) as Plan)
     runs++
-    const result = await ran(t, plan, main)
+    const result = await ran(t, plan, checkout)
     const broken = brokenIn(result)
     const found = minutes()
     if (result === undefined || broken.length === 0) continue
@@ -47,7 +46,7 @@ async function searched(t: Test, { wishes }: Patch, main: string): Promise<Findi
     const without = certain === undefined ? brokenIn(await ran(t, plan)) : []
     const by = (certain ?? broken.find((each) => !without.includes(each)))?.name
     if (by !== undefined) {
-      t.comment(await tellShrunk(t, result, SHRINK_MINUTES, main))
+      t.comment(await tellShrunk(t, result, SHRINK_MINUTES, checkout))
       return { by, seed, minutes: found, runs }
     }
     t.comment(`SEED=${seed} breaks the same promises without the patch`)
@@ -56,10 +55,10 @@ async function searched(t: Test, { wishes }: Patch, main: string): Promise<Findi
 }
 
 /** Runs a plan, and tells what it has found. */
-async function ran(t: Test, plan: Plan, main?: string): Promise<Result | undefined> {
-  const result = await ranApart(t, plan, main)
+async function ran(t: Test, plan: Plan, checkout?: string): Promise<Result | undefined> {
+  const result = await ranApart(t, plan, checkout)
   if (result === undefined) return undefined
-  t.comment(`${main === undefined ? 'without' : 'with'} the patch: ${summaryOf(result)}`)
+  t.comment(`${checkout === undefined ? 'without' : 'with'} the patch: ${summaryOf(result)}`)
   const timeline = timelineOf(result)
   if (timeline !== '') t.comment(timeline)
   return result

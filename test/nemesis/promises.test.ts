@@ -44,7 +44,10 @@ await test('ended-means-ended: a call that left too late is seen, not one that o
   t.equal(seen(endedMeansEnded, late(3000)), 0)
   t.equal(seen(endedMeansEnded, { ...late(3300), faults: [held] }), 0, 'without Redis it takes longer')
   t.equal(seen(endedMeansEnded, { ...late(5100), faults: [held] }), 1)
-  t.equal(seen(endedMeansEnded, { ...late(3300), delays: [{ of: 'instance 0', at: 3000, ms: 500 }] }), 0)
+  const delayed = (of: string) => ({ ...late(3300), delays: [{ of, at: 3000, ms: 500 }] })
+  t.equal(seen(endedMeansEnded, delayed('instance 0')), 0)
+  t.equal(seen(endedMeansEnded, delayed('harness')), 0)
+  t.equal(seen(endedMeansEnded, delayed('instance 1')), 1)
   const message = { at: 4000, sentAt: 4000, instance: 1, session: 'login', text: '{}' }
   t.equal(seen(endedMeansEnded, { delivered: [message], endings: [ended] }), 1)
   t.equal(seen(endedMeansEnded, { delivered: [message], endings: [{ ...ended, confirmedAt: undefined }] }), 0)

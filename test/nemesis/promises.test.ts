@@ -62,6 +62,10 @@ await test('true-outcomes: who is told of an execution that was none, or of none
   t.equal(seen(trueOutcomes, { calls: [refused] }), 0)
   const lost = order({ result: 'upstream_lost', body: '' })
   t.equal(seen(trueOutcomes, { calls: [refused, lost], executed: [executed()] }), 0, 'another attempt was executed')
+  const later = order({ result: 'outcome_unknown', body: '', at: 1200, until: 1300 })
+  t.equal(seen(trueOutcomes, { calls: [refused, later], executed: [executed()] }), 1, 'a later attempt excuses nothing')
+  const waiting = order({ until: undefined, result: '' })
+  t.equal(seen(trueOutcomes, { calls: [refused, waiting], executed: [executed()] }), 0, 'it may be the one that waits')
 })
 
 await test('others-are-served: an error that no fault explains is seen', async (t) => {

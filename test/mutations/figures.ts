@@ -6,7 +6,8 @@ interface Figures {
   readonly mutants: number
   readonly equivalent: number
   readonly survived: number
-  readonly seconds: number
+  /** Undefined for what it was. */
+  readonly seconds: number | undefined
 }
 
 const HEAD = `# Slips that tests notice
@@ -23,12 +24,12 @@ changes nothing.
 /** Replaces the row of a file in the table of all files. */
 export function noteFigures(path: string, { file, mutants, equivalent, survived, seconds }: Figures): void {
   const old = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []
-  const rows = old.filter((line) => line.startsWith('| `') && !line.startsWith(`| \`${file}\` |`))
+  const isOwn = (line: string): boolean => line.startsWith(`| \`${file}\` |`)
+  const rows = old.filter((line) => line.startsWith('| `') && !isOwn(line))
+  const lasted = seconds?.toFixed(0) ?? old.find(isOwn)?.split('|').at(-2)?.trim() ?? ''
   const noticed = mutants - equivalent - survived
   const part = Math.round((100 * noticed) / Math.max(1, mutants - equivalent))
   const date = new Date().toISOString().slice(0, 10)
-  rows.push(
-    `| \`${file}\` | ${mutants} | ${noticed} (${part} %) | ${equivalent} | ${survived} | ${date} | ${Math.round(seconds)} |`,
-  )
+  rows.push(`| \`${file}\` | ${mutants} | ${noticed} (${part} %) | ${equivalent} | ${survived} | ${date} | ${lasted} |`)
   writeFileSync(path, `${HEAD}${rows.toSorted().join('\n')}\n`)
 }

@@ -1,15 +1,19 @@
 /*
- * npm run test:mutations -- src/sessions/near-cache.ts [test/sessions/near-cache.test.ts …]
+ * npm run test:mutations -- [--again] [--awaits] src/sessions/near-cache.ts [test/sessions/near-cache.test.ts …]
  *
  * Makes typical slips in source files, one at a time, and runs the near tests of each. Prints the slips that no test notices, unless
  * `equivalents.ts` says why they change nothing, and writes the figures to docs/mutations.md. Exit code 1 if a slip survives.
+ * With --again, a slip that a test has noticed is only tried once more if the file or that test has changed since.
+ * With --awaits, the only slips are that an `await` is forgotten, and no figures are written.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { dropAwaits } from './dropped-awaits.ts'
 import { isEquivalent } from './equivalents.ts'
 import { noteFigures } from './figures.ts'
+import { NEAR } from './near.ts'
 
 /** A slip of one place of the code, as Stryker reports it. */
 export interface Mutant {
@@ -31,16 +35,27 @@ interface StrykerClass {
 /** Not named in the import, since `npm ci` of the project does not install it. */
 const STRYKER: string = '@stryker-mutator/core'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** Most tests wait more than they compute. */
+const JOBS = 4
 /** How much longer than without a slip a test file may take (ms). */
-const TIMEOUT_MS = 20_000
+const TIMEOUT_MS = 60_000
 /** Tests of the browser package import what is built. */
 const BUILD_CLIENT = `node test/mutations/build-client.ts ${join(ROOT, 'node_modules')}`
+/** Ports of their own for tests that run at the same time (sandbox/listening.ts), and no source maps, as .taprc has it. */
+const NODE_ARGS = [
+  '--no-enable-source-maps',
+  '--import=data:text/javascript,process.setSourceMapsEnabled(false);process.env.TAP_JOB_ID=process.env.STRYKER_MUTATOR_WORKER%8',
+]
 /** What the tests of a sandbox do not need. */
 const LEFT_OUT = ['.git', '.tap', 'bench/results', 'test/*/node_modules', 'test/*/*/node_modules']
 
 // Of a test file, as .taprc has it; that of tap itself is shorter.
 process.env['TAP_TIMEOUT'] = '180'
-const named = process.argv.slice(2)
+// It is a third of the time of a test that starts a server.
+process.env['NODE_COMPILE_CACHE'] = join(ROOT, 'node_modules/.cache/compiled-slips')
+const isAgain = process.argv.includes('--again')
+const isAwaits = process.argv.includes('--awaits')
+const named = process.argv.slice(2).filter((argument) => argument !== '--again' && argument !== '--awaits')
 const sources = named.filter((path) => path.startsWith('src/') || path.startsWith('client/src/'))
 const tests = named.filter((path) => path.startsWith('test/'))
 if (sources.length === 0 || sources.length + tests.length < named.length) {
@@ -50,14 +65,24 @@ if (sources.length === 0 || sources.length + tests.length < named.length) {
   process.exit(64)
 }
 
+await dropAwaits(isAwaits)
 let survivors = 0
-for (const source of sources) {
-  const near = tests.length > 0 ? tests : nearTests(source)
-  if (near.length === 0) throw new Error(`${source} has no near test: name some`)
-  process.stdout.write(`${source}: ${near.join(' ')}\n`)
+for (const [near, together] of Map.groupBy(sources, (source) => nearTests(source).join(' '))) {
+  if (near === '') throw new Error(`${together.join(' ')}: no test is near, name some`)
+  process.stdout.write(`${together.join(' ')}: ${near}\n`)
   const startedAt = performance.now()
-  const mutants = await run(source, near)
-  const seconds = (performance.now() - startedAt) / 1000
+  const all = Map.groupBy(await run(together, near.split(' ')), ({ fileName }) => relative(ROOT, fileName))
+  const counts = together.map((source) => all.get(source)?.length ?? 0)
+  const secondsEach = (performance.now() - startedAt) / 1000 / counts.reduce((sum, count) => sum + count, 0)
+  for (const source of together) {
+    const mutants = all.get(source) ?? []
+    survivors += report(source, mutants, isAgain ? undefined : secondsEach * mutants.length)
+  }
+}
+process.exitCode = survivors === 0 ? 0 : 1
+
+/** Prints the slips of a file that survived, and writes its figures. @returns how many survived */
+function report(source: string, mutants: readonly Mutant[], seconds: number | undefined): number {
   const text = readFileSync(join(ROOT, source), 'utf8')
   const left = mutants.filter(({ status }) => status === 'Survived' || status === 'NoCoverage')
   const unexplained = left.filter((mutant) => !isEquivalent(source, lineOf(text, mutant), mutant))
@@ -69,6 +94,8 @@ for (const source of sources) {
   const judged = mutants.filter(
     ({ status }) => status !== 'Ignored' && status !== 'CompileError' && status !== 'RuntimeError',
   )
+  process.stdout.write(`${source}: ${judged.length} slips, ${unexplained.length} unnoticed\n`)
+  if (isAwaits) return unexplained.length
   noteFigures(join(ROOT, 'docs/mutations.md'), {
     file: source,
     mutants: judged.length,
@@ -76,25 +103,27 @@ for (const source of sources) {
     survived: unexplained.length,
     seconds,
   })
-  survivors += unexplained.length
+  return unexplained.length
 }
-process.exitCode = survivors === 0 ? 0 : 1
 
-async function run(source: string, near: readonly string[]): Promise<readonly Mutant[]> {
+async function run(files: readonly string[], near: readonly string[]): Promise<readonly Mutant[]> {
   const folder = mkdtempSync(join(tmpdir(), 'mutations-'))
   const { Stryker } = (await import(STRYKER)) as { readonly Stryker: StrykerClass }
   try {
     return await new Stryker({
       testRunner: 'tap',
-      tap: { testFiles: near, forceBail: true },
-      mutate: [source],
+      tap: { testFiles: near, forceBail: true, nodeArgs: NODE_ARGS },
+      mutate: files,
       coverageAnalysis: 'perTest',
-      concurrency: 1,
+      concurrency: JOBS,
+      incremental: true,
+      incrementalFile: join(ROOT, `node_modules/.cache/slips${isAwaits ? '-awaits' : ''}.json`),
+      force: !isAgain,
       timeoutMS: TIMEOUT_MS,
       reporters: ['dots'],
       logLevel: 'error',
       tempDirName: folder,
-      ...(source.startsWith('client/') ? { buildCommand: BUILD_CLIENT } : {}),
+      ...(files[0]?.startsWith('client/') ? { buildCommand: BUILD_CLIENT } : {}),
       ignorePatterns: LEFT_OUT,
       // The API of the compiler that rewrites it is gone from TypeScript 7, and no test reads it.
       tsconfigFile: 'none.json',
@@ -104,8 +133,14 @@ async function run(source: string, near: readonly string[]): Promise<readonly Mu
   }
 }
 
-/** The tests of a source file's chapter that are named after the file or import it; without any, all quick ones of the chapter. */
-function nearTests(source: string): string[] {
+/**
+ * The tests that {@link NEAR} names; without any, those of the source file's chapter that are named after the file or import it; without
+ * any, all quick ones of the chapter.
+ */
+function nearTests(source: string): readonly string[] {
+  if (tests.length > 0) return tests
+  const listed = NEAR[source] ?? NEAR[dirname(source)]
+  if (listed !== undefined) return listed.map((name) => join('test', `${name}.test.ts`))
   const chapter = source.startsWith('client/') ? 'client' : (source.split('/')[1] ?? '')
   const folder = join('test', chapter)
   const all = readdirSync(join(ROOT, folder))

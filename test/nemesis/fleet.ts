@@ -39,8 +39,8 @@ export interface Fleet {
   readonly t: Test
 }
 
-/** Starts a fleet, and lets the observer watch it. */
-export async function startFleet(t: Test, plan: FleetPlan, observer: Observer): Promise<Fleet> {
+/** Starts a fleet, and lets the observer watch it. @param main the program of the servers, unless it is that of this repository */
+export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, main?: string): Promise<Fleet> {
   const redis = await fleetRedis(t, plan.redis)
   const parts = await startParts(t, {
     provider: {
@@ -67,7 +67,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer): 
   }
   const indices = Array.from({ length: plan.instances }, (_each, at) => at)
   const instances = await Promise.all(
-    indices.map((at) => startInstance(t, { at, settings, targets, now: observer.now })),
+    indices.map((at) => startInstance(t, { at, settings, targets, main, now: observer.now })),
   )
   let next = 0
   const anyPort = (): number => instances[next++ % instances.length]?.links.browsers.port ?? 0
@@ -88,10 +88,11 @@ interface Place {
   readonly at: number
   readonly settings: Readonly<Record<string, string>>
   readonly targets: Readonly<Record<'provider' | 'upstream', string> & { redis: string | undefined }>
+  readonly main: string | undefined
   readonly now: () => number
 }
 
-async function startInstance(t: Test, { at, settings, targets, now }: Place): Promise<Instance> {
+async function startInstance(t: Test, { at, settings, targets, main, now }: Place): Promise<Instance> {
   const name = `instance ${at}`
   const [port, opsPort] = [await freePort(), await freePort()]
   const link = (to: string, target: number): Promise<Link> => Link.start(t, `${name} → ${to}`, () => target, { now })
@@ -114,7 +115,7 @@ async function startInstance(t: Test, { at, settings, targets, now }: Place): Pr
   }
   const past: ServerProcess[] = []
   const start = async (): Promise<ServerProcess> => {
-    const started = await serverProcess(t, own)
+    const started = await serverProcess(t, own, main === undefined ? {} : { main })
     past.push(started)
     if (!(await ready(started))) throw new Error(`${name} does not start: ${started.output().stderr}`)
     return started

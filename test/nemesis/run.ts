@@ -42,10 +42,10 @@ export interface Result {
   readonly startedAt: number
 }
 
-/** Runs a plan. All that it starts ends with the test. */
-export async function run(t: Test, plan: Plan): Promise<Result> {
+/** Runs a plan. All that it starts ends with the test. @param main the program of the servers, unless it is that of this repository */
+export async function run(t: Test, plan: Plan, main?: string): Promise<Result> {
   const observer = new Observer()
-  const fleet = await startFleet(t, plan.fleet, observer)
+  const fleet = await startFleet(t, plan.fleet, observer, main)
   const over = new AbortController()
   const acts = [
     ...plan.users.map((user) => actAsUser(user, fleet, over.signal)),

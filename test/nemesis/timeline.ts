@@ -76,8 +76,11 @@ function eventsOf(history: History): Line[] {
   }
   for (const { user, kind, instance, closedAt, closed } of history.sockets)
     add(closedAt, user, `${kind} socket by ${instance} closes with ${closed?.code} ${closed?.reason}`)
-  for (const { at, sentAt, instance, method, path, key, status } of history.executed)
-    add(at, 'upstream', `${method} ${key ?? path} of instance ${instance}, sent at ${seconds(sentAt)}: ${status}`)
+  const userOf = new Map(history.calls.map(({ session, user }) => [session, user]))
+  for (const { at, sentAt, instance, session, method, path, key, status } of history.executed) {
+    const whose = `of ${userOf.get(session) ?? 'nobody'} by instance ${instance}`
+    add(at, 'upstream', `${method} ${key ?? path} ${whose}, sent at ${seconds(sentAt)}: ${status}`)
+  }
   for (const { at, instance, text } of history.delivered)
     add(at, 'upstream', `message of instance ${instance}: ${text}`)
   for (const { by, session, askedAt, confirmedAt } of history.endings) {

@@ -40,13 +40,13 @@ function unserved(history: History, call: Call): Violation[] {
 
 /** What somebody has asked for, or what became of an earlier attempt that a fault explains. */
 function isExpected(history: History, call: Call): boolean {
-  const { at, until = Infinity, result, session, key } = call
+  const { user, at, until = Infinity, result, session, key } = call
   if (ENDED.has(result)) return hasEnded(history, session, until)
   if (result === 'login_failed') return isBeingEnded(history, call)
   if (result === 'orders_paused')
     return history.pauses.some(({ askedAt, liftedAt = Infinity }) => askedAt < until && at < liftedAt + LIFTED_MS)
   const earlier = history.calls.filter(
-    (each) => key !== undefined && each.key === key && each !== call && each.at < until,
+    (each) => key !== undefined && each.key === key && each.user === user && each !== call && each.at < until,
   )
   if (result === 'idempotency_in_progress')
     return earlier.some((each) => (each.until ?? Infinity) > at || isExplained(history, each))

@@ -38,6 +38,7 @@ class User {
   #account: string | undefined
   #trading: OpenSocket | undefined
   #public: OpenSocket | undefined
+  /** Others have the same keys, which are each user's own. */
   #nth = 0
 
   constructor(page: Page) {
@@ -49,7 +50,7 @@ class User {
     if (page.session === undefined) return this.#logIn()
     const chance = page.random()
     if (chance < 0.4) await this.#read()
-    else if (chance < 0.75) this.#pending.push(order(page, `${page.name}-${this.#nth++}`))
+    else if (chance < 0.75) this.#pending.push(order(page, `order-${this.#nth++}`))
     else if (chance < 0.88) await this.#trade()
     else if (chance < 0.98) await this.#watch()
     else await this.#logOut()

@@ -1,0 +1,30 @@
+/**
+ * The tests below test/ that are to notice slips in a file, the quickest first, where its name and its chapter do not say which.
+ * A folder counts for the files in it that have no line of their own.
+ */
+export const NEAR: Readonly<Record<string, readonly string[]>> = {
+  'src/proxy/idempotency': [
+    'proxy/idempotency-leases',
+    'proxy/idempotency-claims',
+    'proxy/idempotency-records',
+    'proxy/idempotency',
+    'proxy/idempotency-quoted',
+    'proxy/idempotency-limits',
+    'proxy/idempotency-outcomes',
+  ],
+  'src/sessions/endings.ts': ['sessions/endings', 'sessions/lost-sessions'],
+  'src/sessions/near-cache.ts': ['sessions/near-cache'],
+  'src/sessions/own-sessions.ts': ['sessions/own-sessions'],
+  'src/sessions/shared-refusals.ts': ['sessions/shared-refusals'],
+  'src/sessions/subject-index.ts': ['sessions/own-sessions', 'sessions/subject-list'],
+  'src/sessions/watcher.ts': ['sessions/watcher', 'sessions/lost-sessions'],
+  'src/upstream/budget': [
+    'upstream/budget-lease',
+    'upstream/budget-spread',
+    'upstream/late-probe',
+    'upstream/budget-parts',
+    'upstream/suspicion',
+    'upstream/budget-held-back',
+    'upstream/budget-away',
+  ],
+}

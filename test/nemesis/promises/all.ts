@@ -2,7 +2,14 @@ import type { ProductPromise } from '../promise.ts'
 import { atMostOnce } from './at-most-once.ts'
 import { endedMeansEnded } from './ended-means-ended.ts'
 import { othersAreServed } from './others-are-served.ts'
+import { pausedMeansPaused } from './paused-means-paused.ts'
 import { trueOutcomes } from './true-outcomes.ts'
 
 /** Every promise that a run checks. */
-export const ALL_PROMISES: readonly ProductPromise[] = [atMostOnce, endedMeansEnded, trueOutcomes, othersAreServed]
+export const ALL_PROMISES: readonly ProductPromise[] = [
+  atMostOnce,
+  endedMeansEnded,
+  trueOutcomes,
+  othersAreServed,
+  pausedMeansPaused,
+]

@@ -14,6 +14,12 @@ const AGAIN_MS = 1000
 const GOES_ON_MS = 4000
 const AGAIN_SOON_MS = 150
 
+/** What users buy on their sockets. */
+const CONTRACT = {
+  ...{ amount: 1, basis: 'stake', contract_type: 'CALL', currency: 'USD' },
+  ...{ underlying_symbol: 'R_100', duration: 5, duration_unit: 't' },
+}
+
 /** Acts for somebody until the run is over: logs in, reads, orders, opens sockets and sometimes logs out. */
 export async function actAsUser(actor: Actor, fleet: Fleet, over: AbortSignal): Promise<void> {
   const user = new User(new Page(actor, fleet))
@@ -76,10 +82,15 @@ class User {
   }
 
   async #trade(): Promise<void> {
-    if (this.#trading !== undefined && this.#trading.noted.closedAt === undefined)
-      return this.#trading.send({ time: 1 })
+    if (this.#trading !== undefined && this.#trading.noted.closedAt === undefined) return this.#buy(this.#trading)
     if (this.#account !== undefined)
       this.#trading = await openSocket(this.page, 'trading', `/ws/trading/${this.#account}`)
+  }
+
+  /** Each purchase is another one, so that it can be told where it went. */
+  #buy({ send }: OpenSocket): void {
+    const passthrough = { purchase: `${this.page.name}-b${this.#nth++}` }
+    send({ buy: 1, price: 10, parameters: CONTRACT, req_id: this.#nth, passthrough })
   }
 
   async #watch(): Promise<void> {

@@ -51,7 +51,7 @@ async function transfer(page: Page, client: Client, once: Package['once'], recip
   history.intentions.push(intention)
   const json = { data: { to_nickname: recipient, amount: '0.01', currency: 'USD' } }
   const forgets = page.random() < FORGETS
-  const signal = AbortSignal.timeout(page.random() < LEAVES ? page.random() * LEAVES_MS : GIVES_UP_MS)
+  const signal = AbortSignal.timeout(page.random() < LEAVES ? Math.round(page.random() * LEAVES_MS) : GIVES_UP_MS)
   const init = { method: 'POST', json, signal }
   // The types would not let a page forget the key.
   const send = (idempotencyKey: string): Promise<unknown> =>

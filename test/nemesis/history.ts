@@ -144,6 +144,8 @@ export interface History {
   readonly endings: Ending[]
   readonly pauses: Pause[]
   readonly intentions: Intention[]
+  /** What instances have said of themselves. */
+  readonly readiness: { readonly at: number; readonly instance: number; readonly isReady: boolean }[]
   readonly faults: FaultPeriod[]
   readonly delays: Delay[]
 }
@@ -159,6 +161,7 @@ export function emptyHistory(): History {
     endings: [],
     pauses: [],
     intentions: [],
+    readiness: [],
     faults: [],
     delays: [],
   }

@@ -8,6 +8,7 @@ import { endedMeansEnded } from './promises/ended-means-ended.ts'
 import { onceMeansOnce } from './promises/once-means-once.ts'
 import { othersAreServed } from './promises/others-are-served.ts'
 import { pausedMeansPaused } from './promises/paused-means-paused.ts'
+import { readyMeansServed } from './promises/ready-means-served.ts'
 import { silenceIsTold } from './promises/silence-is-told.ts'
 import { tokensAreRenewedSeldom } from './promises/tokens-are-renewed-seldom.ts'
 import { trueOutcomes } from './promises/true-outcomes.ts'
@@ -33,6 +34,9 @@ const socket: Socket = {
 /** Answers of the token endpoint, one after the other. */
 const renewed = (count: number, apartMs: number, session = (_nth: number) => 'login', isGranted = true) =>
   Array.from({ length: count }, (_each, nth) => ({ at: nth * apartMs, session: session(nth), isGranted }))
+
+const price = (at: number) => ({ at, text: '{"tick":{}}' })
+const pong = (at: number) => ({ at, text: '{"msg_type":"ping","ping":"pong"}' })
 
 const seen = (promise: ProductPromise, history: Partial<History>): number =>
   promise.check({ ...emptyHistory(), ...history }).violations.length
@@ -166,8 +170,6 @@ await test('ended-is-revoked: tokens that can be used long after a logout are se
 })
 
 await test('silence-is-told: a ping that is answered long after the last price is seen', async (t) => {
-  const price = (at: number) => ({ at, text: '{"tick":{}}' })
-  const pong = (at: number) => ({ at, text: '{"msg_type":"ping","ping":"pong"}' })
   const open: Socket = {
     ...{ user: 'ada', session: undefined, instance: 0, kind: 'public', openedAt: 0, sent: [], isClosedByPage: false },
     ...{ received: [price(500), pong(9000)], closedAt: undefined, closed: undefined },
@@ -178,4 +180,14 @@ await test('silence-is-told: a ping that is answered long after the last price i
   t.equal(seen(silenceIsTold, { sockets: [{ ...open, received: [pong(9000)] }] }), 0, 'it waits for nothing')
   const forgetting = [{ at: 600, text: '{"forget_all":"ticks"}' }]
   t.equal(seen(silenceIsTold, { sockets: [{ ...open, sent: forgetting }] }), 0)
+})
+
+await test('ready-means-served: an instance that refuses all orders and says that it is ready is seen', async (t) => {
+  const refused = [1000, 7000, 12_000, 17_000].map((until) => order({ until, result: 'session_store_unavailable' }))
+  const ready = { at: 17_500, instance: 0, isReady: true }
+  t.equal(seen(readyMeansServed, { calls: refused, readiness: [ready] }), 1)
+  t.equal(seen(readyMeansServed, { calls: refused, readiness: [{ ...ready, isReady: false }] }), 0)
+  t.equal(seen(readyMeansServed, { calls: refused, readiness: [{ ...ready, instance: 1 }] }), 0)
+  t.equal(seen(readyMeansServed, { calls: refused, readiness: [{ ...ready, at: 16_000 }] }), 0, 'it may not know yet')
+  t.equal(seen(readyMeansServed, { calls: [...refused, order({ until: 13_000 })], readiness: [ready] }), 0)
 })

@@ -83,7 +83,7 @@ export interface Ending {
   revokedAt?: number
 }
 
-/** A transfer that a user wants once, which the browser package makes. */
+/** A transfer that a user wants, which the browser package makes. */
 export interface Intention {
   readonly user: string
   readonly session: string | undefined
@@ -91,6 +91,8 @@ export interface Intention {
   readonly recipient: string
   readonly at: number
   until: number | undefined
+  /** How often they want it: twice with the same words only where the package remembers it. */
+  readonly times: 1 | 2
   /** What the package says. */
   outcome: 'made' | 'not made' | 'unknown'
 }

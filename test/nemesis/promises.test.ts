@@ -134,11 +134,15 @@ await test('paused-means-paused: an order or a purchase that left too late is se
 })
 
 await test('once-means-once: a second execution, and a false word of the package, are seen', async (t) => {
-  const wanted = { user: 'pat', session: 'login', recipient: 'wanted', at: 900, until: 1100, outcome: 'made' } as const
+  const transfer = { user: 'pat', session: 'login', recipient: 'wanted', at: 900, until: 1100 } as const
+  const wanted = { ...transfer, times: 1, outcome: 'made' } as const
   const made = executed({ request: '{"to_nickname":"wanted"}' })
   t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made] }), 0)
   t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, key: 'another' }] }), 1)
   t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, status: 429 }] }), 0)
+  const twice = { intentions: [{ ...wanted, times: 2 } as const] }
+  t.equal(seen(onceMeansOnce, { ...twice, executed: [made, made] }), 0)
+  t.equal(seen(onceMeansOnce, { ...twice, executed: [made, made, made] }), 1)
   t.equal(seen(onceMeansOnce, { intentions: [wanted] }), 1)
   t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'not made' }], executed: [made] }), 1)
   t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'unknown' }], executed: [made] }), 0)

@@ -147,7 +147,14 @@ export function emptyHistory(): History {
   }
 }
 
-/** How much more time something may take than was promised, because what does it could not run. */
-export function slackMs({ delays }: History, from: number, to: number): number {
-  return delays.filter(({ at, ms }) => at > from && at - ms < to).reduce((sum, { ms }) => sum + ms, 0)
+/**
+ * How much more time something may take than was promised, because what does it could not run.
+ * @param instance the one that does it; any may have if it is undefined
+ */
+export function slackMs({ delays }: History, from: number, to: number, instance?: number): number {
+  const concerned = delays.filter(({ of, at, ms }) => {
+    const isOfOther = instance !== undefined && of !== 'harness' && of !== `instance ${instance}`
+    return !isOfOther && at > from && at - ms < to
+  })
+  return concerned.reduce((sum, { ms }) => sum + ms, 0)
 }

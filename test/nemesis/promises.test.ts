@@ -51,7 +51,10 @@ await test('ended-means-ended: a call that left too late is seen, not one that o
   t.equal(seen(endedMeansEnded, late(3000)), 0)
   t.equal(seen(endedMeansEnded, { ...late(3300), faults: [held] }), 0, 'without Redis it takes longer')
   t.equal(seen(endedMeansEnded, { ...late(5100), faults: [held] }), 1)
-  t.equal(seen(endedMeansEnded, { ...late(3300), delays: [{ of: 'instance 0', at: 3000, ms: 500 }] }), 0)
+  const delayed = (of: string) => ({ ...late(3300), delays: [{ of, at: 3000, ms: 500 }] })
+  t.equal(seen(endedMeansEnded, delayed('instance 0')), 0)
+  t.equal(seen(endedMeansEnded, delayed('harness')), 0)
+  t.equal(seen(endedMeansEnded, delayed('instance 1')), 1)
   const message = { at: 4000, sentAt: 4000, instance: 1, session: 'login', text: '{}' }
   t.equal(seen(endedMeansEnded, { delivered: [message], endings: [ended] }), 1)
   t.equal(seen(endedMeansEnded, { delivered: [message], endings: [{ ...ended, confirmedAt: undefined }] }), 0)
@@ -66,6 +69,10 @@ await test('true-outcomes: who is told of an execution that was none, or of none
   t.equal(seen(trueOutcomes, { calls: [refused] }), 0)
   const lost = order({ result: 'upstream_lost', body: '' })
   t.equal(seen(trueOutcomes, { calls: [refused, lost], executed: [executed()] }), 0, 'another attempt was executed')
+  const later = order({ result: 'outcome_unknown', body: '', at: 1200, until: 1300 })
+  t.equal(seen(trueOutcomes, { calls: [refused, later], executed: [executed()] }), 1, 'a later attempt excuses nothing')
+  const waiting = order({ until: undefined, result: '' })
+  t.equal(seen(trueOutcomes, { calls: [refused, waiting], executed: [executed()] }), 0, 'it may be the one that waits')
 })
 
 await test('true-outcomes: an answer to a purchase is of upstream if, and only if, upstream had the purchase', async (t) => {

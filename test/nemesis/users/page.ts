@@ -36,6 +36,14 @@ export class Page {
     this.random = randomFrom(seed)
   }
 
+  /** The same browser at this moment, as a tab that is restored, or a thief, has it. */
+  copy(): Page {
+    const copy = new Page({ name: this.name, seed: Math.floor(this.random() * 2 ** 31) }, this.fleet)
+    copy.#browser = this.#browser.clone()
+    copy.session = this.session
+    return copy
+  }
+
   /** One of these. */
   pick<Item>(items: readonly Item[]): Item {
     return items[Math.floor(this.random() * items.length)] as Item

@@ -7,6 +7,7 @@ import type { DurableTopology } from '../support/redis/durable-topologies.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { startParts } from '../support/world.ts'
 import { fleetRedis } from './fleet-redis.ts'
+import type { Budget } from './history.ts'
 import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { FleetPlan } from './plan.ts'
@@ -46,7 +47,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, m
     provider: {
       refreshTokens: plan.refreshTokens,
       accessTokenSeconds: plan.accessTokenSeconds,
-      watch: observer.tokenEndpoint,
+      watch: observer.atProvider,
     },
     market: { tickMs: 250, followsHost: true, watch: observer.upstream },
     settings: {
@@ -69,6 +70,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, m
   const instances = await Promise.all(
     indices.map((at) => startInstance(t, { at, settings, targets, main, now: observer.now })),
   )
+  observer.history.budgets.push(...budgetsOf(plan))
   let next = 0
   const anyPort = (): number => instances[next++ % instances.length]?.links.browsers.port ?? 0
   await Link.start(t, 'balancer', anyPort, { now: observer.now, port: parts.port })
@@ -82,6 +84,14 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, m
     })),
   )
   return { plan, observer, instances, provider, redis, publicUrl, t }
+}
+
+function budgetsOf({ settings }: FleetPlan): Budget[] {
+  const windows = settings['UPSTREAM_BUDGET']?.split(',') ?? []
+  return windows.map((window) => {
+    const [calls = 0, seconds = 0] = window.split('/').map(Number)
+    return { calls, windowMs: seconds * 1000 }
+  })
 }
 
 interface Place {

@@ -1,8 +1,11 @@
 import type { ProductPromise } from '../promise.ts'
 import { atMostOnce } from './at-most-once.ts'
+import { attributionArrives } from './attribution-arrives.ts'
+import { budgetIsKept } from './budget-is-kept.ts'
 import { endedMeansEnded } from './ended-means-ended.ts'
 import { othersAreServed } from './others-are-served.ts'
 import { pausedMeansPaused } from './paused-means-paused.ts'
+import { ticksAreTrue } from './ticks-are-true.ts'
 import { trueOutcomes } from './true-outcomes.ts'
 
 /** Every promise that a run checks. */
@@ -12,4 +15,7 @@ export const ALL_PROMISES: readonly ProductPromise[] = [
   trueOutcomes,
   othersAreServed,
   pausedMeansPaused,
+  budgetIsKept,
+  ticksAreTrue,
+  attributionArrives,
 ]

@@ -35,7 +35,7 @@ function fleetOf(random: () => number): FleetPlan {
     settings: {
       ...maybe(0.25, { WORKERS: '2' }),
       ...maybe(0.5, {
-        UPSTREAM_BUDGET: random() < 0.4 ? '6000/60' : `${60 + Math.floor(random() * 100)}/10,450/60`,
+        UPSTREAM_BUDGET: random() < 0.4 ? '6000/60' : `${80 + Math.floor(random() * 80)}/10,450/60`,
         UPSTREAM_BUDGET_INSTANCES: '4',
       }),
       ...maybe(0.5, { PUBLIC_FEED: 'shared' }),

@@ -12,7 +12,7 @@ const GIVES_UP_MS = 12_000
 
 /** The share of logins among those who have signed up before, and of those who cancel it. */
 const LOGS_IN = 0.5
-const CANCELS = 0.15
+const CANCELS = 0.25
 /** Lifetimes of tokens are whole seconds. */
 const EARLY_MS = 1500
 
@@ -71,7 +71,7 @@ export class Page {
   async logIn(): Promise<Call> {
     const { kind, path, attribution } = this.#chosenStart()
     const call = this.#note({ kind, method: 'GET', path }, undefined)
-    const isCancelled = this.#isSignedUp && this.random() < CANCELS
+    const isCancelled = this.random() < CANCELS
     const arrived = this.#navigate(path, isCancelled).catch(() => undefined)
     const arrival = await Promise.race([arrived, pause(GIVES_UP_MS, undefined, { ref: false })])
     const { observer, provider } = this.fleet
@@ -80,12 +80,13 @@ export class Page {
     const state = parameters.find((each) => each.has('code_challenge'))?.get('state')
     if (state !== undefined && state !== null)
       observer.history.starts.push({ user: this.name, kind, attribution, state })
-    const code = parameters.map((each) => each.get('code')).find((each) => each !== null)
+    const code = parameters.map((each) => each.get('code')).find((each) => each !== null) ?? undefined
     const failed = arrival?.url.searchParams.get('auth_error')
-    call.result = arrival === undefined ? 'no_answer' : (failed ?? (code === undefined ? 'no_code' : 'ok'))
-    if (isCancelled && failed === 'access_denied') call.result = 'ok'
-    else if (call.result === 'ok') this.#begin(provider.grantOf(code ?? ''), call.at)
-    this.#partner.navigated(arrival, { isSignUp: kind === 'signup', isDone: call.result === 'ok' && !isCancelled })
+    const isDone = failed === null && code !== undefined
+    if (isDone) this.#begin(provider.grantOf(code), call.at)
+    const isDenied = isCancelled && failed === 'access_denied'
+    call.result = isDone || isDenied ? 'ok' : (failed ?? (arrival === undefined ? 'no_answer' : 'no_code'))
+    this.#partner.navigated(arrival, { isSignUp: kind === 'signup', isDone })
     return call
   }
 
@@ -100,9 +101,10 @@ export class Page {
 
   #chosenStart(): { kind: 'login' | 'signup'; path: string; attribution: string } {
     const partner = this.#partner
-    if (this.#isSignedUp && this.random() < LOGS_IN) return { kind: 'login', path: '/auth/login', attribution: '' }
     // Whoever has cancelled a sign-up goes on without the link, as a rule.
-    const isPlain = this.random() < (partner.remembered === '' ? 0.2 : 0.7)
+    const isPlain = this.random() < (partner.remembered === '' ? 0.1 : 0.8)
+    if (partner.remembered === '' && this.#isSignedUp && this.random() < LOGS_IN)
+      return { kind: 'login', path: '/auth/login', attribution: '' }
     if (isPlain) return { kind: 'signup', path: '/auth/signup', attribution: partner.remembered }
     const attribution = partner.nextLink(this.random)
     return { kind: 'signup', path: `/auth/signup?${attribution}`, attribution }

@@ -124,8 +124,10 @@ await test('paused-means-paused: an order or a purchase that left too late is se
   t.equal(seen(pausedMeansPaused, { delivered: [{ ...message, text: '{"time":1}' }], pauses: [paused] }), 0)
 })
 
+/** Calls that have left at these times, and were on the way for a while. */
+const sentAt = (times: readonly number[]) => times.map((at) => executed({ sentAt: at, at: at + 5000 }))
+
 await test('budget-is-kept: one call too many in a window is seen', async (t) => {
-  const sentAt = (times: readonly number[]) => times.map((at) => executed({ sentAt: at, at: at + 5000 }))
   const budgets = [{ calls: 2, windowMs: 1000 }]
   t.equal(seen(budgetIsKept, { budgets, executed: sentAt([0, 500, 900]) }), 1)
   t.equal(seen(budgetIsKept, { budgets, executed: sentAt([900, 0, 500]) }), 1)

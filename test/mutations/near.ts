@@ -14,13 +14,20 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   ],
   'client/src/core/api/key-use.ts': ['client/keyed-sessions'],
   'client/src/core/session': [
+    'client/session-times',
     'client/session-order',
     'client/other-tabs',
     'client/notice',
     'client/session',
     'client/session-faults',
   ],
-  'client/src/core/sockets': ['client/latency', 'client/sockets', 'client/streams', 'client/socket-faults'],
+  'client/src/core/sockets': [
+    'client/link-times',
+    'client/latency',
+    'client/sockets',
+    'client/streams',
+    'client/socket-faults',
+  ],
   'client/src/orders': [
     'client/once-fate',
     'client/fate-clock',

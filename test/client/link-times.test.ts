@@ -1,37 +1,11 @@
-import { test, type Test } from 'tap'
-import { becomePage, WalkedPage, type PageStep } from '../support/client/walked-page.ts'
+import { test } from 'tap'
+import { shown } from '../support/client/shown-page.ts'
+import { becomePage } from '../support/client/walked-page.ts'
 
 becomePage()
 
 /** How long a second is left to chance: half of it. */
 const HALF_MS = 500
-
-/** A page with a socket for prices, and what it does. */
-function shown(t: Test) {
-  t.intercept(Math, 'random', { value: () => 0.5 })
-  const page = new WalkedPage(false)
-  t.teardown(() => page.client.close())
-  const { socket } = page
-  const step = (each: PageStep): Promise<void> => page.step(each)
-  const pass = async (ms: number): Promise<void> => {
-    for (let left = ms; left > 0; left -= 1000) await step({ is: 'time', ms: Math.min(left, 1000) })
-  }
-  /** Opens the connection, on which a message arrives. */
-  const works = async (): Promise<void> => {
-    await step({ is: 'socket', how: 'opens' })
-    await step({ is: 'socket', how: 'pongs' })
-  }
-  return {
-    page,
-    step,
-    pass,
-    state: (): string => socket.status().state,
-    /** In how many milliseconds the next connection is opened. */
-    waitsMs: (): number => Number(socket.status().retryAt) - Date.now(),
-    works,
-    lose: (code: number, reason = ''): Promise<void> => step({ is: 'close', code, reason }),
-  }
-}
 
 await test('the delay after a close code is what the server asks for, or what the code needs, and grows with every loss', async (t) => {
   for (const [code, reason, floorMs] of [
@@ -86,7 +60,7 @@ await test('a silent connection is sent a ping after 10 seconds, is stale 4 seco
   await pass(3000)
   t.equal(state(), 'stale')
   await pass(1000)
-  t.equal(state(), 'waiting')
+  t.match(page.socket.status(), { state: 'waiting', code: 1006 })
 })
 
 await test('while the browser is offline, a connection has a second to be silent, and then 2 seconds twice', async (t) => {
@@ -125,13 +99,18 @@ await test('a page that is offline when it would connect tries again after 30 se
 })
 
 await test('a connection that does not open within 20 seconds is given up', async (t) => {
-  const { pass, state, step } = shown(t)
+  const { page, pass, state, waitsMs, step } = shown(t)
   await step({ is: 'time', ms: 0 })
   t.equal(state(), 'connecting')
   await pass(20_000)
   t.equal(state(), 'connecting')
   await pass(1000)
-  t.equal(state(), 'waiting')
+  t.match(page.socket.status(), { state: 'waiting', code: 1006 })
+  await step({ is: 'refuse' })
+  await pass(waitsMs())
+  t.match(page.socket.status(), { state: 'waiting', code: 1006 }, 'like an address that the browser refuses')
+  page.client.close()
+  t.match(page.socket.status(), { state: 'ended', code: 1000 })
 })
 
 await test('a clock that jumps by more than 4 seconds, or back, makes an open connection stale', async (t) => {

@@ -58,6 +58,9 @@ await test('a session that ends within a minute is expiring, which a page learns
   t.same(await pass(41), [41])
   t.match(session.get(), { expiring: 'absolute' })
   t.same(await pass(61), [61], 'and again when it is over')
+  page.idleSeconds = 59
+  t.same(await pass(61), [61])
+  t.match(session.get(), { expiring: 'idle', idleExpiresAt: Date.now() + 59_000 })
 })
 
 await test('a session socket that closes is opened again later and later, and after 4429 in 5 minutes', async (t) => {

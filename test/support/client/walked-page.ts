@@ -63,7 +63,8 @@ class WalkedSocket {
   }
 
   send(text: string): void {
-    const { ping, req_id } = JSON.parse(text) as { ping?: number; req_id: number }
+    const { ping, sell, req_id } = JSON.parse(text) as { ping?: number; sell?: number; req_id: number }
+    if (sell !== undefined) this.#world.sales++
     if (ping !== undefined) {
       this.#pings.push(req_id)
       this.#world.pings++
@@ -94,15 +95,17 @@ export class WalkedPage {
   readonly socket: PublicSocket
   /** True once nothing but good happens any more. */
   isCalm = false
-  /** How many calls of the server there were, and how many pings on all sockets. */
+  /** How many calls of the server there were, and how many pings and sales on all sockets. */
   calls = 0
   pings = 0
+  sales = 0
   /** The error of a stream of prices. */
   error: string | undefined
   /** True once the server has said something after which a socket must not be opened again. */
   mayEnd = false
-  /** How long a session lasts, and by how much the clock of the server is ahead, in seconds. */
+  /** How long a session lasts, how long it may be unused, and by how much the clock of the server is ahead, in seconds. */
   lifeSeconds = 36_000
+  idleSeconds = 36_000
   aheadSeconds = 0
   #session = 0
   #isActive = false
@@ -150,7 +153,7 @@ export class WalkedPage {
       session,
       scope: 'trade',
       expires_at: now + this.lifeSeconds,
-      idle_expires_at: now + this.lifeSeconds,
+      idle_expires_at: now + this.idleSeconds,
     }
   }
 

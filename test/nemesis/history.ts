@@ -57,6 +57,7 @@ export interface Executed {
   readonly path: string
   readonly key: string | undefined
   readonly status: number
+  readonly request: string
   readonly response: string
 }
 
@@ -78,6 +79,18 @@ export interface Ending {
   readonly askedAt: number
   /** When the server said that the session has ended; undefined if it never did, though it may have. */
   confirmedAt: number | undefined
+}
+
+/** A transfer that a user wants once, which the browser package makes. */
+export interface Intention {
+  readonly user: string
+  readonly session: string | undefined
+  /** Who is to get it: nobody else. */
+  readonly recipient: string
+  readonly at: number
+  until: number | undefined
+  /** What the package says. */
+  outcome: 'made' | 'not made' | 'unknown'
 }
 
 /** A pause of orders, by an operator. */
@@ -128,6 +141,7 @@ export interface History {
   readonly tokenCalls: { readonly at: number; readonly session: string | undefined; readonly isGranted: boolean }[]
   readonly endings: Ending[]
   readonly pauses: Pause[]
+  readonly intentions: Intention[]
   readonly faults: FaultPeriod[]
   readonly delays: Delay[]
 }
@@ -142,12 +156,20 @@ export function emptyHistory(): History {
     tokenCalls: [],
     endings: [],
     pauses: [],
+    intentions: [],
     faults: [],
     delays: [],
   }
 }
 
-/** How much more time something may take than was promised, because what does it could not run. */
-export function slackMs({ delays }: History, from: number, to: number): number {
-  return delays.filter(({ at, ms }) => at > from && at - ms < to).reduce((sum, { ms }) => sum + ms, 0)
+/**
+ * How much more time something may take than was promised, because what does it could not run.
+ * @param instance the one that does it; any may have if it is undefined
+ */
+export function slackMs({ delays }: History, from: number, to: number, instance?: number): number {
+  const concerned = delays.filter(({ of, at, ms }) => {
+    const isOfOther = instance !== undefined && of !== 'harness' && of !== `instance ${instance}`
+    return !isOfOther && at > from && at - ms < to
+  })
+  return concerned.reduce((sum, { ms }) => sum + ms, 0)
 }

@@ -4,13 +4,14 @@ import type { ProductPromise } from './promise.ts'
 import { ALL_PROMISES } from './promises/all.ts'
 import { atMostOnce } from './promises/at-most-once.ts'
 import { endedMeansEnded } from './promises/ended-means-ended.ts'
+import { onceMeansOnce } from './promises/once-means-once.ts'
 import { othersAreServed } from './promises/others-are-served.ts'
 import { pausedMeansPaused } from './promises/paused-means-paused.ts'
 import { trueOutcomes } from './promises/true-outcomes.ts'
 
 const executed = (more: Partial<Executed> = {}): Executed => ({
   ...{ at: 1000, sentAt: 1000, instance: 0, session: 'login', method: 'POST', path: '/transfer' },
-  ...{ key: 'key', status: 201, response: 'done' },
+  ...{ key: 'key', status: 201, request: '', response: 'done' },
   ...more,
 })
 
@@ -51,7 +52,10 @@ await test('ended-means-ended: a call that left too late is seen, not one that o
   t.equal(seen(endedMeansEnded, late(3000)), 0)
   t.equal(seen(endedMeansEnded, { ...late(3300), faults: [held] }), 0, 'without Redis it takes longer')
   t.equal(seen(endedMeansEnded, { ...late(5100), faults: [held] }), 1)
-  t.equal(seen(endedMeansEnded, { ...late(3300), delays: [{ of: 'instance 0', at: 3000, ms: 500 }] }), 0)
+  const delayed = (of: string) => ({ ...late(3300), delays: [{ of, at: 3000, ms: 500 }] })
+  t.equal(seen(endedMeansEnded, delayed('instance 0')), 0)
+  t.equal(seen(endedMeansEnded, delayed('harness')), 0)
+  t.equal(seen(endedMeansEnded, delayed('instance 1')), 1)
   const message = { at: 4000, sentAt: 4000, instance: 1, session: 'login', text: '{}' }
   t.equal(seen(endedMeansEnded, { delivered: [message], endings: [ended] }), 1)
   t.equal(seen(endedMeansEnded, { delivered: [message], endings: [{ ...ended, confirmedAt: undefined }] }), 0)
@@ -66,6 +70,10 @@ await test('true-outcomes: who is told of an execution that was none, or of none
   t.equal(seen(trueOutcomes, { calls: [refused] }), 0)
   const lost = order({ result: 'upstream_lost', body: '' })
   t.equal(seen(trueOutcomes, { calls: [refused, lost], executed: [executed()] }), 0, 'another attempt was executed')
+  const later = order({ result: 'outcome_unknown', body: '', at: 1200, until: 1300 })
+  t.equal(seen(trueOutcomes, { calls: [refused, later], executed: [executed()] }), 1, 'a later attempt excuses nothing')
+  const waiting = order({ until: undefined, result: '' })
+  t.equal(seen(trueOutcomes, { calls: [refused, waiting], executed: [executed()] }), 0, 'it may be the one that waits')
 })
 
 await test('true-outcomes: an answer to a purchase is of upstream if, and only if, upstream had the purchase', async (t) => {
@@ -112,4 +120,16 @@ await test('paused-means-paused: an order or a purchase that left too late is se
   const message = { at: 3000, sentAt: 3000, instance: 1, session: 'login', text: BUY }
   t.equal(seen(pausedMeansPaused, { delivered: [message], pauses: [paused] }), 1)
   t.equal(seen(pausedMeansPaused, { delivered: [{ ...message, text: '{"time":1}' }], pauses: [paused] }), 0)
+})
+
+await test('once-means-once: a second execution, and a false word of the package, are seen', async (t) => {
+  const wanted = { user: 'pat', session: 'login', recipient: 'wanted', at: 900, until: 1100, outcome: 'made' } as const
+  const made = executed({ request: '{"to_nickname":"wanted"}' })
+  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made] }), 0)
+  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, key: 'another' }] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, status: 429 }] }), 0)
+  t.equal(seen(onceMeansOnce, { intentions: [wanted] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'not made' }], executed: [made] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'unknown' }], executed: [made] }), 0)
+  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, until: undefined }] }), 0)
 })

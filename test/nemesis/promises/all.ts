@@ -1,6 +1,7 @@
 import type { ProductPromise } from '../promise.ts'
 import { atMostOnce } from './at-most-once.ts'
 import { endedMeansEnded } from './ended-means-ended.ts'
+import { onceMeansOnce } from './once-means-once.ts'
 import { othersAreServed } from './others-are-served.ts'
 import { pausedMeansPaused } from './paused-means-paused.ts'
 import { trueOutcomes } from './true-outcomes.ts'
@@ -12,4 +13,5 @@ export const ALL_PROMISES: readonly ProductPromise[] = [
   trueOutcomes,
   othersAreServed,
   pausedMeansPaused,
+  onceMeansOnce,
 ]

@@ -30,7 +30,7 @@ export const othersAreServed: ProductPromise = {
 function unserved(history: History, call: Call): Violation[] {
   const { user, kind, path, key, result, at, until, instance } = call
   if (until === undefined) return []
-  const lateMs = until - at - slackMs(history, at, until)
+  const lateMs = until - at - slackMs(history, at, until, instance)
   const isServed = result === 'ok' && lateMs <= PATIENCE_MS
   if (isServed || isExplained(history, call) || isExpected(history, call)) return []
   const what = key === undefined ? path : `order ${key}`

@@ -20,12 +20,12 @@ export const trueOutcomes: ProductPromise = {
   sentence: 'A page that is told that its order was executed, or that it was not, is told the truth.',
   isTimed: false,
   check(history) {
-    const orders = history.calls.filter(({ kind, until }) => kind === 'order' && until !== undefined)
+    const orders = history.calls.filter(({ kind }) => kind === 'order')
     const attempts = Map.groupBy(orders, ({ session, key }) => `${session} ${key}`)
     const all = [...attempts.values()]
     const answers = answersOf(history)
     return {
-      judged: orders.map(({ until = 0 }) => until).concat(answers.map(({ at }) => at)),
+      judged: orders.flatMap(({ until }) => until ?? []).concat(answers.map(({ at }) => at)),
       violations: all
         .flatMap((calls) => calls.flatMap((call) => falselyDone(history, call)).concat(falselyNotDone(history, calls)))
         .concat(falselyAnswered(history, answers)),
@@ -39,16 +39,28 @@ function falselyDone(history: History, { result, user, session, key, body, at, u
   return [{ at: until, seen }]
 }
 
-/** What all attempts were told together: one of them may have been executed while another was told that it was not. */
+/** An attempt that was told that nothing was executed is believed, if another one at the same instance can have been. */
 function falselyNotDone(history: History, calls: readonly Call[]): Violation[] {
-  const [first] = calls
-  if (first === undefined || !calls.every(({ result }) => NOT_EXECUTED.has(result))) return []
-  const executed = executionsOf(history, first).find(({ status }) => status < 400)
-  if (executed === undefined) return []
-  const told = calls.map(({ result }) => result).join(', ')
-  return [
-    { at: executed.at, seen: `${first.user} was told that order ${first.key} was not executed (${told}), but it was` },
-  ]
+  return calls
+    .filter(({ result }) => NOT_EXECUTED.has(result))
+    .flatMap((call) => {
+      const others = calls.filter((each) => each !== call && each.instance === call.instance)
+      const executed = executionsOf(history, call).find(
+        ({ status, instance, sentAt }) =>
+          status < 400 &&
+          instance === call.instance &&
+          isDuring(call, sentAt) &&
+          !others.some((each) => isDuring(each, sentAt)),
+      )
+      if (executed === undefined) return []
+      const seen = `${call.user} was told that order ${call.key} was not executed (${call.result}), but it was`
+      return [{ at: executed.at, seen }]
+    })
+}
+
+/** A call goes on when its page has given up. */
+function isDuring({ at, until = Infinity, result }: Call, moment: number): boolean {
+  return at <= moment && (moment <= until || result === 'no_answer')
 }
 
 const executionsOf = ({ executed }: History, { session, key }: Pick<Call, 'session' | 'key'>): Executed[] =>

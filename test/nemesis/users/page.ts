@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { randomFrom } from '../../../sandbox/upstream/market.ts'
+import type { ServerOptions } from '../../../client/dist/client.js'
 import { JarBrowser, type Arrival } from '../../support/browser/jar-browser.ts'
+import { pageOptions } from '../../support/client/page-client.ts'
 import { sendTo, type Answer } from '../../support/user.ts'
 import type { Fleet, Instance } from '../fleet.ts'
 import type { Call, CallKind } from '../history.ts'
@@ -36,6 +38,14 @@ export class Page {
     this.random = randomFrom(seed)
   }
 
+  /** The same browser at this moment, as a tab that is restored, or a thief, has it. */
+  copy(): Page {
+    const copy = new Page({ name: this.name, seed: Math.floor(this.random() * 2 ** 31) }, this.fleet)
+    copy.#browser = this.#browser.clone()
+    copy.session = this.session
+    return copy
+  }
+
   /** One of these. */
   pick<Item>(items: readonly Item[]): Item {
     return items[Math.floor(this.random() * items.length)] as Item
@@ -49,6 +59,11 @@ export class Page {
   get cookie(): string {
     const page = new URL(this.fleet.publicUrl)
     return this.#browser.cookieHeader(page, page)
+  }
+
+  /** How the browser package reaches the server from this page. */
+  get options(): ServerOptions {
+    return pageOptions(this.#browser, this.fleet.publicUrl, this.fleet.publicUrl)
   }
 
   /** Logs in through the pages of the provider. The first time that is a sign-up, by the link of a partner. */

@@ -10,6 +10,9 @@ import { openSocket, type OpenSocket } from './sockets.ts'
 const THINKS_MS = { least: 50, most: 350 }
 /** After a login that failed. */
 const AGAIN_MS = 1000
+/** Longer than any instance may take to learn of an end. */
+const GOES_ON_MS = 4000
+const AGAIN_SOON_MS = 150
 
 /** What users buy on their sockets. */
 const CONTRACT = {
@@ -28,9 +31,16 @@ export async function actAsUser(actor: Actor, fleet: Fleet, over: AbortSignal): 
   await user.leave()
 }
 
+/** Goes on with the cookie of a session that is about to end. */
+async function goOn(copy: Page): Promise<void> {
+  const { now } = copy.fleet.observer
+  for (const endsAt = now() + GOES_ON_MS; now() < endsAt; await pause(AGAIN_SOON_MS))
+    await copy.ask({ kind: 'read', method: 'GET', path: ACCOUNTS })
+}
+
 class User {
   readonly page: Page
-  readonly #orders: Promise<void>[] = []
+  readonly #pending: Promise<void>[] = []
   #account: string | undefined
   #trading: OpenSocket | undefined
   #public: OpenSocket | undefined
@@ -46,7 +56,7 @@ class User {
     if (page.session === undefined) return this.#logIn()
     const chance = page.random()
     if (chance < 0.4) await this.#read()
-    else if (chance < 0.75) this.#orders.push(order(page, `order-${this.#nth++}`))
+    else if (chance < 0.75) this.#pending.push(order(page, `order-${this.#nth++}`))
     else if (chance < 0.88) await this.#trade()
     else if (chance < 0.98) await this.#watch()
     else await this.#logOut()
@@ -54,7 +64,7 @@ class User {
 
   /** Waits for what is still under way. */
   async leave(): Promise<void> {
-    await Promise.all(this.#orders)
+    await Promise.all(this.#pending)
     this.#trading?.close()
     this.#public?.close()
   }
@@ -89,11 +99,11 @@ class User {
     this.#public?.send({ ticks: 'R_100', subscribe: 1 })
   }
 
-  /** Asks again until it is told that the session has ended. */
   async #logOut(): Promise<void> {
     const { page } = this
     const { session, fleet } = page
     if (session === undefined) return
+    this.#pending.push(goOn(page.copy()))
     const ending: Ending = {
       user: page.name,
       session,

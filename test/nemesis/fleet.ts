@@ -6,6 +6,7 @@ import { freePort } from '../../sandbox/listening.ts'
 import type { SandboxProvider } from '../../sandbox/provider.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
 import type { DurableTopology } from '../support/redis/durable-topologies.ts'
+import { stalledWay, type StalledWay } from '../support/peers/stalled-way.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { wrongBy } from '../support/server/wrong-clock.ts'
 import { startParts } from '../support/world.ts'
@@ -28,6 +29,8 @@ export interface Instance {
     /** Only to a single server: Sentinels and nodes of a Cluster name the addresses of others. */
     readonly redis: Link | undefined
   }
+  /** The way to the provider, before its link, where first packets can be lost. */
+  readonly way: StalledWay | undefined
   /** All that its processes have logged. */
   readonly log: () => string
   /** Starts it again after its process has ended. Resolves once it is ready. */
@@ -52,7 +55,7 @@ export interface Fleet {
 /** Starts a fleet, and lets the observer watch it. @param checkout the folder of the product, unless it is this repository */
 export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, checkout = ROOT): Promise<Fleet> {
   const redis = await fleetRedis(t, plan.redis)
-  const names = fleetNames(t)
+  const names = fleetNames(t, plan.hasTwoAddresses)
   const parts = await startParts(t, {
     provider: {
       refreshTokens: plan.refreshTokens,
@@ -116,7 +119,8 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     provider: await linkTo('provider', targets.provider),
     upstream: await linkTo('upstream', targets.upstream),
   }
-  const provider = address(links.provider, plan.isNamed && hostOf('provider'))
+  const way = plan.hasTwoAddresses === true ? await stalledWay(t, links.provider.port) : undefined
+  const provider = address(way ?? links.provider, plan.isNamed && hostOf('provider'))
   const upstream = address(links.upstream, plan.isNamed && hostOf('upstream'))
   const own = {
     ...settings,
@@ -140,6 +144,7 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     at,
     name,
     links,
+    way,
     process: await start(),
     log: () => past.map((each) => each.output().stdout + each.output().stderr).join(''),
     async restart() {
@@ -155,7 +160,7 @@ function clockOptions(clock: number | 'sleeps'): readonly string[] {
   return clock === 0 ? [] : wrongBy(clock)
 }
 
-const address = ({ port }: Link, host: string | false = false): string => `${host || '127.0.0.1'}:${port}`
+const address = ({ port }: Pick<Link, 'port'>, host: string | false = false): string => `${host || '127.0.0.1'}:${port}`
 
 /** The processes of an instance that serve: itself, or its workers. */
 function pidsOf({ process: { child } }: Instance): number[] {

@@ -7,6 +7,7 @@ import { endedMeansEnded } from './promises/ended-means-ended.ts'
 import { onceMeansOnce } from './promises/once-means-once.ts'
 import { othersAreServed } from './promises/others-are-served.ts'
 import { pausedMeansPaused } from './promises/paused-means-paused.ts'
+import { tokensAreRenewedSeldom } from './promises/tokens-are-renewed-seldom.ts'
 import { trueOutcomes } from './promises/true-outcomes.ts'
 
 const executed = (more: Partial<Executed> = {}): Executed => ({
@@ -132,4 +133,18 @@ await test('once-means-once: a second execution, and a false word of the package
   t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'not made' }], executed: [made] }), 1)
   t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'unknown' }], executed: [made] }), 0)
   t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, until: undefined }] }), 0)
+})
+
+await test('tokens-are-renewed-seldom: renewals one after the other are seen, not those of several sessions', async (t) => {
+  const renewed = (count: number, apartMs: number, session = (_nth: number) => 'login') =>
+    Array.from({ length: count }, (_each, nth) => ({ at: nth * apartMs, session: session(nth), isGranted: true }))
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(5, 1000) }), 1)
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(4, 1000) }), 0)
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 3000) }), 0)
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 1000, (nth) => `login ${nth % 3}`) }), 0)
+  t.equal(
+    seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 1000).map((each) => ({ ...each, isGranted: false })) }),
+    0,
+    'a refused one is for the circuit',
+  )
 })

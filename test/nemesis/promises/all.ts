@@ -4,6 +4,7 @@ import { endedMeansEnded } from './ended-means-ended.ts'
 import { onceMeansOnce } from './once-means-once.ts'
 import { othersAreServed } from './others-are-served.ts'
 import { pausedMeansPaused } from './paused-means-paused.ts'
+import { tokensAreRenewedSeldom } from './tokens-are-renewed-seldom.ts'
 import { trueOutcomes } from './true-outcomes.ts'
 
 /** Every promise that a run checks. */
@@ -14,4 +15,5 @@ export const ALL_PROMISES: readonly ProductPromise[] = [
   othersAreServed,
   pausedMeansPaused,
   onceMeansOnce,
+  tokensAreRenewedSeldom,
 ]

@@ -2,6 +2,7 @@ import type { Fault } from '../fault.ts'
 import { cutReplies } from './cut-replies.ts'
 import { heldRedis } from './held-redis.ts'
 import { lateReplicasOfRedis } from './late-replicas-of-redis.ts'
+import { lostAnswers } from './lost-answers.ts'
 import { lostFirstPackets } from './lost-first-packets.ts'
 import { silentNames } from './silent-names.ts'
 import { silentProvider } from './silent-provider.ts'
@@ -16,4 +17,5 @@ export const ALL_FAULTS: readonly Fault[] = [
   silentNames,
   lateReplicasOfRedis,
   lostFirstPackets,
+  lostAnswers,
 ]

@@ -1,16 +1,24 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import type { SandboxProvider } from '../../sandbox/provider.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
 import type { DurableTopology } from '../support/redis/durable-topologies.ts'
+import { stalledWay, type StalledWay } from '../support/peers/stalled-way.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
+import { wrongBy } from '../support/server/wrong-clock.ts'
 import { startParts } from '../support/world.ts'
+import { fleetNames, hostOf, type FleetNames } from './fleet-names.ts'
 import { fleetRedis } from './fleet-redis.ts'
 import type { Budget } from './history.ts'
 import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { FleetPlan } from './plan.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const SLEEPING_CLOCK = new URL('../support/time/suspended-machine.ts', import.meta.url).href
 
 /** A server as it runs in production, and the network on all sides of it. */
 export interface Instance {
@@ -22,6 +30,8 @@ export interface Instance {
     /** Only to a single server: Sentinels and nodes of a Cluster name the addresses of others. */
     readonly redis: Link | undefined
   }
+  /** The way to the provider, before its link, where first packets can be lost. */
+  readonly way: StalledWay | undefined
   /** All that its processes have logged. */
   readonly log: () => string
   /** Starts it again after its process has ended. Resolves once it is ready. */
@@ -31,18 +41,22 @@ export interface Instance {
 /** Real parts, with a link between any two of them, and the observer of all. They end with the test. */
 export interface Fleet {
   readonly plan: FleetPlan
+  /** The folder of the product that runs. */
+  readonly checkout: string
   readonly observer: Observer
   readonly instances: readonly Instance[]
   readonly provider: SandboxProvider
   readonly redis: DurableTopology
+  readonly names: FleetNames
   /** The public address, where each connection gets the next instance. */
   readonly publicUrl: string
   readonly t: Test
 }
 
-/** Starts a fleet, and lets the observer watch it. @param main the program of the servers, unless it is that of this repository */
-export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, main?: string): Promise<Fleet> {
+/** Starts a fleet, and lets the observer watch it. @param checkout the folder of the product, unless it is this repository */
+export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, checkout = ROOT): Promise<Fleet> {
   const redis = await fleetRedis(t, plan.redis)
+  const names = fleetNames(t, plan.hasTwoAddresses)
   const parts = await startParts(t, {
     provider: {
       refreshTokens: plan.refreshTokens,
@@ -68,7 +82,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, m
   }
   const indices = Array.from({ length: plan.instances }, (_each, at) => at)
   const instances = await Promise.all(
-    indices.map((at) => startInstance(t, { at, settings, targets, main, now: observer.now })),
+    indices.map((at) => startInstance(t, { at, plan, settings, targets, names, checkout, now: observer.now })),
   )
   observer.history.budgets.push(...budgetsOf(plan))
   let next = 0
@@ -83,7 +97,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, m
       sentAt: (port) => instance.links.upstream.sentAt(port),
     })),
   )
-  return { plan, observer, instances, provider, redis, publicUrl, t }
+  return { plan, checkout, observer, instances, provider, redis, names, publicUrl, t }
 }
 
 function budgetsOf({ settings }: FleetPlan): Budget[] {
@@ -98,11 +112,13 @@ interface Place {
   readonly at: number
   readonly settings: Readonly<Record<string, string>>
   readonly targets: Readonly<Record<'provider' | 'upstream', string> & { redis: string | undefined }>
-  readonly main: string | undefined
+  readonly checkout: string
+  readonly names: FleetNames
+  readonly plan: FleetPlan
   readonly now: () => number
 }
 
-async function startInstance(t: Test, { at, settings, targets, main, now }: Place): Promise<Instance> {
+async function startInstance(t: Test, { at, plan, settings, targets, names, checkout, now }: Place): Promise<Instance> {
   const name = `instance ${at}`
   const [port, opsPort] = [await freePort(), await freePort()]
   const link = (to: string, target: number): Promise<Link> => Link.start(t, `${name} → ${to}`, () => target, { now })
@@ -113,19 +129,23 @@ async function startInstance(t: Test, { at, settings, targets, main, now }: Plac
     provider: await linkTo('provider', targets.provider),
     upstream: await linkTo('upstream', targets.upstream),
   }
+  const way = plan.hasTwoAddresses === true ? await stalledWay(t, links.provider.port) : undefined
+  const provider = address(way ?? links.provider, plan.isNamed && hostOf('provider'))
+  const upstream = address(links.upstream, plan.isNamed && hostOf('upstream'))
   const own = {
     ...settings,
     PORT: String(port),
     OPS_PORT: String(opsPort),
     ...(links.redis && { REDIS_URL: `redis://${address(links.redis)}` }),
-    TOKEN_URL: `http://${address(links.provider)}/oauth2/token`,
-    REVOCATION_URL: `http://${address(links.provider)}/oauth2/revoke`,
-    API_URL: `http://${address(links.upstream)}`,
-    WS_URL: `ws://${address(links.upstream)}`,
+    TOKEN_URL: `http://${provider}/oauth2/token`,
+    REVOCATION_URL: `http://${provider}/oauth2/revoke`,
+    API_URL: `http://${upstream}`,
+    WS_URL: `ws://${upstream}`,
   }
+  const nodeOptions = [...clockOptions(plan.clocks?.[at] ?? 0), ...(plan.isNamed ? names.options : [])]
   const past: ServerProcess[] = []
   const start = async (): Promise<ServerProcess> => {
-    const started = await serverProcess(t, own, main === undefined ? {} : { main })
+    const started = await serverProcess(t, own, { nodeOptions, main: join(checkout, 'src/main.ts') })
     past.push(started)
     if (!(await ready(started))) throw new Error(`${name} does not start: ${started.output().stderr}`)
     return started
@@ -134,6 +154,7 @@ async function startInstance(t: Test, { at, settings, targets, main, now }: Plac
     at,
     name,
     links,
+    way,
     process: await start(),
     log: () => past.map((each) => each.output().stdout + each.output().stderr).join(''),
     async restart() {
@@ -143,7 +164,13 @@ async function startInstance(t: Test, { at, settings, targets, main, now }: Plac
   return instance
 }
 
-const address = ({ port }: Link): string => `127.0.0.1:${port}`
+/** The options of Node.js with which an instance has such a clock. */
+function clockOptions(clock: number | 'sleeps'): readonly string[] {
+  if (clock === 'sleeps') return ['--import', SLEEPING_CLOCK]
+  return clock === 0 ? [] : wrongBy(clock)
+}
+
+const address = ({ port }: Pick<Link, 'port'>, host: string | false = false): string => `${host || '127.0.0.1'}:${port}`
 
 /** The processes of an instance that serve: itself, or its workers. */
 function pidsOf({ process: { child } }: Instance): number[] {

@@ -57,6 +57,7 @@ export interface Executed {
   readonly path: string
   readonly key: string | undefined
   readonly status: number
+  readonly request: string
   readonly response: string
 }
 
@@ -113,6 +114,18 @@ export interface Ending {
   confirmedAt: number | undefined
 }
 
+/** A transfer that a user wants once, which the browser package makes. */
+export interface Intention {
+  readonly user: string
+  readonly session: string | undefined
+  /** Who is to get it: nobody else. */
+  readonly recipient: string
+  readonly at: number
+  until: number | undefined
+  /** What the package says. */
+  outcome: 'made' | 'not made' | 'unknown'
+}
+
 /** A pause of orders, by an operator. */
 export interface Pause {
   readonly askedAt: number
@@ -167,6 +180,7 @@ export interface History {
   readonly budgets: Budget[]
   readonly endings: Ending[]
   readonly pauses: Pause[]
+  readonly intentions: Intention[]
   readonly faults: FaultPeriod[]
   readonly delays: Delay[]
 }
@@ -185,6 +199,7 @@ export function emptyHistory(): History {
     budgets: [],
     endings: [],
     pauses: [],
+    intentions: [],
     faults: [],
     delays: [],
   }

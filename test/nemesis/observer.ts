@@ -34,11 +34,11 @@ export class Observer {
 
   /** Listens to the trading service. */
   readonly upstream: UpstreamWatch = {
-    call: ({ method, path, headers, body: _body }, { status, body, port }) => {
+    call: ({ method, path, headers, body: request }, { status, body, port }) => {
       const session = this.#sessionOf(String(headers['authorization'] ?? ''))
       const { at, sentAt, instance } = this.#way(port)
       const key = headers['idempotency-key']?.toString()
-      this.history.executed.push({ at, sentAt, instance, session, method, path, key, status, response: body })
+      this.history.executed.push({ at, sentAt, instance, session, method, path, key, status, request, response: body })
       const otp = /\?otp=([\w-]+)/.exec(body)?.[1]
       if (otp !== undefined) this.#sessionsOfSockets.set(otp, session)
     },

@@ -6,14 +6,16 @@ import { attributionArrives } from './promises/attribution-arrives.ts'
 import { atMostOnce } from './promises/at-most-once.ts'
 import { budgetIsKept } from './promises/budget-is-kept.ts'
 import { endedMeansEnded } from './promises/ended-means-ended.ts'
+import { onceMeansOnce } from './promises/once-means-once.ts'
 import { othersAreServed } from './promises/others-are-served.ts'
 import { pausedMeansPaused } from './promises/paused-means-paused.ts'
 import { ticksAreTrue } from './promises/ticks-are-true.ts'
+import { tokensAreRenewedSeldom } from './promises/tokens-are-renewed-seldom.ts'
 import { trueOutcomes } from './promises/true-outcomes.ts'
 
 const executed = (more: Partial<Executed> = {}): Executed => ({
   ...{ at: 1000, sentAt: 1000, instance: 0, session: 'login', method: 'POST', path: '/transfer' },
-  ...{ key: 'key', status: 201, response: 'done' },
+  ...{ key: 'key', status: 201, request: '', response: 'done' },
   ...more,
 })
 
@@ -28,6 +30,10 @@ const socket: Socket = {
   ...{ user: 'ada', session: 'login', instance: 0, kind: 'trading', openedAt: 0, sent: [], received: [] },
   ...{ closedAt: undefined, closed: undefined, isClosedByPage: false },
 }
+
+/** Answers of the token endpoint, one after the other. */
+const renewed = (count: number, apartMs: number, session = (_nth: number) => 'login', isGranted = true) =>
+  Array.from({ length: count }, (_each, nth) => ({ at: nth * apartMs, session: session(nth), isGranted }))
 
 const seen = (promise: ProductPromise, history: Partial<History>): number =>
   promise.check({ ...emptyHistory(), ...history }).violations.length
@@ -180,4 +186,28 @@ await test('ticks-are-true: a tick that is missing, doubled, late or of another 
   const silent = { ticks: [...ticks, later], sockets: [{ ...socket, sent: [asked], received: [told(1)] }] }
   t.equal(seen(ticksAreTrue, silent), 1, 'the rest does not come')
   t.equal(seen(ticksAreTrue, { ...silent, faults: [{ ...held, touches: [{ instances: [0] }] }] }), 0)
+})
+
+await test('once-means-once: a second execution, and a false word of the package, are seen', async (t) => {
+  const wanted = { user: 'pat', session: 'login', recipient: 'wanted', at: 900, until: 1100, outcome: 'made' } as const
+  const made = executed({ request: '{"to_nickname":"wanted"}' })
+  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made] }), 0)
+  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, key: 'another' }] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, status: 429 }] }), 0)
+  t.equal(seen(onceMeansOnce, { intentions: [wanted] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'not made' }], executed: [made] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'unknown' }], executed: [made] }), 0)
+  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, until: undefined }] }), 0)
+})
+
+await test('tokens-are-renewed-seldom: renewals one after the other are seen, not those of several sessions', async (t) => {
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(5, 1000) }), 1)
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(4, 1000) }), 0)
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 3000) }), 0)
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 1000, (nth) => `login ${nth % 3}`) }), 0)
+  t.equal(
+    seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 1000, () => 'login', false) }),
+    0,
+    'a refused one is for the circuit',
+  )
 })

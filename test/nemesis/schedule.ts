@@ -19,6 +19,7 @@ export function planOf(seed: number, forMs: number): Plan {
     forMs,
     fleet,
     users: actors(['ada', 'bob', 'cleo', 'dan', 'eve']),
+    pages: actors(['pat']),
     operators: actors(['operator']),
     faults: faultsOf(random, forMs, fleet),
   }
@@ -27,11 +28,13 @@ export function planOf(seed: number, forMs: number): Plan {
 function fleetOf(random: () => number): FleetPlan {
   const maybe = (share: number, settings: Record<string, string>) => (random() < share ? settings : {})
   const kind = random()
+  const refreshTokens = random() < 0.5
   return {
     instances: 2,
     redis: kind < 0.7 ? 'single' : kind < 0.85 ? 'sentinel' : 'cluster',
-    refreshTokens: random() < 0.5,
-    accessTokenSeconds: random() < 0.5 ? 20 : 3600,
+    refreshTokens,
+    // Without refresh tokens a session ends with its token, and a page cannot know when.
+    accessTokenSeconds: random() < 0.5 && refreshTokens ? 20 : 3600,
     settings: {
       ...maybe(0.25, { WORKERS: '2' }),
       ...maybe(0.5, {

@@ -119,6 +119,7 @@ function logLines({ logs, startedAt }: Result): Line[] {
 /** Counts and waits of a run, in a line. */
 export function summaryOf({ plan, history, waits, isVoid }: Result): string {
   const shares = [...waits].map(([of, share]) => `${of} ${(share * 100).toFixed(1)} %`)
-  const counts = `${history.calls.length} calls, ${history.executed.length} executed, ${history.faults.length} faults`
+  const { calls, executed, endings, pauses, faults } = history
+  const counts = `${calls.length} calls, ${executed.length} executed, ${endings.length} ends, ${pauses.length} pauses, ${faults.length} faults`
   return `SEED=${plan.seed}: ${counts}; waiting for a processor: ${shares.join(', ')}${isVoid ? ': void' : ''}`
 }

@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs'
 import { test, type Test } from 'tap'
 import type { Plan } from '../plan.ts'
 import { planOf } from '../schedule.ts'
+import { ranApart, tellShrunk } from '../shrink-run.ts'
 import type { ProductPromise } from '../promise.ts'
-import { run, type Result } from '../run.ts'
+import type { Result } from '../run.ts'
 import { summaryOf, timelineOf } from '../timeline.ts'
 import { noteFinding, type Finding } from './findings.ts'
 import { allPatches, type Patch, type Wishes } from './patch.ts'
-import { patchedServer } from './patched-server.ts'
+import { patchedCheckout } from './patched-checkout.ts'
 
 const MINUTES = Number(process.env['MINUTES'] ?? 10)
 const SEED = Number(process.env['SEED'] ?? 1)
@@ -16,56 +17,55 @@ const PROOF = process.env['PROOF']?.split(',')
 /** A file with the only plan to try. */
 const PLAN = process.env['PLAN']
 const FOR_MS = 35_000
+/** The first plan that breaks a promise is made smaller for so long. */
+const SHRINK_MINUTES = Number(process.env['SHRINK_MINUTES'] ?? 0)
 
 for (const patch of allPatches().filter(({ name }) => PROOF?.includes(name) ?? true)) {
   await test(`${patch.name}: ${patch.sentence}`, async (t) => {
-    const { main, remove } = patchedServer(patch)
-    t.teardown(remove)
-    const finding = await searched(t, patch, main)
+    const folder = await patchedCheckout(t, patch)
+    const finding = await searched(t, patch, folder)
     if (PLAN === undefined) noteFinding(patch.name, finding)
     t.ok(finding.by, `a broken promise is seen within ${MINUTES} minutes`)
   })
 }
 
 /** Tries seeds until a promise is broken by the patch, and not without it. */
-async function searched(t: Test, { wishes }: Patch, main: string): Promise<Finding> {
+async function searched(t: Test, { wishes }: Patch, checkout: string): Promise<Finding> {
   const begin = performance.now()
   const minutes = (): number => (performance.now() - begin) / 60_000
   let runs = 0
   for (let seed = SEED; minutes() < MINUTES; seed++) {
     const plan = PLAN === undefined ? planFor(seed, wishes) : (JSON.parse(readFileSync(PLAN, 'utf8')) as Plan)
     runs++
-    const broken = brokenIn(await ran(t, plan, main))
+    const result = await ran(t, plan, checkout)
+    const broken = brokenIn(result)
     const found = minutes()
+    if (result === undefined || broken.length === 0) continue
     const certain = broken.find(({ isTimed }) => !isTimed)
-    if (certain !== undefined) return { by: certain.name, seed, minutes: found, runs }
-    if (broken.length === 0) continue
     // On a busy machine the product as it is may miss a time limit, too.
-    const without = brokenIn(await ran(t, plan, undefined))
-    const by = broken.find((each) => !without.includes(each))?.name
-    if (by !== undefined) return { by, seed, minutes: found, runs }
+    const without = certain === undefined ? brokenIn(await ran(t, plan)) : []
+    const by = (certain ?? broken.find((each) => !without.includes(each)))?.name
+    if (by !== undefined) {
+      t.comment(await tellShrunk(t, result, SHRINK_MINUTES, checkout))
+      return { by, seed, minutes: found, runs }
+    }
     t.comment(`SEED=${seed} breaks the same promises without the patch`)
   }
   return { by: undefined, seed: undefined, minutes: minutes(), runs }
 }
 
-function brokenIn({ violations, doubtful }: Result): ProductPromise[] {
-  return [...violations, ...doubtful].map(({ promise }) => promise)
+/** Runs a plan, and tells what it has found. */
+async function ran(t: Test, plan: Plan, checkout?: string): Promise<Result | undefined> {
+  const result = await ranApart(t, plan, checkout)
+  if (result === undefined) return undefined
+  t.comment(`${checkout === undefined ? 'without' : 'with'} the patch: ${summaryOf(result)}`)
+  const timeline = timelineOf(result)
+  if (timeline !== '') t.comment(timeline)
+  return result
 }
 
-/** Runs a plan in a test of its own, with which all of it ends. */
-async function ran(t: Test, plan: Plan, main: string | undefined): Promise<Result> {
-  const { promise, resolve, reject } = Promise.withResolvers<Result>()
-  promise.catch(() => undefined)
-  await t.test(`SEED=${plan.seed} ${main === undefined ? 'without' : 'with'} the patch`, async (t) => {
-    const running = run(t, plan, main)
-    running.then(resolve, reject)
-    const result = await running
-    t.comment(summaryOf(result))
-    t.comment(timelineOf(result))
-    t.pass('it ran')
-  })
-  return promise
+function brokenIn(result: Result | undefined): ProductPromise[] {
+  return [...(result?.violations ?? []), ...(result?.doubtful ?? [])].map(({ promise }) => promise)
 }
 
 /** The plan of a seed, as far as a patch has no wishes. */
@@ -79,5 +79,5 @@ function planFor(seed: number, { fleet, faults, forMs = FOR_MS }: Wishes): Plan 
           return name === undefined ? [] : [{ ...fault, name }]
         })
   const settings = { ...plan.fleet.settings, ...fleet?.settings }
-  return { ...plan, fleet: { ...plan.fleet, ...fleet, settings }, faults: chosen }
+  return { ...plan, fleet: { ...plan.fleet, redis: 'single', ...fleet, settings }, faults: chosen }
 }

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { randomFrom } from '../../../sandbox/upstream/market.ts'
+import type { ServerOptions } from '../../../client/dist/client.js'
 import { JarBrowser, type Arrival } from '../../support/browser/jar-browser.ts'
+import { pageOptions } from '../../support/client/page-client.ts'
 import { sendTo, type Answer } from '../../support/user.ts'
 import type { Fleet, Instance } from '../fleet.ts'
 import type { Call, CallKind } from '../history.ts'
@@ -65,6 +67,11 @@ export class Page {
   get cookie(): string {
     const page = new URL(this.fleet.publicUrl)
     return this.#browser.cookieHeader(page, page)
+  }
+
+  /** How the browser package reaches the server from this page. */
+  get options(): ServerOptions {
+    return pageOptions(this.#browser, this.fleet.publicUrl, this.fleet.publicUrl)
   }
 
   /** Logs in through the pages of the provider, or signs up: the first time, and sometimes again as somebody else. */

@@ -55,7 +55,8 @@ class User {
     const { page } = this
     if (page.session === undefined) return this.#logIn()
     const chance = page.random()
-    if (chance < 0.4) await this.#read()
+    // A page waits for nothing that it reads, so a user may log out while an instance that stands still has calls of theirs.
+    if (chance < 0.4) this.#pending.push(this.#read())
     else if (chance < 0.75) this.#pending.push(order(page, `order-${this.#nth++}`))
     else if (chance < 0.88) await this.#trade()
     else if (chance < 0.98) await this.#watch()
@@ -78,8 +79,8 @@ class User {
   }
 
   async #read(): Promise<void> {
-    const { result, body } = await this.page.ask({ kind: 'read', method: 'GET', path: ACCOUNTS })
-    if (result === 'ok') this.#account = /"account_id":"(\w+)"/.exec(body)?.[1]
+    const { result, body, session } = await this.page.ask({ kind: 'read', method: 'GET', path: ACCOUNTS })
+    if (result === 'ok' && session === this.page.session) this.#account = /"account_id":"(\w+)"/.exec(body)?.[1]
   }
 
   async #trade(): Promise<void> {

@@ -3,6 +3,7 @@ import { emptyHistory, type Call, type Executed, type History, type Socket } fro
 import type { ProductPromise } from './promise.ts'
 import { ALL_PROMISES } from './promises/all.ts'
 import { atMostOnce } from './promises/at-most-once.ts'
+import { endedIsRevoked } from './promises/ended-is-revoked.ts'
 import { endedMeansEnded } from './promises/ended-means-ended.ts'
 import { onceMeansOnce } from './promises/once-means-once.ts'
 import { othersAreServed } from './promises/others-are-served.ts'
@@ -149,4 +150,16 @@ await test('tokens-are-renewed-seldom: renewals one after the other are seen, no
     0,
     'a refused one is for the circuit',
   )
+})
+
+await test('ended-is-revoked: tokens that can be used long after a logout are seen', async (t) => {
+  const later = { ...order(), at: 30_000, until: undefined }
+  const left = (more: object = {}) => ({ calls: [later], endings: [{ ...ended, ...more }] })
+  t.equal(seen(endedIsRevoked, left()), 1)
+  t.equal(seen(endedIsRevoked, left({ revokedAt: 4000 })), 0)
+  t.equal(seen(endedIsRevoked, left({ revokedAt: 20_000 })), 1, 'too late')
+  t.equal(seen(endedIsRevoked, { ...left(), calls: [{ ...later, at: 9000 }] }), 0, 'it may still come')
+  t.equal(seen(endedIsRevoked, left({ confirmedAt: undefined })), 0)
+  t.equal(seen(endedIsRevoked, left({ by: 'operator' })), 0)
+  t.equal(seen(endedIsRevoked, { ...left(), faults: [{ ...held, name: 'silent-provider' }] }), 0)
 })

@@ -1,5 +1,6 @@
 import type { ProductPromise } from '../promise.ts'
 import { atMostOnce } from './at-most-once.ts'
+import { endedIsRevoked } from './ended-is-revoked.ts'
 import { endedMeansEnded } from './ended-means-ended.ts'
 import { onceMeansOnce } from './once-means-once.ts'
 import { othersAreServed } from './others-are-served.ts'
@@ -16,4 +17,5 @@ export const ALL_PROMISES: readonly ProductPromise[] = [
   pausedMeansPaused,
   onceMeansOnce,
   tokensAreRenewedSeldom,
+  endedIsRevoked,
 ]

@@ -22,6 +22,8 @@ export interface SandboxProvider {
   isActive(accessToken: string): Promise<{ accountId: string } | undefined>
   /** The grant of a token or a code, which is the login that it comes from; also of one that was used or revoked. */
   grantOf(secret: string): string | undefined
+  /** How many tokens of a grant can still be used. */
+  usableTokens(grant: string): number
   /** Revokes all tokens, codes and grants. */
   revokeAll(): Promise<void>
   /** The number of POST requests to the token endpoint, including failed ones. */
@@ -102,6 +104,7 @@ export async function startProvider(options: ProviderOptions): Promise<SandboxPr
       return token && { accountId: token.accountId }
     },
     grantOf: (secret) => memory.grants.get(secret),
+    usableTokens: (grant) => memory.usable(grant),
     async revokeAll() {
       memory.revokeAll()
     },

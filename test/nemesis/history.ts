@@ -112,6 +112,8 @@ export interface Ending {
   readonly askedAt: number
   /** When the server said that the session has ended; undefined if it never did, though it may have. */
   confirmedAt: number | undefined
+  /** When no token of it could be used any more, as far as the observer has seen. */
+  revokedAt?: number
 }
 
 /** A transfer that a user wants once, which the browser package makes. */

@@ -6,6 +6,8 @@ import { attributionOf } from './attribution.ts'
 import { emptyHistory, type History } from './history.ts'
 
 const BEAT_MS = 50
+/** How often the provider is asked for tokens of sessions that have ended. */
+const ASKED_MS = 500
 /** What a timer of an idle machine is late by. */
 const USUAL_MS = 10
 /** What the observer has to know of an instance. */
@@ -62,7 +64,7 @@ export class Observer {
   }
 
   /** From now on it knows whose tokens are, and measures the instances. It ends with the test. */
-  watch(t: Test, provider: Pick<SandboxProvider, 'grantOf'>, instances: readonly Observed[]): void {
+  watch(t: Test, provider: Pick<SandboxProvider, 'grantOf' | 'usableTokens'>, instances: readonly Observed[]): void {
     this.#provider = provider
     this.#instances = instances
     let dueAt = this.now() + BEAT_MS
@@ -71,7 +73,15 @@ export class Observer {
       dueAt = this.now() + BEAT_MS
       for (const instance of instances) void this.#measure(instance)
     }, BEAT_MS)
-    t.teardown(() => clearInterval(beat))
+    const asking = setInterval(() => this.#noteRevoked(provider), ASKED_MS)
+    t.teardown(() => [beat, asking].forEach((timer) => clearInterval(timer)))
+  }
+
+  #noteRevoked({ usableTokens }: Pick<SandboxProvider, 'usableTokens'>): void {
+    for (const ending of this.history.endings) {
+      if (ending.confirmedAt !== undefined && ending.revokedAt === undefined && usableTokens(ending.session) === 0)
+        ending.revokedAt = this.now()
+    }
   }
 
   /** The share of the run in which each waited for a processor. */

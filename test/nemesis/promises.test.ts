@@ -1,48 +1,19 @@
 import { test } from 'tap'
-import { emptyHistory, type Call, type Executed, type History, type Socket } from './history.ts'
-import type { ProductPromise } from './promise.ts'
+import { BUY, ended, executed, held, order, seen, socket } from './hand-made.ts'
+import { emptyHistory } from './history.ts'
 import { ALL_PROMISES } from './promises/all.ts'
-import { attributionArrives } from './promises/attribution-arrives.ts'
 import { atMostOnce } from './promises/at-most-once.ts'
-import { budgetIsKept } from './promises/budget-is-kept.ts'
+import { endedIsRevoked } from './promises/ended-is-revoked.ts'
 import { endedMeansEnded } from './promises/ended-means-ended.ts'
 import { onceMeansOnce } from './promises/once-means-once.ts'
 import { othersAreServed } from './promises/others-are-served.ts'
 import { pausedMeansPaused } from './promises/paused-means-paused.ts'
-import { ticksAreTrue } from './promises/ticks-are-true.ts'
 import { tokensAreRenewedSeldom } from './promises/tokens-are-renewed-seldom.ts'
 import { trueOutcomes } from './promises/true-outcomes.ts'
-
-const executed = (more: Partial<Executed> = {}): Executed => ({
-  ...{ at: 1000, sentAt: 1000, instance: 0, session: 'login', method: 'POST', path: '/transfer' },
-  ...{ key: 'key', status: 201, request: '', response: 'done' },
-  ...more,
-})
-
-const order = (more: Partial<Call> = {}): Call => ({
-  ...{ user: 'ada', session: 'login', instance: 0, kind: 'order', path: '/transfer', key: 'key' },
-  ...{ at: 900, until: 1100, result: 'ok', body: 'done', isReplayed: false },
-  ...more,
-})
-
-const BUY = '{"buy":1,"passthrough":{"purchase":"ada-b0"}}'
-const socket: Socket = {
-  ...{ user: 'ada', session: 'login', instance: 0, kind: 'trading', openedAt: 0, sent: [], received: [] },
-  ...{ closedAt: undefined, closed: undefined, isClosedByPage: false },
-}
 
 /** Answers of the token endpoint, one after the other. */
 const renewed = (count: number, apartMs: number, session = (_nth: number) => 'login', isGranted = true) =>
   Array.from({ length: count }, (_each, nth) => ({ at: nth * apartMs, session: session(nth), isGranted }))
-
-const seen = (promise: ProductPromise, history: Partial<History>): number =>
-  promise.check({ ...emptyHistory(), ...history }).violations.length
-
-const ended = { user: 'ada', session: 'login', by: 'user', askedAt: 2000, confirmedAt: 2100 } as const
-const held = {
-  ...{ name: 'held-redis', note: '', from: 500, to: 2500, settleMs: 1000 },
-  touches: [{ instances: [0], results: ['session_store_unavailable'] }],
-}
 
 await test('Nothing is against a history without events', async (t) => {
   for (const promise of ALL_PROMISES) t.same(promise.check(emptyHistory()), { judged: [], violations: [] })
@@ -54,13 +25,15 @@ await test('at-most-once: a second execution of a key in a session is seen', asy
   t.equal(seen(atMostOnce, { executed: [executed({ status: 429 }), executed()] }), 0, 'a refused call is no execution')
 })
 
+/** A call that arrived late, for a session that has ended. */
+const lateCall = (sentAt: number) => ({ executed: [executed({ sentAt, at: 9000 })], endings: [ended] })
+
 await test('ended-means-ended: a call that left too late is seen, not one that only arrived late', async (t) => {
-  const late = (sentAt: number) => ({ executed: [executed({ sentAt, at: 9000 })], endings: [ended] })
-  t.equal(seen(endedMeansEnded, late(3300)), 1)
-  t.equal(seen(endedMeansEnded, late(3000)), 0)
-  t.equal(seen(endedMeansEnded, { ...late(3300), faults: [held] }), 0, 'without Redis it takes longer')
-  t.equal(seen(endedMeansEnded, { ...late(5100), faults: [held] }), 1)
-  const delayed = (of: string) => ({ ...late(3300), delays: [{ of, at: 3000, ms: 500 }] })
+  t.equal(seen(endedMeansEnded, lateCall(3300)), 1)
+  t.equal(seen(endedMeansEnded, lateCall(3000)), 0)
+  t.equal(seen(endedMeansEnded, { ...lateCall(3300), faults: [held] }), 0, 'without Redis it takes longer')
+  t.equal(seen(endedMeansEnded, { ...lateCall(5100), faults: [held] }), 1)
+  const delayed = (of: string) => ({ ...lateCall(3300), delays: [{ of, at: 3000, ms: 500 }] })
   t.equal(seen(endedMeansEnded, delayed('instance 0')), 0)
   t.equal(seen(endedMeansEnded, delayed('harness')), 0)
   t.equal(seen(endedMeansEnded, delayed('instance 1')), 1)
@@ -84,13 +57,15 @@ await test('true-outcomes: who is told of an execution that was none, or of none
   t.equal(seen(trueOutcomes, { calls: [refused, waiting], executed: [executed()] }), 0, 'it may be the one that waits')
 })
 
+/** A socket on which a purchase was answered. */
+const answered = (text: string) => ({ ...socket, received: [{ at: 1000, text: BUY.replace('{', `{${text}`) }] })
+
 await test('true-outcomes: an answer to a purchase is of upstream if, and only if, upstream had the purchase', async (t) => {
-  const told = (text: string) => ({ ...socket, received: [{ at: 1000, text: BUY.replace('{', `{${text}`) }] })
   const delivered = [{ at: 900, sentAt: 900, instance: 0, session: 'login', text: BUY }]
-  t.equal(seen(trueOutcomes, { sockets: [told('"contract_id":1,')] }), 1)
-  t.equal(seen(trueOutcomes, { sockets: [told('"contract_id":1,')], delivered }), 0)
-  t.equal(seen(trueOutcomes, { sockets: [told('"code":"OrdersPaused",')], delivered }), 1)
-  t.equal(seen(trueOutcomes, { sockets: [told('"code":"OrdersPaused",')] }), 0)
+  t.equal(seen(trueOutcomes, { sockets: [answered('"contract_id":1,')] }), 1)
+  t.equal(seen(trueOutcomes, { sockets: [answered('"contract_id":1,')], delivered }), 0)
+  t.equal(seen(trueOutcomes, { sockets: [answered('"code":"OrdersPaused",')], delivered }), 1)
+  t.equal(seen(trueOutcomes, { sockets: [answered('"code":"OrdersPaused",')] }), 0)
   t.equal(seen(atMostOnce, { delivered: [...delivered, ...delivered] }), 1)
 })
 
@@ -130,64 +105,6 @@ await test('paused-means-paused: an order or a purchase that left too late is se
   t.equal(seen(pausedMeansPaused, { delivered: [{ ...message, text: '{"time":1}' }], pauses: [paused] }), 0)
 })
 
-/** Calls that have left at these times, and were on the way for a while. */
-const sentAt = (times: readonly number[]) => times.map((at) => executed({ sentAt: at, at: at + 5000 }))
-
-await test('budget-is-kept: one call too many in a window is seen', async (t) => {
-  const budgets = [{ calls: 2, windowMs: 1000 }]
-  t.equal(seen(budgetIsKept, { budgets, executed: sentAt([0, 500, 900]) }), 1)
-  t.equal(seen(budgetIsKept, { budgets, executed: sentAt([900, 0, 500]) }), 1)
-  t.equal(seen(budgetIsKept, { budgets, executed: sentAt([0, 500, 1000, 1500]) }), 0)
-  t.equal(seen(budgetIsKept, { budgets: [], executed: sentAt([0, 0, 0]) }), 0)
-  t.equal(
-    seen(budgetIsKept, {
-      budgets: [...budgets, { calls: 3, windowMs: 5000 }],
-      executed: sentAt([0, 1000, 2000, 3000]),
-    }),
-    1,
-  )
-})
-
-await test('attribution-arrives: a partner who is lost, or gets the sign-up of another, is seen', async (t) => {
-  const start = { user: 'ada', kind: 'signup', attribution: 'sidc=1', state: 'state' } as const
-  const arrived = (attribution: string) => ({
-    starts: [start],
-    authorizations: [{ at: 1000, state: 'state', attribution }],
-  })
-  t.equal(seen(attributionArrives, arrived('')), 1)
-  t.equal(seen(attributionArrives, arrived('sidc=2')), 1)
-  t.equal(seen(attributionArrives, arrived('sidc=1')), 0)
-  const login = { ...start, kind: 'login', attribution: '' } as const
-  t.equal(seen(attributionArrives, { ...arrived('sidc=1'), starts: [login] }), 1)
-  t.equal(seen(attributionArrives, { ...arrived('sidc=1'), starts: [] }), 0, 'a browser that has not come back')
-})
-
-await test('ticks-are-true: a tick that is missing, doubled, late or of another is seen', async (t) => {
-  const ticks = [1, 2, 2, 3, 4].map((quote, nth) => ({ at: nth * 1000, symbol: 'R_100', epoch: nth, quote }))
-  const asked = { at: 0, text: '{"ticks":"R_100","req_id":7,"passthrough":{"of":"ada"}}' }
-  const told = (nth: number, more: object = {}) => {
-    const { epoch, quote, symbol } = ticks[nth] ?? { epoch: 0, quote: 0, symbol: '' }
-    const text = { tick: { epoch, quote, symbol }, req_id: 7, passthrough: { of: 'ada' }, ...more }
-    return { at: nth * 1000, text: JSON.stringify(text) }
-  }
-  const gets = (received: Socket['received'], more: Partial<Socket> = {}) =>
-    seen(ticksAreTrue, { ticks, sockets: [{ ...socket, sent: [asked], received, ...more }] })
-  t.equal(gets([told(1), told(2), told(3)]), 0)
-  t.equal(gets([told(1), told(3)]), 1, 'a tick is missing')
-  t.equal(gets([told(3), told(3)]), 1, 'a tick came twice')
-  t.equal(gets([told(3), told(1)]), 1, 'a tick came late')
-  t.equal(gets([told(1, { passthrough: { of: 'bob' } })]), 1, 'a tick is of another user')
-  t.equal(gets([told(1, { req_id: 8 })]), 1, 'a tick is of another stream')
-  t.equal(gets([told(1, { tick: { symbol: 'R_50', epoch: 1, quote: 2 } })]), 1, 'a tick is of another symbol')
-  const past = { at: 1, text: '{"history":{"prices":[1,2],"times":[0,1]},"req_id":7,"passthrough":{"of":"ada"}}' }
-  t.equal(gets([past, told(2)]), 0)
-  t.equal(gets([past, told(3)]), 1, 'a tick is missing behind a history')
-  const later = { at: 20_000, symbol: 'R_100', epoch: 9, quote: 9 }
-  const silent = { ticks: [...ticks, later], sockets: [{ ...socket, sent: [asked], received: [told(1)] }] }
-  t.equal(seen(ticksAreTrue, silent), 1, 'the rest does not come')
-  t.equal(seen(ticksAreTrue, { ...silent, faults: [{ ...held, touches: [{ instances: [0] }] }] }), 0)
-})
-
 await test('once-means-once: a second execution, and a false word of the package, are seen', async (t) => {
   const wanted = { user: 'pat', session: 'login', recipient: 'wanted', at: 900, until: 1100, outcome: 'made' } as const
   const made = executed({ request: '{"to_nickname":"wanted"}' })
@@ -210,4 +127,16 @@ await test('tokens-are-renewed-seldom: renewals one after the other are seen, no
     0,
     'a refused one is for the circuit',
   )
+})
+
+await test('ended-is-revoked: tokens that can be used long after a logout are seen', async (t) => {
+  const later = { ...order(), at: 30_000, until: undefined }
+  const left = (more: object = {}) => ({ calls: [later], endings: [{ ...ended, ...more }] })
+  t.equal(seen(endedIsRevoked, left()), 1)
+  t.equal(seen(endedIsRevoked, left({ revokedAt: 4000 })), 0)
+  t.equal(seen(endedIsRevoked, left({ revokedAt: 20_000 })), 1, 'too late')
+  t.equal(seen(endedIsRevoked, { ...left(), calls: [{ ...later, at: 9000 }] }), 0, 'it may still come')
+  t.equal(seen(endedIsRevoked, left({ confirmedAt: undefined })), 0)
+  t.equal(seen(endedIsRevoked, left({ by: 'operator' })), 0)
+  t.equal(seen(endedIsRevoked, { ...left(), faults: [{ ...held, name: 'silent-provider' }] }), 0)
 })

@@ -2,6 +2,7 @@ import type { ProductPromise } from '../promise.ts'
 import { atMostOnce } from './at-most-once.ts'
 import { attributionArrives } from './attribution-arrives.ts'
 import { budgetIsKept } from './budget-is-kept.ts'
+import { endedIsRevoked } from './ended-is-revoked.ts'
 import { endedMeansEnded } from './ended-means-ended.ts'
 import { onceMeansOnce } from './once-means-once.ts'
 import { othersAreServed } from './others-are-served.ts'
@@ -22,4 +23,5 @@ export const ALL_PROMISES: readonly ProductPromise[] = [
   attributionArrives,
   onceMeansOnce,
   tokensAreRenewedSeldom,
+  endedIsRevoked,
 ]

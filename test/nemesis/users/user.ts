@@ -10,6 +10,8 @@ import { openSocket, type OpenSocket } from './sockets.ts'
 const THINKS_MS = { least: 50, most: 350 }
 /** After a login that failed. */
 const AGAIN_MS = 1000
+/** How often a page asks for a logout. */
+const ATTEMPTS = 5
 /** Longer than any instance may take to learn of an end. */
 const GOES_ON_MS = 4000
 const AGAIN_SOON_MS = 150
@@ -123,8 +125,11 @@ class User {
       confirmedAt: undefined,
     }
     fleet.observer.history.endings.push(ending)
-    const { result, until } = await page.ask({ kind: 'logout', method: 'POST', path: '/auth/logout' })
-    if (result === 'ok') ending.confirmedAt = until
+    for (let attempt = 0; attempt < ATTEMPTS && ending.confirmedAt === undefined; attempt++) {
+      const { result, until } = await page.ask({ kind: 'logout', method: 'POST', path: '/auth/logout' })
+      if (result === 'ok') ending.confirmedAt = until
+      else await pause(AGAIN_MS)
+    }
     page.forget(session)
   }
 }

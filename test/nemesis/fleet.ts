@@ -12,6 +12,7 @@ import { wrongBy } from '../support/server/wrong-clock.ts'
 import { startParts } from '../support/world.ts'
 import { fleetNames, hostOf, type FleetNames } from './fleet-names.ts'
 import { fleetRedis } from './fleet-redis.ts'
+import type { Budget } from './history.ts'
 import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { FleetPlan } from './plan.ts'
@@ -60,7 +61,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
     provider: {
       refreshTokens: plan.refreshTokens,
       accessTokenSeconds: plan.accessTokenSeconds,
-      watch: observer.tokenEndpoint,
+      watch: observer.atProvider,
     },
     market: { tickMs: 250, followsHost: true, watch: observer.upstream },
     settings: {
@@ -83,6 +84,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
   const instances = await Promise.all(
     indices.map((at) => startInstance(t, { at, plan, settings, targets, names, checkout, now: observer.now })),
   )
+  observer.history.budgets.push(...budgetsOf(plan))
   let next = 0
   const anyPort = (): number => instances[next++ % instances.length]?.links.browsers.port ?? 0
   await Link.start(t, 'balancer', anyPort, { now: observer.now, port: parts.port })
@@ -97,6 +99,14 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
     })),
   )
   return { plan, checkout, observer, instances, provider, redis, names, publicUrl, t }
+}
+
+function budgetsOf({ settings }: FleetPlan): Budget[] {
+  const windows = settings['UPSTREAM_BUDGET']?.split(',') ?? []
+  return windows.map((window) => {
+    const [calls = 0, seconds = 0] = window.split('/').map(Number)
+    return { calls, windowMs: seconds * 1000 }
+  })
 }
 
 interface Place {

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import type { Test } from 'tap'
-import type { SandboxProvider } from '../../sandbox/provider.ts'
+import type { ProviderWatch, SandboxProvider } from '../../sandbox/provider.ts'
 import type { UpstreamWatch } from '../../sandbox/upstream/watch.ts'
+import { attributionOf } from './attribution.ts'
 import { emptyHistory, type History } from './history.ts'
 
 const BEAT_MS = 50
@@ -49,12 +50,19 @@ export class Observer {
       const session = otp === undefined ? undefined : this.#sessionsOfSockets.get(otp)
       this.history.delivered.push({ ...this.#way(port), session, text })
     },
+    tick: (tick) => this.history.ticks.push({ at: this.now(), ...tick }),
   }
 
-  /** Listens to the token endpoint. */
-  readonly tokenEndpoint = (params: Readonly<Record<string, string | undefined>>, isGranted: boolean): void => {
-    const session = this.#provider?.grantOf(params['code'] ?? params['refresh_token'] ?? '')
-    this.history.tokenCalls.push({ at: this.now(), session, isGranted })
+  /** Listens to the provider. */
+  readonly atProvider: ProviderWatch = {
+    authorization: (params) => {
+      const { at, state } = { at: this.now(), state: params['state'] ?? '' }
+      this.history.authorizations.push({ at, state, attribution: attributionOf(params) })
+    },
+    token: (params, isGranted) => {
+      const session = this.#provider?.grantOf(params['code'] ?? params['refresh_token'] ?? '')
+      this.history.tokenCalls.push({ at: this.now(), session, isGranted })
+    },
   }
 
   /** From now on it knows whose tokens are, and measures the instances. It ends with the test. */

@@ -40,10 +40,9 @@ async function searched(t: Test, { wishes }: Patch, checkout: string): Promise<F
     const broken = brokenIn(result)
     const found = minutes()
     if (result === undefined || broken.length === 0) continue
-    const certain = broken.find(({ promise }) => !promise.isTimed)
     // On a busy machine the product as it is may miss a time limit, too.
-    const without = certain === undefined ? brokenIn(await ran(t, plan)).map(kindOf) : []
-    const by = (certain ?? broken.find((each) => !without.includes(kindOf(each))))?.promise.name
+    const without = brokenIn(await ran(t, plan)).map(kindOf)
+    const by = broken.find((each) => !without.includes(kindOf(each)))?.promise.name
     if (by !== undefined) {
       t.comment(await tellShrunk(t, result, SHRINK_MINUTES, checkout))
       return { by, seed, minutes: found, runs }

@@ -9,12 +9,14 @@ import type { SandboxProvider } from '../../sandbox/provider.ts'
 import { SecretVolume } from '../support/config/secret-volume.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
 import type { DurableTopology } from '../support/redis/durable-topologies.ts'
+import { stalledWay, type StalledWay } from '../support/peers/stalled-way.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { wrongBy, wrongByFile } from '../support/server/wrong-clock.ts'
 import { signalAll } from '../support/time/stopped-process.ts'
 import { startParts } from '../support/world.ts'
 import { fleetNames, hostOf, type FleetNames } from './fleet-names.ts'
 import { fleetRedis } from './fleet-redis.ts'
+import type { Budget } from './history.ts'
 import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { FleetPlan } from './plan.ts'
@@ -32,6 +34,8 @@ export interface Instance {
     /** Only to a single server: Sentinels and nodes of a Cluster name the addresses of others. */
     readonly redis: Link | undefined
   }
+  /** The way to the provider, before its link, where first packets can be lost. */
+  readonly way: StalledWay | undefined
   /** All that its processes have logged. */
   readonly log: () => string
   /** The file from which it has SESSION_SECRETS. */
@@ -62,12 +66,12 @@ export interface Fleet {
 /** Starts a fleet, and lets the observer watch it. @param checkout the folder of the product, unless it is this repository */
 export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, checkout = ROOT): Promise<Fleet> {
   const redis = await fleetRedis(t, plan.redis)
-  const names = fleetNames(t)
+  const names = fleetNames(t, plan.hasTwoAddresses)
   const parts = await startParts(t, {
     provider: {
       refreshTokens: plan.refreshTokens,
       accessTokenSeconds: plan.accessTokenSeconds,
-      watch: observer.tokenEndpoint,
+      watch: observer.atProvider,
     },
     market: { tickMs: 250, followsHost: true, watch: observer.upstream },
     settings: {
@@ -90,6 +94,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
   const instances = await Promise.all(
     indices.map((at) => startInstance(t, { at, plan, settings, targets, names, checkout, now: observer.now })),
   )
+  observer.history.budgets.push(...budgetsOf(plan))
   let next = 0
   const anyPort = (): number => instances[next++ % instances.length]?.links.browsers.port ?? 0
   await Link.start(t, 'balancer', anyPort, { now: observer.now, port: parts.port })
@@ -103,6 +108,14 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
     })),
   )
   return { plan, checkout, observer, instances, provider, redis, names, publicUrl, t }
+}
+
+function budgetsOf({ settings }: FleetPlan): Budget[] {
+  const windows = settings['UPSTREAM_BUDGET']?.split(',') ?? []
+  return windows.map((window) => {
+    const [calls = 0, seconds = 0] = window.split('/').map(Number)
+    return { calls, windowMs: seconds * 1000 }
+  })
 }
 
 interface Place {
@@ -126,7 +139,8 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     provider: await linkTo('provider', targets.provider),
     upstream: await linkTo('upstream', targets.upstream),
   }
-  const provider = address(links.provider, plan.isNamed && hostOf('provider'))
+  const way = plan.hasTwoAddresses === true ? await stalledWay(t, links.provider.port) : undefined
+  const provider = address(way ?? links.provider, plan.isNamed && hostOf('provider'))
   const upstream = address(links.upstream, plan.isNamed && hostOf('upstream'))
   const { SESSION_SECRETS = '', ...others } = settings
   const dir = await mkdtemp(join(tmpdir(), 'bff-nemesis-'))
@@ -167,6 +181,7 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     at,
     name,
     links,
+    way,
     secrets,
     setClock: (wrongMs) => writeFileSync(clock, String(wrongMs)),
     process: await start(),
@@ -188,7 +203,7 @@ function clockOptions(clock: number | 'sleeps'): readonly string[] {
   return clock === 0 ? [] : wrongBy(clock)
 }
 
-const address = ({ port }: Link, host: string | false = false): string => `${host || '127.0.0.1'}:${port}`
+const address = ({ port }: Pick<Link, 'port'>, host: string | false = false): string => `${host || '127.0.0.1'}:${port}`
 
 /** The processes of an instance that serve: itself, or its workers. */
 function pidsOf({ process: { child } }: Instance): number[] {

@@ -14,6 +14,8 @@ import { lateReplicasOfRedis } from './late-replicas-of-redis.ts'
 import { limitedCalls } from './limited-calls.ts'
 import { limitedRefreshes } from './limited-refreshes.ts'
 import { longStoppedInstance } from './long-stopped-instance.ts'
+import { lostAnswers } from './lost-answers.ts'
+import { lostFirstPackets } from './lost-first-packets.ts'
 import { lostRepliesOfRedis } from './lost-replies-of-redis.ts'
 import { lostTokenReplies } from './lost-token-replies.ts'
 import { readOnlyRedis } from './read-only-redis.ts'
@@ -44,6 +46,7 @@ export const ALL_FAULTS: readonly Fault[] = [
   ...[unauthorizedCalls, limitedCalls, silentUpstream, halfOpenSockets, informationalResponses, lateExecution],
   ...[refusedUpstream, slowUpstream],
   ...[killedInstance, rolledInstance, longStoppedInstance, jumpedClock, twoOperators, wrongSecrets],
+  ...[lostFirstPackets, lostAnswers],
 ]
 
 const NAMES = process.env['FAULTS']?.split(',')

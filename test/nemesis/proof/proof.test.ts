@@ -41,8 +41,8 @@ async function searched(t: Test, { wishes }: Patch, checkout: string): Promise<F
     const found = minutes()
     if (result === undefined || broken.length === 0) continue
     // On a busy machine the product as it is may miss a time limit, too.
-    const without = brokenIn(await ran(t, plan)).map(kindOf)
-    const by = broken.find((each) => !without.includes(kindOf(each)))?.promise.name
+    const without = new Set(brokenIn(await ran(t, plan)).map(kindOf))
+    const by = broken.find((each) => !without.has(kindOf(each)))?.promise.name
     if (by !== undefined) {
       t.comment(await tellShrunk(t, result, SHRINK_MINUTES, checkout))
       return { by, seed, minutes: found, runs }

@@ -81,6 +81,6 @@ function planFor(seed: number, { fleet, faults, lastsMs, forMs = FOR_MS }: Wishe
           const name = faults[fault.seed % faults.length]
           return name === undefined ? [] : [{ ...fault, name, forMs: lastsMs ?? fault.forMs }]
         })
-  const settings = { ...plan.fleet.settings, ...fleet?.settings }
+  const settings = { ...plan.fleet.settings, WORKERS: '1', ...fleet?.settings }
   return { ...plan, fleet: { ...plan.fleet, redis: 'single', ...fleet, settings }, faults: chosen }
 }

@@ -72,7 +72,7 @@ function kindOf({ promise, violation }: Broken): string {
 }
 
 /** The plan of a seed, as far as a patch has no wishes. */
-function planFor(seed: number, { fleet, faults, lastsMs, forMs = FOR_MS }: Wishes): Plan {
+function planFor(seed: number, { fleet, faults, operators = 1, lastsMs, forMs = FOR_MS }: Wishes): Plan {
   const plan = planOf(seed, forMs)
   const chosen =
     faults === undefined
@@ -82,5 +82,9 @@ function planFor(seed: number, { fleet, faults, lastsMs, forMs = FOR_MS }: Wishe
           return name === undefined ? [] : [{ ...fault, name, forMs: lastsMs ?? fault.forMs }]
         })
   const settings = { ...plan.fleet.settings, WORKERS: '1', ...fleet?.settings }
-  return { ...plan, fleet: { ...plan.fleet, redis: 'single', ...fleet, settings }, faults: chosen }
+  const acting = Array.from({ length: operators }, (_each, nth) => ({
+    name: `operator ${nth}`,
+    seed: seed * 100 + nth,
+  }))
+  return { ...plan, fleet: { ...plan.fleet, redis: 'single', ...fleet, settings }, operators: acting, faults: chosen }
 }

@@ -4,9 +4,13 @@
  */
 export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/proxy/idempotency': [
-    'proxy/idempotency-leases',
-    'proxy/idempotency-claims',
+    'proxy/idempotency-two-claims',
+    'proxy/idempotency-sealed',
+    'proxy/idempotency-ends',
     'proxy/idempotency-records',
+    'proxy/idempotency-claims',
+    'proxy/idempotency-usage',
+    'proxy/idempotency-leases',
     'proxy/idempotency',
     'proxy/idempotency-quoted',
     'proxy/idempotency-limits',

@@ -17,7 +17,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'proxy/idempotency-outcomes',
   ],
   'src/sessions/endings.ts': ['sessions/endings', 'sessions/lost-sessions'],
-  'src/sessions/near-cache.ts': ['sessions/near-cache'],
+  'src/sessions/near-cache.ts': ['sessions/near-cache-standstill', 'sessions/near-cache'],
   'src/sessions/own-sessions.ts': ['sessions/own-sessions'],
   'src/sessions/shared-refusals.ts': ['sessions/shared-refusals'],
   'src/sessions/subject-index.ts': ['sessions/own-sessions', 'sessions/subject-list'],

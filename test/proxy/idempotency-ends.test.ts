@@ -76,6 +76,39 @@ await test('a response that is too large to wait for the store is not kept', asy
   t.same(await there.claim(session, ['key'], DIGEST), { is: 'not_kept', status: HUGE.status })
 })
 
+await test('that the response is not kept is written at once, if the store is back', async (t) => {
+  const { session, links, here, there } = await twoInstances()
+  const held = await claim(here, session)
+  const replace = links[0].replace.bind(links[0])
+  let attempts = 0
+  links[0].replace = async (...args) => {
+    if (++attempts === 1) throw new StoreUnavailable('away')
+    await setImmediate()
+    return replace(...args)
+  }
+  t.equal(await held.keep(HUGE), 'not_kept')
+  t.equal(await repeat(there, session), 'not_kept')
+})
+
+await test('a renewal that fails for another reason than the store is a fault of this program, and is told', async (t) => {
+  const renewals = new HeldTimers(t, 'setInterval', LEASE_MS / 3)
+  const { session, links, here } = await twoInstances()
+  await claim(here, session)
+  const unhandled: unknown[] = []
+  const emit = process.emit.bind(process) as (...event: unknown[]) => boolean
+  t.intercept(process, 'emit', {
+    value: (...event: unknown[]) => (event[0] === 'unhandledRejection' ? unhandled.push(event[1]) > 0 : emit(...event)),
+  })
+  for (const error of [new StoreUnavailable('away'), new TypeError('planted')]) {
+    links[0].replace = async () => {
+      throw error
+    }
+    renewals.run()
+    await setImmediate()
+  }
+  t.match(unhandled, [{ name: 'TypeError' }])
+})
+
 await test('what could not be recorded is tried until it is, and a fault of this program is not taken for a store that is away', async (t) => {
   const { session, links, here, there } = await twoInstances()
   const held = await claim(here, session)

@@ -17,6 +17,7 @@ function claimed(flags: Flags) {
       return ending
     }
   const claim = {
+    own: {},
     mayKeep: true,
     maySend: true,
     isLost: false,
@@ -47,7 +48,7 @@ await test('a call with a quoted key may be sent, and its response kept, by the 
     )
     const isBoth = first && second
     t.same([both.mayKeep, both.maySend, both.isLost], [isBoth, isBoth, !isBoth], `${first} and ${second}`)
-    t.equal(both.own, one.claim.own)
+    t.equal(both.own, one.claim.own, 'the record that is found first')
   }
   t.end()
 })

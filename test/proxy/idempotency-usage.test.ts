@@ -1,9 +1,10 @@
+import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { IdempotencyRecords } from '../../src/proxy/idempotency/idempotency-records.ts'
 import { KeyUsage } from '../../src/proxy/idempotency/key-usage.ts'
 import { Envelope } from '../../src/sessions/index.ts'
-import { idempotencyKey } from '../../src/store/keys.ts'
+import { idempotencyKey, partKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { ANSWER, DIGEST, LIMITS, sessionIn } from '../support/idempotency/records.ts'
 import { claim, repeat } from '../support/idempotency/two-instances.ts'
@@ -37,9 +38,11 @@ await test('records and bytes are counted for each session, until the shorter of
   const [session, other] = [await sessionIn(store), await sessionIn(store)]
   const usage = new KeyUsage(store, { ...LIMITS, maxRecords: 4, maxKeptBytes: 10 })
   const ttls: number[] = []
+  const keys = new Set<string>()
   const count = store.count.bind(store)
   store.count = (key, by, ttlMs) => {
     ttls.push(ttlMs)
+    keys.add(key)
     return count(key, by, ttlMs)
   }
   t.same(await usage.addRecord(session), { records: 1, bytes: 2 })
@@ -51,6 +54,7 @@ await test('records and bytes are counted for each session, until the shorter of
   t.same(await usage.removeRecord(session), { records: 0, bytes: 0 })
   t.same(await usage.removeRecord(session), { records: 0, bytes: 0 }, 'the counts have started anew meanwhile')
   t.same(new Set(ttls), new Set([LIMITS.ttlMs]))
+  t.same([...keys], [partKey(session.key, 'keys'), partKey(other.key, 'keys')], 'other versions count there, too')
   const set = timeAhead(t)
   set(session.record.endsAt - Date.now() - 20_000)
   ttls.length = 0
@@ -111,6 +115,7 @@ await test('a shutdown waits for the calls that are running', async (t) => {
   const closed = records.close().then(() => (isClosed = true))
   failing.reject(new Error('planted'))
   await failed
+  await setImmediate()
   t.equal(isClosed, false)
   call.resolve()
   await Promise.all([tracked, closed])

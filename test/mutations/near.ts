@@ -7,6 +7,14 @@ const CLAIMS = [
   'proxy/idempotency-leases',
 ]
 
+/** The renewal of tokens. */
+const RENEWALS = [
+  'sessions/renewed-tokens-saved',
+  'sessions/access-tokens',
+  'sessions/refresh',
+  'sessions/refresh-standstill',
+]
+
 /**
  * The tests below test/ that are to notice slips in a file, the quickest first, where its name and its chapter do not say which.
  * A folder counts for the files in it that have no line of their own.
@@ -22,6 +30,21 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/login/login-cookies.ts': ['login/transactions-alone'],
   'src/login/login-record.ts': ['login/transactions-alone'],
   'src/login/login-transactions.ts': ['login/transactions-alone', 'login/transactions'],
+  'src/login': [
+    'login/session-routes',
+    'login/login-start',
+    'login/callback-outcomes',
+    'login/own-sessions',
+    'oidc/backchannel',
+    'oidc/provider-logout',
+  ],
+  'src/proxy': [
+    'proxy/refused-tokens',
+    'proxy/shared-responses',
+    'sessions/ended-while-waiting',
+    'controls/waiting-orders',
+    'upstream/uploads',
+  ],
   'src/proxy/idempotency/answer-sink.ts': ['proxy/idempotency-answer'],
   'src/proxy/idempotency/claim.ts': CLAIMS,
   'src/proxy/idempotency/compact-record.ts': ['proxy/idempotency-sealed'],
@@ -37,11 +60,24 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'proxy/idempotency-limits',
     'proxy/idempotency-outcomes',
   ],
+  'src/sessions': [
+    'sessions/session-replacement',
+    'sessions/races',
+    'sessions/touches',
+    'sessions/lost-replies',
+    'sessions/sessions',
+  ],
+  'src/sessions/access-tokens.ts': RENEWALS,
   'src/sessions/endings.ts': ['sessions/endings', 'sessions/lost-sessions'],
   'src/sessions/near-cache.ts': ['sessions/near-cache-standstill', 'sessions/near-cache'],
   'src/sessions/own-sessions.ts': ['sessions/own-sessions'],
+  'src/sessions/refusals.ts': ['sessions/refusals'],
+  'src/sessions/renewal-pauses.ts': ['sessions/renewal-pauses'],
+  'src/sessions/live-sessions.ts': ['sessions/live-sessions'],
   'src/sessions/shared-refusals.ts': ['sessions/shared-refusals'],
   'src/sessions/subject-index.ts': ['sessions/own-sessions', 'sessions/subject-list'],
+  'src/sessions/subjects.ts': ['sessions/own-sessions', 'sessions/subject-limit', 'sessions/subjects'],
+  'src/sessions/token-renewal.ts': RENEWALS,
   'src/sessions/watcher.ts': ['sessions/watcher', 'sessions/lost-sessions'],
   'src/upstream/budget/alone.ts': ['upstream/budget-lease'],
   'src/upstream/budget/lease.ts': ['upstream/budget-lease'],

@@ -78,7 +78,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sessions/subject-index.ts': ['sessions/own-sessions', 'sessions/subject-list'],
   'src/sessions/subjects.ts': ['sessions/own-sessions', 'sessions/subject-limit', 'sessions/subjects'],
   'src/sessions/token-renewal.ts': RENEWALS,
-  'src/sessions/watcher.ts': ['sessions/watcher', 'sessions/lost-sessions'],
+  'src/sessions/watcher.ts': ['sessions/watcher-checks', 'sessions/watcher-renewals', 'sessions/watcher'],
   'src/upstream/budget/alone.ts': ['upstream/budget-lease'],
   'src/upstream/budget/lease.ts': ['upstream/budget-lease'],
   'src/upstream/budget/terms.ts': ['upstream/budget-lease', 'upstream/budget-spread'],

@@ -87,6 +87,42 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: 'A total of 0 is no records and no bytes in any case.',
   },
   {
+    file: 'src/sessions/near-cache.ts',
+    line: 'this.#isHeard()',
+    replacement: ';',
+    why: 'The next look at the cache notices the same standstill, and forgets as much.',
+  },
+  {
+    file: 'src/sessions/near-cache.ts',
+    line: 'if (expiryOf(session) !== undefined) void this.#sessions.endings.recordExpiry(session)',
+    replacement: 'true',
+    why: 'Endings.recordExpiry does nothing for a session within its limits.',
+  },
+  {
+    file: 'src/sessions/near-cache.ts',
+    line: 'for (let leftMs = MAX_DEAF_MS; leftMs > 0; leftMs = giveUpAt - standstill.now()) {',
+    replacement: 'leftMs >= 0',
+    why: MOMENT,
+  },
+  {
+    file: 'src/sessions/own-sessions.ts',
+    line: "const [index = ''] = this.#index.keysOf(subject)",
+    replacement: '"Stryker was here!"',
+    why: 'A subject always has the key of an index.',
+  },
+  {
+    file: 'src/sessions/own-sessions.ts',
+    line: "const [own = ''] = this.#index.keysOf(subject)",
+    replacement: '"Stryker was here!"',
+    why: 'A subject always has the key of an index.',
+  },
+  {
+    file: 'src/sessions/own-sessions.ts',
+    line: "const { value = '', expiresAt = 0 } = (await this.#store.readUntracked(partKey(index, 'ended'))) ?? {}",
+    replacement: '"Stryker was here!"',
+    why: 'Any text stands for no mark, as long as it is always the same.',
+  },
+  {
     file: 'src/time/window.ts',
     line: 'if (now >= this.#endsAt) {',
     replacement: 'now > this.#endsAt',

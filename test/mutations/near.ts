@@ -70,7 +70,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sessions/access-tokens.ts': RENEWALS,
   'src/sessions/endings.ts': ['sessions/endings', 'sessions/lost-sessions'],
   'src/sessions/near-cache.ts': ['sessions/near-cache-standstill', 'sessions/near-cache'],
-  'src/sessions/own-sessions.ts': ['sessions/own-sessions'],
+  'src/sessions/own-sessions.ts': ['sessions/own-sessions-limits', 'sessions/own-sessions'],
   'src/sessions/refusals.ts': ['sessions/refusals'],
   'src/sessions/renewal-pauses.ts': ['sessions/renewal-pauses'],
   'src/sessions/live-sessions.ts': ['sessions/live-sessions'],

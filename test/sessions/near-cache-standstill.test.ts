@@ -11,12 +11,21 @@ import { StoreUnavailable, type StoredValue } from '../../src/store/store.ts'
 import { standstill } from '../../src/time/standstill.ts'
 import { logNames } from '../support/server/settings.ts'
 import { sessionRecord } from '../support/sessions/session-instance.ts'
-import { clockAhead } from '../support/time/clock-ahead.ts'
+import { clockAhead, timeAhead } from '../support/time/clock-ahead.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
 
 /** A store that may be slow, or fail. */
 class OddStore extends MemoryStore {
   readonly reads: string[] = []
   before: () => Promise<void> = async () => undefined
+  isSilent = false
+
+  override onChange(listener: (key: string | undefined) => void): void {
+    super.onChange((key) => !this.isSilent && listener(key))
+    this.reportAll = () => listener(undefined)
+  }
+  /** Any key may have changed. */
+  reportAll: () => void = () => undefined
 
   override async read(key: string): Promise<StoredValue | undefined> {
     this.reads.push(key)
@@ -33,8 +42,9 @@ async function cacheWith(t: Test, { staleMs = Infinity, ...limits }: { staleMs?:
   const envelope = new Envelope(new Changeable(['a-secret-of-thirty-two-bytes-or-more']))
   const sessions = new SessionRepository(store, envelope, { idleMs: 600_000, maxMs: 3_600_000 }, logNames('tags'))
   const near = new NearCache(sessions, store, limits)
+  const { refreshToken: _, ...withoutRefresh } = sessionRecord()
   for (const id of ['one', 'two']) {
-    await sessions.create(id, sessionRecord())
+    await sessions.create(id, id === 'one' ? sessionRecord() : withoutRefresh)
     await near.load(id)
   }
   store.reads.length = 0
@@ -42,6 +52,7 @@ async function cacheWith(t: Test, { staleMs = Infinity, ...limits }: { staleMs?:
     store,
     near,
     pass,
+    end: (id: string) => sessions.end(sessionKey(id), 'logout'),
     /** Which of the sessions the cache knows. */
     known: () => ['one', 'two'].filter((id) => near.peek(id, sessionKey(id)) !== undefined),
     current: () => ['one', 'two'].filter((id) => near.isCurrent({ id, key: sessionKey(id) })),
@@ -135,7 +146,9 @@ await test('the first reading after a standstill is tried again while the store 
   }
   pass(1000)
   t.same(known(), [])
-  await t.rejects(near.load('one'), /planted/, 'a fault of this program is told at once')
+  store.reads.length = 0
+  await t.rejects(near.load('one'), /planted/)
+  t.equal(store.reads.length, 1, 'a fault of this program is told at once')
 })
 
 await test('the first reading after a standstill gets no reply: its caller does not wait for ever', async (t) => {
@@ -143,7 +156,76 @@ await test('the first reading after a standstill gets no reply: its caller does 
   pass(1000)
   t.same(known(), [])
   store.before = () => new Promise(() => undefined)
+  await t.rejects(near.load('one'), { cause: { message: /nothing was heard/ } })
+})
+
+await test('a store that is away after a standstill is not asked all the time', async (t) => {
+  const { near, store, pass, known } = await cacheWith(t)
+  pass(1000)
+  t.same(known(), [])
+  store.before = async () => {
+    throw new StoreUnavailable('away')
+  }
   await t.rejects(near.load('one'), StoreUnavailable)
+  t.ok(store.reads.length > 1 && store.reads.length <= 21, `${store.reads.length} times in a second`)
+})
+
+await test('only the first reading after a standstill is bounded, and that of each session where all are read again', async (t) => {
+  const bounds = new HeldTimers(t, 'setTimeout', MAX_DEAF_MS)
+  for (const [staleMs, bounded] of [
+    [Infinity, [1, 0, 0]],
+    [60_000, [1, 1, 0]],
+  ] as const) {
+    const { near, pass } = await cacheWith(t, { staleMs })
+    t.equal(bounds.size, 0, 'a new cache has missed nothing')
+    const counts: number[] = []
+    pass(1000)
+    for (const id of ['one', 'two', 'two']) {
+      const reading = near.load(id)
+      counts.push(bounds.size)
+      await reading
+    }
+    t.same(counts, bounded, `${staleMs}`)
+  }
+})
+
+await test('a cache knows nothing that may have changed, nor what has ended here or is gone', async (t) => {
+  const { near, store, known, end } = await cacheWith(t)
+  const reply = Promise.withResolvers<void>()
+  store.before = () => reply.promise
+  const reading = near.load('one')
+  store.reportAll()
+  t.same(known(), [])
+  const late = near.load('one')
+  t.equal(store.reads.length, 2)
+  reply.resolve()
+  await Promise.all([reading, late])
+  t.same(known(), ['one'])
+  store.isSilent = true
+  await end('one')
+  t.same(known(), [], 'at once')
+  await near.load('two')
+  const slow = Promise.withResolvers<void>()
+  store.before = () => slow.promise
+  const ending = near.load('two')
+  await end('two')
+  slow.resolve()
+  await ending
+  t.same(known(), [])
+})
+
+await test('a session that is missing, or past its limits, is neither returned nor known', async (t) => {
+  const set = timeAhead(t)
+  const { near, store, known } = await cacheWith(t)
+  const read = store.read.bind(store)
+  store.read = async () => undefined
+  t.equal(await near.load('one'), undefined)
+  t.same(known(), ['two'])
+  store.read = read
+  const stored = await store.read(sessionKey('two'))
+  set(600_000)
+  store.read = async () => stored
+  t.equal(await near.load('two'), undefined)
 })
 
 await test('a reading counts from when it was asked for', async (t) => {
@@ -158,7 +240,7 @@ await test('a reading counts from when it was asked for', async (t) => {
   t.same(known(), [])
 })
 
-await test('a cache counts what it knows and what it must read, and tells of readings', async (t) => {
+await test('a cache counts what it knows, what it must read, and its memory, and tells of readings', async (t) => {
   const { near, known } = await cacheWith(t)
   const read: Session[] = []
   near.onRead((session) => read.push(session))
@@ -174,15 +256,14 @@ await test('a cache counts what it knows and what it must read, and tells of rea
     read.map(({ id }) => id),
     ['one'],
   )
-})
-
-await test('a cache counts the memory of its sessions', async (t) => {
-  const { near } = await cacheWith(t)
   const { sessions, bytes } = near.size
   t.equal(sessions, 2)
-  const one = near.peek('one', sessionKey('one'))
-  if (one === undefined) throw new Error('no session')
-  const { accessToken, refreshToken = '', scope, loginKey } = one.record
-  const texts = [one.id, one.key, one.sealed, accessToken, refreshToken, scope, loginKey]
-  t.equal(bytes, 2 * (512 + texts.join('').length))
+  let texts = ''
+  for (const id of ['one', 'two']) {
+    const session = near.peek(id, sessionKey(id))
+    if (session === undefined) throw new Error('no session')
+    const { accessToken, refreshToken = '', scope, loginKey } = session.record
+    texts += [session.id, session.key, session.sealed, accessToken, refreshToken, scope, loginKey].join('')
+  }
+  t.equal(bytes, 2 * 512 + texts.length)
 })

@@ -12,6 +12,7 @@ interface Equivalent {
 const MOMENT = 'A clock of fractions of a millisecond never shows this very moment.'
 const FAULT = 'After a fault of this program it does not matter whether a record that may exist is removed.'
 const COUNTED = 'The commands of a connection are carried out in order, so whoever counts next counts this, too.'
+const NO_CASE = 'Without a case of its own nothing is returned, which counts as no.'
 
 export const EQUIVALENTS: readonly Equivalent[] = [
   {
@@ -121,6 +122,42 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     line: "const { value = '', expiresAt = 0 } = (await this.#store.readUntracked(partKey(index, 'ended'))) ?? {}",
     replacement: '"Stryker was here!"',
     why: 'Any text stands for no mark, as long as it is always the same.',
+  },
+  {
+    file: 'src/sessions/refusals.ts',
+    line: "['invalid_request', 'never'],",
+    replacement: '""',
+    why: NO_CASE,
+  },
+  {
+    file: 'src/sessions/refusals.ts',
+    line: "['invalid_scope', 'never'],",
+    replacement: '""',
+    why: NO_CASE,
+  },
+  {
+    file: 'src/sessions/refusals.ts',
+    line: "['unsupported_grant_type', 'never'],",
+    replacement: '""',
+    why: NO_CASE,
+  },
+  {
+    file: 'src/sessions/refusals.ts',
+    line: "['invalid_target', 'never'],",
+    replacement: '""',
+    why: NO_CASE,
+  },
+  {
+    file: 'src/sessions/refusals.ts',
+    line: "['use_dpop_nonce', 'never'],",
+    replacement: '""',
+    why: NO_CASE,
+  },
+  {
+    file: 'src/sessions/refusals.ts',
+    line: "case 'never':",
+    replacement: '""',
+    why: NO_CASE,
   },
   {
     file: 'src/time/window.ts',

@@ -19,7 +19,7 @@ const entry = (id: string): LiveSession => ({
   lastUsedAt: 2,
   client: REQUESTER.client,
   device: 'a browser',
-  place: id,
+  place: { id } as unknown as LiveSession['place'],
   endsAt: 3,
 })
 

@@ -12,6 +12,7 @@ interface Equivalent {
 const MOMENT = 'A clock of fractions of a millisecond never shows this very moment.'
 const FAULT = 'After a fault of this program it does not matter whether a record that may exist is removed.'
 const COUNTED = 'The commands of a connection are carried out in order, so whoever counts next counts this, too.'
+const NO_MARK = 'No value has this mark, so that it is read all the same.'
 const NO_CASE = 'Without a case of its own nothing is returned, which counts as no.'
 
 export const EQUIVALENTS: readonly Equivalent[] = [
@@ -158,6 +159,48 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     line: "case 'never':",
     replacement: '""',
     why: NO_CASE,
+  },
+  {
+    file: 'src/sessions/shared-refusals.ts',
+    line: "const { value = '', now } = await store.readMarked(REFRESHES_KEY, '')",
+    replacement: '"Stryker was here!"',
+    why: NO_MARK,
+  },
+  {
+    file: 'src/sessions/shared-refusals.ts',
+    line: "const { now } = await this.#store.readMarked(REFRESHES_KEY, '')",
+    replacement: '"Stryker was here!"',
+    why: NO_MARK,
+  },
+  {
+    file: 'src/sessions/shared-refusals.ts',
+    line: 'if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0',
+    replacement: 'expiredAt < now',
+    why: MOMENT,
+  },
+  {
+    file: 'src/sessions/shared-refusals.ts',
+    line: 'if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0',
+    replacement: 'last <= expiredAt',
+    why: MOMENT,
+  },
+  {
+    file: 'src/sessions/shared-refusals.ts',
+    line: 'return next > now ? Math.min(next - now, MAX_PAUSE_MS) : 0',
+    replacement: 'next >= now',
+    why: 'No time is left in either case.',
+  },
+  {
+    file: 'src/sessions/shared-refusals.ts',
+    line: 'await this.#news.change((news, now) => noteGrants(news, grants, now))',
+    replacement: 'this.#news.change((news, now) => noteGrants(news, grants, now))',
+    why: 'It is done in the background: nobody waits for it, and it never rejects.',
+  },
+  {
+    file: 'src/proxy/idempotency/compact-record.ts',
+    line: 'case undefined:',
+    replacement: 'case undefined:',
+    why: 'Without a case of its own nothing is returned either.',
   },
   {
     file: 'src/time/window.ts',

@@ -74,7 +74,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sessions/refusals.ts': ['sessions/refusals'],
   'src/sessions/renewal-pauses.ts': ['sessions/renewal-pauses'],
   'src/sessions/live-sessions.ts': ['sessions/live-sessions'],
-  'src/sessions/shared-refusals.ts': ['sessions/shared-refusals'],
+  'src/sessions/shared-refusals.ts': ['sessions/shared-refusals-records', 'sessions/shared-refusals'],
   'src/sessions/subject-index.ts': ['sessions/own-sessions', 'sessions/subject-list'],
   'src/sessions/subjects.ts': ['sessions/own-sessions', 'sessions/subject-limit', 'sessions/subjects'],
   'src/sessions/token-renewal.ts': RENEWALS,

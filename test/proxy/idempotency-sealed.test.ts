@@ -90,3 +90,34 @@ await test('a record is written in the form that was asked for, and one of a lat
   }
   t.end()
 })
+
+await test('a compact record names the common types of a response, and writes out all other headers', (t) => {
+  const digest = Buffer.from(DIGEST, 'base64url').subarray(0, 9)
+  const body = Buffer.from('{}')
+  const answered = (headers: Record<string, string>): CallRecord => ({
+    is: 'answered',
+    digest: digest.toString('base64url'),
+    status: 201,
+    headers,
+    body,
+  })
+  const head = Buffer.concat([Buffer.from([1]), digest, Buffer.from([0, 201])])
+  for (const [place, type] of ['application/json', 'application/json; charset=utf-8'].entries()) {
+    const common = answered({ 'content-type': type, 'content-length': '2' })
+    const bytes = Buffer.concat([head, Buffer.from([place]), body])
+    t.same(pack(common), bytes)
+    t.same(unpack(bytes), common)
+  }
+  for (const headers of [
+    { 'content-type': 'text/plain', 'content-length': '2' },
+    { 'content-type': 'application/json', 'content-length': '3' },
+    { 'content-type': 'application/json', 'content-length': '2', etag: '"1"' },
+    { 'content-length': '2' },
+  ]) {
+    const written = Buffer.from(JSON.stringify(headers))
+    const bytes = Buffer.concat([head, Buffer.from([0xff, 0, 0, 0, written.length]), written, body])
+    t.same(pack(answered(headers)), bytes)
+    t.same(unpack(bytes), answered(headers))
+  }
+  t.end()
+})

@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events'
+import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { BROWSER, CLOSE } from './close-codes.ts'
 
@@ -12,6 +13,8 @@ type Receiver = EventEmitter & {
   /** The bytes of the fragments, and those of the unfinished frame. */
   readonly _messageLength: number
   readonly _bufferedBytes: number
+  /** The most bytes that a message may have. */
+  readonly _maxPayload: number
 }
 
 /** Whether the peer has begun a message and not finished it. */
@@ -25,6 +28,19 @@ export function unfinishedBytes(socket: WebSocket): number {
   // oxlint-disable-next-line no-underscore-dangle -- ws has no other name for it
   const { _messageLength: fragments, _bufferedBytes: frame } = receiverOf(socket)
   return fragments + frame
+}
+
+/**
+ * Calls back with the bytes of each read that leaves a message of the peer unfinished, where such a message may become larger than
+ * `bytes`. Elsewhere this costs nothing.
+ */
+export function onUnfinished(socket: WebSocket, wire: Socket, bytes: number, unfinished: (more: number) => void): void {
+  // oxlint-disable-next-line no-underscore-dangle -- ws has no other name for it
+  if (receiverOf(socket)._maxPayload <= bytes) return
+  // The listener of ws comes first, and reads everything at once.
+  wire.on('data', ({ length }: Buffer) => {
+    if (unfinishedBytes(socket) > 0) unfinished(length)
+  })
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import { closeSocket, type CloseStatus, type Ending, type Side } from './close-codes.ts'
+import { CLOSE, closeSocket, type CloseStatus, type Ending, type Side } from './close-codes.ts'
 import { Heartbeat } from './heartbeat.ts'
-import { isMidMessage, onPeerClose, unfinishedBytes } from './receiver.ts'
-import type { WaitingBytes } from './waiting-bytes.ts'
+import { isMidMessage, onPeerClose, onUnfinished, unfinishedBytes } from './receiver.ts'
+import { MIN_BYTES, type WaitingBytes } from './waiting-bytes.ts'
 import { wholeFrame } from './whole-frame.ts'
 
 /** An open WebSocket and the TCP or TLS connection that carries it. */
@@ -32,7 +32,7 @@ interface EndOwner {
   readonly message: (message: Buffer, isBinary: boolean) => void
   /** The peer has ended it: its side of the socket is closed. Called at most once. */
   readonly ended: (ending: Ending) => void
-  /** Where the bytes count that wait for the peer. */
+  /** Where the bytes count that wait for the peer, and for the end of its messages. */
   readonly waiting?: WaitingBytes | undefined
 }
 
@@ -119,6 +119,8 @@ export class SocketEnd {
     this.heartbeat.stop()
     const { waitingBytes } = this
     closeSocket(this.socket, status)
+    // Its peer would go on with the message that made it lose.
+    if (status === CLOSE.slowConsumer && unfinishedBytes(this.socket) >= MIN_BYTES) this.hangUp()
     if (waitingBytes > 0 && !this.wire.destroyed) this.#owner.waiting?.closing(this.wire, waitingBytes)
   }
 
@@ -136,12 +138,16 @@ export class SocketEnd {
 
   /** Messages, pings and pongs are signs of life. */
   #listen(): void {
-    const { socket, heartbeat } = this
+    const { socket, wire, heartbeat } = this
     socket.on('message', (data, isBinary) => {
       heartbeat.heard()
       this.#controlBytes = 0
       if (!this.#isOver) this.#owner.message(data as Buffer, isBinary)
     })
+    const { waiting } = this.#owner
+    // Upstream is trusted not to leave messages unfinished.
+    if (waiting !== undefined && !this.#side.isMasked)
+      onUnfinished(socket, wire, MIN_BYTES, (bytes) => waiting.add(bytes))
     socket.on('error', (error) => this.#end(this.#side.failed(error)))
     onPeerClose(socket, (code, reason) => this.#end(this.#side.closed(code, reason)))
     const control = ({ length }: Buffer): void => {

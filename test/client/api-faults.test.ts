@@ -11,6 +11,12 @@ const PROBLEM = { 'content-type': 'application/problem+json' }
 
 const SESSION = '{"authenticated":true,"now":1,"expires_at":3601,"idle_expires_at":601,"scope":"trade"}'
 
+/** Refuses everything but the question about the session. */
+const refuse: RequestListener = ({ url }, response) => {
+  if (url === '/auth/session') return void response.end(SESSION)
+  response.writeHead(400, PROBLEM).end('{"code":"bad_request"}')
+}
+
 /** A client of a server that has this session, responds like this to everything else, and counts that. */
 async function countedClient(t: Test, respond: RequestListener): Promise<{ client: Client; requests: () => number }> {
   let requests = 0
@@ -148,4 +154,43 @@ await test('while a server responds with garbage, logout() and extend() reject a
   t.match(await failure(client.logout()), { status: 502, outcome: 'unknown' })
   t.match(await failure(client.session.extend()), { status: 502, outcome: 'unknown' })
   t.equal(client.session.get().status, 'active')
+})
+
+await test('a problem is one by its type alone, and a response of any other type is none', async (t) => {
+  const body = '{"code":"bad_request"}'
+  for (const [type, code] of [
+    ['application/problem+json; charset=utf-8', 'bad_request'],
+    ['application/json', undefined],
+    ['text/html; for=application/problem+json', undefined],
+    [undefined, undefined],
+  ] as const) {
+    const { client } = await countedClient(t, (_request, response) => {
+      response.writeHead(400, type && { 'content-type': type }).end(body)
+    })
+    const error = (await failure(client.api(TRANSFER, { method: 'POST' }))) as ApiError
+    t.match(error, { status: 400, code, outcome: undefined, cause: undefined }, type ?? 'no type')
+    if (code === undefined) t.equal(await error.response?.text(), body, 'the page may read it')
+  }
+  const { client } = await countedClient(t, (_request, response) => response.writeHead(403, PROBLEM).end('null'))
+  t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { problem: undefined, outcome: undefined })
+})
+
+await test('a response without a change is a response', async (t) => {
+  const { client } = await countedClient(t, (_request, response) => response.writeHead(304).end())
+  t.equal((await client.api('/v1/health', { cache: 'no-store' })).status, 304)
+})
+
+await test('a problem that has arrived whole counts, although the call was aborted then', async (t) => {
+  const abort = new AbortController()
+  const whole = async (url: string, init: RequestInit): Promise<Response> => {
+    const response = await fetch(url, init)
+    const body = await response.text()
+    if (!url.endsWith('/auth/session')) abort.abort(new Error('left'))
+    return new Response(body, response)
+  }
+  const { api } = await clientOf(t, refuse, { fetch: whole })
+  for (const method of ['POST', 'PATCH'] as const) {
+    const call = api(TRANSFER as never, { method: method as 'POST', signal: abort.signal })
+    t.match(await failure(call), method === 'POST' ? { code: 'bad_request', outcome: undefined } : { message: 'left' })
+  }
 })

@@ -1,212 +1,92 @@
+import type { Equivalent } from './equivalent.ts'
+import { OF_CALLS } from './equivalents-of-calls.ts'
 import type { Mutant } from './run.ts'
 
-/** A slip that changes nothing that anybody could see. */
-interface Equivalent {
-  readonly file: string
-  /** The line in which it is. */
-  readonly line: string
-  readonly replacement: string
-  readonly why: string
-}
-
-const MOMENT = 'A clock of fractions of a millisecond never shows this very moment.'
-const FAULT = 'After a fault of this program it does not matter whether a record that may exist is removed.'
-const COUNTED = 'The commands of a connection are carried out in order, so whoever counts next counts this, too.'
-const NO_MARK = 'No value has this mark, so that it is read all the same.'
-const NO_CASE = 'Without a case of its own nothing is returned, which counts as no.'
-
 export const EQUIVALENTS: readonly Equivalent[] = [
+  ...OF_CALLS,
   {
-    file: 'src/proxy/idempotency/claim.ts',
-    line: 'const isLeased = standstill.now() < this.#leasedAt + this.#deps.leaseMs',
-    replacement: 'standstill.now() <= this.#leasedAt + this.#deps.leaseMs',
-    why: MOMENT,
+    file: 'src/limits/minute-limit.ts',
+    line: 'this.#refused.set(key, true, { ttl: waitMs })',
+    replacement: 'false',
+    why: 'Only the time to live is read.',
   },
   {
-    file: 'src/proxy/idempotency/claim.ts',
-    line: 'return !this.#isLost && isLeased && storeNow() < Math.min(this.#leaseUntil, this.own.expiresAt)',
-    replacement: 'storeNow() <= Math.min(this.#leaseUntil, this.own.expiresAt)',
-    why: MOMENT,
+    file: 'src/limits/minute-limit.ts',
+    line: 'const waitMs = leftMs > 0 && leftMs <= WINDOW_MS ? leftMs : WINDOW_MS',
+    replacement: 'leftMs < WINDOW_MS',
+    why: 'Both are the same where it is equal.',
   },
   {
-    file: 'src/proxy/idempotency/claim.ts',
-    line: 'if (texts.length > 0 && expiresAt > storeNow() && (await store.create(recordKey, next, expiresAt))) {',
-    replacement: 'expiresAt >= storeNow()',
-    why: MOMENT,
+    file: 'src/limits/networks.ts',
+    line: 'return [...front, ...zeros, ...back].slice(0, 4)',
+    replacement: '[...front, ...zeros, ...back]',
+    why: 'Its callers take the first four.',
   },
   {
-    file: 'src/proxy/idempotency/claim.ts',
-    line: 'this.#texts = [next, ...texts.filter((text) => text !== next)]',
-    replacement: 'texts',
-    why: 'A text that is there twice is only tried twice.',
+    file: 'src/limits/networks.ts',
+    line: 'const mapped = /^::ffff:(\\d+\\.\\d+\\.\\d+\\.\\d+)$/.exec(canonical)?.[1]',
+    replacement: '/^::ffff:(\\d+\\.\\d+\\.\\d+\\.\\d+)/',
+    why: 'Nothing follows a dotted quad.',
   },
   {
-    file: 'src/proxy/idempotency/claim.ts',
-    line: 'this.#texts = [next, ...texts.filter((text) => text !== next)]',
-    replacement: 'true',
-    why: 'A text that is there twice is only tried twice.',
+    file: 'src/limits/networks.ts',
+    line: 'const mapped = /^::ffff:(\\d+\\.\\d+\\.\\d+\\.\\d+)$/.exec(canonical)?.[1]',
+    replacement: '/::ffff:(\\d+\\.\\d+\\.\\d+\\.\\d+)$/',
+    why: 'No other canonical address has a dotted quad after ffff.',
   },
   {
-    file: 'src/proxy/idempotency/claim.ts',
-    line: 'await this.#deps.usage.removeRecord(this.own.session).catch(() => undefined)',
-    replacement: 'this.#deps.usage.removeRecord(this.own.session).catch(() => undefined)',
-    why: COUNTED,
+    file: 'src/limits/networks.ts',
+    line: "const [front = [], back = []] = address.split('::').map((half) => half.match(/[^:]+/g) ?? [])",
+    replacement: '["Stryker was here"]',
+    why: 'A text has a first part.',
   },
   {
-    file: 'src/proxy/idempotency/claim.ts',
-    line: 'await usage.addBytes(this.own.session, -more).catch(() => undefined)',
-    replacement: 'usage.addBytes(this.own.session, -more).catch(() => undefined)',
-    why: COUNTED,
-  },
-  {
-    file: 'src/proxy/idempotency/idempotency-records.ts',
-    line: 'if (error instanceof StoreUnavailable) {',
-    replacement: 'true',
-    why: FAULT,
-  },
-  {
-    file: 'src/proxy/idempotency/idempotency-records.ts',
-    line: 'if (isCreated) await store.removeIf(recordKey, text)',
-    replacement: 'true',
-    why: 'Nobody else can have written this very text.',
-  },
-  {
-    file: 'src/proxy/idempotency/idempotency-records.ts',
-    line: 'return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs',
-    replacement: 'storeNow() >= leaseUntil + clockSkewMs',
-    why: MOMENT,
-  },
-  {
-    file: 'src/proxy/idempotency/idempotency-records.ts',
-    line: 'return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs',
-    replacement: 'this.#deps.store.availableForMs() > settleMs',
-    why: MOMENT,
-  },
-  {
-    file: 'src/proxy/idempotency/key-usage.ts',
-    line: 'if (total <= 0) return { records: 0, bytes: 0 }',
-    replacement: 'total < 0',
-    why: 'A total of 0 is no records and no bytes in any case.',
-  },
-  {
-    file: 'src/sessions/near-cache.ts',
-    line: 'this.#isHeard()',
-    replacement: ';',
-    why: 'The next look at the cache notices the same standstill, and forgets as much.',
-  },
-  {
-    file: 'src/sessions/near-cache.ts',
-    line: 'if (expiryOf(session) !== undefined) void this.#sessions.endings.recordExpiry(session)',
-    replacement: 'true',
-    why: 'Endings.recordExpiry does nothing for a session within its limits.',
-  },
-  {
-    file: 'src/sessions/near-cache.ts',
-    line: 'for (let leftMs = MAX_DEAF_MS; leftMs > 0; leftMs = giveUpAt - standstill.now()) {',
-    replacement: 'leftMs >= 0',
-    why: MOMENT,
-  },
-  {
-    file: 'src/sessions/own-sessions.ts',
-    line: "const [index = ''] = this.#index.keysOf(subject)",
+    file: 'src/limits/networks.ts',
+    line: "const [first = '', second = '', third = '', fourth = ''] = firstGroups(canonical)",
     replacement: '"Stryker was here!"',
-    why: 'A subject always has the key of an index.',
+    why: 'An address has eight groups.',
   },
   {
-    file: 'src/sessions/own-sessions.ts',
-    line: "const [own = ''] = this.#index.keysOf(subject)",
+    file: 'src/limits/networks.ts',
+    line: "const [bare = ''] = address.split('%', 1)",
     replacement: '"Stryker was here!"',
-    why: 'A subject always has the key of an index.',
+    why: 'A text has a first part.',
   },
   {
-    file: 'src/sessions/own-sessions.ts',
-    line: "const { value = '', expiresAt = 0 } = (await this.#store.readUntracked(partKey(index, 'ended'))) ?? {}",
-    replacement: '"Stryker was here!"',
-    why: 'Any text stands for no mark, as long as it is always the same.',
+    file: 'src/time/sliding-count.ts',
+    line: 'return this.#slices.splice(0, kept < 0 ? this.#slices.length : kept)',
+    replacement: 'kept <= 0',
+    why: 'It has returned where it is 0.',
   },
   {
-    file: 'src/sessions/refusals.ts',
-    line: "['invalid_request', 'never'],",
+    file: 'src/time/sliding-count.ts',
+    line: 'if (kept === 0) return NONE',
+    replacement: 'false',
+    why: 'It takes nothing, into a new array.',
+  },
+  {
+    file: 'client/src/core/api/call.ts',
+    line: "const { timeoutMs = 60_000, headers, signal, method = 'GET', ...rest } = init",
     replacement: '""',
-    why: NO_CASE,
-  },
-  {
-    file: 'src/sessions/refusals.ts',
-    line: "['invalid_scope', 'never'],",
-    replacement: '""',
-    why: NO_CASE,
-  },
-  {
-    file: 'src/sessions/refusals.ts',
-    line: "['unsupported_grant_type', 'never'],",
-    replacement: '""',
-    why: NO_CASE,
-  },
-  {
-    file: 'src/sessions/refusals.ts',
-    line: "['invalid_target', 'never'],",
-    replacement: '""',
-    why: NO_CASE,
-  },
-  {
-    file: 'src/sessions/refusals.ts',
-    line: "['use_dpop_nonce', 'never'],",
-    replacement: '""',
-    why: NO_CASE,
-  },
-  {
-    file: 'src/sessions/refusals.ts',
-    line: "case 'never':",
-    replacement: '""',
-    why: NO_CASE,
-  },
-  {
-    file: 'src/sessions/shared-refusals.ts',
-    line: "const { value = '', now } = await store.readMarked(REFRESHES_KEY, '')",
-    replacement: '"Stryker was here!"',
-    why: NO_MARK,
-  },
-  {
-    file: 'src/sessions/shared-refusals.ts',
-    line: "const { now } = await this.#store.readMarked(REFRESHES_KEY, '')",
-    replacement: '"Stryker was here!"',
-    why: NO_MARK,
-  },
-  {
-    file: 'src/sessions/shared-refusals.ts',
-    line: 'if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0',
-    replacement: 'expiredAt < now',
-    why: MOMENT,
-  },
-  {
-    file: 'src/sessions/shared-refusals.ts',
-    line: 'if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0',
-    replacement: 'last <= expiredAt',
-    why: MOMENT,
-  },
-  {
-    file: 'src/sessions/shared-refusals.ts',
-    line: 'return next > now ? Math.min(next - now, MAX_PAUSE_MS) : 0',
-    replacement: 'next >= now',
-    why: 'No time is left in either case.',
-  },
-  {
-    file: 'src/sessions/shared-refusals.ts',
-    line: 'await this.#news.change((news, now) => noteGrants(news, grants, now))',
-    replacement: 'this.#news.change((news, now) => noteGrants(news, grants, now))',
-    why: 'It is done in the background: nobody waits for it, and it never rejects.',
-  },
-  {
-    file: 'src/proxy/idempotency/compact-record.ts',
-    line: 'case undefined:',
-    replacement: 'case undefined:',
-    why: 'Without a case of its own nothing is returned either.',
+    why: 'Every caller names a method.',
   },
   {
     file: 'src/time/window.ts',
     line: 'if (now >= this.#endsAt) {',
     replacement: 'now > this.#endsAt',
-    why: MOMENT,
+    why: 'A clock of fractions of a millisecond never shows this very moment.',
+  },
+  {
+    file: 'client/src/core/api/order.ts',
+    line: 'send(key !== undefined && order?.chooseKey ? await order.chooseKey(core, call, key) : key)',
+    replacement: 'true',
+    why: 'An order has a key.',
+  },
+  {
+    file: 'client/src/core/api/order.ts',
+    line: "return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')",
+    replacement: '""',
+    why: 'Keys only have to differ.',
   },
 ]
 

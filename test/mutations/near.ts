@@ -20,6 +20,43 @@ const RENEWALS = [
  * A folder counts for the files in it that have no line of their own.
  */
 export const NEAR: Readonly<Record<string, readonly string[]>> = {
+  'client/src/core/api': [
+    'client/order-answers',
+    'client/api-faults',
+    'client/aborted-orders',
+    'client/orders-without-key',
+    'client/api',
+    'client/once',
+    'client/remembered-orders',
+  ],
+  'client/src/core/api/key-use.ts': ['client/keyed-sessions'],
+  'client/src/core/session': [
+    'client/session-times',
+    'client/session-order',
+    'client/other-tabs',
+    'client/notice',
+    'client/session',
+    'client/session-faults',
+  ],
+  'client/src/core/sockets': [
+    'client/link-times',
+    'client/latency',
+    'client/sockets',
+    'client/streams',
+    'client/socket-faults',
+  ],
+  'client/src/orders': [
+    'client/once-fate',
+    'client/fate-clock',
+    'client/fate-ids',
+    'client/fate',
+    'client/orders-without-key',
+    'client/remembered-orders',
+    'client/remembered-refusals',
+    'client/shared-keys',
+  ],
+  'src/limits/caps.ts': ['sockets/caps'],
+  'src/limits/permits.ts': ['limits/session-permits', 'sockets/caps'],
   'src/controls': [
     'controls/control-versions',
     'controls/instance-reports',

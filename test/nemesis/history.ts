@@ -35,7 +35,14 @@ export interface Socket {
   closed: { readonly code: number; readonly reason: string } | undefined
   /** Whether the page closed it. */
   isClosedByPage: boolean
-  readonly received: { readonly at: number; readonly text: string }[]
+  readonly sent: Message[]
+  readonly received: Message[]
+}
+
+/** A message on a socket of a page. */
+export interface Message {
+  readonly at: number
+  readonly text: string
 }
 
 /** A call that upstream has executed or refused: the truth. */
@@ -50,6 +57,7 @@ export interface Executed {
   readonly path: string
   readonly key: string | undefined
   readonly status: number
+  readonly request: string
   readonly response: string
 }
 
@@ -63,14 +71,61 @@ interface Delivered {
   readonly text: string
 }
 
+/** A tick of upstream's: the truth. */
+export interface Tick {
+  readonly at: number
+  readonly symbol: string
+  readonly epoch: number
+  readonly quote: number
+}
+
+/** A login or a sign-up, as far as the browser got. */
+export interface Start {
+  readonly user: string
+  readonly kind: 'login' | 'signup'
+  /** The values of a partner with which it should come to the provider, as a query in a fixed order; '' without one. */
+  readonly attribution: string
+  /** The state with which the browser was sent to the provider. */
+  readonly state: string
+}
+
+/** An authorization request that has reached the provider: the truth. */
+interface Authorization {
+  readonly at: number
+  readonly state: string
+  /** The values of a partner that it had, in the same form. */
+  readonly attribution: string
+}
+
+/** A window of the upstream budget. */
+export interface Budget {
+  readonly calls: number
+  readonly windowMs: number
+}
+
 /** The end of a session that somebody has asked for. */
 export interface Ending {
   readonly user: string
   readonly session: string
-  readonly by: 'user' | 'operator'
+  /** `limit`: nobody has, but its time will be over then. */
+  readonly by: 'user' | 'operator' | 'limit'
   readonly askedAt: number
   /** When the server said that the session has ended; undefined if it never did, though it may have. */
   confirmedAt: number | undefined
+  /** When no token of it could be used any more, as far as the observer has seen. */
+  revokedAt?: number
+}
+
+/** A transfer that a user wants once, which the browser package makes. */
+export interface Intention {
+  readonly user: string
+  readonly session: string | undefined
+  /** Who is to get it: nobody else. */
+  readonly recipient: string
+  readonly at: number
+  until: number | undefined
+  /** What the package says. */
+  outcome: 'made' | 'not made' | 'unknown'
 }
 
 /** A pause of orders, by an operator. */
@@ -89,6 +144,8 @@ export interface Touch {
   readonly kinds?: readonly CallKind[]
   /** What those calls may be told; anything if it is left out. */
   readonly results?: readonly string[]
+  /** How long after the end of the fault that may be, if that differs (ms). */
+  readonly settleMs?: number
 }
 
 /** A time in which a fault was on. */
@@ -119,8 +176,15 @@ export interface History {
   readonly delivered: Delivered[]
   /** Requests to the token endpoint that named a grant. */
   readonly tokenCalls: { readonly at: number; readonly session: string | undefined; readonly isGranted: boolean }[]
+  /** What the provider was asked for by browsers that went there, as far as they know. */
+  readonly starts: Start[]
+  readonly authorizations: Authorization[]
+  readonly ticks: Tick[]
+  /** The windows of the upstream budget; none without one. */
+  readonly budgets: Budget[]
   readonly endings: Ending[]
   readonly pauses: Pause[]
+  readonly intentions: Intention[]
   readonly faults: FaultPeriod[]
   readonly delays: Delay[]
 }
@@ -133,14 +197,26 @@ export function emptyHistory(): History {
     executed: [],
     delivered: [],
     tokenCalls: [],
+    starts: [],
+    authorizations: [],
+    ticks: [],
+    budgets: [],
     endings: [],
     pauses: [],
+    intentions: [],
     faults: [],
     delays: [],
   }
 }
 
-/** How much more time something may take than was promised, because what does it could not run. */
-export function slackMs({ delays }: History, from: number, to: number): number {
-  return delays.filter(({ at, ms }) => at > from && at - ms < to).reduce((sum, { ms }) => sum + ms, 0)
+/**
+ * How much more time something may take than was promised, because what does it could not run.
+ * @param instance the one that does it; any may have if it is undefined
+ */
+export function slackMs({ delays }: History, from: number, to: number, instance?: number): number {
+  const concerned = delays.filter(({ of, at, ms }) => {
+    const isOfOther = instance !== undefined && of !== 'harness' && of !== `instance ${instance}`
+    return !isOfOther && at > from && at - ms < to
+  })
+  return concerned.reduce((sum, { ms }) => sum + ms, 0)
 }

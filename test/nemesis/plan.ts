@@ -5,6 +5,15 @@ export interface FleetPlan {
   /** Whether the provider gives refresh tokens, and how long access tokens live (s). */
   readonly refreshTokens: boolean
   readonly accessTokenSeconds: number
+  /**
+   * By how much the clock of each instance is wrong (s), or `sleeps`: the monotonic clock stands still while the instance does, as
+   * on a machine that is suspended. All are right if it is left out.
+   */
+  readonly clocks?: readonly (number | 'sleeps')[]
+  /** Whether the provider and the trading service have names, and not only addresses. */
+  readonly isNamed?: boolean
+  /** Whether the name of the provider has a second address, at which nobody listens, and first packets to the other can be lost. */
+  readonly hasTwoAddresses?: boolean
   /** The settings of each instance that differ from the defaults. */
   readonly settings: Readonly<Record<string, string>>
 }
@@ -27,6 +36,8 @@ export interface Plan {
   readonly forMs: number
   readonly fleet: FleetPlan
   readonly users: readonly Actor[]
+  /** Users whose page has the browser package. */
+  readonly pages: readonly Actor[]
   readonly operators: readonly Actor[]
   readonly faults: readonly PlannedFault[]
 }

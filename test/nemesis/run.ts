@@ -9,6 +9,7 @@ import { actAsOperator } from './operators/operator.ts'
 import type { Plan, PlannedFault } from './plan.ts'
 import type { ProductPromise, Violation } from './promise.ts'
 import { ALL_PROMISES } from './promises/all.ts'
+import { actAsPage } from './users/package-page.ts'
 import { actAsUser } from './users/user.ts'
 
 /** The share of a run in which something may wait for a processor before the run says nothing about what takes time. */
@@ -42,13 +43,14 @@ export interface Result {
   readonly startedAt: number
 }
 
-/** Runs a plan. All that it starts ends with the test. */
-export async function run(t: Test, plan: Plan): Promise<Result> {
+/** Runs a plan. All that it starts ends with the test. @param checkout the folder of the product, unless it is this repository */
+export async function run(t: Test, plan: Plan, checkout?: string): Promise<Result> {
   const observer = new Observer()
-  const fleet = await startFleet(t, plan.fleet, observer)
+  const fleet = await startFleet(t, plan.fleet, observer, checkout)
   const over = new AbortController()
   const acts = [
     ...plan.users.map((user) => actAsUser(user, fleet, over.signal)),
+    ...plan.pages.map((page) => actAsPage(page, fleet, over.signal)),
     ...plan.operators.map((operator) => actAsOperator(operator, fleet, over.signal)),
   ]
   const faults = plan.faults.map((fault) => applyLater(fleet, fault, over.signal))

@@ -76,12 +76,15 @@ function eventsOf(history: History): Line[] {
   }
   for (const { user, kind, instance, closedAt, closed } of history.sockets)
     add(closedAt, user, `${kind} socket by ${instance} closes with ${closed?.code} ${closed?.reason}`)
-  for (const { at, sentAt, instance, method, path, key, status } of history.executed)
-    add(at, 'upstream', `${method} ${key ?? path} of instance ${instance}, sent at ${seconds(sentAt)}: ${status}`)
+  const userOf = new Map(history.calls.map(({ session, user }) => [session, user]))
+  for (const { at, sentAt, instance, session, method, path, key, status } of history.executed) {
+    const whose = `of ${userOf.get(session) ?? 'nobody'} by instance ${instance}`
+    add(at, 'upstream', `${method} ${key ?? path} ${whose}, sent at ${seconds(sentAt)}: ${status}`)
+  }
   for (const { at, instance, text } of history.delivered)
     add(at, 'upstream', `message of instance ${instance}: ${text}`)
   for (const { by, session, askedAt, confirmedAt } of history.endings) {
-    add(askedAt, by, `asks for the end of session ${session}`)
+    add(askedAt, by, by === 'limit' ? `is near for session ${session}` : `asks for the end of session ${session}`)
     add(confirmedAt, by, `is told that session ${session} has ended`)
   }
   for (const { askedAt, confirmedAt, liftAskedAt, liftedAt } of history.pauses) {
@@ -116,6 +119,7 @@ function logLines({ logs, startedAt }: Result): Line[] {
 /** Counts and waits of a run, in a line. */
 export function summaryOf({ plan, history, waits, isVoid }: Result): string {
   const shares = [...waits].map(([of, share]) => `${of} ${(share * 100).toFixed(1)} %`)
-  const counts = `${history.calls.length} calls, ${history.executed.length} executed, ${history.faults.length} faults`
+  const { calls, executed, endings, pauses, faults } = history
+  const counts = `${calls.length} calls, ${executed.length} executed, ${endings.length} ends, ${pauses.length} pauses, ${faults.length} faults`
   return `SEED=${plan.seed}: ${counts}; waiting for a processor: ${shares.join(', ')}${isVoid ? ': void' : ''}`
 }

@@ -23,12 +23,14 @@ await test('Strangers together have 5,000 signatures checked in a second, whatev
   const senders = new LogoutSenders(await new MemoryStore().openIndex(), ['198.51.100.0/24'])
   t.teardown(() => senders.close())
   const check = (from: string) => senders.check(from, async () => ({ is: 'invalid', cause: undefined }))
+  const startedAt = performance.now()
   const outcomes = await Promise.all(
     Array.from({ length: 20_000 }, (_each, at) => check(`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`)),
   )
   const strangers = outcomes.filter((outcome) => outcome !== undefined).length
-  // The burst may meet the end of a second.
-  t.ok(strangers >= 5000 && strangers <= 10_000, `${strangers} checks`)
+  // The burst may last, and meet the end of a second.
+  const seconds = 1 + Math.ceil((performance.now() - startedAt) / 1000)
+  t.ok(strangers >= 5000 && strangers <= 5000 * seconds, `${strangers} checks in ${seconds} seconds`)
   t.ok(await check('198.51.100.1'), 'the provider is not concerned')
 })
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient, type RedisClientType } from 'redis'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { LosingProxy } from '../support/redis/losing-proxy.ts'
 import { testRedis, testServer } from '../support/server/test-server.ts'
@@ -18,15 +18,14 @@ const HEALTH = '/api/v1/health'
 const readsOf = async (client: Pick<RedisClientType, 'info'>) =>
   Number(/^cmdstat_get:calls=(\d+)/m.exec(await client.info('commandstats'))?.[1] ?? 0)
 const ask = (port: number) => sendTo(port, 'GET', HEALTH, { headers: { 'x-csrf': '1' } })
+/** A world with a Redis of its own, where a shared response is kept for so many seconds. */
+const keptFor = (t: Test, seconds: string) =>
+  startWorld(t, { ...API, redis: true, settings: { HEALTH_SECONDS: seconds } })
 
 await sideBySide({
   'all instances together ask upstream once in HEALTH_SECONDS, and answer with the last response while it is asked again':
     async (t) => {
-      const { upstream, settings, server } = await startWorld(t, {
-        ...API,
-        redis: true,
-        settings: { HEALTH_SECONDS: '3' },
-      })
+      const { upstream, settings, server } = await keptFor(t, '3')
       const other = await testServer(t, { ...settings, HEALTH_SECONDS: '3' })
       const crowd = () =>
         Promise.all(Array.from({ length: 40 }, (_, index) => ask(index % 2 === 0 ? server.port : other.port)))
@@ -70,11 +69,7 @@ await sideBySide({
   },
   'without the store each process asks for itself, and a response that was not sealed with our secrets is ignored':
     async (t) => {
-      const { upstream, server, redis } = await startWorld(t, {
-        ...API,
-        redis: true,
-        settings: { HEALTH_SECONDS: '2' },
-      })
+      const { upstream, server, redis } = await keptFor(t, '2')
       const { port } = server
       const client = await createClient({ url: redis?.url ?? '' }).connect()
       const key = 'bff:1:response:/v1/health'
@@ -96,7 +91,7 @@ await sideBySide({
 })
 
 await test('a response counts no longer for other instances when the clock of the one that asked is an hour ahead', async (t) => {
-  const world = await startWorld(t, { ...API, redis: true, settings: { HEALTH_SECONDS: '1' } })
+  const world = await keptFor(t, '1')
   const { upstream } = world
   const { server, settings } = world
   const other = await testServer(t, { ...settings, PUBLIC_URL: server.url, PORT: String(await freePort()) })

@@ -30,6 +30,24 @@ async function tags({ subjects }: SubjectInstance, id: string): Promise<string[]
   return listing.sessions.map(({ tag }) => tag)
 }
 
+/** An instance with a store of its own, in which CR1 has the sessions `first` and `second`. */
+async function twoSessions(): Promise<{ store: MemoryStore; instance: SubjectInstance }> {
+  const store = new MemoryStore()
+  const instance = await subjectInstance(store)
+  for (const id of ['first', 'second']) await begin(instance, id)
+  return { store, instance }
+}
+
+/** A barrier: whoever passes waits until it is opened. `reached` resolves when somebody has come. */
+function barrier() {
+  const [come, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const pass = (): Promise<void> => {
+    come.resolve()
+    return opened.promise
+  }
+  return { pass, reached: come.promise, open: () => opened.resolve() }
+}
+
 await test('of more than 100 sessions a page learns of the newest', async (t) => {
   const instance = await subjectInstance(new MemoryStore())
   for (let count = 0; count < 120; count++) await begin(instance, `session ${count}`)
@@ -85,31 +103,24 @@ await test('during a roll of secrets every instance lists and ends the sessions 
 })
 
 await test('a list whose reading began before the end of a session is not kept', async (t) => {
-  const store = new MemoryStore()
-  const instance = await subjectInstance(store)
-  for (const id of ['first', 'second']) await begin(instance, id)
+  const { store, instance } = await twoSessions()
   const readUntracked = store.readUntracked.bind(store)
-  const gate = Promise.withResolvers<void>()
-  const asked = Promise.withResolvers<void>()
+  const { pass, reached, open } = barrier()
   store.readUntracked = async (key) => {
     const found = await readUntracked(key)
-    if (key !== sessionKey('second')) return found
-    asked.resolve()
-    await gate.promise
+    if (key === sessionKey('second')) await pass()
     return found
   }
   const reading = tags(instance, 'first')
-  await asked.promise
+  await reached
   t.same(await instance.subjects.own.end(own('first'), pageTag('second'), BY), { is: 'ended' })
-  gate.resolve()
+  open()
   await reading
   t.same(await tags(instance, 'first'), [pageTag('first')])
 })
 
 await test('a session that could not be ended is still listed', async (t) => {
-  const store = new MemoryStore()
-  const instance = await subjectInstance(store)
-  for (const id of ['first', 'second']) await begin(instance, id)
+  const { store, instance } = await twoSessions()
   const bury = store.bury.bind(store)
   store.bury = async () => {
     throw new Error('planted')
@@ -121,8 +132,7 @@ await test('a session that could not be ended is still listed', async (t) => {
 })
 
 await test('a subject may try to end 120 sessions in a minute', async (t) => {
-  const instance = await subjectInstance(new MemoryStore())
-  for (const id of ['first', 'second']) await begin(instance, id)
+  const { instance } = await twoSessions()
   const { subjects } = instance
   for (let times = 0; times < 120; times++) t.same(await subjects.own.end(own('first'), 'x', BY), { is: 'unknown' })
   t.match(await subjects.own.end(own('first'), pageTag('second'), BY), { is: 'limited', waitMs: Number })
@@ -130,21 +140,17 @@ await test('a subject may try to end 120 sessions in a minute', async (t) => {
 })
 
 await test('a list that was read while a session was being ended is not kept', async (t) => {
-  const store = new MemoryStore()
-  const instance = await subjectInstance(store)
-  for (const id of ['first', 'second']) await begin(instance, id)
+  const { store, instance } = await twoSessions()
   const bury = store.bury.bind(store)
-  const gate = Promise.withResolvers<void>()
-  const asked = Promise.withResolvers<void>()
+  const { pass, reached, open } = barrier()
   store.bury = async (...args) => {
-    asked.resolve()
-    await gate.promise
+    await pass()
     return bury(...args)
   }
   const ending = instance.subjects.own.end(own('first'), pageTag('second'), BY)
-  await asked.promise
+  await reached
   t.equal((await tags(instance, 'first')).length, 2, 'it has not ended yet')
-  gate.resolve()
+  open()
   t.same(await ending, { is: 'ended' })
   t.same(await tags(instance, 'first'), [pageTag('first')])
 })

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import type { WebSocket } from 'ws'
-import { BROWSER } from '../../src/sockets/close-codes.ts'
+import { BROWSER, CLOSE } from '../../src/sockets/close-codes.ts'
 import { SocketEnd } from '../../src/sockets/socket-end.ts'
 import { WaitingBytes } from '../../src/sockets/waiting-bytes.ts'
 import { asRead, connection } from '../support/sockets/connection.ts'
@@ -119,4 +119,28 @@ await test('a connection that is closed while bytes wait on it counts until it i
   })
   t.equal((await Promise.all(codes)).at(-1), 4408, 'the newest reads all, and why it ends')
   await until(() => waiting.closingBytes === 0, 'nothing waits any more')
+})
+
+await test('an unfinished message of more than 64 KiB is noted, and not read on once its sender has lost', async (t) => {
+  const { socket, wire, client } = await connection(t)
+  let weighed = 0
+  const waiting = new WaitingBytes(1_048_576, () => ++weighed)
+  const end = new SocketEnd({ socket, wire }, BROWSER, { message: ignore, ended: ignore, waiting })
+  client.send(Buffer.alloc(1_000_000), { fin: false })
+  await until(() => end.heldBytes >= 1_000_000)
+  t.equal(weighed, 0)
+  client.send(Buffer.alloc(100_000), { fin: false })
+  await until(() => weighed > 0)
+  end.close({ code: 1012, reason: 'restarting' })
+  t.notOk(wire.writableEnded, 'whoever is closed for another reason may answer')
+  const closed = once(client, 'close')
+  const other = await connection(t)
+  const loser = new SocketEnd(other, BROWSER, { message: ignore, ended: ignore, waiting })
+  other.client.send(Buffer.alloc(100_000), { fin: false })
+  await until(() => loser.heldBytes >= 100_000)
+  const lost = once(other.client, 'close')
+  loser.close(CLOSE.slowConsumer)
+  t.ok(other.wire.writableEnded)
+  t.equal(((await lost) as [number])[0], 4408)
+  await closed
 })

@@ -192,6 +192,19 @@ await test('what waits for an upstream that reads nothing counts, too', async (t
 })
 
 for (const feed of ['relay', 'shared']) {
+  await test(`PUBLIC_FEED=${feed}: what browsers send of messages that they never finish counts, too`, async (t) => {
+    const world = await addressedWorld(t, { PUBLIC_FEED: feed, MAX_MESSAGE_BYTES: String(2 * MIB) })
+    const clients: BrowserSocket[] = []
+    while (clients.length < 12) clients.push(await world.socket(PUBLIC).opened())
+    for (const { socket } of clients) socket.send(LARGE, { fin: false })
+    const lost = await world.lossOf('public')
+    t.ok((await world.buffered()) < LIMIT)
+    t.equal(await world.endings('public', 4408), lost)
+    t.ok(lost < clients.length)
+    for (const { socket } of clients) socket.terminate()
+    await world.quiet()
+  })
+
   await test(`PUBLIC_FEED=${feed}: browsers that do not read their answers are closed, and others get theirs`, async (t) => {
     const answer = JSON.stringify({ proposal: 'x'.repeat(500_000) })
     const world = await addressedWorld(t, { PUBLIC_FEED: feed, FEED_REQUESTS_PER_MINUTE: '1000' })

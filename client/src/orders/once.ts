@@ -20,9 +20,9 @@ export async function orderOnce<Answer>(
   try {
     return await (remember ? onceRemembered(make, order, isMade, remember) : make(order, isMade))
   } catch (error) {
-    // The refusal of the trading service has arrived after all.
-    const { cause } = error as Error
-    throw (cause as Partial<SocketError> | undefined)?.reply ? cause : error
+    // The refusal of the buy has arrived after all. That of a read of the account says nothing of it.
+    const { cause } = error as { cause?: Partial<SocketError> }
+    throw isMade === isFound && cause?.reply?.['msg_type'] === 'buy' ? cause : error
   }
 }
 

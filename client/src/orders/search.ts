@@ -57,8 +57,8 @@ export class Search {
   /** True while no purchase can have been missed since the account was read. */
   #isComplete = false
   #failure: unknown
-  /** True once the trading service has refused the order, too late for its own call. */
-  #isRefused = false
+  /** That of the order by the trading service, too late for its own call. */
+  #refusal: SocketError | undefined
   #fate: Fate | undefined
   /** Called after every change. */
   #wake = (): void => undefined
@@ -116,6 +116,7 @@ export class Search {
     if (this.#isComplete) this.#decide(true)
     else if (this.#reads >= MAX_READS) {
       throw (
+        this.#refusal ??
         this.#failure ??
         new this.#SocketError('connection_lost', 'the connection was lost too often to read the account')
       )
@@ -137,7 +138,7 @@ export class Search {
   async #until(isTrue: () => boolean): Promise<void> {
     for (;;) {
       this.#signal?.throwIfAborted()
-      if (this.#isRefused) throw this.#failure
+      if (this.#refusal) throw this.#refusal
       if (this.#fate || isTrue()) return
       if (this.#socket.status().state === 'ended') throw new this.#SocketError('ended', 'the connection has ended')
       await new Promise<void>((resolve) => (this.#wake = resolve))
@@ -207,8 +208,7 @@ export class Search {
     if (own) return this.#made(own)
     if (reply?.['error']) {
       const { code, message } = reply['error'] as { code?: string; message?: string }
-      this.#failure = new this.#SocketError(String(code), message ?? '', { reply })
-      this.#isRefused = true
+      this.#refusal = new this.#SocketError(String(code), message ?? '', { reply })
       return
     }
     const candidates = this.#candidates()

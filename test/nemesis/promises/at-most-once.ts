@@ -1,11 +1,14 @@
 import type { ProductPromise } from '../promise.ts'
+import { purchasesAt } from '../purchases.ts'
 
-/** An order with a key is executed at most once. */
+/** An order with a key, and a purchase on a socket, is executed at most once. */
 export const atMostOnce: ProductPromise = {
   name: 'at-most-once',
-  sentence: 'Upstream gets at most one call for each session and Idempotency-Key.',
+  sentence:
+    'Upstream gets at most one call for each session and Idempotency-Key, and each purchase on a socket at most once.',
   isTimed: false,
-  check({ executed }) {
+  check(history) {
+    const { executed } = history
     const keyed = executed.filter(({ key, status }) => key !== undefined && status !== 401 && status !== 429)
     const violations = [...Map.groupBy(keyed, ({ session, key }) => `${session} ${key}`).values()].flatMap((calls) => {
       const second = calls[1]
@@ -15,6 +18,10 @@ export const atMostOnce: ProductPromise = {
         { at: second.at, seen: `upstream got the order ${second.key} ${calls.length} times: ${times.join(', ')}` },
       ]
     })
-    return { judged: keyed.map(({ at }) => at), violations }
+    const purchases = purchasesAt(history)
+    const twice = [...Map.groupBy(purchases, ({ id }) => id)].flatMap(([id, [, second]]) =>
+      second === undefined ? [] : [{ at: second.at, seen: `upstream got the purchase ${id} twice` }],
+    )
+    return { judged: [...keyed, ...purchases].map(({ at }) => at), violations: violations.concat(twice) }
   },
 }

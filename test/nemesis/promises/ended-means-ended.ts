@@ -26,7 +26,7 @@ export const endedMeansEnded: ProductPromise = {
       const late = left.filter(({ session, sentAt }) => session === ending.session && sentAt > ended)
       return late.flatMap(({ sentAt, instance, what }): Violation[] => {
         const lateMs = sentAt - ended
-        if (lateMs <= permittedMs(history, ending, ended, sentAt)) return []
+        if (lateMs <= permittedMs(history, ending, { sentAt, instance })) return []
         const seen = `${what} left instance ${instance} ${Math.round(lateMs)} ms after the end of its session was confirmed`
         return [{ at: sentAt, seen }]
       })
@@ -35,7 +35,12 @@ export const endedMeansEnded: ProductPromise = {
   },
 }
 
-function permittedMs(history: History, { askedAt }: Ending, ended: number, sentAt: number): number {
+interface Left {
+  readonly sentAt: number
+  readonly instance: number | undefined
+}
+
+function permittedMs(history: History, { askedAt, confirmedAt = askedAt }: Ending, { sentAt, instance }: Left): number {
   const isWithoutRedis = faultsDuring(history, askedAt, sentAt).some(({ name }) => /redis/.test(name))
-  return (isWithoutRedis ? WITHOUT_REDIS_MS : LEARNT_MS) + MARGIN_MS + slackMs(history, ended, sentAt)
+  return (isWithoutRedis ? WITHOUT_REDIS_MS : LEARNT_MS) + MARGIN_MS + slackMs(history, confirmedAt, sentAt, instance)
 }

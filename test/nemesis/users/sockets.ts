@@ -26,7 +26,7 @@ export async function openSocket(page: Page, kind: Socket['kind'], path: string)
   const browser = new BrowserSocket(`ws://127.0.0.1:${links.browsers.port}${path}`, headers)
   fleet.t.teardown(() => browser.socket.terminate())
   const noted: Socket = {
-    ...{ user, session, instance, kind, openedAt: now(), isClosedByPage: false, received: [] },
+    ...{ user, session, instance, kind, openedAt: now(), isClosedByPage: false, sent: [], received: [] },
     ...{ closedAt: undefined, closed: undefined },
   }
   browser.socket.on('message', (data: Buffer) => noted.received.push({ at: now(), text: data.toString() }))
@@ -58,7 +58,11 @@ export async function openSocket(page: Page, kind: Socket['kind'], path: string)
   return {
     noted,
     close,
-    send: (message) =>
-      browser.socket.readyState === browser.socket.OPEN && browser.socket.send(JSON.stringify(message)),
+    send(message) {
+      if (browser.socket.readyState !== browser.socket.OPEN) return
+      const text = JSON.stringify(message)
+      noted.sent.push({ at: now(), text })
+      browser.socket.send(text)
+    },
   }
 }

@@ -119,6 +119,8 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/upstream/first-byte.ts': ['upstream/first-byte'],
   'src/upstream/no-response.ts': ['upstream/first-byte'],
   'src/upstream/budget/budget-call.ts': ['upstream/first-byte'],
+  'src/upstream/budget/demand.ts': ['upstream/budget-subjects'],
+  'src/upstream/budget/subject-calls.ts': ['upstream/budget-subjects'],
   'src/upstream/budget/leaseholder.ts': ['upstream/budget-leaseholder'],
   'src/upstream/budget/alone.ts': ['upstream/budget-lease'],
   'src/upstream/budget/lease.ts': ['upstream/budget-lease'],

@@ -82,6 +82,8 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'controls/waiting-orders',
     'upstream/uploads',
   ],
+  'src/proxy/paused-orders.ts': ['proxy/sending'],
+  'src/proxy/send.ts': ['proxy/sending'],
   'src/proxy/idempotency/answer-sink.ts': ['proxy/idempotency-answer'],
   'src/proxy/idempotency/claim.ts': CLAIMS,
   'src/proxy/idempotency/compact-record.ts': ['proxy/idempotency-sealed'],

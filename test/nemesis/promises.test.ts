@@ -8,6 +8,7 @@ import { endedMeansEnded } from './promises/ended-means-ended.ts'
 import { onceMeansOnce } from './promises/once-means-once.ts'
 import { othersAreServed } from './promises/others-are-served.ts'
 import { pausedMeansPaused } from './promises/paused-means-paused.ts'
+import { silenceIsTold } from './promises/silence-is-told.ts'
 import { tokensAreRenewedSeldom } from './promises/tokens-are-renewed-seldom.ts'
 import { trueOutcomes } from './promises/true-outcomes.ts'
 
@@ -162,4 +163,19 @@ await test('ended-is-revoked: tokens that can be used long after a logout are se
   t.equal(seen(endedIsRevoked, left({ confirmedAt: undefined })), 0)
   t.equal(seen(endedIsRevoked, left({ by: 'operator' })), 0)
   t.equal(seen(endedIsRevoked, { ...left(), faults: [{ ...held, name: 'silent-provider' }] }), 0)
+})
+
+await test('silence-is-told: a ping that is answered long after the last price is seen', async (t) => {
+  const price = (at: number) => ({ at, text: '{"tick":{}}' })
+  const pong = (at: number) => ({ at, text: '{"msg_type":"ping","ping":"pong"}' })
+  const open: Socket = {
+    ...{ user: 'ada', session: undefined, instance: 0, kind: 'public', openedAt: 0, sent: [], isClosedByPage: false },
+    ...{ received: [price(500), pong(9000)], closedAt: undefined, closed: undefined },
+  }
+  t.equal(seen(silenceIsTold, { sockets: [open] }), 1)
+  t.equal(seen(silenceIsTold, { sockets: [{ ...open, received: [price(500), pong(8000)] }] }), 0)
+  t.equal(seen(silenceIsTold, { sockets: [{ ...open, received: [...open.received, price(9500)] }] }), 0, 'it is over')
+  t.equal(seen(silenceIsTold, { sockets: [{ ...open, received: [pong(9000)] }] }), 0, 'it waits for nothing')
+  const forgetting = [{ at: 600, text: '{"forget_all":"ticks"}' }]
+  t.equal(seen(silenceIsTold, { sockets: [{ ...open, sent: forgetting }] }), 0)
 })

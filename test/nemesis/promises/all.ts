@@ -5,6 +5,7 @@ import { endedMeansEnded } from './ended-means-ended.ts'
 import { onceMeansOnce } from './once-means-once.ts'
 import { othersAreServed } from './others-are-served.ts'
 import { pausedMeansPaused } from './paused-means-paused.ts'
+import { silenceIsTold } from './silence-is-told.ts'
 import { tokensAreRenewedSeldom } from './tokens-are-renewed-seldom.ts'
 import { trueOutcomes } from './true-outcomes.ts'
 
@@ -18,4 +19,5 @@ export const ALL_PROMISES: readonly ProductPromise[] = [
   onceMeansOnce,
   tokensAreRenewedSeldom,
   endedIsRevoked,
+  silenceIsTold,
 ]

@@ -75,19 +75,29 @@ class User {
   async #logIn(): Promise<void> {
     this.#trading?.close()
     this.#trading = undefined
+    this.#account = undefined
     const { result } = await this.page.logIn()
     if (result !== 'ok') await pause(AGAIN_MS)
   }
 
   async #read(): Promise<void> {
-    const { result, body } = await this.page.ask({ kind: 'read', method: 'GET', path: ACCOUNTS })
-    if (result === 'ok') this.#account = /"account_id":"(\w+)"/.exec(body)?.[1]
+    const { result, body, session } = await this.page.ask({ kind: 'read', method: 'GET', path: ACCOUNTS })
+    if (result === 'ok' && session === this.page.session) this.#account = /"account_id":"(\w+)"/.exec(body)?.[1]
   }
 
   async #trade(): Promise<void> {
     if (this.#trading !== undefined && this.#trading.noted.closedAt === undefined) return this.#buy(this.#trading)
     if (this.#account !== undefined)
       this.#trading = await openSocket(this.page, 'trading', `/ws/trading/${this.#account}`)
+    if (this.#trading !== undefined) this.#subscribe(this.#trading)
+  }
+
+  /** Each request has a mark of its own, which nobody else may ever see. */
+  #subscribe({ send }: OpenSocket): void {
+    const mark = (): object => ({ req_id: ++this.#nth, passthrough: { of: `${this.page.name} ${this.#nth}` } })
+    send({ ticks: 'R_100', subscribe: 1, ...mark() })
+    send({ ticks: 'R_50', subscribe: 1, ...mark() })
+    send({ ticks_history: 'R_75', count: 5, end: 'latest', subscribe: 1, ...mark() })
   }
 
   /** Each purchase is another one, so that it can be told where it went. */
@@ -99,7 +109,7 @@ class User {
   async #watch(): Promise<void> {
     if (this.#public !== undefined && this.#public.noted.closedAt === undefined) return this.#public.send({ ping: 1 })
     this.#public = await openSocket(this.page, 'public', PUBLIC)
-    this.#public?.send({ ticks: 'R_100', subscribe: 1 })
+    if (this.#public !== undefined) this.#subscribe(this.#public)
   }
 
   async #logOut(): Promise<void> {

@@ -124,8 +124,8 @@ export interface Intention {
   readonly recipient: string
   readonly at: number
   until: number | undefined
-  /** How often they want it: twice with the same words only where the package remembers it. */
-  readonly times: 1 | 2
+  /** How often they want it, with the same words only where the package remembers it. */
+  times: 1 | 2 | 3
   /** What the package says. */
   outcome: 'made' | 'not made' | 'unknown'
 }

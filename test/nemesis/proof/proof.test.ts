@@ -41,8 +41,8 @@ async function searched(t: Test, { wishes }: Patch, checkout: string): Promise<F
     const found = minutes()
     if (result === undefined || broken.length === 0) continue
     // On a busy machine the product as it is may miss a time limit, too.
-    const without = brokenIn(await ran(t, plan)).map(kindOf)
-    const by = broken.find((each) => !without.includes(kindOf(each)))?.promise.name
+    const without = new Set(brokenIn(await ran(t, plan)).map(kindOf))
+    const by = broken.find((each) => !without.has(kindOf(each)))?.promise.name
     if (by !== undefined) {
       t.comment(await tellShrunk(t, result, SHRINK_MINUTES, checkout))
       return { by, seed, minutes: found, runs }
@@ -72,7 +72,7 @@ function kindOf({ promise, violation }: Broken): string {
 }
 
 /** The plan of a seed, as far as a patch has no wishes. */
-function planFor(seed: number, { fleet, faults, lastsMs, forMs = FOR_MS }: Wishes): Plan {
+function planFor(seed: number, { fleet, faults, operators = 1, lastsMs, forMs = FOR_MS }: Wishes): Plan {
   const plan = planOf(seed, forMs)
   const chosen =
     faults === undefined
@@ -81,6 +81,10 @@ function planFor(seed: number, { fleet, faults, lastsMs, forMs = FOR_MS }: Wishe
           const name = faults[fault.seed % faults.length]
           return name === undefined ? [] : [{ ...fault, name, forMs: lastsMs ?? fault.forMs }]
         })
-  const settings = { ...plan.fleet.settings, ...fleet?.settings }
-  return { ...plan, fleet: { ...plan.fleet, redis: 'single', ...fleet, settings }, faults: chosen }
+  const settings = { ...plan.fleet.settings, WORKERS: '1', ...fleet?.settings }
+  const acting = Array.from({ length: operators }, (_each, nth) => ({
+    name: `operator ${nth}`,
+    seed: seed * 100 + nth,
+  }))
+  return { ...plan, fleet: { ...plan.fleet, redis: 'single', ...fleet, settings }, operators: acting, faults: chosen }
 }

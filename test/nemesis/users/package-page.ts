@@ -57,28 +57,30 @@ export async function actAsPage(actor: Actor, fleet: Fleet, over: AbortSignal): 
 
 /**
  * A transfer by a page that remembers it: the user clicks twice, makes the same one again as soon as the first click is answered,
- * leaves, and after a reload makes that again if they were not told what became of it.
+ * leaves, and after a reload makes that again if they were not told what became of it. A second click that comes after the answer
+ * to the first is another transfer, and has another answer.
  */
 async function repeat(page: Page, client: Client, once: Package['once'], recipient: string): Promise<void> {
   const { now, history } = page.fleet.observer
   const { name: user, session } = page
-  const intention: Intention = { user, session, recipient, times: 2, at: now(), until: undefined, outcome: 'unknown' }
+  const intention: Intention = { user, session, recipient, times: 3, at: now(), until: undefined, outcome: 'unknown' }
   history.intentions.push(intention)
   const json = { data: { to_nickname: recipient, amount: '0.01', currency: 'USD' } }
-  const make = (forMs = GIVES_UP_MS): Promise<boolean> => {
+  const make = (forMs = GIVES_UP_MS): Promise<{ isTold: boolean; answer?: string | undefined }> => {
     const signal = AbortSignal.timeout(forMs)
-    const send = (idempotencyKey: string): Promise<unknown> =>
+    const send = (idempotencyKey: string): Promise<Response> =>
       (client.api as Untyped)(PATH, { method: 'POST', json, signal, idempotencyKey })
     return once(send, { remember: recipient }).then(
-      () => true,
-      (error: { readonly outcome?: 'unknown' }) => error.outcome !== 'unknown',
+      async (response) => ({ isTold: true, answer: await response?.text().catch(() => undefined) }),
+      (error: { readonly outcome?: 'unknown' }) => ({ isTold: error.outcome !== 'unknown' }),
     )
   }
-  const [first, second] = [make(), make()]
-  await first
-  const isTold = await make(Math.round(page.random() * LEAVES_MS))
-  await second
-  if (!isTold) await make()
+  const clicks = [make(), make()]
+  await clicks[0]
+  const again = await make(Math.round(page.random() * LEAVES_MS))
+  const [first, second] = await Promise.all(clicks)
+  if (first?.answer !== undefined && first.answer === second?.answer) intention.times = 2
+  if (!again.isTold) await make()
   intention.until = now()
 }
 

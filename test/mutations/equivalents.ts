@@ -11,6 +11,30 @@ interface Equivalent {
 
 export const EQUIVALENTS: readonly Equivalent[] = [
   {
+    file: 'client/src/core/api/api.ts',
+    line: "else if (error.code || !response?.headers.has('x-request-id')) {",
+    replacement: 'response.headers',
+    why: 'An error of a call that is no GET has a code, an outcome or a response.',
+  },
+  {
+    file: 'client/src/core/api/api.ts',
+    line: "const code = problem?.code ?? ''",
+    replacement: '"Stryker was here!"',
+    why: 'No code is compared with that.',
+  },
+  {
+    file: 'client/src/core/api/api.ts',
+    line: "const code = error.problem?.code ?? ''",
+    replacement: '"Stryker was here!"',
+    why: 'No code is compared with that.',
+  },
+  {
+    file: 'client/src/core/api/once.ts',
+    line: 'if (isMade && !remember) return makeOnce(order, isMade)',
+    replacement: 'false',
+    why: 'The other entry does the same; it is only loaded needlessly.',
+  },
+  {
     file: 'src/limits/minute-limit.ts',
     line: 'this.#refused.set(key, true, { ttl: waitMs })',
     replacement: 'false',

@@ -11,6 +11,12 @@ interface Equivalent {
 
 export const EQUIVALENTS: readonly Equivalent[] = [
   {
+    file: 'src/store/pending-writes.ts',
+    line: 'if (key === undefined && this.#writes.size > 0 && store.unavailableSince() === undefined) void this.#repeat()',
+    replacement: 'this.#writes.size >= 0',
+    why: 'Without writes there is nothing to repeat.',
+  },
+  {
     file: 'client/src/core/api/api.ts',
     line: "else if (error.code || !response?.headers.has('x-request-id')) {",
     replacement: 'response.headers',

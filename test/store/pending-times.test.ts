@@ -4,12 +4,13 @@ import { PendingWrites } from '../../src/store/pending-writes.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 
-/** A store whose link says nothing. */
+/** A store whose link says something only when a test does. */
 class QuietLink {
   downSince: number | undefined
+  tell: (key: string | undefined) => void = () => undefined
 
-  onChange(): void {
-    // Nobody is told.
+  onChange(listener: (key: string | undefined) => void): void {
+    this.tell = listener
   }
 
   unavailableSince(): number | undefined {
@@ -90,6 +91,33 @@ await test('a write that has become pointless is dropped untried, which its owne
   t.same(events, ['dropped'])
   t.equal(retries.size, 0)
   t.ok(add(), 'its bytes are free')
+})
+
+await test('a pointless write that nobody waits for keeps none from its turn', async (t) => {
+  const pending = new PendingWrites(new QuietLink())
+  let written = 0
+  pending.add({ write: async () => t.fail('tried'), bytes: 1, until: Date.now() - 1 })
+  pending.add({ write: async () => void written++, bytes: 1, until: Infinity })
+  await pending.close()
+  t.equal(written, 1)
+})
+
+await test('a link that is back has all tried at once, in place of the next try; news of one key has nothing tried', async (t) => {
+  const retries = new HeldTimers(t, 'setTimeout', 250)
+  const link = new QuietLink()
+  const pending = new PendingWrites(link)
+  let tried = 0
+  const write = async (): Promise<void> => {
+    tried++
+    throw new StoreUnavailable(new Error('away'))
+  }
+  pending.add({ write, bytes: 1, until: Infinity })
+  link.tell('session:a')
+  t.equal(tried, 0)
+  link.tell(undefined)
+  t.equal(tried, 1)
+  await setImmediate()
+  t.equal(retries.size, 1)
 })
 
 await test('no more than 10,000 writes are pending', async (t) => {

@@ -12,6 +12,18 @@ interface Equivalent {
 export const EQUIVALENTS: readonly Equivalent[] = [
   {
     file: 'src/store/pending-writes.ts',
+    line: 'clearTimeout(this.#timer)',
+    replacement: ';',
+    why: 'In close() the timer finds nothing to write; that of a repetition is noticed.',
+  },
+  {
+    file: 'src/store/pending-writes.ts',
+    line: 'if (key === undefined && this.#writes.size > 0 && store.unavailableSince() === undefined) void this.#repeat()',
+    replacement: 'true',
+    why: 'Without writes there is nothing to repeat; that any key would do is noticed.',
+  },
+  {
+    file: 'src/store/pending-writes.ts',
     line: 'if (key === undefined && this.#writes.size > 0 && store.unavailableSince() === undefined) void this.#repeat()',
     replacement: 'this.#writes.size >= 0',
     why: 'Without writes there is nothing to repeat.',

@@ -6,11 +6,13 @@ import { freePort } from '../../sandbox/listening.ts'
 import type { SandboxProvider } from '../../sandbox/provider.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
 import type { DurableTopology } from '../support/redis/durable-topologies.ts'
+import { stalledWay, type StalledWay } from '../support/peers/stalled-way.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { wrongBy } from '../support/server/wrong-clock.ts'
 import { startParts } from '../support/world.ts'
 import { fleetNames, hostOf, type FleetNames } from './fleet-names.ts'
 import { fleetRedis } from './fleet-redis.ts'
+import type { Budget } from './history.ts'
 import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { FleetPlan } from './plan.ts'
@@ -28,6 +30,8 @@ export interface Instance {
     /** Only to a single server: Sentinels and nodes of a Cluster name the addresses of others. */
     readonly redis: Link | undefined
   }
+  /** The way to the provider, before its link, where first packets can be lost. */
+  readonly way: StalledWay | undefined
   /** All that its processes have logged. */
   readonly log: () => string
   /** Starts it again after its process has ended. Resolves once it is ready. */
@@ -52,12 +56,12 @@ export interface Fleet {
 /** Starts a fleet, and lets the observer watch it. @param checkout the folder of the product, unless it is this repository */
 export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, checkout = ROOT): Promise<Fleet> {
   const redis = await fleetRedis(t, plan.redis)
-  const names = fleetNames(t)
+  const names = fleetNames(t, plan.hasTwoAddresses)
   const parts = await startParts(t, {
     provider: {
       refreshTokens: plan.refreshTokens,
       accessTokenSeconds: plan.accessTokenSeconds,
-      watch: observer.tokenEndpoint,
+      watch: observer.atProvider,
     },
     market: { tickMs: 250, followsHost: true, watch: observer.upstream },
     settings: {
@@ -80,6 +84,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
   const instances = await Promise.all(
     indices.map((at) => startInstance(t, { at, plan, settings, targets, names, checkout, now: observer.now })),
   )
+  observer.history.budgets.push(...budgetsOf(plan))
   let next = 0
   const anyPort = (): number => instances[next++ % instances.length]?.links.browsers.port ?? 0
   await Link.start(t, 'balancer', anyPort, { now: observer.now, port: parts.port })
@@ -93,6 +98,14 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
     })),
   )
   return { plan, checkout, observer, instances, provider, redis, names, publicUrl, t }
+}
+
+function budgetsOf({ settings }: FleetPlan): Budget[] {
+  const windows = settings['UPSTREAM_BUDGET']?.split(',') ?? []
+  return windows.map((window) => {
+    const [calls = 0, seconds = 0] = window.split('/').map(Number)
+    return { calls, windowMs: seconds * 1000 }
+  })
 }
 
 interface Place {
@@ -116,7 +129,8 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     provider: await linkTo('provider', targets.provider),
     upstream: await linkTo('upstream', targets.upstream),
   }
-  const provider = address(links.provider, plan.isNamed && hostOf('provider'))
+  const way = plan.hasTwoAddresses === true ? await stalledWay(t, links.provider.port) : undefined
+  const provider = address(way ?? links.provider, plan.isNamed && hostOf('provider'))
   const upstream = address(links.upstream, plan.isNamed && hostOf('upstream'))
   const own = {
     ...settings,
@@ -140,6 +154,7 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     at,
     name,
     links,
+    way,
     process: await start(),
     log: () => past.map((each) => each.output().stdout + each.output().stderr).join(''),
     async restart() {
@@ -155,7 +170,7 @@ function clockOptions(clock: number | 'sleeps'): readonly string[] {
   return clock === 0 ? [] : wrongBy(clock)
 }
 
-const address = ({ port }: Link, host: string | false = false): string => `${host || '127.0.0.1'}:${port}`
+const address = ({ port }: Pick<Link, 'port'>, host: string | false = false): string => `${host || '127.0.0.1'}:${port}`
 
 /** The processes of an instance that serve: itself, or its workers. */
 function pidsOf({ process: { child } }: Instance): number[] {

@@ -1,10 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import type { Test } from 'tap'
-import type { SandboxProvider } from '../../sandbox/provider.ts'
+import type { ProviderWatch, SandboxProvider } from '../../sandbox/provider.ts'
 import type { UpstreamWatch } from '../../sandbox/upstream/watch.ts'
+import { attributionOf } from './attribution.ts'
 import { emptyHistory, type History } from './history.ts'
 
 const BEAT_MS = 50
+/** How often the provider is asked for tokens of sessions that have ended. */
+const ASKED_MS = 500
 /** What a timer of an idle machine is late by. */
 const USUAL_MS = 10
 /** What the observer has to know of an instance. */
@@ -45,16 +48,23 @@ export class Observer {
       const session = otp === undefined ? undefined : this.#sessionsOfSockets.get(otp)
       this.history.delivered.push({ ...this.#way(port), session, text })
     },
+    tick: (tick) => this.history.ticks.push({ at: this.now(), ...tick }),
   }
 
-  /** Listens to the token endpoint. */
-  readonly tokenEndpoint = (params: Readonly<Record<string, string | undefined>>, isGranted: boolean): void => {
-    const session = this.#provider?.grantOf(params['code'] ?? params['refresh_token'] ?? '')
-    this.history.tokenCalls.push({ at: this.now(), session, isGranted })
+  /** Listens to the provider. */
+  readonly atProvider: ProviderWatch = {
+    authorization: (params) => {
+      const { at, state } = { at: this.now(), state: params['state'] ?? '' }
+      this.history.authorizations.push({ at, state, attribution: attributionOf(params) })
+    },
+    token: (params, isGranted) => {
+      const session = this.#provider?.grantOf(params['code'] ?? params['refresh_token'] ?? '')
+      this.history.tokenCalls.push({ at: this.now(), session, isGranted })
+    },
   }
 
   /** From now on it knows whose tokens are, and measures the instances. It ends with the test. */
-  watch(t: Test, provider: Pick<SandboxProvider, 'grantOf'>, instances: readonly Observed[]): void {
+  watch(t: Test, provider: Pick<SandboxProvider, 'grantOf' | 'usableTokens'>, instances: readonly Observed[]): void {
     this.#provider = provider
     this.#instances = instances
     let dueAt = this.now() + BEAT_MS
@@ -63,7 +73,15 @@ export class Observer {
       dueAt = this.now() + BEAT_MS
       for (const instance of instances) void this.#measure(instance)
     }, BEAT_MS)
-    t.teardown(() => clearInterval(beat))
+    const asking = setInterval(() => this.#noteRevoked(provider), ASKED_MS)
+    t.teardown(() => [beat, asking].forEach((timer) => clearInterval(timer)))
+  }
+
+  #noteRevoked({ usableTokens }: Pick<SandboxProvider, 'usableTokens'>): void {
+    for (const ending of this.history.endings) {
+      if (ending.confirmedAt !== undefined && ending.revokedAt === undefined && usableTokens(ending.session) === 0)
+        ending.revokedAt = this.now()
+    }
   }
 
   /** The share of the run in which each waited for a processor. */

@@ -1,40 +1,19 @@
 import { test } from 'tap'
-import { emptyHistory, type Call, type Executed, type History, type Socket } from './history.ts'
-import type { ProductPromise } from './promise.ts'
+import { BUY, ended, executed, held, order, seen, socket } from './hand-made.ts'
+import { emptyHistory } from './history.ts'
 import { ALL_PROMISES } from './promises/all.ts'
 import { atMostOnce } from './promises/at-most-once.ts'
+import { endedIsRevoked } from './promises/ended-is-revoked.ts'
 import { endedMeansEnded } from './promises/ended-means-ended.ts'
 import { onceMeansOnce } from './promises/once-means-once.ts'
 import { othersAreServed } from './promises/others-are-served.ts'
 import { pausedMeansPaused } from './promises/paused-means-paused.ts'
+import { tokensAreRenewedSeldom } from './promises/tokens-are-renewed-seldom.ts'
 import { trueOutcomes } from './promises/true-outcomes.ts'
 
-const executed = (more: Partial<Executed> = {}): Executed => ({
-  ...{ at: 1000, sentAt: 1000, instance: 0, session: 'login', method: 'POST', path: '/transfer' },
-  ...{ key: 'key', status: 201, request: '', response: 'done' },
-  ...more,
-})
-
-const order = (more: Partial<Call> = {}): Call => ({
-  ...{ user: 'ada', session: 'login', instance: 0, kind: 'order', path: '/transfer', key: 'key' },
-  ...{ at: 900, until: 1100, result: 'ok', body: 'done', isReplayed: false },
-  ...more,
-})
-
-const BUY = '{"buy":1,"passthrough":{"purchase":"ada-b0"}}'
-const socket: Socket = {
-  ...{ user: 'ada', session: 'login', instance: 0, kind: 'trading', openedAt: 0, sent: [], received: [] },
-  ...{ closedAt: undefined, closed: undefined, isClosedByPage: false },
-}
-
-const seen = (promise: ProductPromise, history: Partial<History>): number =>
-  promise.check({ ...emptyHistory(), ...history }).violations.length
-
-const ended = { user: 'ada', session: 'login', by: 'user', askedAt: 2000, confirmedAt: 2100 } as const
-const held = {
-  ...{ name: 'held-redis', note: '', from: 500, to: 2500, settleMs: 1000 },
-  touches: [{ instances: [0], results: ['session_store_unavailable'] }],
-}
+/** Answers of the token endpoint, one after the other. */
+const renewed = (count: number, apartMs: number, session = (_nth: number) => 'login', isGranted = true) =>
+  Array.from({ length: count }, (_each, nth) => ({ at: nth * apartMs, session: session(nth), isGranted }))
 
 await test('Nothing is against a history without events', async (t) => {
   for (const promise of ALL_PROMISES) t.same(promise.check(emptyHistory()), { judged: [], violations: [] })
@@ -46,13 +25,15 @@ await test('at-most-once: a second execution of a key in a session is seen', asy
   t.equal(seen(atMostOnce, { executed: [executed({ status: 429 }), executed()] }), 0, 'a refused call is no execution')
 })
 
+/** A call that arrived late, for a session that has ended. */
+const lateCall = (sentAt: number) => ({ executed: [executed({ sentAt, at: 9000 })], endings: [ended] })
+
 await test('ended-means-ended: a call that left too late is seen, not one that only arrived late', async (t) => {
-  const late = (sentAt: number) => ({ executed: [executed({ sentAt, at: 9000 })], endings: [ended] })
-  t.equal(seen(endedMeansEnded, late(3300)), 1)
-  t.equal(seen(endedMeansEnded, late(3000)), 0)
-  t.equal(seen(endedMeansEnded, { ...late(3300), faults: [held] }), 0, 'without Redis it takes longer')
-  t.equal(seen(endedMeansEnded, { ...late(5100), faults: [held] }), 1)
-  const delayed = (of: string) => ({ ...late(3300), delays: [{ of, at: 3000, ms: 500 }] })
+  t.equal(seen(endedMeansEnded, lateCall(3300)), 1)
+  t.equal(seen(endedMeansEnded, lateCall(3000)), 0)
+  t.equal(seen(endedMeansEnded, { ...lateCall(3300), faults: [held] }), 0, 'without Redis it takes longer')
+  t.equal(seen(endedMeansEnded, { ...lateCall(5100), faults: [held] }), 1)
+  const delayed = (of: string) => ({ ...lateCall(3300), delays: [{ of, at: 3000, ms: 500 }] })
   t.equal(seen(endedMeansEnded, delayed('instance 0')), 0)
   t.equal(seen(endedMeansEnded, delayed('harness')), 0)
   t.equal(seen(endedMeansEnded, delayed('instance 1')), 1)
@@ -76,13 +57,15 @@ await test('true-outcomes: who is told of an execution that was none, or of none
   t.equal(seen(trueOutcomes, { calls: [refused, waiting], executed: [executed()] }), 0, 'it may be the one that waits')
 })
 
+/** A socket on which a purchase was answered. */
+const answered = (text: string) => ({ ...socket, received: [{ at: 1000, text: BUY.replace('{', `{${text}`) }] })
+
 await test('true-outcomes: an answer to a purchase is of upstream if, and only if, upstream had the purchase', async (t) => {
-  const told = (text: string) => ({ ...socket, received: [{ at: 1000, text: BUY.replace('{', `{${text}`) }] })
   const delivered = [{ at: 900, sentAt: 900, instance: 0, session: 'login', text: BUY }]
-  t.equal(seen(trueOutcomes, { sockets: [told('"contract_id":1,')] }), 1)
-  t.equal(seen(trueOutcomes, { sockets: [told('"contract_id":1,')], delivered }), 0)
-  t.equal(seen(trueOutcomes, { sockets: [told('"code":"OrdersPaused",')], delivered }), 1)
-  t.equal(seen(trueOutcomes, { sockets: [told('"code":"OrdersPaused",')] }), 0)
+  t.equal(seen(trueOutcomes, { sockets: [answered('"contract_id":1,')] }), 1)
+  t.equal(seen(trueOutcomes, { sockets: [answered('"contract_id":1,')], delivered }), 0)
+  t.equal(seen(trueOutcomes, { sockets: [answered('"code":"OrdersPaused",')], delivered }), 1)
+  t.equal(seen(trueOutcomes, { sockets: [answered('"code":"OrdersPaused",')] }), 0)
   t.equal(seen(atMostOnce, { delivered: [...delivered, ...delivered] }), 1)
 })
 
@@ -132,4 +115,28 @@ await test('once-means-once: a second execution, and a false word of the package
   t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'not made' }], executed: [made] }), 1)
   t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'unknown' }], executed: [made] }), 0)
   t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, until: undefined }] }), 0)
+})
+
+await test('tokens-are-renewed-seldom: renewals one after the other are seen, not those of several sessions', async (t) => {
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(5, 1000) }), 1)
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(4, 1000) }), 0)
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 3000) }), 0)
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 1000, (nth) => `login ${nth % 3}`) }), 0)
+  t.equal(
+    seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 1000, () => 'login', false) }),
+    0,
+    'a refused one is for the circuit',
+  )
+})
+
+await test('ended-is-revoked: tokens that can be used long after a logout are seen', async (t) => {
+  const later = { ...order(), at: 30_000, until: undefined }
+  const left = (more: object = {}) => ({ calls: [later], endings: [{ ...ended, ...more }] })
+  t.equal(seen(endedIsRevoked, left()), 1)
+  t.equal(seen(endedIsRevoked, left({ revokedAt: 4000 })), 0)
+  t.equal(seen(endedIsRevoked, left({ revokedAt: 20_000 })), 1, 'too late')
+  t.equal(seen(endedIsRevoked, { ...left(), calls: [{ ...later, at: 9000 }] }), 0, 'it may still come')
+  t.equal(seen(endedIsRevoked, left({ confirmedAt: undefined })), 0)
+  t.equal(seen(endedIsRevoked, left({ by: 'operator' })), 0)
+  t.equal(seen(endedIsRevoked, { ...left(), faults: [{ ...held, name: 'silent-provider' }] }), 0)
 })

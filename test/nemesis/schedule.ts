@@ -37,7 +37,10 @@ function fleetOf(random: () => number): FleetPlan {
     accessTokenSeconds: random() < 0.5 && refreshTokens ? 20 : 3600,
     settings: {
       ...maybe(0.25, { WORKERS: '2' }),
-      ...maybe(0.4, { UPSTREAM_BUDGET: '6000/60' }),
+      ...maybe(0.5, {
+        UPSTREAM_BUDGET: random() < 0.4 ? '6000/60' : `${80 + Math.floor(random() * 80)}/10,450/60`,
+        UPSTREAM_BUDGET_INSTANCES: '4',
+      }),
       ...maybe(0.5, { PUBLIC_FEED: 'shared' }),
     },
   }

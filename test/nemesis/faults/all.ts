@@ -2,6 +2,8 @@ import type { Fault } from '../fault.ts'
 import { cutReplies } from './cut-replies.ts'
 import { heldRedis } from './held-redis.ts'
 import { lateReplicasOfRedis } from './late-replicas-of-redis.ts'
+import { lostAnswers } from './lost-answers.ts'
+import { lostFirstPackets } from './lost-first-packets.ts'
 import { silentNames } from './silent-names.ts'
 import { silentProvider } from './silent-provider.ts'
 import { stoppedInstance } from './stopped-instance.ts'
@@ -14,4 +16,6 @@ export const ALL_FAULTS: readonly Fault[] = [
   silentProvider,
   silentNames,
   lateReplicasOfRedis,
+  lostFirstPackets,
+  lostAnswers,
 ]

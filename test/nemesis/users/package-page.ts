@@ -15,6 +15,9 @@ const AGAIN_MS = 1000
 const GIVES_UP_MS = 12_000
 /** The share of pages that forget to pass the key on that `once` gives them, which still compiles in JavaScript. */
 const FORGETS = 0.4
+/** The share of users who leave the dialogue while the order is under way, and how soon. */
+const LEAVES = 0.2
+const LEAVES_MS = 60
 const PATH = TRANSFER.replace('/api', '')
 
 type Untyped = (path: string, init: object) => Promise<Response>
@@ -48,7 +51,7 @@ async function transfer(page: Page, client: Client, once: Package['once'], recip
   history.intentions.push(intention)
   const json = { data: { to_nickname: recipient, amount: '0.01', currency: 'USD' } }
   const forgets = page.random() < FORGETS
-  const signal = AbortSignal.timeout(GIVES_UP_MS)
+  const signal = AbortSignal.timeout(page.random() < LEAVES ? Math.round(page.random() * LEAVES_MS) : GIVES_UP_MS)
   const init = { method: 'POST', json, signal }
   // The types would not let a page forget the key.
   const send = (idempotencyKey: string): Promise<unknown> =>

@@ -96,7 +96,7 @@ await test('a write that has become pointless is dropped untried, which its owne
 await test('a pointless write that nobody waits for keeps none from its turn', async (t) => {
   const pending = new PendingWrites(new QuietLink())
   let written = 0
-  pending.add({ write: async () => t.fail('tried'), bytes: 1, until: Date.now() - 1 })
+  pending.add({ write: async () => void t.fail('tried'), bytes: 1, until: Date.now() - 1 })
   pending.add({ write: async () => void written++, bytes: 1, until: Infinity })
   await pending.close()
   t.equal(written, 1)

@@ -144,6 +144,8 @@ export interface Touch {
   readonly kinds?: readonly CallKind[]
   /** What those calls may be told; anything if it is left out. */
   readonly results?: readonly string[]
+  /** How long after the end of the fault that may be, if that differs (ms). */
+  readonly settleMs?: number
 }
 
 /** A time in which a fault was on. */

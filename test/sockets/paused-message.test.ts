@@ -124,6 +124,22 @@ await test('what two parsers may read differently counts as an order', (t) => {
   t.end()
 })
 
+await test('the depth of a read is that of its deepest object or list, whatever stands beside it or in a text', (t) => {
+  const around = (value: string): string => `{"ping":1,"passthrough":{"a":${value}}}`
+  const lists = (depth: number): string => around('['.repeat(depth - 2) + ']'.repeat(depth - 2))
+  t.equal(kindOf(lists(16)), 'read')
+  t.equal(kindOf(lists(17)), 'order')
+  for (const [what, value] of Object.entries({
+    'lists side by side': `[${Array.from({ length: 20 }, () => '[[]]').join()}]`,
+    'objects side by side': `[${Array.from({ length: 20 }, () => '{"b":{}}').join()}]`,
+    'brackets in a text': JSON.stringify('[{'.repeat(20)),
+    'brackets in a text after quotes': JSON.stringify(`"\\"${'[{'.repeat(20)}`),
+  })) {
+    t.equal(kindOf(around(value)), 'read', what)
+  }
+  t.end()
+})
+
 await test('numbers of any size pass in a read, as they are written', (t) => {
   for (const number of ['1e400', '-1e999', '123456789012345678901234567890', '1.10', '0.1e-400', '-0']) {
     t.equal(kindOf(`{"ticks_history":"R_100","end":"latest","count":${number}}`), 'read', number)

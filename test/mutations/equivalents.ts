@@ -1,15 +1,9 @@
+import type { Equivalent } from './equivalent.ts'
+import { OF_CALLS } from './equivalents-of-calls.ts'
 import type { Mutant } from './run.ts'
 
-/** A slip that changes nothing that anybody could see. */
-interface Equivalent {
-  readonly file: string
-  /** The line in which it is. */
-  readonly line: string
-  readonly replacement: string
-  readonly why: string
-}
-
 export const EQUIVALENTS: readonly Equivalent[] = [
+  ...OF_CALLS,
   {
     file: 'src/store/pending-writes.ts',
     line: 'clearTimeout(this.#timer)',

@@ -22,9 +22,11 @@ const RENEWALS = [
 export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'client/src/core/api': [
     'client/order-answers',
+    'client/api-repeats',
     'client/api-faults',
     'client/aborted-orders',
     'client/orders-without-key',
+    'client/offline-orders',
     'client/api',
     'client/once',
     'client/remembered-orders',

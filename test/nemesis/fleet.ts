@@ -105,6 +105,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
       name: instance.name,
       pids: () => pidsOf(instance),
       sentAt: (port) => instance.links.upstream.sentAt(port),
+      readyUrl: () => `http://127.0.0.1:${instance.process.opsPort}/readyz`,
     })),
   )
   return { plan, checkout, observer, instances, provider, redis, names, publicUrl, t }

@@ -116,7 +116,7 @@ export interface Ending {
   revokedAt?: number
 }
 
-/** A transfer that a user wants once, which the browser package makes. */
+/** A transfer that a user wants, which the browser package makes. */
 export interface Intention {
   readonly user: string
   readonly session: string | undefined
@@ -124,6 +124,8 @@ export interface Intention {
   readonly recipient: string
   readonly at: number
   until: number | undefined
+  /** How often they want it, with the same words only where the package remembers it. */
+  times: 1 | 2 | 3
   /** What the package says. */
   outcome: 'made' | 'not made' | 'unknown'
 }
@@ -185,6 +187,8 @@ export interface History {
   readonly endings: Ending[]
   readonly pauses: Pause[]
   readonly intentions: Intention[]
+  /** What instances have said of themselves. */
+  readonly readiness: { readonly at: number; readonly instance: number; readonly isReady: boolean }[]
   readonly faults: FaultPeriod[]
   readonly delays: Delay[]
 }
@@ -204,6 +208,7 @@ export function emptyHistory(): History {
     endings: [],
     pauses: [],
     intentions: [],
+    readiness: [],
     faults: [],
     delays: [],
   }

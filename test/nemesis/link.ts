@@ -20,6 +20,8 @@ export interface Behaviour {
   readonly cuts?: (way: Way, bytes: Buffer, opening: string) => 'before' | 'within' | 'after' | undefined
   /** Passes other bytes on in place of these. */
   readonly rewrites?: (way: Way, bytes: Buffer) => Buffer
+  /** Nothing more passes to the other end of a connection on which a reply has come: the network has forgotten it. */
+  readonly forgets?: boolean
   /** The response to a request of HTTP that is not passed on; undefined if it is passed on. */
   readonly answers?: (request: SeenRequest) => string | undefined
 }
@@ -132,6 +134,7 @@ export class Link {
     const all = this.#behavioursOf(connection)
     if (all.some(({ holds }) => holds?.includes(way))) return void from.pause()
     from.resume()
+    if (way === 'request' && connection.isReplied && all.some(({ forgets }) => forgets)) return void waiting.splice(0)
     if (way === 'request' && this.#answer(flow, all)) return
     flow.sentAt = waiting[0]?.at ?? flow.sentAt
     for (const { bytes } of waiting.splice(0)) {

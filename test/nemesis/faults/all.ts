@@ -2,6 +2,7 @@ import type { Fault } from '../fault.ts'
 import { cutReplies } from './cut-replies.ts'
 import { deafRedis } from './deaf-redis.ts'
 import { emptiedRedis } from './emptied-redis.ts'
+import { forgottenConnections } from './forgotten-connections.ts'
 import { frozenRedis } from './frozen-redis.ts'
 import { fullRedis } from './full-redis.ts'
 import { halfOpenSockets } from './half-open-sockets.ts'
@@ -46,7 +47,7 @@ export const ALL_FAULTS: readonly Fault[] = [
   ...[unauthorizedCalls, limitedCalls, silentUpstream, halfOpenSockets, informationalResponses, lateExecution],
   ...[refusedUpstream, slowUpstream],
   ...[killedInstance, rolledInstance, longStoppedInstance, jumpedClock, twoOperators, wrongSecrets],
-  ...[lostFirstPackets, lostAnswers],
+  ...[lostFirstPackets, lostAnswers, forgottenConnections],
 ]
 
 const NAMES = process.env['FAULTS']?.split(',')

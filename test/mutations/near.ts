@@ -59,6 +59,10 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/limits/caps.ts': ['sockets/caps'],
   'src/limits/permits.ts': ['limits/session-permits', 'sockets/caps'],
+  'src/sockets/relay/order-gate.ts': ['controls/orders-paused', 'controls/subject-pauses'],
+  'src/sockets/relay/otp.ts': ['sockets/one-time-urls'],
+  'src/sockets/session/session-socket.ts': ['sockets/session-socket', 'sockets/session-socket-limits'],
+  'src/store/ledger/memory-ledger.ts': ['store/memory-ledger', 'store/ledger-model'],
   'src/controls': [
     'controls/control-versions',
     'controls/instance-reports',

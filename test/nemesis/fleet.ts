@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import type { SandboxProvider } from '../../sandbox/provider.ts'
+import type { SandboxUpstream } from '../../sandbox/upstream.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
 import type { DurableTopology } from '../support/redis/durable-topologies.ts'
 import { stalledWay, type StalledWay } from '../support/peers/stalled-way.ts'
@@ -46,6 +47,7 @@ export interface Fleet {
   readonly observer: Observer
   readonly instances: readonly Instance[]
   readonly provider: SandboxProvider
+  readonly upstream: SandboxUpstream
   readonly redis: DurableTopology
   readonly names: FleetNames
   /** The public address, where each connection gets the next instance. */
@@ -97,7 +99,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
       sentAt: (port) => instance.links.upstream.sentAt(port),
     })),
   )
-  return { plan, checkout, observer, instances, provider, redis, names, publicUrl, t }
+  return { plan, checkout, observer, instances, provider, upstream, redis, names, publicUrl, t }
 }
 
 function budgetsOf({ settings }: FleetPlan): Budget[] {

@@ -84,6 +84,11 @@ export class Observer {
     }
   }
 
+  /** The instances, as far as it has to know them. */
+  get instances(): readonly Observed[] {
+    return this.#instances
+  }
+
   /** The share of the run in which each waited for a processor. */
   get waits(): ReadonlyMap<string, number> {
     return new Map([...this.#total].map(([of, ms]) => [of, ms / this.now()]))

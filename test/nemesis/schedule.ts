@@ -41,7 +41,7 @@ function fleetOf(random: () => number): FleetPlan {
         UPSTREAM_BUDGET: random() < 0.4 ? '6000/60' : `${80 + Math.floor(random() * 80)}/10,450/60`,
         UPSTREAM_BUDGET_INSTANCES: '4',
       }),
-      ...maybe(0.5, { PUBLIC_FEED: 'shared' }),
+      ...maybe(0.5, { PUBLIC_FEED: 'shared', FEED_LINGER_SECONDS: '1' }),
     },
   }
 }

@@ -9,6 +9,9 @@ import { othersAreServed } from './others-are-served.ts'
 import { pausedMeansPaused } from './paused-means-paused.ts'
 import { ticksAreTrue } from './ticks-are-true.ts'
 import { tokensAreRenewedSeldom } from './tokens-are-renewed-seldom.ts'
+import { nothingIsLeft } from './nothing-is-left.ts'
+import { recordsAreTrue } from './records-are-true.ts'
+import { statesAreTrue } from './states-are-true.ts'
 import { trueOutcomes } from './true-outcomes.ts'
 
 /** Every promise that a run checks. */
@@ -24,4 +27,7 @@ export const ALL_PROMISES: readonly ProductPromise[] = [
   onceMeansOnce,
   tokensAreRenewedSeldom,
   endedIsRevoked,
+  recordsAreTrue,
+  statesAreTrue,
+  nothingIsLeft,
 ]

@@ -88,9 +88,11 @@ export class Page {
     if (state !== undefined && state !== null)
       observer.history.starts.push({ user: this.name, kind, attribution, state })
     const code = parameters.map((each) => each.get('code')).find((each) => each !== null) ?? undefined
+    call.requestId =
+      arrival?.hops.find(({ url }) => url.pathname === '/auth/callback')?.headers.get('x-request-id') ?? undefined
     const failed = arrival?.url.searchParams.get('auth_error')
     const isDone = failed === null && code !== undefined
-    if (isDone) this.#begin(provider.grantOf(code), call.at)
+    if (isDone) this.#begin((call.began = provider.grantOf(code)), call.at)
     const isDenied = isCancelled && failed === 'access_denied'
     call.result = isDone || isDenied ? 'ok' : (failed ?? (arrival === undefined ? 'no_answer' : 'no_code'))
     this.#partner.navigated(arrival, { isSignUp: kind === 'signup', isDone })
@@ -139,6 +141,7 @@ export class Page {
     call.until = this.fleet.observer.now()
     call.result = answer === undefined ? 'no_answer' : resultOf(answer)
     call.body = answer?.text ?? ''
+    call.requestId = answer?.headers['x-request-id']?.toString()
     call.isReplayed = answer?.headers['idempotency-replayed'] !== undefined
     if (call.result === 'session_expired' || call.result === 'login_required') this.forget(call.session)
     return call
@@ -161,6 +164,8 @@ export class Page {
       until: undefined,
       result: '',
       body: '',
+      began: undefined,
+      requestId: undefined,
       isReplayed: false,
     }
     this.fleet.observer.history.calls.push(call)

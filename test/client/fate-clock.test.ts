@@ -49,3 +49,9 @@ await test('fate: is ambiguous if the clock was set between two equal orders', a
   account.executeLate()
   t.match(await find(error), { is: 'ambiguous' })
 })
+
+await test('fate: an equal contract that was bought 5 seconds before the order was sent is not that of the order', async (t) => {
+  const { lose, find, account } = await losing(t)
+  account.buyElsewhere(RISE, 5)
+  t.match(await find(await lose(LOST)), { is: 'not_seen' })
+})

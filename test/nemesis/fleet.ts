@@ -1,15 +1,19 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import type { SandboxProvider } from '../../sandbox/provider.ts'
 import type { SandboxUpstream } from '../../sandbox/upstream.ts'
+import { SecretVolume } from '../support/config/secret-volume.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
 import type { DurableTopology } from '../support/redis/durable-topologies.ts'
 import { stalledWay, type StalledWay } from '../support/peers/stalled-way.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
-import { wrongBy } from '../support/server/wrong-clock.ts'
+import { wrongBy, wrongByFile } from '../support/server/wrong-clock.ts'
+import { signalAll } from '../support/time/stopped-process.ts'
 import { startParts } from '../support/world.ts'
 import { fleetNames, hostOf, type FleetNames } from './fleet-names.ts'
 import { fleetRedis } from './fleet-redis.ts'
@@ -35,7 +39,13 @@ export interface Instance {
   readonly way: StalledWay | undefined
   /** All that its processes have logged. */
   readonly log: () => string
-  /** Starts it again after its process has ended. Resolves once it is ready. */
+  /** The file from which it has SESSION_SECRETS. */
+  readonly secrets: SecretVolume
+  /** From now on its time of day is wrong by so much (ms). */
+  readonly setClock: (wrongMs: number) => void
+  /** Kills all of its processes. */
+  readonly kill: () => Promise<void>
+  /** Starts it again if its process has ended, or ends. Resolves once it is ready. */
   readonly restart: () => Promise<void>
 }
 
@@ -97,6 +107,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
       name: instance.name,
       pids: () => pidsOf(instance),
       sentAt: (port) => instance.links.upstream.sentAt(port),
+      readyUrl: () => `http://127.0.0.1:${instance.process.opsPort}/readyz`,
     })),
   )
   return { plan, checkout, observer, instances, provider, upstream, redis, names, publicUrl, t }
@@ -134,8 +145,14 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
   const way = plan.hasTwoAddresses === true ? await stalledWay(t, links.provider.port) : undefined
   const provider = address(way ?? links.provider, plan.isNamed && hostOf('provider'))
   const upstream = address(links.upstream, plan.isNamed && hostOf('upstream'))
+  const { SESSION_SECRETS = '', ...others } = settings
+  const dir = await mkdtemp(join(tmpdir(), 'bff-nemesis-'))
+  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  const secrets = new SecretVolume(dir, { SESSION_SECRETS })
+  const clock = join(dir, 'clock')
   const own = {
-    ...settings,
+    ...others,
+    ...secrets.settings,
     PORT: String(port),
     OPS_PORT: String(opsPort),
     ...(links.redis && { REDIS_URL: `redis://${address(links.redis)}` }),
@@ -144,7 +161,11 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     API_URL: `http://${upstream}`,
     WS_URL: `ws://${upstream}`,
   }
-  const nodeOptions = [...clockOptions(plan.clocks?.[at] ?? 0), ...(plan.isNamed ? names.options : [])]
+  const nodeOptions = [
+    ...clockOptions(plan.clocks?.[at] ?? 0),
+    ...wrongByFile(clock),
+    ...(plan.isNamed ? names.options : []),
+  ]
   const past: ServerProcess[] = []
   const start = async (): Promise<ServerProcess> => {
     const started = await serverProcess(t, own, { nodeOptions, main: join(checkout, 'src/main.ts') })
@@ -152,16 +173,29 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     if (!(await ready(started))) throw new Error(`${name} does not start: ${started.output().stderr}`)
     return started
   }
+  let starting: Promise<void> | undefined
+  const startAgain = async (): Promise<void> => {
+    const { child, exited } = instance.process
+    if (child.exitCode === null && child.signalCode === null && !child.killed) return
+    await exited
+    instance.process = await start()
+  }
   const instance: Instance = {
     at,
     name,
     links,
     way,
+    secrets,
+    setClock: (wrongMs) => writeFileSync(clock, String(wrongMs)),
     process: await start(),
     log: () => past.map((each) => each.output().stdout + each.output().stderr).join(''),
-    async restart() {
-      instance.process = await start()
+    async kill() {
+      const pids = pidsOf(instance)
+      instance.process.child.kill('SIGKILL')
+      signalAll(pids, 'SIGKILL')
+      await instance.process.exited
     },
+    restart: () => (starting ??= startAgain().finally(() => (starting = undefined))),
   }
   return instance
 }

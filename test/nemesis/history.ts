@@ -175,7 +175,7 @@ export interface Ending {
   revokedAt?: number
 }
 
-/** A transfer that a user wants once, which the browser package makes. */
+/** A transfer that a user wants, which the browser package makes. */
 export interface Intention {
   readonly user: string
   readonly session: string | undefined
@@ -183,6 +183,8 @@ export interface Intention {
   readonly recipient: string
   readonly at: number
   until: number | undefined
+  /** How often they want it, with the same words only where the package remembers it. */
+  times: 1 | 2 | 3
   /** What the package says. */
   outcome: 'made' | 'not made' | 'unknown'
 }
@@ -203,6 +205,8 @@ export interface Touch {
   readonly kinds?: readonly CallKind[]
   /** What those calls may be told; anything if it is left out. */
   readonly results?: readonly string[]
+  /** How long after the end of the fault that may be, if that differs (ms). */
+  readonly settleMs?: number
 }
 
 /** A time in which a fault was on. */
@@ -242,6 +246,8 @@ export interface History {
   readonly endings: Ending[]
   readonly pauses: Pause[]
   readonly intentions: Intention[]
+  /** What instances have said of themselves. */
+  readonly readiness: { readonly at: number; readonly instance: number; readonly isReady: boolean }[]
   readonly faults: FaultPeriod[]
   readonly delays: Delay[]
   readonly samples: Sample[]
@@ -265,6 +271,7 @@ export function emptyHistory(): History {
     endings: [],
     pauses: [],
     intentions: [],
+    readiness: [],
     faults: [],
     delays: [],
     samples: [],

@@ -6,7 +6,7 @@ import { attributionOf } from './attribution.ts'
 import { emptyHistory, type History } from './history.ts'
 
 const BEAT_MS = 50
-/** How often the provider is asked for tokens of sessions that have ended. */
+/** How often the provider is asked for tokens of sessions that have ended, and instances whether they are ready. */
 const ASKED_MS = 500
 /** What a timer of an idle machine is late by. */
 const USUAL_MS = 10
@@ -17,6 +17,8 @@ export interface Observed {
   readonly pids: () => readonly number[]
   /** When what came from this port had left the server; undefined if it came another way. */
   readonly sentAt: (port: number) => number | undefined
+  /** Where it says whether it is ready. */
+  readonly readyUrl: () => string
 }
 
 /** Writes down what happens, on one clock: what upstream and the provider do, and when processes could not run. */
@@ -73,7 +75,10 @@ export class Observer {
       dueAt = this.now() + BEAT_MS
       for (const instance of instances) void this.#measure(instance)
     }, BEAT_MS)
-    const asking = setInterval(() => this.#noteRevoked(provider), ASKED_MS)
+    const asking = setInterval(() => {
+      this.#noteRevoked(provider)
+      for (const [at, instance] of instances.entries()) void this.#noteReady(at, instance)
+    }, ASKED_MS)
     t.teardown(() => [beat, asking].forEach((timer) => clearInterval(timer)))
   }
 
@@ -87,6 +92,12 @@ export class Observer {
   /** The instances, as far as it has to know them. */
   get instances(): readonly Observed[] {
     return this.#instances
+  }
+
+  async #noteReady(instance: number, { readyUrl }: Observed): Promise<void> {
+    const response = await fetch(readyUrl()).catch(() => undefined)
+    await response?.text()
+    if (response !== undefined) this.history.readiness.push({ at: this.now(), instance, isReady: response.ok })
   }
 
   /** The share of the run in which each waited for a processor. */

@@ -3,17 +3,10 @@ import { BUY, ended, executed, held, order, seen, socket } from './hand-made.ts'
 import { emptyHistory } from './history.ts'
 import { ALL_PROMISES } from './promises/all.ts'
 import { atMostOnce } from './promises/at-most-once.ts'
-import { endedIsRevoked } from './promises/ended-is-revoked.ts'
 import { endedMeansEnded } from './promises/ended-means-ended.ts'
-import { onceMeansOnce } from './promises/once-means-once.ts'
 import { othersAreServed } from './promises/others-are-served.ts'
 import { pausedMeansPaused } from './promises/paused-means-paused.ts'
-import { tokensAreRenewedSeldom } from './promises/tokens-are-renewed-seldom.ts'
 import { trueOutcomes } from './promises/true-outcomes.ts'
-
-/** Answers of the token endpoint, one after the other. */
-const renewed = (count: number, apartMs: number, session = (_nth: number) => 'login', isGranted = true) =>
-  Array.from({ length: count }, (_each, nth) => ({ at: nth * apartMs, session: session(nth), isGranted }))
 
 await test('Nothing is against a history without events', async (t) => {
   for (const promise of ALL_PROMISES) t.same(promise.check(emptyHistory()), { judged: [], violations: [] })
@@ -103,40 +96,4 @@ await test('paused-means-paused: an order or a purchase that left too late is se
   const message = { at: 3000, sentAt: 3000, instance: 1, session: 'login', text: BUY }
   t.equal(seen(pausedMeansPaused, { delivered: [message], pauses: [paused] }), 1)
   t.equal(seen(pausedMeansPaused, { delivered: [{ ...message, text: '{"time":1}' }], pauses: [paused] }), 0)
-})
-
-await test('once-means-once: a second execution, and a false word of the package, are seen', async (t) => {
-  const wanted = { user: 'pat', session: 'login', recipient: 'wanted', at: 900, until: 1100, outcome: 'made' } as const
-  const made = executed({ request: '{"to_nickname":"wanted"}' })
-  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made] }), 0)
-  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, key: 'another' }] }), 1)
-  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, status: 429 }] }), 0)
-  t.equal(seen(onceMeansOnce, { intentions: [wanted] }), 1)
-  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'not made' }], executed: [made] }), 1)
-  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'unknown' }], executed: [made] }), 0)
-  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, until: undefined }] }), 0)
-})
-
-await test('tokens-are-renewed-seldom: renewals one after the other are seen, not those of several sessions', async (t) => {
-  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(5, 1000) }), 1)
-  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(4, 1000) }), 0)
-  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 3000) }), 0)
-  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 1000, (nth) => `login ${nth % 3}`) }), 0)
-  t.equal(
-    seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 1000, () => 'login', false) }),
-    0,
-    'a refused one is for the circuit',
-  )
-})
-
-await test('ended-is-revoked: tokens that can be used long after a logout are seen', async (t) => {
-  const later = { ...order(), at: 30_000, until: undefined }
-  const left = (more: object = {}) => ({ calls: [later], endings: [{ ...ended, ...more }] })
-  t.equal(seen(endedIsRevoked, left()), 1)
-  t.equal(seen(endedIsRevoked, left({ revokedAt: 4000 })), 0)
-  t.equal(seen(endedIsRevoked, left({ revokedAt: 20_000 })), 1, 'too late')
-  t.equal(seen(endedIsRevoked, { ...left(), calls: [{ ...later, at: 9000 }] }), 0, 'it may still come')
-  t.equal(seen(endedIsRevoked, left({ confirmedAt: undefined })), 0)
-  t.equal(seen(endedIsRevoked, left({ by: 'operator' })), 0)
-  t.equal(seen(endedIsRevoked, { ...left(), faults: [{ ...held, name: 'silent-provider' }] }), 0)
 })

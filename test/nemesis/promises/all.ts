@@ -7,6 +7,8 @@ import { endedMeansEnded } from './ended-means-ended.ts'
 import { onceMeansOnce } from './once-means-once.ts'
 import { othersAreServed } from './others-are-served.ts'
 import { pausedMeansPaused } from './paused-means-paused.ts'
+import { readyMeansServed } from './ready-means-served.ts'
+import { silenceIsTold } from './silence-is-told.ts'
 import { ticksAreTrue } from './ticks-are-true.ts'
 import { tokensAreRenewedSeldom } from './tokens-are-renewed-seldom.ts'
 import { nothingIsLeft } from './nothing-is-left.ts'
@@ -30,4 +32,6 @@ export const ALL_PROMISES: readonly ProductPromise[] = [
   recordsAreTrue,
   statesAreTrue,
   nothingIsLeft,
+  silenceIsTold,
+  readyMeansServed,
 ]

@@ -166,8 +166,8 @@ export interface Leftover {
 export interface Ending {
   readonly user: string
   readonly session: string
-  /** `limit`: nobody has, but its time will be over then. */
-  readonly by: 'user' | 'operator' | 'limit'
+  /** `login`: its browser has logged in again. `limit`: nobody has, but its time will be over then. */
+  readonly by: 'user' | 'operator' | 'login' | 'limit'
   readonly askedAt: number
   /** When the server said that the session has ended; undefined if it never did, though it may have. */
   confirmedAt: number | undefined

@@ -1,6 +1,7 @@
 import { randomFrom } from '../../sandbox/upstream/market.ts'
 import type { Span } from './fault.ts'
 import { PLANNED_FAULTS } from './faults/all.ts'
+import { KEEPER } from './operators/operator.ts'
 import type { Actor, FleetPlan, Plan, PlannedFault } from './plan.ts'
 
 /** The pause between two faults, or two pairs of them. */
@@ -19,15 +20,13 @@ export function planOf(seed: number, forMs: number): Plan {
   const random = randomFrom(seed)
   const actors = (names: readonly string[]): Actor[] => names.map((name) => ({ name, seed: seedFrom(random) }))
   const fleet = fleetOf(random)
-  return {
-    seed,
-    forMs,
-    fleet,
-    users: actors(['ada', 'bob', 'cleo', 'dan', 'eve']),
-    pages: actors(['pat']),
-    operators: actors(['operator']),
-    faults: faultsOf(random, forMs, fleet),
-  }
+  const users = actors(['ada', 'bob', 'cleo', 'dan', 'eve'])
+  const pages = actors(['pat'])
+  const operators = actors(['operator'])
+  const faults = faultsOf(random, forMs, fleet)
+  // A fault that gives an instance the wrong secrets takes those of a rotation away.
+  if (faults.every(({ name }) => name !== 'wrong-secrets')) operators.push({ name: KEEPER, seed: 0 })
+  return { seed, forMs, fleet, users, pages, operators, faults }
 }
 
 function fleetOf(random: () => number): FleetPlan {

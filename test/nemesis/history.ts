@@ -251,6 +251,8 @@ export interface History {
   readonly faults: FaultPeriod[]
   readonly delays: Delay[]
   readonly samples: Sample[]
+  /** When an operator has put another secret first. Until they have it, instances call a session by different names in their logs. */
+  readonly rotations: number[]
   /** Both are known at the end of a run. */
   readonly audits: AuditLine[]
   readonly leftovers: Leftover[]
@@ -275,6 +277,7 @@ export function emptyHistory(): History {
     faults: [],
     delays: [],
     samples: [],
+    rotations: [],
     audits: [],
     leftovers: [],
   }

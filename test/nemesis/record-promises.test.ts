@@ -21,6 +21,7 @@ await test('records-are-true: an end that is recorded twice, not at all or with 
   t.equal(seen(recordsAreTrue, over(line({ reason: 'revoked' }))), 1, 'no operator has asked for it')
   t.equal(seen(recordsAreTrue, { ...over(line({})), audits: [line({})] }), 1, 'nothing says that it has begun')
   t.equal(seen(recordsAreTrue, { ...over(), faults: [{ ...held, name: 'killed-instance' }] }), 0, 'lines are lost')
+  t.equal(seen(recordsAreTrue, { ...over(), rotations: [1500] }), 0, 'it has another name by then')
 })
 
 const changed = (at: number) => line({ at, audit: 'controls_changed', session: undefined, control: 'orders' })

@@ -8,7 +8,7 @@ const TAKEN_MS = 17_000
 const FIRST_MS = 3000
 
 /** Rotates SESSION_SECRETS in the two steps that the documents name, again and again. Nobody may notice it. */
-export async function rotateSecrets({ instances }: Fleet, over: AbortSignal): Promise<void> {
+export async function rotateSecrets({ instances, observer }: Fleet, over: AbortSignal): Promise<void> {
   let known = [SECRETS]
   const write = async (list: readonly string[], forMs: number): Promise<void> => {
     if (over.aborted) return
@@ -20,6 +20,7 @@ export async function rotateSecrets({ instances }: Fleet, over: AbortSignal): Pr
   while (!over.aborted) {
     const fresh = randomBytes(32).toString('hex')
     await write([...known, fresh], TAKEN_MS)
+    if (!over.aborted) observer.history.rotations.push(observer.now())
     await write([fresh, ...known.slice(0, -1)], TAKEN_MS)
   }
 }

@@ -1,9 +1,12 @@
 import { faultsDuring } from '../explained.ts'
-import type { AuditLine, History } from '../history.ts'
+import type { AuditLine, Ending, History } from '../history.ts'
 import type { ProductPromise, Violation } from '../promise.ts'
 
-/** Faults that lose lines of a log, or what was to be recorded. */
-const LOSES = /kill|emptied|late-replicas|failover|restarted/
+/** Faults that lose lines of a log, or what was to be recorded, or the names of sessions. */
+const LOSES = /kill|secrets|emptied|late-replicas|failover|restarted/
+/** All instances have a new secret by then. */
+const RENAMED_MS = 17_000
+
 /** The audit log has what happened, once, and nothing else. */
 export const recordsAreTrue: ProductPromise = {
   name: 'records-are-true',
@@ -44,31 +47,44 @@ function namesOf({ calls, audits }: History): Map<string, string> {
 }
 
 function missing(history: History, ended: readonly AuditLine[]): Violation[] {
-  const { calls, audits, endings, pauses } = history
   const names = namesOf(history)
-  const logins = calls.flatMap(({ user, began, until = 0 }) =>
+  const logins = history.calls.flatMap(({ user, began, until = 0 }) =>
     began === undefined || names.has(began)
       ? []
       : [{ at: until, seen: `no audit line says that ${user} has logged in` }],
   )
-  const ends = endings.flatMap(({ by, user, session, confirmedAt }) => {
+  const ends = history.endings.flatMap((ending): Violation[] => {
+    const { user, session, confirmedAt } = ending
     const name = names.get(session)
-    const isOver = endings.some(
-      (each) => each.by === 'limit' && each.session === session && each.askedAt < (confirmedAt ?? 0),
-    )
-    if (by === 'limit' || confirmedAt === undefined || name === undefined || isOver) return []
+    if (confirmedAt === undefined || name === undefined || isOver(history, ending) || isRenamed(history, ending))
+      return []
     if (ended.some((each) => each.session === name)) return []
     return [
       { at: confirmedAt, seen: `no audit line says that a session of ${user} has ended, though that was confirmed` },
     ]
   })
-  const changes = pauses.flatMap(({ confirmedAt, liftedAt }) =>
+  return logins.concat(ends, changes(history))
+}
+
+/** Whether the time of a session was over before somebody has asked for its end. */
+function isOver({ endings }: History, { session, confirmedAt = 0 }: Ending): boolean {
+  return endings.some((each) => each.by === 'limit' && each.session === session && each.askedAt < confirmedAt)
+}
+
+/** Whether logs may have had another name for a session at its end than at its login. */
+function isRenamed({ rotations, calls }: History, { session, confirmedAt = 0 }: Ending): boolean {
+  const begunAt = calls.find(({ began }) => began === session)?.until ?? 0
+  return rotations.some((at) => at <= confirmedAt && begunAt < at + RENAMED_MS)
+}
+
+function changes({ audits, pauses }: History): Violation[] {
+  const confirmed = pauses.flatMap(({ confirmedAt, liftedAt }) =>
     [confirmedAt, liftedAt].filter((at) => at !== undefined),
   )
   const recorded = audits.filter(({ audit, control }) => audit === 'controls_changed' && control === 'orders').length
-  if (recorded >= changes.length) return [...logins, ...ends]
-  const seen = `operators have changed the pause of orders ${changes.length} times, and the audit log has ${recorded} lines`
-  return [...logins, ...ends, { at: Math.max(...changes), seen }]
+  if (recorded >= confirmed.length) return []
+  const seen = `operators have changed the pause of orders ${confirmed.length} times, and the audit log has ${recorded} lines`
+  return [{ at: Math.max(...confirmed), seen }]
 }
 
 /** A reason is somebody's wish. */

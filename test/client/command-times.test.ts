@@ -46,3 +46,35 @@ await test('a command on a connection that was silent for 3 seconds waits a seco
     t.equal(refused, outcome === 'sent' ? undefined : outcome)
   }
 })
+
+await test('a request has 15 seconds for its reply, and a command 30', async (t) => {
+  for (const [kind, seconds] of [
+    ['request', 15],
+    ['command', 30],
+  ] as const) {
+    const { page, works, pass, step } = shown(t)
+    const socket = page.client.tradingSocket('CR1')
+    await step({ is: 'time', ms: 0 })
+    await works()
+    let code: string | undefined
+    const sent = kind === 'request' ? socket.request({ time: 1 }) : socket.command({ sell: 1, price: 0 })
+    sent.catch((error: SocketError) => (code = error.code))
+    for (let passed = 1; passed <= seconds; passed++) {
+      t.equal(code, undefined)
+      await pass(1000)
+      await step({ is: 'socket', how: 'speaks' })
+    }
+    t.equal(code, 'timeout', kind)
+  }
+})
+
+await test('what was sent on a connection that a page leaves has the code of a lost connection', async (t) => {
+  const { page, works, step } = shown(t)
+  const socket = page.client.tradingSocket('CR1')
+  await step({ is: 'time', ms: 0 })
+  await works()
+  let lost: unknown
+  socket.command({ sell: 1, price: 0 }).catch((error: unknown) => (lost = error))
+  await step({ is: 'page', event: 'pagehide' })
+  t.match(lost, { code: 'connection_lost', closeCode: 1006, outcome: 'unknown' })
+})

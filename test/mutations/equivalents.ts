@@ -1,15 +1,51 @@
+import type { Equivalent } from './equivalent.ts'
+import { OF_CALLS } from './equivalents-of-calls.ts'
 import type { Mutant } from './run.ts'
 
-/** A slip that changes nothing that anybody could see. */
-interface Equivalent {
-  readonly file: string
-  /** The line in which it is. */
-  readonly line: string
-  readonly replacement: string
-  readonly why: string
-}
-
 export const EQUIVALENTS: readonly Equivalent[] = [
+  ...OF_CALLS,
+  {
+    file: 'src/store/pending-writes.ts',
+    line: 'clearTimeout(this.#timer)',
+    replacement: ';',
+    why: 'In close() the timer finds nothing to write; that of a repetition is noticed.',
+  },
+  {
+    file: 'src/store/pending-writes.ts',
+    line: 'if (key === undefined && this.#writes.size > 0 && store.unavailableSince() === undefined) void this.#repeat()',
+    replacement: 'true',
+    why: 'Without writes there is nothing to repeat; that any key would do is noticed.',
+  },
+  {
+    file: 'src/store/pending-writes.ts',
+    line: 'if (key === undefined && this.#writes.size > 0 && store.unavailableSince() === undefined) void this.#repeat()',
+    replacement: 'this.#writes.size >= 0',
+    why: 'Without writes there is nothing to repeat.',
+  },
+  {
+    file: 'client/src/core/api/api.ts',
+    line: "else if (error.code || !response?.headers.has('x-request-id')) {",
+    replacement: 'response.headers',
+    why: 'An error of a call that is no GET has a code, an outcome or a response.',
+  },
+  {
+    file: 'client/src/core/api/api.ts',
+    line: "const code = problem?.code ?? ''",
+    replacement: '"Stryker was here!"',
+    why: 'No code is compared with that.',
+  },
+  {
+    file: 'client/src/core/api/api.ts',
+    line: "const code = error.problem?.code ?? ''",
+    replacement: '"Stryker was here!"',
+    why: 'No code is compared with that.',
+  },
+  {
+    file: 'client/src/core/api/once.ts',
+    line: 'if (isMade && !remember) return makeOnce(order, isMade)',
+    replacement: 'false',
+    why: 'The other entry does the same; it is only loaded needlessly.',
+  },
   {
     file: 'src/limits/minute-limit.ts',
     line: 'this.#refused.set(key, true, { ttl: waitMs })',

@@ -94,7 +94,7 @@ await test('the first reading after a standstill is tried again while the store 
 })
 
 await test('the first reading after a standstill gets no reply: its caller does not wait for ever', async (t) => {
-  const { near, store, pass, known } = await cacheWith(t)
+  const { near, store, pass, known } = await cacheWith(t, { hasRunningClocks: true })
   pass(1000)
   t.same(known(), [])
   store.before = () => new Promise(() => undefined)
@@ -102,7 +102,7 @@ await test('the first reading after a standstill gets no reply: its caller does 
 })
 
 await test('a store that is away after a standstill is not asked all the time', async (t) => {
-  const { near, store, pass, known } = await cacheWith(t)
+  const { near, store, pass, known } = await cacheWith(t, { hasRunningClocks: true })
   pass(1000)
   t.same(known(), [])
   store.before = async () => {
@@ -167,7 +167,7 @@ await test('a session that is missing, or past its limits, is neither returned n
   t.same(known(), ['two'])
   store.read = read
   const stored = await store.read(sessionKey('two'))
-  set(600_000)
+  set(700_000)
   store.read = async () => stored
   t.equal(await near.load('two'), undefined)
 })

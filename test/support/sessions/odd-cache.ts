@@ -8,7 +8,6 @@ import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { StoredValue } from '../../../src/store/store.ts'
 import { standstill } from '../../../src/time/standstill.ts'
 import { logNames } from '../server/settings.ts'
-import { clockAhead } from '../time/clock-ahead.ts'
 import { sessionRecord } from './session-instance.ts'
 
 /** A store that may be slow, or fail. */
@@ -32,12 +31,23 @@ class OddStore extends MemoryStore {
   }
 }
 
-/** A cache, and the sessions `one` and `two`, which it has read. */
+/** A cache, and the sessions `one` and `two`, which it has read. Its clocks stand still unless a test moves them. */
 export async function cacheWith(
   t: Test,
-  { staleMs = Infinity, ...limits }: { staleMs?: number; maxUnreadMs?: number } = {},
+  {
+    staleMs = Infinity,
+    hasRunningClocks = false,
+    ...limits
+  }: { staleMs?: number; hasRunningClocks?: boolean; maxUnreadMs?: number } = {},
 ) {
-  const pass = clockAhead(t)
+  let aheadMs = 0
+  for (const clock of [performance, Date]) {
+    const now = clock.now.bind(clock)
+    const startedAt = now()
+    // On a busy machine this process would really stand still.
+    t.intercept(clock, 'now', { value: () => (hasRunningClocks ? now() : startedAt) + aheadMs })
+  }
+  const pass = (ms: number): void => void (aheadMs += ms)
   const store = Object.assign(new OddStore(), { staleMs })
   const envelope = new Envelope(new Changeable(['a-secret-of-thirty-two-bytes-or-more']))
   const sessions = new SessionRepository(store, envelope, { idleMs: 600_000, maxMs: 3_600_000 }, logNames('tags'))

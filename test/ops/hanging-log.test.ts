@@ -51,10 +51,7 @@ await test('A stop does not wait for a name that no server answers', async (t) =
 
 await test('A second signal, and a crash, end with 74 as well when lines are lost', async (t) => {
   const settings = { ...ALONE, DRAIN_SECONDS: '60', DRAIN_WAIT_SECONDS: '30', FAULT: 'throw' }
-  for (const [signals, insteadOf] of [
-    [['SIGTERM', 'SIGINT'], 130],
-    [['SIGUSR2'], 1],
-  ] as const) {
+  const end = async (signals: readonly NodeJS.Signals[], insteadOf: number): Promise<void> => {
     const server = await serverProcess(t, { ...settings, NODE_OPTIONS: FAULTS })
     t.ok(await ready(server))
     await hang(server)
@@ -65,6 +62,7 @@ await test('A second signal, and a crash, end with 74 as well when lines are los
     t.equal((await exitOf(server)).code, 74)
     t.match(linesOf(server.output().stderr).at(-1), { insteadOf })
   }
+  await Promise.all([end(['SIGTERM', 'SIGINT'], 130), end(['SIGUSR2'], 1)])
 })
 
 await test('A signal during the start ends it, also when the pipe of the log is full from the first line on', async (t) => {

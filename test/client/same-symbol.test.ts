@@ -1,38 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import type { Message, PublicSocket } from '../../client/dist/client.js'
-import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { pageClient, reaches } from '../support/client/page-client.ts'
+import { chart, has, price, type Followed } from '../support/client/followed.ts'
+import { reaches } from '../support/client/page-client.ts'
 import { seededRandom } from '../support/time/seeded-random.ts'
+import { sideBySide } from '../support/time/side-by-side.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
 import { symbolsOnce } from '../support/client/symbols-once.ts'
 import { until } from '../support/time/until.ts'
-import { untyped } from '../support/client/untyped.ts'
-import { startWorld } from '../support/world.ts'
-import { sideBySide } from '../support/time/side-by-side.ts'
-
-/** A stream of a page, what it has received, and the codes of its errors. */
-interface Followed {
-  readonly messages: Message[]
-  readonly errors: string[]
-  readonly stop: () => void
-}
-
-function follow(socket: PublicSocket, message: object): Followed {
-  const [messages, errors]: [Message[], string[]] = [[], []]
-  const stop = untyped(socket).subscribe(
-    message,
-    (received) => void messages.push(received),
-    ({ code }) => void errors.push(code),
-  )
-  return { messages, errors, stop }
-}
-
-const price = (socket: PublicSocket, symbol = 'R_1'): Followed => follow(socket, { ticks: symbol })
-const chart = (socket: PublicSocket, count: number, symbol = 'R_1'): Followed =>
-  follow(socket, { ticks_history: symbol, style: 'ticks', end: 'latest', count })
-const has = (name: string, ...followed: readonly Followed[]): Promise<void> =>
-  until(() => followed.every(({ messages }) => messages.some((message) => name in message)), name)
 
 /** A page with a public socket, at a service that streams each symbol once a connection. */
 async function publicPage(t: Test) {
@@ -44,26 +18,6 @@ async function publicPage(t: Test) {
 async function listAndChart(t: Test) {
   const page = await publicPage(t)
   return { ...page, listed: price(page.socket), shown: chart(page.socket, 10) }
-}
-
-for (const feed of ['relay', 'shared']) {
-  await test(`PUBLIC_FEED=${feed}: a price list and a chart of the same symbol both go on`, async (t) => {
-    const { server, upstream } = await startWorld(t, { settings: { PUBLIC_FEED: feed } })
-    const socket = pageClient(t, new JarBrowser(), server.url).publicSocket()
-    const list = ['R_50', 'R_100'].map((symbol) => price(socket, symbol))
-    await has('tick', ...list)
-    const shown = chart(socket, 100, 'R_100')
-    await has('history', shown)
-    await has('tick', shown)
-    const history = shown.messages.find((message) => 'history' in message)?.['history'] as { prices: number[] }
-    t.equal(history.prices.length, 100)
-    for (const { errors } of [...list, shown]) t.same(errors, [])
-    t.equal(upstream.sockets().public, 2)
-    const before = list[1]?.messages.length ?? 0
-    shown.stop()
-    if (feed === 'relay') await until(() => upstream.sockets().public === 1)
-    await until(() => (list[1]?.messages.length ?? 0) > before + 2)
-  })
 }
 
 await sideBySide({

@@ -27,8 +27,7 @@ await sideBySide({
     const world = await socketPeer(t)
     world.reply = acceptAll
     const socket = world.client.publicSocket()
-    const firsts: string[] = []
-    const errors: string[] = []
+    const [firsts, errors]: [string[], string[]] = [[], []]
     const symbols = Array.from({ length: 20 }, (_, n) => `R_${n}`)
     for (const ticks of symbols) {
       untyped(socket).subscribe(

@@ -71,17 +71,52 @@ interface Delivered {
   readonly text: string
 }
 
+/** A tick of upstream's: the truth. */
+export interface Tick {
+  readonly at: number
+  readonly symbol: string
+  readonly epoch: number
+  readonly quote: number
+}
+
+/** A login or a sign-up, as far as the browser got. */
+export interface Start {
+  readonly user: string
+  readonly kind: 'login' | 'signup'
+  /** The values of a partner with which it should come to the provider, as a query in a fixed order; '' without one. */
+  readonly attribution: string
+  /** The state with which the browser was sent to the provider. */
+  readonly state: string
+}
+
+/** An authorization request that has reached the provider: the truth. */
+interface Authorization {
+  readonly at: number
+  readonly state: string
+  /** The values of a partner that it had, in the same form. */
+  readonly attribution: string
+}
+
+/** A window of the upstream budget. */
+export interface Budget {
+  readonly calls: number
+  readonly windowMs: number
+}
+
 /** The end of a session that somebody has asked for. */
 export interface Ending {
   readonly user: string
   readonly session: string
-  readonly by: 'user' | 'operator'
+  /** `limit`: nobody has, but its time will be over then. */
+  readonly by: 'user' | 'operator' | 'limit'
   readonly askedAt: number
   /** When the server said that the session has ended; undefined if it never did, though it may have. */
   confirmedAt: number | undefined
+  /** When no token of it could be used any more, as far as the observer has seen. */
+  revokedAt?: number
 }
 
-/** A transfer that a user wants once, which the browser package makes. */
+/** A transfer that a user wants, which the browser package makes. */
 export interface Intention {
   readonly user: string
   readonly session: string | undefined
@@ -89,6 +124,8 @@ export interface Intention {
   readonly recipient: string
   readonly at: number
   until: number | undefined
+  /** How often they want it, with the same words only where the package remembers it. */
+  times: 1 | 2 | 3
   /** What the package says. */
   outcome: 'made' | 'not made' | 'unknown'
 }
@@ -109,6 +146,8 @@ export interface Touch {
   readonly kinds?: readonly CallKind[]
   /** What those calls may be told; anything if it is left out. */
   readonly results?: readonly string[]
+  /** How long after the end of the fault that may be, if that differs (ms). */
+  readonly settleMs?: number
 }
 
 /** A time in which a fault was on. */
@@ -139,9 +178,17 @@ export interface History {
   readonly delivered: Delivered[]
   /** Requests to the token endpoint that named a grant. */
   readonly tokenCalls: { readonly at: number; readonly session: string | undefined; readonly isGranted: boolean }[]
+  /** What the provider was asked for by browsers that went there, as far as they know. */
+  readonly starts: Start[]
+  readonly authorizations: Authorization[]
+  readonly ticks: Tick[]
+  /** The windows of the upstream budget; none without one. */
+  readonly budgets: Budget[]
   readonly endings: Ending[]
   readonly pauses: Pause[]
   readonly intentions: Intention[]
+  /** What instances have said of themselves. */
+  readonly readiness: { readonly at: number; readonly instance: number; readonly isReady: boolean }[]
   readonly faults: FaultPeriod[]
   readonly delays: Delay[]
 }
@@ -154,9 +201,14 @@ export function emptyHistory(): History {
     executed: [],
     delivered: [],
     tokenCalls: [],
+    starts: [],
+    authorizations: [],
+    ticks: [],
+    budgets: [],
     endings: [],
     pauses: [],
     intentions: [],
+    readiness: [],
     faults: [],
     delays: [],
   }

@@ -19,7 +19,7 @@ const MOST_WAITING = 0.05
 const JUDGED_EVERY_MS = 2000
 
 /** A promise that was not kept, and how that was seen. */
-interface Broken {
+export interface Broken {
   readonly promise: ProductPromise
   readonly violation: Violation
 }

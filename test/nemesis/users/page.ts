@@ -7,11 +7,16 @@ import { sendTo, type Answer } from '../../support/user.ts'
 import type { Fleet, Instance } from '../fleet.ts'
 import type { Call, CallKind } from '../history.ts'
 import type { Actor } from '../plan.ts'
+import { PartnerLinks } from './partner-links.ts'
 
 /** A page that has no response by then stops waiting. */
 const GIVES_UP_MS = 12_000
 
-const PARTNER = 'sidc=0f8fad5b-d9cb-469f-a165-70867728950e&utm_source=partner&utm_medium=affiliate&utm_campaign=nemesis'
+/** The share of logins among those who have signed up before, and of those who cancel it. */
+const LOGS_IN = 0.5
+const CANCELS = 0.25
+/** Lifetimes of tokens are whole seconds. */
+const EARLY_MS = 1500
 
 /** What a page asks for. */
 export interface Request {
@@ -31,11 +36,14 @@ export class Page {
   session: string | undefined
   #browser = new JarBrowser()
   #isSignedUp = false
+  #accounts = 0
+  readonly #partner: PartnerLinks
 
   constructor({ name, seed }: Actor, fleet: Fleet) {
     this.name = name
     this.fleet = fleet
     this.random = randomFrom(seed)
+    this.#partner = new PartnerLinks(name, () => this.#browser)
   }
 
   /** The same browser at this moment, as a tab that is restored, or a thief, has it. */
@@ -66,27 +74,58 @@ export class Page {
     return pageOptions(this.#browser, this.fleet.publicUrl, this.fleet.publicUrl)
   }
 
-  /** Logs in through the pages of the provider. The first time that is a sign-up, by the link of a partner. */
+  /** Logs in through the pages of the provider, or signs up: the first time, and sometimes again as somebody else. */
   async logIn(): Promise<Call> {
-    const kind = this.#isSignedUp ? 'login' : 'signup'
-    const path = this.#isSignedUp ? '/auth/login' : `/auth/signup?${PARTNER}`
+    const { kind, path, attribution } = this.#chosenStart()
     const call = this.#note({ kind, method: 'GET', path }, undefined)
-    const arrived = this.#navigate(path).catch(() => undefined)
+    const isCancelled = this.random() < CANCELS
+    const arrived = this.#navigate(path, isCancelled).catch(() => undefined)
     const arrival = await Promise.race([arrived, pause(GIVES_UP_MS, undefined, { ref: false })])
-    call.until = this.fleet.observer.now()
-    const code = arrival?.hops.map(({ url }) => url.searchParams.get('code')).find((each) => each !== null)
+    const { observer, provider } = this.fleet
+    call.until = observer.now()
+    const parameters = arrival?.hops.map(({ url }) => url.searchParams) ?? []
+    const state = parameters.find((each) => each.has('code_challenge'))?.get('state')
+    if (state !== undefined && state !== null)
+      observer.history.starts.push({ user: this.name, kind, attribution, state })
+    const code = parameters.map((each) => each.get('code')).find((each) => each !== null) ?? undefined
     const failed = arrival?.url.searchParams.get('auth_error')
-    call.result = arrival === undefined ? 'no_answer' : (failed ?? (code === undefined ? 'no_code' : 'ok'))
-    if (call.result === 'ok') this.session = this.fleet.provider.grantOf(code ?? '')
+    const isDone = failed === null && code !== undefined
+    if (isDone) this.#begin(provider.grantOf(code), call.at)
+    const isDenied = isCancelled && failed === 'access_denied'
+    call.result = isDone || isDenied ? 'ok' : (failed ?? (arrival === undefined ? 'no_answer' : 'no_code'))
+    this.#partner.navigated(arrival, { isSignUp: kind === 'signup', isDone })
     return call
   }
 
-  async #navigate(path: string): Promise<Arrival> {
+  /** Has a session from now on. Without a refresh token, it ends with its access token. */
+  #begin(session: string | undefined, at: number): void {
+    const { plan, observer } = this.fleet
+    this.session = session
+    if (session === undefined || plan.refreshTokens) return
+    const askedAt = at + plan.accessTokenSeconds * 1000 - EARLY_MS
+    observer.history.endings.push({ user: this.name, session, by: 'limit', askedAt, confirmedAt: undefined })
+  }
+
+  #chosenStart(): { kind: 'login' | 'signup'; path: string; attribution: string } {
+    const partner = this.#partner
+    // Whoever has cancelled a sign-up goes on without the link, as a rule.
+    const isPlain = this.random() < (partner.remembered === '' ? 0.1 : 0.8)
+    if (partner.remembered === '' && this.#isSignedUp && this.random() < LOGS_IN)
+      return { kind: 'login', path: '/auth/login', attribution: '' }
+    if (isPlain) return { kind: 'signup', path: '/auth/signup', attribution: partner.remembered }
+    const attribution = partner.nextLink(this.random)
+    return { kind: 'signup', path: `/auth/signup?${attribution}`, attribution }
+  }
+
+  async #navigate(path: string, isCancelled: boolean): Promise<Arrival> {
     const arrival = await this.#browser.navigate(this.fleet.publicUrl + path, { from: 'address bar' })
     // The provider knows who has logged in there before, and asks nothing.
     if (arrival.url.origin !== new URL(this.fleet.provider.url).origin) return arrival
     this.#isSignedUp = true
-    return this.#browser.submit(arrival, { email: `${this.name}@example.test`, password: 'any', action: 'continue' })
+    const email = `${this.name}-${++this.#accounts}@example.test`
+    const fields = { email, password: 'any', action: isCancelled ? 'cancel' : 'continue' }
+    const end = await this.#browser.submit(arrival, fields)
+    return { ...end, hops: arrival.hops.concat(end.hops) }
   }
 
   /** A call with the session. Without a response in time it ends as `no_answer`. */

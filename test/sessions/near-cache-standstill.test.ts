@@ -159,8 +159,8 @@ await test('a cache knows nothing that may have changed, nor what has ended here
 })
 
 await test('a session that is missing, or past its limits, is neither returned nor known', async (t) => {
-  const set = timeAhead(t)
   const { near, store, known } = await cacheWith(t)
+  const set = timeAhead(t)
   const read = store.read.bind(store)
   store.read = async () => undefined
   t.equal(await near.load('one'), undefined)

@@ -22,6 +22,8 @@ export interface SandboxProvider {
   isActive(accessToken: string): Promise<{ accountId: string } | undefined>
   /** The grant of a token or a code, which is the login that it comes from; also of one that was used or revoked. */
   grantOf(secret: string): string | undefined
+  /** How many tokens of a grant can still be used. */
+  usableTokens(grant: string): number
   /** Revokes all tokens, codes and grants. */
   revokeAll(): Promise<void>
   /** The number of POST requests to the token endpoint, including failed ones. */
@@ -49,8 +51,16 @@ export interface ProviderOptions {
   refreshTokens?: boolean
   /** Settings of oidc-provider that replace those of the sandbox. */
   library?: Readonly<Record<string, unknown>>
-  /** Is told of each request to the token endpoint that named a grant, with its parameters. */
-  watch?: (params: Readonly<Record<string, string | undefined>>, isGranted: boolean) => void
+  /** Is told what the provider does. */
+  watch?: ProviderWatch
+}
+
+/** Is told what the provider does, at the moment when it does it. */
+export interface ProviderWatch {
+  /** An authorization request has come, with these parameters. */
+  authorization(params: Readonly<Record<string, string>>): void
+  /** A request to the token endpoint that named a grant has been granted or refused. */
+  token(params: Readonly<Record<string, string | undefined>>, isGranted: boolean): void
 }
 
 /** Starts the provider. @throws the error of the server, such as EADDRINUSE */
@@ -73,12 +83,12 @@ export async function startProvider(options: ProviderOptions): Promise<SandboxPr
     users,
   })
   const provider = new Provider(url, { ...settings, ...options.library })
-  const traffic = new Traffic()
+  const traffic = new Traffic(options.watch)
   const verifiers = new Set<string>()
   for (const event of ['grant.success', 'grant.error'] as const) {
     provider.on(event, ({ oidc }) => {
       if (oidc.params?.['code_verifier'] !== undefined) verifiers.add(oidc.params['code_verifier'])
-      options.watch?.(oidc.params ?? {}, event === 'grant.success')
+      options.watch?.token(oidc.params ?? {}, event === 'grant.success')
     })
   }
   const pages = new InteractionPages(provider, users, homeUrlOf(redirectUris))
@@ -94,6 +104,7 @@ export async function startProvider(options: ProviderOptions): Promise<SandboxPr
       return token && { accountId: token.accountId }
     },
     grantOf: (secret) => memory.grants.get(secret),
+    usableTokens: (grant) => memory.usable(grant),
     async revokeAll() {
       memory.revokeAll()
     },
@@ -105,9 +116,18 @@ export async function startProvider(options: ProviderOptions): Promise<SandboxPr
 class Traffic {
   readonly authorizations: Record<string, string>[] = []
   tokenRequests = 0
+  readonly #watch: ProviderWatch | undefined
+
+  constructor(watch: ProviderWatch | undefined) {
+    this.#watch = watch
+  }
 
   record(method: string | undefined, { pathname, searchParams }: URL): void {
-    if (pathname === '/oauth2/auth') this.authorizations.push(Object.fromEntries(searchParams))
+    if (pathname === '/oauth2/auth') {
+      const params = Object.fromEntries(searchParams)
+      this.authorizations.push(params)
+      this.#watch?.authorization(params)
+    }
     if (pathname === '/oauth2/token' && method === 'POST') this.tokenRequests += 1
   }
 }

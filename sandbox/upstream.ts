@@ -4,7 +4,7 @@ import type { SandboxProvider } from './provider.ts'
 import type { Sharing } from './sharing.ts'
 import { ContractBook } from './upstream/contract-book.ts'
 import { GENEROUS_LIMITS, type SocketLimits } from './upstream/limits.ts'
-import { Market } from './upstream/market.ts'
+import { Market, type Tick } from './upstream/market.ts'
 import { OneTimePasswords } from './upstream/one-time-passwords.ts'
 import { buildRest, type SeenRequest } from './upstream/rest.ts'
 import { Sockets } from './upstream/sockets.ts'
@@ -51,6 +51,9 @@ export interface UpstreamOptions {
   followsHost?: boolean
 }
 
+/** The number of ticks before the start of which a watch is told. */
+const TOLD_TICKS = 100
+
 /** Starts the trading service. @throws the error of the server, such as EADDRINUSE */
 export async function startUpstream(options: UpstreamOptions): Promise<SandboxUpstream> {
   const { port = 0, host = '127.0.0.1', provider, seed = 1, tickMs = 1000, limits = GENEROUS_LIMITS } = options
@@ -68,6 +71,7 @@ export async function startUpstream(options: UpstreamOptions): Promise<SandboxUp
     watch: options.watch,
     followsHost: options.followsHost ?? false,
   }
+  if (options.watch) watchTicks(world.market, options.watch)
   const requests: SeenRequest[] = []
   const app = await buildRest(world, requests)
   const sockets = new Sockets(world)
@@ -85,5 +89,14 @@ export async function startUpstream(options: UpstreamOptions): Promise<SandboxUp
       await closeNow(server)
       await app.close()
     },
+  }
+}
+
+/** Tells all ticks, from some of the past on, which a history may have. */
+function watchTicks(market: Market, watch: UpstreamWatch): void {
+  for (const { info, history, ticks } of market.instruments()) {
+    const tell = (tick: Tick): void => watch.tick({ symbol: info.code, ...tick })
+    for (const tick of history.slice(-TOLD_TICKS)) tell(tick)
+    ticks.add(tell)
   }
 }

@@ -3,6 +3,8 @@ import type { Adapter, StoredPayload } from 'oidc-provider'
 /** The kinds of artifacts whose id is a secret of the client. */
 const SECRET_KINDS = new Set(['AccessToken', 'RefreshToken', 'AuthorizationCode'])
 
+const TOKEN_KINDS = ['AccessToken', 'RefreshToken'] as const
+
 /** The state of the provider, in memory only. */
 export class ProviderMemory {
   /** All issued secrets, including used and revoked ones. */
@@ -42,6 +44,16 @@ export class ProviderMemory {
         for (const [id, payload] of items) if (payload.grantId === grantId) items.delete(id)
       },
     }
+  }
+
+  /** How many tokens of a grant can still be used. */
+  usable(grantId: string): number {
+    const counts = TOKEN_KINDS.map((kind) => {
+      const own = this.#itemsOf(kind).values()
+      const unused = own.filter((payload) => payload.grantId === grantId && payload.consumed === undefined)
+      return unused.filter(({ exp }) => Number(exp) * 1000 > Date.now()).toArray().length
+    })
+    return counts.reduce((sum, count) => sum + count, 0)
   }
 
   /** Revokes all tokens, codes and grants. Browsers stay logged in to the provider. */

@@ -31,6 +31,8 @@ export function redirectorTo(publicUrl: string): (request: StartRequest, reply: 
     if (isLoopbackHost(wanted.hostname)) {
       // Another port is that of a proxy's target, which may rewrite Host.
       if (!isLoopbackHost(used.hostname) || used.port !== wanted.port) return false
+      // A script that goes on without the header may well keep its cookies by another rule.
+      if (request.headers['sec-fetch-mode'] !== 'navigate') return false
       if (redirects.allows(MAX_REDIRECTS)) {
         const { text } = request.query
         reply.redirect(`${publicUrl}${String(request.routeOptions.url)}${text === '' ? '' : `?${text}`}`, 303)

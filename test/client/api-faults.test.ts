@@ -4,6 +4,7 @@ import { ApiError, once, type Client } from '../../client/dist/client.js'
 import { clientOf } from '../support/client/client-of.ts'
 import { failure } from '../support/client/page-client.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
@@ -139,6 +140,29 @@ await test('a value that is no JSON is an error of the page, and nothing is sent
 await test('timeoutMs: Infinity does not end a call', async (t) => {
   const { client } = await countedClient(t, (_request, response) => void setTimeout(() => response.end(), 50))
   t.equal((await client.api(TRANSFER, { method: 'POST', timeoutMs: Infinity })).status, 200)
+})
+
+await test('without timeoutMs a call ends after a minute', async (t) => {
+  const minute = new HeldTimers(t, 'setTimeout', 60_000)
+  const { client } = await countedClient(t, () => minute.run())
+  t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { status: 0, outcome: 'unknown' })
+  t.equal(minute.size, 0)
+})
+
+await test('the answer of a running call is asked for 45 times, and once more as after any call that was not executed', async (t) => {
+  const pauses = new HeldTimers(t, 'setTimeout', 500)
+  t.intercept(Math, 'random', { value: () => 0 })
+  const { client, requests } = await countedClient(t, (_request, response) => {
+    response.writeHead(409, PROBLEM).end('{"code":"idempotency_in_progress"}')
+  })
+  let isOver = false
+  const error = failure(client.api(TRANSFER, { method: 'POST', idempotencyKey: true })).finally(() => (isOver = true))
+  await until(() => {
+    pauses.run()
+    return isOver
+  })
+  t.match(await error, { code: 'idempotency_in_progress', outcome: 'unknown' })
+  t.equal(requests(), 1 + 45 + 1)
 })
 
 await test('while a server responds with garbage, logout() and extend() reject and the session is not lost', async (t) => {

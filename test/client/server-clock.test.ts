@@ -83,6 +83,11 @@ await test('the error becomes smaller with every answer, and a clock that is set
     errors.join(),
   )
   t.ok(Number(errors.at(-1)) < 150, `${errors.at(-1)} ms`)
+  monotonicMs += 1_000_000
+  machineMs += 1_000_000
+  t.equal(Math.round(Number(clock.get()?.errorMs) - Number(errors.at(-1))), 100, 'a ten-thousandth of the time since')
+  monotonicMs -= 1_000_000
+  machineMs -= 1_000_000
   machineMs += HOUR_MS
   const { now = 0, errorMs = 0 } = clock.get() ?? {}
   t.ok(Math.abs(now - startMs - monotonicMs) < 150, 'the time does not jump')

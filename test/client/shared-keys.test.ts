@@ -125,12 +125,17 @@ await test('remember: another tab cannot take part in a key while it is read and
   await other
   const third = await desk.call(3)
   t.equal(third.key, desk.held[0]?.key)
-  // The tab that has the lock sleeps, and the answer arrives: the order is forgotten all the same.
+  // The tab that has the lock sleeps, and the answer arrives: after a second the order is forgotten all the same.
+  const waits = t.capture(AbortSignal, 'timeout', AbortSignal.timeout.bind(AbortSignal))
   const asleep = Promise.withResolvers<void>()
   void navigator.locks.request(place, () => asleep.promise)
   third.answer(made())
   await until(() => desk.tab.items.size === 0)
   t.match(await order, { status: 200 })
+  t.same(
+    waits().map(({ args }) => args),
+    [[1000]],
+  )
   asleep.resolve()
 })
 

@@ -8,9 +8,11 @@ const MINUTE_MS = 60_000
 /** A store that counts what it is asked. */
 class CountingStore extends MemoryStore {
   asked = 0
+  isEvenWhenFull: boolean | undefined
 
   override count(...args: Parameters<MemoryStore['count']>): ReturnType<MemoryStore['count']> {
     this.asked++
+    this.isEvenWhenFull = args[3]
     return super.count(...args)
   }
 }
@@ -47,12 +49,26 @@ await test('once a limit is reached, asking again costs the store nothing, until
   t.equal(await limit.waitMs('CR1'), undefined)
   t.ok(await limit.waitMs('CR1'))
   const { asked } = store
+  t.ok(store.isEvenWhenFull, 'a full store lets nobody exceed it')
   for (let times = 0; times < 100; times++) t.ok(((await limit.waitMs('CR1')) ?? 0) > 0)
   t.equal(store.asked, asked)
   t.intercept(Date, 'now', { value: () => now })
   t.intercept(performance, 'now', { value: () => now })
   now += MINUTE_MS + 1
   t.equal(await limit.waitMs('CR1'), undefined)
+})
+
+await test('whoever is over a limit waits for the rest of its minute, which may be over by now', async (t) => {
+  let now = 1_000_000
+  t.intercept(Date, 'now', { value: () => now })
+  const store = new MemoryStore()
+  t.equal(await new MinuteLimit(store, 1).waitMs('CR1'), undefined)
+  now += 20_000
+  t.equal(await new MinuteLimit(store, 1).waitMs('CR1'), 40_000)
+  store.readUntracked = async () => ({ value: '3', expiresAt: now })
+  t.equal(await new MinuteLimit(store, 1).waitMs('CR1'), MINUTE_MS, 'as with a clock that is wrong')
+  store.readUntracked = async () => undefined
+  t.equal(await new MinuteLimit(store, 1).waitMs('CR1'), 1)
 })
 
 await test('a limit of a minute rejects while the store is away', async (t) => {

@@ -4,6 +4,8 @@ import { testRedis, testServer, type TestServer } from '../support/server/test-s
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { sendTo } from '../support/user.ts'
 
+/** What a browser sends. */
+const NAVIGATES = { 'sec-fetch-mode': 'navigate' }
 const MESSAGE = /^A login began under another name/
 
 await test('a login or sign-up that begins under another loopback name: 303 to PUBLIC_URL, and nothing is begun', async (t) => {
@@ -11,7 +13,7 @@ await test('a login or sign-up that begins under another loopback name: 303 to P
     const { port, log, opsUrl } = await testServer(t, ALONE)
     for (const path of ['/auth/login', '/auth/signup']) {
       for (const query of ['', '?return_to=%2Fa%3Fb&sidc=%zz;1', '?//evil.example']) {
-        const { status, headers } = await sendTo(port, 'GET', path + query, { headers: { host } })
+        const { status, headers } = await sendTo(port, 'GET', path + query, { headers: { host, ...NAVIGATES } })
         t.equal(status, 303, `${host} ${path}${query}`)
         t.equal(headers.location, `${ALONE.PUBLIC_URL}${path}${query}`)
         t.equal(headers['cache-control'], 'no-store')
@@ -19,7 +21,7 @@ await test('a login or sign-up that begins under another loopback name: 303 to P
       }
     }
     const { status } = await sendTo(port, 'GET', '/auth/login', {
-      headers: { host: '127.0.0.1:3000', 'sec-fetch-dest': 'image' },
+      headers: { host: '127.0.0.1:3000', ...NAVIGATES, 'sec-fetch-dest': 'image' },
     })
     t.equal(status, 403, 'what is no navigation is refused as ever')
     const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
@@ -33,7 +35,7 @@ await test('behind a proxy that rewrites Host to such a name a login begins befo
   const addresses: unknown[] = []
   // Browsers follow twenty redirects.
   while (addresses.length < 20) {
-    const { headers } = await sendTo(port, 'GET', '/auth/login', { headers: { host: '127.0.0.1:3000' } })
+    const { headers } = await sendTo(port, 'GET', '/auth/login', { headers: { host: '127.0.0.1:3000', ...NAVIGATES } })
     addresses.push(headers.location)
     if (headers.location !== `${ALONE.PUBLIC_URL}/auth/login`) break
   }
@@ -45,9 +47,17 @@ await test('behind a proxy that rewrites Host to such a name a login begins befo
 await test('a login under the name of PUBLIC_URL, a name that is no loopback one, or at the target of a proxy: it begins', async (t) => {
   const { port } = await testServer(t, ALONE)
   for (const host of ['localhost:3000', 'LOCALHOST:3000', 'localhost:5173', '127.0.0.1:5173', '192.0.2.1:3000']) {
-    const { status, headers } = await sendTo(port, 'GET', '/auth/login', { headers: { host } })
+    const { status, headers } = await sendTo(port, 'GET', '/auth/login', { headers: { host, ...NAVIGATES } })
     t.equal(status, 303, host)
     t.match(headers.location, /^http:\/\/127\.0\.0\.1:1\/oauth2\/auth\?/, host)
+  }
+})
+
+await test('a script under another loopback name begins its login there', async (t) => {
+  const { port } = await testServer(t, ALONE)
+  for (const headers of [{}, { 'sec-fetch-mode': 'cors' }]) {
+    const answer = await sendTo(port, 'GET', '/auth/login', { headers: { host: '127.0.0.1:3000', ...headers } })
+    t.match(answer.headers.location, /^http:\/\/127\.0\.0\.1:1\/oauth2\/auth\?/)
   }
 })
 

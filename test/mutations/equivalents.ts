@@ -1,15 +1,111 @@
+import type { Equivalent } from './equivalent.ts'
+import { OF_CALLS } from './equivalents-of-calls.ts'
 import type { Mutant } from './run.ts'
 
-/** A slip that changes nothing that anybody could see. */
-interface Equivalent {
-  readonly file: string
-  /** The line in which it is. */
-  readonly line: string
-  readonly replacement: string
-  readonly why: string
-}
-
 export const EQUIVALENTS: readonly Equivalent[] = [
+  ...OF_CALLS,
+  {
+    file: 'src/store/pending-writes.ts',
+    line: 'clearTimeout(this.#timer)',
+    replacement: ';',
+    why: 'In close() the timer finds nothing to write; that of a repetition is noticed.',
+  },
+  {
+    file: 'src/store/pending-writes.ts',
+    line: 'if (key === undefined && this.#writes.size > 0 && store.unavailableSince() === undefined) void this.#repeat()',
+    replacement: 'true',
+    why: 'Without writes there is nothing to repeat; that any key would do is noticed.',
+  },
+  {
+    file: 'src/store/pending-writes.ts',
+    line: 'if (key === undefined && this.#writes.size > 0 && store.unavailableSince() === undefined) void this.#repeat()',
+    replacement: 'this.#writes.size >= 0',
+    why: 'Without writes there is nothing to repeat.',
+  },
+  {
+    file: 'client/src/core/api/api.ts',
+    line: "else if (error.code || !response?.headers.has('x-request-id')) {",
+    replacement: 'response.headers',
+    why: 'An error of a call that is no GET has a code, an outcome or a response.',
+  },
+  {
+    file: 'client/src/core/api/api.ts',
+    line: "const code = problem?.code ?? ''",
+    replacement: '"Stryker was here!"',
+    why: 'No code is compared with that.',
+  },
+  {
+    file: 'client/src/core/api/api.ts',
+    line: "const code = error.problem?.code ?? ''",
+    replacement: '"Stryker was here!"',
+    why: 'No code is compared with that.',
+  },
+  {
+    file: 'client/src/core/api/once.ts',
+    line: 'if (isMade && !remember) return makeOnce(order, isMade)',
+    replacement: 'false',
+    why: 'The other entry does the same; it is only loaded needlessly.',
+  },
+  {
+    file: 'src/limits/minute-limit.ts',
+    line: 'this.#refused.set(key, true, { ttl: waitMs })',
+    replacement: 'false',
+    why: 'Only the time to live is read.',
+  },
+  {
+    file: 'src/limits/minute-limit.ts',
+    line: 'const waitMs = leftMs > 0 && leftMs <= WINDOW_MS ? leftMs : WINDOW_MS',
+    replacement: 'leftMs < WINDOW_MS',
+    why: 'Both are the same where it is equal.',
+  },
+  {
+    file: 'src/limits/networks.ts',
+    line: 'return [...front, ...zeros, ...back].slice(0, 4)',
+    replacement: '[...front, ...zeros, ...back]',
+    why: 'Its callers take the first four.',
+  },
+  {
+    file: 'src/limits/networks.ts',
+    line: 'const mapped = /^::ffff:(\\d+\\.\\d+\\.\\d+\\.\\d+)$/.exec(canonical)?.[1]',
+    replacement: '/^::ffff:(\\d+\\.\\d+\\.\\d+\\.\\d+)/',
+    why: 'Nothing follows a dotted quad.',
+  },
+  {
+    file: 'src/limits/networks.ts',
+    line: 'const mapped = /^::ffff:(\\d+\\.\\d+\\.\\d+\\.\\d+)$/.exec(canonical)?.[1]',
+    replacement: '/::ffff:(\\d+\\.\\d+\\.\\d+\\.\\d+)$/',
+    why: 'No other canonical address has a dotted quad after ffff.',
+  },
+  {
+    file: 'src/limits/networks.ts',
+    line: "const [front = [], back = []] = address.split('::').map((half) => half.match(/[^:]+/g) ?? [])",
+    replacement: '["Stryker was here"]',
+    why: 'A text has a first part.',
+  },
+  {
+    file: 'src/limits/networks.ts',
+    line: "const [first = '', second = '', third = '', fourth = ''] = firstGroups(canonical)",
+    replacement: '"Stryker was here!"',
+    why: 'An address has eight groups.',
+  },
+  {
+    file: 'src/limits/networks.ts',
+    line: "const [bare = ''] = address.split('%', 1)",
+    replacement: '"Stryker was here!"',
+    why: 'A text has a first part.',
+  },
+  {
+    file: 'src/time/sliding-count.ts',
+    line: 'return this.#slices.splice(0, kept < 0 ? this.#slices.length : kept)',
+    replacement: 'kept <= 0',
+    why: 'It has returned where it is 0.',
+  },
+  {
+    file: 'src/time/sliding-count.ts',
+    line: 'if (kept === 0) return NONE',
+    replacement: 'false',
+    why: 'It takes nothing, into a new array.',
+  },
   {
     file: 'client/src/core/api/call.ts',
     line: "const { timeoutMs = 60_000, headers, signal, method = 'GET', ...rest } = init",

@@ -36,7 +36,7 @@ interface StrykerClass {
 const STRYKER: string = '@stryker-mutator/core'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Most tests wait more than they compute. */
-const JOBS = 4
+const JOBS = 8
 /** How much longer than without a slip a test file may take (ms). */
 const TIMEOUT_MS = 60_000
 /** Tests of the browser package import what is built. */
@@ -86,9 +86,11 @@ function report(source: string, mutants: readonly Mutant[], seconds: number | un
   const text = readFileSync(join(ROOT, source), 'utf8')
   const left = mutants.filter(({ status }) => status === 'Survived' || status === 'NoCoverage')
   const unexplained = left.filter((mutant) => !isEquivalent(source, lineOf(text, mutant), mutant))
-  for (const mutant of unexplained) {
+  // A slip that has tests run out of time is noticed, unless the machine was merely busy: see for yourself.
+  const timedOut = mutants.filter(({ status }) => status === 'Timeout')
+  for (const mutant of [...unexplained, ...timedOut]) {
     const { line, column } = mutant.location.start
-    const place = `${source}:${line}:${column} ${mutant.mutatorName}`
+    const place = `${source}:${line}:${column} ${mutant.mutatorName}${mutant.status === 'Timeout' ? ', out of time' : ''}`
     process.stdout.write(`${place}: ${lineOf(text, mutant)}\n  → ${mutant.replacement}\n`)
   }
   const judged = mutants.filter(

@@ -5,17 +5,27 @@ export type Concerned = Pick<Call, 'user' | 'instance' | 'kind' | 'at' | 'until'
 
 /** The faults that were on, or had only just ended, during a time. */
 export function faultsDuring(history: History, from: number, to: number): FaultPeriod[] {
-  const { faults } = history
-  return faults.filter((fault) => {
-    const lasts = (fault.to ?? Infinity) + fault.settleMs
-    return fault.from <= to && lasts + slackMs(history, fault.to ?? from, from) >= from
-  })
+  return history.faults.filter((fault) => isFelt(history, fault, fault.settleMs, [from, to]))
 }
 
 /** Whether a fault explains what a page was told. */
 export function isExplained(history: History, call: Concerned): boolean {
-  const faults = faultsDuring(history, call.at, call.until ?? Infinity)
-  return faults.some(({ touches }) => touches.some((touch) => isTouched(touch, call)))
+  const { at, until = Infinity } = call
+  return history.faults.some((fault) =>
+    fault.touches.some(
+      (touch) => isTouched(touch, call) && isFelt(history, fault, touch.settleMs ?? fault.settleMs, [at, until]),
+    ),
+  )
+}
+
+function isFelt(
+  history: History,
+  fault: FaultPeriod,
+  settleMs: number,
+  [from, to]: readonly [number, number],
+): boolean {
+  const lasts = (fault.to ?? Infinity) + settleMs
+  return fault.from <= to && lasts + slackMs(history, fault.to ?? from, from) >= from
 }
 
 function isTouched({ instances, users, kinds, results }: Touch, { instance, user, kind, result }: Concerned): boolean {

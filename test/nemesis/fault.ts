@@ -13,6 +13,12 @@ interface Applied {
   readonly heal: () => Promise<void> | void
 }
 
+/** Least and most of a time (ms). */
+export interface Span {
+  readonly least: number
+  readonly most: number
+}
+
 /** Something that breaks in production. Each is a file of its own in `faults/`, and is listed in `faults/all.ts`. */
 export interface Fault {
   readonly name: string
@@ -20,6 +26,8 @@ export interface Fault {
   readonly sentence: string
   /** Whether a fleet can have it; any can if it is left out. */
   readonly fits?: (fleet: FleetPlan) => boolean
+  /** For how long it is on, if that is not as long as most are. */
+  readonly lastsMs?: Span
   /** Begins it. All that it chooses, it chooses by these random numbers, so that it repeats itself. */
   readonly apply: (fleet: Fleet, random: () => number) => Promise<Applied> | Applied
 }

@@ -14,12 +14,13 @@ export interface FleetNames {
   readonly silence: (peer: (typeof NAMED)[number]) => () => void
 }
 
-/** Starts one. It ends with the test. */
-export function fleetNames(t: Test): FleetNames {
+/** Starts one. It ends with the test. @param hasTwoAddresses whether it names a second address of the provider */
+export function fleetNames(t: Test, hasTwoAddresses = false): FleetNames {
   const folder = mkdtempSync(join(tmpdir(), 'nemesis-names-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const preload = new URL('named-peers.ts', import.meta.url)
   preload.searchParams.set('silent', folder)
+  if (hasTwoAddresses) preload.searchParams.set('two', hostOf('provider'))
   return {
     options: ['--import', preload.href],
     silence(peer) {

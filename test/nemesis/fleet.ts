@@ -1,16 +1,23 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import type { SandboxProvider } from '../../sandbox/provider.ts'
+import type { SandboxUpstream } from '../../sandbox/upstream.ts'
+import { SecretVolume } from '../support/config/secret-volume.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
 import type { DurableTopology } from '../support/redis/durable-topologies.ts'
+import { stalledWay, type StalledWay } from '../support/peers/stalled-way.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
-import { wrongBy } from '../support/server/wrong-clock.ts'
+import { wrongBy, wrongByFile } from '../support/server/wrong-clock.ts'
+import { signalAll } from '../support/time/stopped-process.ts'
 import { startParts } from '../support/world.ts'
 import { fleetNames, hostOf, type FleetNames } from './fleet-names.ts'
 import { fleetRedis } from './fleet-redis.ts'
+import type { Budget } from './history.ts'
 import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { FleetPlan } from './plan.ts'
@@ -28,9 +35,17 @@ export interface Instance {
     /** Only to a single server: Sentinels and nodes of a Cluster name the addresses of others. */
     readonly redis: Link | undefined
   }
+  /** The way to the provider, before its link, where first packets can be lost. */
+  readonly way: StalledWay | undefined
   /** All that its processes have logged. */
   readonly log: () => string
-  /** Starts it again after its process has ended. Resolves once it is ready. */
+  /** The file from which it has SESSION_SECRETS. */
+  readonly secrets: SecretVolume
+  /** From now on its time of day is wrong by so much (ms). */
+  readonly setClock: (wrongMs: number) => void
+  /** Kills all of its processes. */
+  readonly kill: () => Promise<void>
+  /** Starts it again if its process has ended, or ends. Resolves once it is ready. */
   readonly restart: () => Promise<void>
 }
 
@@ -42,6 +57,7 @@ export interface Fleet {
   readonly observer: Observer
   readonly instances: readonly Instance[]
   readonly provider: SandboxProvider
+  readonly upstream: SandboxUpstream
   readonly redis: DurableTopology
   readonly names: FleetNames
   /** The public address, where each connection gets the next instance. */
@@ -52,12 +68,12 @@ export interface Fleet {
 /** Starts a fleet, and lets the observer watch it. @param checkout the folder of the product, unless it is this repository */
 export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, checkout = ROOT): Promise<Fleet> {
   const redis = await fleetRedis(t, plan.redis)
-  const names = fleetNames(t)
+  const names = fleetNames(t, plan.hasTwoAddresses)
   const parts = await startParts(t, {
     provider: {
       refreshTokens: plan.refreshTokens,
       accessTokenSeconds: plan.accessTokenSeconds,
-      watch: observer.tokenEndpoint,
+      watch: observer.atProvider,
     },
     market: { tickMs: 250, followsHost: true, watch: observer.upstream },
     settings: {
@@ -80,6 +96,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
   const instances = await Promise.all(
     indices.map((at) => startInstance(t, { at, plan, settings, targets, names, checkout, now: observer.now })),
   )
+  observer.history.budgets.push(...budgetsOf(plan))
   let next = 0
   const anyPort = (): number => instances[next++ % instances.length]?.links.browsers.port ?? 0
   await Link.start(t, 'balancer', anyPort, { now: observer.now, port: parts.port })
@@ -90,9 +107,18 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
       name: instance.name,
       pids: () => pidsOf(instance),
       sentAt: (port) => instance.links.upstream.sentAt(port),
+      readyUrl: () => `http://127.0.0.1:${instance.process.opsPort}/readyz`,
     })),
   )
-  return { plan, checkout, observer, instances, provider, redis, names, publicUrl, t }
+  return { plan, checkout, observer, instances, provider, upstream, redis, names, publicUrl, t }
+}
+
+function budgetsOf({ settings }: FleetPlan): Budget[] {
+  const windows = settings['UPSTREAM_BUDGET']?.split(',') ?? []
+  return windows.map((window) => {
+    const [calls = 0, seconds = 0] = window.split('/').map(Number)
+    return { calls, windowMs: seconds * 1000 }
+  })
 }
 
 interface Place {
@@ -116,10 +142,17 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     provider: await linkTo('provider', targets.provider),
     upstream: await linkTo('upstream', targets.upstream),
   }
-  const provider = address(links.provider, plan.isNamed && hostOf('provider'))
+  const way = plan.hasTwoAddresses === true ? await stalledWay(t, links.provider.port) : undefined
+  const provider = address(way ?? links.provider, plan.isNamed && hostOf('provider'))
   const upstream = address(links.upstream, plan.isNamed && hostOf('upstream'))
+  const { SESSION_SECRETS = '', ...others } = settings
+  const dir = await mkdtemp(join(tmpdir(), 'bff-nemesis-'))
+  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  const secrets = new SecretVolume(dir, { SESSION_SECRETS })
+  const clock = join(dir, 'clock')
   const own = {
-    ...settings,
+    ...others,
+    ...secrets.settings,
     PORT: String(port),
     OPS_PORT: String(opsPort),
     ...(links.redis && { REDIS_URL: `redis://${address(links.redis)}` }),
@@ -128,7 +161,11 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     API_URL: `http://${upstream}`,
     WS_URL: `ws://${upstream}`,
   }
-  const nodeOptions = [...clockOptions(plan.clocks?.[at] ?? 0), ...(plan.isNamed ? names.options : [])]
+  const nodeOptions = [
+    ...clockOptions(plan.clocks?.[at] ?? 0),
+    ...wrongByFile(clock),
+    ...(plan.isNamed ? names.options : []),
+  ]
   const past: ServerProcess[] = []
   const start = async (): Promise<ServerProcess> => {
     const started = await serverProcess(t, own, { nodeOptions, main: join(checkout, 'src/main.ts') })
@@ -136,15 +173,29 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     if (!(await ready(started))) throw new Error(`${name} does not start: ${started.output().stderr}`)
     return started
   }
+  let starting: Promise<void> | undefined
+  const startAgain = async (): Promise<void> => {
+    const { child, exited } = instance.process
+    if (child.exitCode === null && child.signalCode === null && !child.killed) return
+    await exited
+    instance.process = await start()
+  }
   const instance: Instance = {
     at,
     name,
     links,
+    way,
+    secrets,
+    setClock: (wrongMs) => writeFileSync(clock, String(wrongMs)),
     process: await start(),
     log: () => past.map((each) => each.output().stdout + each.output().stderr).join(''),
-    async restart() {
-      instance.process = await start()
+    async kill() {
+      const pids = pidsOf(instance)
+      instance.process.child.kill('SIGKILL')
+      signalAll(pids, 'SIGKILL')
+      await instance.process.exited
     },
+    restart: () => (starting ??= startAgain().finally(() => (starting = undefined))),
   }
   return instance
 }
@@ -155,7 +206,7 @@ function clockOptions(clock: number | 'sleeps'): readonly string[] {
   return clock === 0 ? [] : wrongBy(clock)
 }
 
-const address = ({ port }: Link, host: string | false = false): string => `${host || '127.0.0.1'}:${port}`
+const address = ({ port }: Pick<Link, 'port'>, host: string | false = false): string => `${host || '127.0.0.1'}:${port}`
 
 /** The processes of an instance that serve: itself, or its workers. */
 function pidsOf({ process: { child } }: Instance): number[] {

@@ -19,6 +19,10 @@ export interface Call {
   result: string
   /** The body of the response, with which a page is told an outcome. */
   body: string
+  /** The session that this login has begun. */
+  began: string | undefined
+  /** The name of the request that gave the answer, as it is in logs; undefined if there was none. */
+  requestId: string | undefined
   /** Whether the response says that it is a recorded one. */
   isReplayed: boolean
 }
@@ -71,17 +75,107 @@ interface Delivered {
   readonly text: string
 }
 
+/** A tick of upstream's: the truth. */
+export interface Tick {
+  readonly at: number
+  readonly symbol: string
+  readonly epoch: number
+  readonly quote: number
+}
+
+/** A login or a sign-up, as far as the browser got. */
+export interface Start {
+  readonly user: string
+  readonly kind: 'login' | 'signup'
+  /** The values of a partner with which it should come to the provider, as a query in a fixed order; '' without one. */
+  readonly attribution: string
+  /** The state with which the browser was sent to the provider. */
+  readonly state: string
+}
+
+/** An authorization request that has reached the provider: the truth. */
+interface Authorization {
+  readonly at: number
+  readonly state: string
+  /** The values of a partner that it had, in the same form. */
+  readonly attribution: string
+}
+
+/** A window of the upstream budget. */
+export interface Budget {
+  readonly calls: number
+  readonly windowMs: number
+}
+
+/** What an instance has said of itself between two moments. */
+export interface Sample {
+  readonly from: number
+  readonly to: number
+  readonly instance: number
+  /** The status of `/readyz`. */
+  readonly status: number
+  readonly publicSockets: number
+  readonly tradingSockets: number
+  /** The pauses of orders that it obeys. */
+  readonly pauses: number
+  /** The upstream sockets that it keeps for the shared feed, with and without users. */
+  readonly feedSockets: number
+  /** The value of each metric that counts something of users. */
+  readonly gauges: readonly { readonly instance: number; readonly name: string; readonly value: number }[]
+}
+
+/** A line of the audit log. Sessions have other names there. */
+export interface AuditLine {
+  readonly at: number
+  readonly audit: string
+  readonly session: string | undefined
+  /** The request that caused it. */
+  readonly requestId: string | undefined
+  readonly reason: string | undefined
+  /** What an operator has changed. */
+  readonly control: string | undefined
+}
+
+/** What a process holds. */
+export interface ProcessState {
+  readonly pid: number
+  /** The name of its instance. */
+  readonly name: string
+  readonly descriptors: number
+}
+
+/** What was left once everybody had gone, and everything was healed. */
+export interface Leftover {
+  readonly at: number
+  readonly gauges: Sample['gauges']
+  /** The sockets that upstream has, and those that the instances keep for the shared feed. */
+  readonly upstreamSockets: number
+  readonly feedSockets: number
+  /** The keys of Redis without a lifetime. */
+  readonly lastingKeys: readonly string[]
+  /** The descriptors of each process that has lived through the whole run. */
+  readonly processes: readonly {
+    readonly pid: number
+    readonly name: string
+    readonly before: number
+    readonly after: number
+  }[]
+}
+
 /** The end of a session that somebody has asked for. */
 export interface Ending {
   readonly user: string
   readonly session: string
-  readonly by: 'user' | 'operator'
+  /** `login`: its browser has logged in again. `limit`: nobody has, but its time will be over then. */
+  readonly by: 'user' | 'operator' | 'login' | 'limit'
   readonly askedAt: number
   /** When the server said that the session has ended; undefined if it never did, though it may have. */
   confirmedAt: number | undefined
+  /** When no token of it could be used any more, as far as the observer has seen. */
+  revokedAt?: number
 }
 
-/** A transfer that a user wants once, which the browser package makes. */
+/** A transfer that a user wants, which the browser package makes. */
 export interface Intention {
   readonly user: string
   readonly session: string | undefined
@@ -89,6 +183,8 @@ export interface Intention {
   readonly recipient: string
   readonly at: number
   until: number | undefined
+  /** How often they want it, with the same words only where the package remembers it. */
+  times: 1 | 2 | 3
   /** What the package says. */
   outcome: 'made' | 'not made' | 'unknown'
 }
@@ -109,6 +205,8 @@ export interface Touch {
   readonly kinds?: readonly CallKind[]
   /** What those calls may be told; anything if it is left out. */
   readonly results?: readonly string[]
+  /** How long after the end of the fault that may be, if that differs (ms). */
+  readonly settleMs?: number
 }
 
 /** A time in which a fault was on. */
@@ -139,11 +237,25 @@ export interface History {
   readonly delivered: Delivered[]
   /** Requests to the token endpoint that named a grant. */
   readonly tokenCalls: { readonly at: number; readonly session: string | undefined; readonly isGranted: boolean }[]
+  /** What the provider was asked for by browsers that went there, as far as they know. */
+  readonly starts: Start[]
+  readonly authorizations: Authorization[]
+  readonly ticks: Tick[]
+  /** The windows of the upstream budget; none without one. */
+  readonly budgets: Budget[]
   readonly endings: Ending[]
   readonly pauses: Pause[]
   readonly intentions: Intention[]
+  /** What instances have said of themselves. */
+  readonly readiness: { readonly at: number; readonly instance: number; readonly isReady: boolean }[]
   readonly faults: FaultPeriod[]
   readonly delays: Delay[]
+  readonly samples: Sample[]
+  /** When an operator has put another secret first. Until they have it, instances call a session by different names in their logs. */
+  readonly rotations: number[]
+  /** Both are known at the end of a run. */
+  readonly audits: AuditLine[]
+  readonly leftovers: Leftover[]
 }
 
 /** A history in which nothing has happened yet. */
@@ -154,11 +266,20 @@ export function emptyHistory(): History {
     executed: [],
     delivered: [],
     tokenCalls: [],
+    starts: [],
+    authorizations: [],
+    ticks: [],
+    budgets: [],
     endings: [],
     pauses: [],
     intentions: [],
+    readiness: [],
     faults: [],
     delays: [],
+    samples: [],
+    rotations: [],
+    audits: [],
+    leftovers: [],
   }
 }
 

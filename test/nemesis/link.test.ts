@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { test, type Test } from 'tap'
 import { until } from '../support/time/until.ts'
+import { jsonResponse } from './http.ts'
 import { Link } from './link.ts'
 
 /** A connection through a link, and its far end. */
@@ -95,4 +96,38 @@ await test('A slow link passes everything on in order', async (t) => {
   near.write('three')
   await until(() => atFar.text === 'one two three')
   t.ok(true)
+})
+
+await test('A link that responds itself passes on neither a whole request nor a part of one', async (t) => {
+  const { link, near, atNear, atFar } = await joined(t)
+  link.add({ answers: ({ path, body }) => (path === '/refused' ? jsonResponse(429, { body }) : undefined) })
+  near.write('POST /refused HTTP/1.1\r\ncontent-length: 4\r\n\r\nsp')
+  near.write('am')
+  await until(() => atNear.text.endsWith('{"body":"spam"}'))
+  t.match(atNear.text, /^HTTP\/1\.1 429 /)
+  t.equal(atFar.text, '')
+  near.write('GET /else HTTP/1.1\r\n\r\n')
+  await until(() => atFar.text === 'GET /else HTTP/1.1\r\n\r\n')
+})
+
+await test('A link rewrites bytes', async (t) => {
+  const { link, near, atFar } = await joined(t)
+  link.add({ rewrites: (_way, bytes) => Buffer.from(bytes.toString().toUpperCase()) })
+  near.write('request')
+  await until(() => atFar.text === 'REQUEST')
+  t.ok(true)
+})
+
+await test('A link tells connections apart by what was first asked on them', async (t) => {
+  const { link, near, far, atNear, atFar } = await joined(t)
+  link.add({ of: (opening) => opening.startsWith('other'), holds: ['request'] })
+  near.write('one ')
+  await until(() => atFar.text === 'one ')
+  near.write('other')
+  await until(() => atFar.text === 'one other')
+  link.add({ of: (opening) => opening.startsWith('one '), holds: ['request'] })
+  near.write('held')
+  far.write('reply')
+  await until(() => atNear.text === 'reply')
+  t.equal(atFar.text, 'one other')
 })

@@ -1,10 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import type { Test } from 'tap'
-import type { SandboxProvider } from '../../sandbox/provider.ts'
+import type { ProviderWatch, SandboxProvider } from '../../sandbox/provider.ts'
 import type { UpstreamWatch } from '../../sandbox/upstream/watch.ts'
+import { attributionOf } from './attribution.ts'
 import { emptyHistory, type History } from './history.ts'
 
 const BEAT_MS = 50
+/** How often the provider is asked for tokens of sessions that have ended, and instances whether they are ready. */
+const ASKED_MS = 500
 /** What a timer of an idle machine is late by. */
 const USUAL_MS = 10
 /** What the observer has to know of an instance. */
@@ -14,6 +17,8 @@ export interface Observed {
   readonly pids: () => readonly number[]
   /** When what came from this port had left the server; undefined if it came another way. */
   readonly sentAt: (port: number) => number | undefined
+  /** Where it says whether it is ready. */
+  readonly readyUrl: () => string
 }
 
 /** Writes down what happens, on one clock: what upstream and the provider do, and when processes could not run. */
@@ -45,16 +50,23 @@ export class Observer {
       const session = otp === undefined ? undefined : this.#sessionsOfSockets.get(otp)
       this.history.delivered.push({ ...this.#way(port), session, text })
     },
+    tick: (tick) => this.history.ticks.push({ at: this.now(), ...tick }),
   }
 
-  /** Listens to the token endpoint. */
-  readonly tokenEndpoint = (params: Readonly<Record<string, string | undefined>>, isGranted: boolean): void => {
-    const session = this.#provider?.grantOf(params['code'] ?? params['refresh_token'] ?? '')
-    this.history.tokenCalls.push({ at: this.now(), session, isGranted })
+  /** Listens to the provider. */
+  readonly atProvider: ProviderWatch = {
+    authorization: (params) => {
+      const { at, state } = { at: this.now(), state: params['state'] ?? '' }
+      this.history.authorizations.push({ at, state, attribution: attributionOf(params) })
+    },
+    token: (params, isGranted) => {
+      const session = this.#provider?.grantOf(params['code'] ?? params['refresh_token'] ?? '')
+      this.history.tokenCalls.push({ at: this.now(), session, isGranted })
+    },
   }
 
   /** From now on it knows whose tokens are, and measures the instances. It ends with the test. */
-  watch(t: Test, provider: Pick<SandboxProvider, 'grantOf'>, instances: readonly Observed[]): void {
+  watch(t: Test, provider: Pick<SandboxProvider, 'grantOf' | 'usableTokens'>, instances: readonly Observed[]): void {
     this.#provider = provider
     this.#instances = instances
     let dueAt = this.now() + BEAT_MS
@@ -63,7 +75,29 @@ export class Observer {
       dueAt = this.now() + BEAT_MS
       for (const instance of instances) void this.#measure(instance)
     }, BEAT_MS)
-    t.teardown(() => clearInterval(beat))
+    const asking = setInterval(() => {
+      this.#noteRevoked(provider)
+      for (const [at, instance] of instances.entries()) void this.#noteReady(at, instance)
+    }, ASKED_MS)
+    t.teardown(() => [beat, asking].forEach((timer) => clearInterval(timer)))
+  }
+
+  #noteRevoked({ usableTokens }: Pick<SandboxProvider, 'usableTokens'>): void {
+    for (const ending of this.history.endings) {
+      if (ending.confirmedAt !== undefined && ending.revokedAt === undefined && usableTokens(ending.session) === 0)
+        ending.revokedAt = this.now()
+    }
+  }
+
+  /** The instances, as far as it has to know them. */
+  get instances(): readonly Observed[] {
+    return this.#instances
+  }
+
+  async #noteReady(instance: number, { readyUrl }: Observed): Promise<void> {
+    const response = await fetch(readyUrl()).catch(() => undefined)
+    await response?.text()
+    if (response !== undefined) this.history.readiness.push({ at: this.now(), instance, isReady: response.ok })
   }
 
   /** The share of the run in which each waited for a processor. */

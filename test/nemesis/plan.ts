@@ -12,6 +12,8 @@ export interface FleetPlan {
   readonly clocks?: readonly (number | 'sleeps')[]
   /** Whether the provider and the trading service have names, and not only addresses. */
   readonly isNamed?: boolean
+  /** Whether the name of the provider has a second address, at which nobody listens, and first packets to the other can be lost. */
+  readonly hasTwoAddresses?: boolean
   /** The settings of each instance that differ from the defaults. */
   readonly settings: Readonly<Record<string, string>>
 }

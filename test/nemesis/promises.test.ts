@@ -1,40 +1,12 @@
 import { test } from 'tap'
-import { emptyHistory, type Call, type Executed, type History, type Socket } from './history.ts'
-import type { ProductPromise } from './promise.ts'
+import { BUY, ended, executed, held, order, seen, socket } from './hand-made.ts'
+import { emptyHistory } from './history.ts'
 import { ALL_PROMISES } from './promises/all.ts'
 import { atMostOnce } from './promises/at-most-once.ts'
 import { endedMeansEnded } from './promises/ended-means-ended.ts'
-import { onceMeansOnce } from './promises/once-means-once.ts'
 import { othersAreServed } from './promises/others-are-served.ts'
 import { pausedMeansPaused } from './promises/paused-means-paused.ts'
 import { trueOutcomes } from './promises/true-outcomes.ts'
-
-const executed = (more: Partial<Executed> = {}): Executed => ({
-  ...{ at: 1000, sentAt: 1000, instance: 0, session: 'login', method: 'POST', path: '/transfer' },
-  ...{ key: 'key', status: 201, request: '', response: 'done' },
-  ...more,
-})
-
-const order = (more: Partial<Call> = {}): Call => ({
-  ...{ user: 'ada', session: 'login', instance: 0, kind: 'order', path: '/transfer', key: 'key' },
-  ...{ at: 900, until: 1100, result: 'ok', body: 'done', isReplayed: false },
-  ...more,
-})
-
-const BUY = '{"buy":1,"passthrough":{"purchase":"ada-b0"}}'
-const socket: Socket = {
-  ...{ user: 'ada', session: 'login', instance: 0, kind: 'trading', openedAt: 0, sent: [], received: [] },
-  ...{ closedAt: undefined, closed: undefined, isClosedByPage: false },
-}
-
-const seen = (promise: ProductPromise, history: Partial<History>): number =>
-  promise.check({ ...emptyHistory(), ...history }).violations.length
-
-const ended = { user: 'ada', session: 'login', by: 'user', askedAt: 2000, confirmedAt: 2100 } as const
-const held = {
-  ...{ name: 'held-redis', note: '', from: 500, to: 2500, settleMs: 1000 },
-  touches: [{ instances: [0], results: ['session_store_unavailable'] }],
-}
 
 await test('Nothing is against a history without events', async (t) => {
   for (const promise of ALL_PROMISES) t.same(promise.check(emptyHistory()), { judged: [], violations: [] })
@@ -46,13 +18,15 @@ await test('at-most-once: a second execution of a key in a session is seen', asy
   t.equal(seen(atMostOnce, { executed: [executed({ status: 429 }), executed()] }), 0, 'a refused call is no execution')
 })
 
+/** A call that arrived late, for a session that has ended. */
+const lateCall = (sentAt: number) => ({ executed: [executed({ sentAt, at: 9000 })], endings: [ended] })
+
 await test('ended-means-ended: a call that left too late is seen, not one that only arrived late', async (t) => {
-  const late = (sentAt: number) => ({ executed: [executed({ sentAt, at: 9000 })], endings: [ended] })
-  t.equal(seen(endedMeansEnded, late(3300)), 1)
-  t.equal(seen(endedMeansEnded, late(3000)), 0)
-  t.equal(seen(endedMeansEnded, { ...late(3300), faults: [held] }), 0, 'without Redis it takes longer')
-  t.equal(seen(endedMeansEnded, { ...late(5100), faults: [held] }), 1)
-  const delayed = (of: string) => ({ ...late(3300), delays: [{ of, at: 3000, ms: 500 }] })
+  t.equal(seen(endedMeansEnded, lateCall(3300)), 1)
+  t.equal(seen(endedMeansEnded, lateCall(3000)), 0)
+  t.equal(seen(endedMeansEnded, { ...lateCall(3300), faults: [held] }), 0, 'without Redis it takes longer')
+  t.equal(seen(endedMeansEnded, { ...lateCall(5100), faults: [held] }), 1)
+  const delayed = (of: string) => ({ ...lateCall(3300), delays: [{ of, at: 3000, ms: 500 }] })
   t.equal(seen(endedMeansEnded, delayed('instance 0')), 0)
   t.equal(seen(endedMeansEnded, delayed('harness')), 0)
   t.equal(seen(endedMeansEnded, delayed('instance 1')), 1)
@@ -76,13 +50,15 @@ await test('true-outcomes: who is told of an execution that was none, or of none
   t.equal(seen(trueOutcomes, { calls: [refused, waiting], executed: [executed()] }), 0, 'it may be the one that waits')
 })
 
+/** A socket on which a purchase was answered. */
+const answered = (text: string) => ({ ...socket, received: [{ at: 1000, text: BUY.replace('{', `{${text}`) }] })
+
 await test('true-outcomes: an answer to a purchase is of upstream if, and only if, upstream had the purchase', async (t) => {
-  const told = (text: string) => ({ ...socket, received: [{ at: 1000, text: BUY.replace('{', `{${text}`) }] })
   const delivered = [{ at: 900, sentAt: 900, instance: 0, session: 'login', text: BUY }]
-  t.equal(seen(trueOutcomes, { sockets: [told('"contract_id":1,')] }), 1)
-  t.equal(seen(trueOutcomes, { sockets: [told('"contract_id":1,')], delivered }), 0)
-  t.equal(seen(trueOutcomes, { sockets: [told('"code":"OrdersPaused",')], delivered }), 1)
-  t.equal(seen(trueOutcomes, { sockets: [told('"code":"OrdersPaused",')] }), 0)
+  t.equal(seen(trueOutcomes, { sockets: [answered('"contract_id":1,')] }), 1)
+  t.equal(seen(trueOutcomes, { sockets: [answered('"contract_id":1,')], delivered }), 0)
+  t.equal(seen(trueOutcomes, { sockets: [answered('"code":"OrdersPaused",')], delivered }), 1)
+  t.equal(seen(trueOutcomes, { sockets: [answered('"code":"OrdersPaused",')] }), 0)
   t.equal(seen(atMostOnce, { delivered: [...delivered, ...delivered] }), 1)
 })
 
@@ -120,16 +96,4 @@ await test('paused-means-paused: an order or a purchase that left too late is se
   const message = { at: 3000, sentAt: 3000, instance: 1, session: 'login', text: BUY }
   t.equal(seen(pausedMeansPaused, { delivered: [message], pauses: [paused] }), 1)
   t.equal(seen(pausedMeansPaused, { delivered: [{ ...message, text: '{"time":1}' }], pauses: [paused] }), 0)
-})
-
-await test('once-means-once: a second execution, and a false word of the package, are seen', async (t) => {
-  const wanted = { user: 'pat', session: 'login', recipient: 'wanted', at: 900, until: 1100, outcome: 'made' } as const
-  const made = executed({ request: '{"to_nickname":"wanted"}' })
-  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made] }), 0)
-  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, key: 'another' }] }), 1)
-  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, status: 429 }] }), 0)
-  t.equal(seen(onceMeansOnce, { intentions: [wanted] }), 1)
-  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'not made' }], executed: [made] }), 1)
-  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'unknown' }], executed: [made] }), 0)
-  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, until: undefined }] }), 0)
 })

@@ -84,7 +84,7 @@ function eventsOf(history: History): Line[] {
   for (const { at, instance, text } of history.delivered)
     add(at, 'upstream', `message of instance ${instance}: ${text}`)
   for (const { by, session, askedAt, confirmedAt } of history.endings) {
-    add(askedAt, by, `asks for the end of session ${session}`)
+    add(askedAt, by, by === 'limit' ? `is near for session ${session}` : `asks for the end of session ${session}`)
     add(confirmedAt, by, `is told that session ${session} has ended`)
   }
   for (const { askedAt, confirmedAt, liftAskedAt, liftedAt } of history.pauses) {

@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import { LiveSessions } from '../../src/sessions/live-sessions.ts'
 import type { ListedSession } from '../../src/sessions/subject-index.ts'
+import { besideKey } from '../../src/store/keys.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { until } from '../support/time/until.ts'
 
@@ -63,4 +64,46 @@ await test('the number of kept readings is bounded by the number of sessions, no
   t.equal(readings, 21, 'the latest is kept')
   await live.keysOf('CR0', 'CR0-0')
   t.equal(readings, 22, 'the oldest is not')
+})
+
+await test('a session lives that is in the store, or whose login has yet to create it and that nobody has ended', async (t) => {
+  const stored = new Set(['live', besideKey('ended', 'tombstone'), besideKey('live', 'tombstone')])
+  const read: (readonly string[])[] = []
+  const readMany = async (keys: readonly string[]) => {
+    read.push(keys)
+    return keys.map((key) => (stored.has(key) ? '' : undefined))
+  }
+  const now = Date.now()
+  const listed = (key: string, ageMs: number) => ({ key, startedAt: now - ageMs }) as ListedSession
+  const sessions = [
+    listed('live', HOUR),
+    listed('beginning', 59_000),
+    listed('gone', 60_000),
+    listed('ended', 1000),
+    listed('long gone', HOUR),
+  ]
+  const index = { list: async () => [] }
+  const isAlive = await new LiveSessions(index, { readMany }, HOUR).among(sessions)
+  t.same(sessions.filter(isAlive), sessions.slice(0, 2))
+  t.same(
+    read[1],
+    ['beginning', 'ended'].map((key) => besideKey(key, 'tombstone')),
+  )
+  const idle = await new LiveSessions(index, { readMany }, 30_000).among(sessions)
+  t.same(sessions.filter(idle), sessions.slice(0, 1), 'a session that reached its idle limit leaves no tombstone')
+})
+
+await test('a reading tells the live sessions alone, and counts for those who wait although others push it out', async (t) => {
+  const gate = Promise.withResolvers<void>()
+  const many = Array.from({ length: 19_999 }, (_, at) => `CR2-${at}`)
+  const list = async (subject: string) => {
+    if (subject === 'CR1') await gate.promise
+    return (subject === 'CR1' ? ['live', 'gone'] : many).map((key) => ({ key }) as ListedSession)
+  }
+  const stored = { readMany: async (keys: readonly string[]) => keys.map((key) => (key === 'gone' ? undefined : '')) }
+  const live = new LiveSessions({ list }, stored, HOUR, HOUR)
+  const waiting = live.keysOf('CR1', 'live')
+  t.equal((await live.keysOf('CR2', 'CR2-0')).size, 19_999)
+  gate.resolve()
+  t.same([...(await waiting)], ['live'])
 })

@@ -104,3 +104,26 @@ await test('times of a clock that was ahead count for nothing', async (t) => {
   const ahead = noteRefused(noteGrant(NO_NEWS, 'bob', NOW + 9), 'odd', 'bob', NOW + 9)
   t.same(pruned(ahead, NOW), NO_NEWS)
 })
+
+await test('what is remembered counts to the very moment, and for one user and one code', (t) => {
+  t.equal(codeLabel('invalid_grant'), 'invalid_grant')
+  t.equal(LOGIN, 'login', 'other versions write it, too')
+  t.same(limitedOnce(undefined, NOW, SECOND), { first: 0, last: 0, count: 0, code: '', next: NOW + SECOND })
+  const late = refusedOnce(refusedOnce(undefined, 'odd', NOW), 'odd', NOW + 120 * SECOND)
+  t.equal(areFinal(late), false, 'two refusals are not lasting')
+  const news = noteRefused(noteGrant(NO_NEWS, 'bob', NOW), 'odd', 'alice', NOW)
+  t.same(pruned(news, NOW), news)
+  t.same(pruned(news, NOW + 60 * SECOND).refused, [])
+  t.same(pruned(news, NOW + 59 * SECOND), news)
+  const many = refusedUsers('odd', ['alice', 'bob', 'carol'])
+  t.ok(areManyRefused(noteRefused(many, 'other', 'carol', NOW + 5 * SECOND), 'odd'), 'one user, two codes')
+  t.not(noteRefused(many, 'other', 'dave', NOW + 5 * SECOND), many, 'many with another code')
+  t.not(noteRefused(many, 'odd', 'dave', NOW + 30 * SECOND), many, 'the first is half a minute ago')
+  const users = Array.from({ length: 60 }, (_each, at) => `user ${at}`)
+  const all = users.reduce((before, user) => noteRefused(before, user, user, NOW), NO_NEWS)
+  t.same(
+    all.refused.map(([, user]) => user),
+    users.slice(10),
+  )
+  t.end()
+})

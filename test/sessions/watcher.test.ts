@@ -1,6 +1,5 @@
 import { test } from 'tap'
 import type { Session } from '../../src/sessions/session.ts'
-import { SessionWatcher } from '../../src/sessions/watcher.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { standstill } from '../../src/time/standstill.ts'
@@ -73,32 +72,3 @@ for (const reason of ['logout', 'refused', 'revoked', 'replaced'] as const) {
     t.same(told, [reason])
   })
 }
-
-await test('the token of a watched session is not asked for again before the time that the provider names', async (t) => {
-  const ahead = clockAhead(t)
-  const store = new MemoryStore()
-  const { sessions, reader, ...instance } = instanceOn(store)
-  let asked = 0
-  const renew = async () => {
-    asked++
-    return { is: 'providerDown', cause: undefined, retryAfterMs: 10_000 } as const
-  }
-  const watcher = new SessionWatcher(sessions, reader, store, { storeGraceMs: STORE_GRACE_MS, keepAlive: true, renew })
-  const id = await newSession({ sessions, reader, ...instance }, { tokenExpiresAt: Date.now() - 1 })
-  const found = await reader.reload(id)
-  if (found.is !== 'live') return t.fail(found.is)
-  t.teardown(watcher.watch(found.session, { isUse: true, onEnd: (reason) => t.fail(reason) }))
-  for (const [ms, times] of [
-    [0, 1],
-    [5000, 1],
-    [6000, 2],
-  ] as const) {
-    // This process does not stand still meanwhile.
-    for (let passedMs = 0; passedMs < ms; passedMs += 250) {
-      ahead(250)
-      standstill.now()
-    }
-    await watcher.confirm(found.session)
-    t.equal(asked, times, `after ${ms} ms`)
-  }
-})

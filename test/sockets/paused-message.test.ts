@@ -14,6 +14,12 @@ const ORDERS = [...OPERATIONS].filter((name) => !(name in MEMBERS))
 const nested = (depth: number): string =>
   `{"ping":1,"passthrough":${'{"a":'.repeat(depth - 1)}1${'}'.repeat(depth - 1)}}`
 
+/** A read with this value inside of two objects. */
+const around = (value: string): string => `{"ping":1,"passthrough":{"a":${value}}}`
+
+/** A read that is nested so deep, with lists. */
+const lists = (depth: number): string => around('['.repeat(depth - 2) + ']'.repeat(depth - 2))
+
 /** A read of so many bytes. */
 const long = (bytes: number): string => JSON.stringify({ ping: 1, passthrough: { a: 'x'.repeat(bytes - 33) } })
 
@@ -121,6 +127,20 @@ await test('what two parsers may read differently counts as an order', (t) => {
   t.equal(kindOf(long(16_384)), 'read')
   t.equal(kindOf(long(16_385)), 'order')
   t.equal(readPaused(Buffer.from('{"ping":1}'), true).kind, 'order', 'a binary message')
+  t.end()
+})
+
+await test('the depth of a read is that of its deepest object or list, whatever stands beside it or in a text', (t) => {
+  t.equal(kindOf(lists(16)), 'read')
+  t.equal(kindOf(lists(17)), 'order')
+  for (const [what, value] of Object.entries({
+    'lists side by side': `[${Array.from({ length: 20 }, () => '[[]]').join()}]`,
+    'objects side by side': `[${Array.from({ length: 20 }, () => '{"b":{}}').join()}]`,
+    'brackets in a text': JSON.stringify('[{'.repeat(20)),
+    'brackets in a text after quotes': JSON.stringify(`"\\"${'[{'.repeat(20)}`),
+  })) {
+    t.equal(kindOf(around(value)), 'read', what)
+  }
   t.end()
 })
 

@@ -18,6 +18,8 @@ await test('events of about the same time count, and are forgotten, as if all ha
   t.same(count.forget(1098), [])
   t.same(count.forget(1099), [slice])
   t.equal(count.since(0), 4)
+  t.same(count.forget(1100), [{ from: 1100, until: 1100, count: 4 }])
+  t.same(count.slices, [], 'nothing is kept when all is old')
   t.end()
 })
 

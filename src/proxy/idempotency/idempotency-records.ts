@@ -191,7 +191,6 @@ export class IdempotencyRecords {
   /** Removes a record of a call that was not sent once the store is available. */
   #removeLater({ recordKey, text, expiresAt }: OwnRecord): void {
     const { store, pending } = this.#deps
-    const until = Math.min(expiresAt, storeNow() + this.limits.ttlMs)
-    pending.undo(() => store.removeIf(recordKey, text), until, text.length)
+    pending.undo(() => store.removeIf(recordKey, text), expiresAt, text.length)
   }
 }

@@ -1,17 +1,56 @@
 import type { Fault } from '../fault.ts'
 import { cutReplies } from './cut-replies.ts'
+import { deafRedis } from './deaf-redis.ts'
+import { emptiedRedis } from './emptied-redis.ts'
+import { forgottenConnections } from './forgotten-connections.ts'
+import { frozenRedis } from './frozen-redis.ts'
+import { fullRedis } from './full-redis.ts'
+import { halfOpenSockets } from './half-open-sockets.ts'
 import { heldRedis } from './held-redis.ts'
+import { informationalResponses } from './informational-responses.ts'
+import { jumpedClock } from './jumped-clock.ts'
+import { killedInstance } from './killed-instance.ts'
+import { lateExecution } from './late-execution.ts'
 import { lateReplicasOfRedis } from './late-replicas-of-redis.ts'
+import { limitedCalls } from './limited-calls.ts'
+import { limitedRefreshes } from './limited-refreshes.ts'
+import { longStoppedInstance } from './long-stopped-instance.ts'
+import { lostAnswers } from './lost-answers.ts'
+import { lostFirstPackets } from './lost-first-packets.ts'
+import { lostRepliesOfRedis } from './lost-replies-of-redis.ts'
+import { lostTokenReplies } from './lost-token-replies.ts'
+import { readOnlyRedis } from './read-only-redis.ts'
+import { refusedAuthOfRedis } from './refused-auth-of-redis.ts'
+import { refusedProvider } from './refused-provider.ts'
+import { refusedRedis } from './refused-redis.ts'
+import { refusedRefreshes } from './refused-refreshes.ts'
+import { refusedUpstream } from './refused-upstream.ts'
+import { restartedRedis } from './restarted-redis.ts'
+import { rolledInstance } from './rolled-instance.ts'
 import { silentNames } from './silent-names.ts'
 import { silentProvider } from './silent-provider.ts'
+import { silentUpstream } from './silent-upstream.ts'
+import { slowProvider } from './slow-provider.ts'
+import { slowUpstream } from './slow-upstream.ts'
 import { stoppedInstance } from './stopped-instance.ts'
+import { takenRights } from './taken-rights.ts'
+import { twoOperators } from './two-operators.ts'
+import { unauthorizedCalls } from './unauthorized-calls.ts'
+import { wrongSecrets } from './wrong-secrets.ts'
 
 /** Every fault that a plan may have. The order decides what a seed means, so a new one comes last. */
 export const ALL_FAULTS: readonly Fault[] = [
-  heldRedis,
-  cutReplies,
-  stoppedInstance,
-  silentProvider,
-  silentNames,
-  lateReplicasOfRedis,
+  ...[heldRedis, cutReplies, stoppedInstance, silentProvider, silentNames, lateReplicasOfRedis],
+  ...[refusedRedis, deafRedis, lostRepliesOfRedis, frozenRedis, fullRedis, readOnlyRedis, takenRights],
+  ...[refusedAuthOfRedis, restartedRedis, emptiedRedis],
+  ...[refusedRefreshes, limitedRefreshes, lostTokenReplies, slowProvider, refusedProvider],
+  ...[unauthorizedCalls, limitedCalls, silentUpstream, halfOpenSockets, informationalResponses, lateExecution],
+  ...[refusedUpstream, slowUpstream],
+  ...[killedInstance, rolledInstance, longStoppedInstance, jumpedClock, twoOperators, wrongSecrets],
+  ...[lostFirstPackets, lostAnswers, forgottenConnections],
 ]
+
+const NAMES = process.env['FAULTS']?.split(',')
+
+/** The faults of which plans are made: all, or those whose names are in FAULTS. */
+export const PLANNED_FAULTS = ALL_FAULTS.filter(({ name }) => NAMES?.includes(name) ?? true)

@@ -12,7 +12,9 @@ export const stoppedInstance: Fault = {
     return {
       note: `${name} stands still`,
       touches: [
-        { instances: [at] },
+        { instances: [at], kinds: ['login', 'signup', 'logout', 'socket'] },
+        // A page gives up, or the instance has to hear of Redis again. An answer that has arrived meanwhile is read.
+        { instances: [at], results: ['ok', 'no_answer', 'session_store_unavailable'] },
         // Whoever waits for the one that renews the session's tokens.
         { results: ['provider_unavailable'] },
       ],

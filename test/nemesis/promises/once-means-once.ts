@@ -17,11 +17,17 @@ export const onceMeansOnce: ProductPromise = {
 }
 
 function against(history: History, intention: Intention): Violation[] {
-  const { recipient, until, outcome, user } = intention
+  const { recipient, until, outcome, user, times } = intention
   const executions = executionsOf(history, intention)
-  const [first, second] = executions
-  if (second !== undefined)
-    return [{ at: second.at, seen: `${user} wants ${recipient} once, and it was executed ${executions.length} times` }]
+  const [first] = executions
+  const spare = executions[times]
+  if (spare !== undefined)
+    return [
+      {
+        at: spare.at,
+        seen: `${user} wants ${recipient} ${times} times, and it was executed ${executions.length} times`,
+      },
+    ]
   if (until === undefined) return []
   if (outcome === 'made' && first === undefined)
     return [{ at: until, seen: `${user} was told that ${recipient} was made, and it was not` }]

@@ -8,6 +8,8 @@ const PATIENCE_MS = 3000
 const LIFTED_MS = 1000
 /** A login that began so soon after an end of all sessions may be taken for an earlier one. */
 const ENDS_LOGINS_MS = 1000
+/** The share of a window that has to be used before calls are refused for it. */
+const USED = 0.25
 /** What a page is told because its session has ended. */
 const ENDED: ReadonlySet<string> = new Set(['login_required', 'session_expired'])
 
@@ -45,6 +47,7 @@ function isExpected(history: History, call: Call): boolean {
   if (result === 'login_failed') return isBeingEnded(history, call)
   if (result === 'orders_paused')
     return history.pauses.some(({ askedAt, liftedAt = Infinity }) => askedAt < until && at < liftedAt + LIFTED_MS)
+  if (result === 'upstream_budget') return isUsed(history, at, until)
   const earlier = history.calls.filter(
     (each) => key !== undefined && each.key === key && each.user === user && each !== call && each.at < until,
   )
@@ -57,6 +60,14 @@ function isExpected(history: History, call: Call): boolean {
 function isBeingEnded({ endings }: History, { user, at, until = Infinity }: Call): boolean {
   const all = endings.filter((each) => each.by === 'operator' && each.user === user && each.askedAt < until)
   return all.some(({ confirmedAt = Infinity }) => at < confirmedAt + ENDS_LOGINS_MS)
+}
+
+/** Whether much of the upstream budget is used: instances hold tokens, and each class has a share. */
+function isUsed({ budgets, executed }: History, from: number, to: number): boolean {
+  return budgets.some(({ calls, windowMs }) => {
+    const used = executed.filter(({ sentAt }) => sentAt > from - windowMs && sentAt <= to).length
+    return used >= calls * USED
+  })
 }
 
 function hasEnded({ endings }: History, session: string | undefined, before: number): boolean {

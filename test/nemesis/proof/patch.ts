@@ -12,6 +12,10 @@ export interface Wishes {
   readonly fleet?: Partial<Plan['fleet']>
   /** The only faults; none if the list is empty. */
   readonly faults?: readonly string[]
+  /** How many operators there are, who do not know of each other. */
+  readonly operators?: number
+  /** How long each fault lasts (ms), if not as long as it usually does. */
+  readonly lastsMs?: number
   /** How long a run lasts (ms), if what it waits for takes longer than usual. */
   readonly forMs?: number
 }

@@ -3,8 +3,7 @@ import { test, type Test } from 'tap'
 import type { Plan } from '../plan.ts'
 import { planOf } from '../schedule.ts'
 import { ranApart, tellShrunk } from '../shrink-run.ts'
-import type { ProductPromise } from '../promise.ts'
-import type { Result } from '../run.ts'
+import type { Broken, Result } from '../run.ts'
 import { summaryOf, timelineOf } from '../timeline.ts'
 import { noteFinding, type Finding } from './findings.ts'
 import { allPatches, type Patch, type Wishes } from './patch.ts'
@@ -41,10 +40,9 @@ async function searched(t: Test, { wishes }: Patch, checkout: string): Promise<F
     const broken = brokenIn(result)
     const found = minutes()
     if (result === undefined || broken.length === 0) continue
-    const certain = broken.find(({ isTimed }) => !isTimed)
     // On a busy machine the product as it is may miss a time limit, too.
-    const without = certain === undefined ? brokenIn(await ran(t, plan)) : []
-    const by = (certain ?? broken.find((each) => !without.includes(each)))?.name
+    const without = new Set(brokenIn(await ran(t, plan)).map(kindOf))
+    const by = broken.find((each) => !without.has(kindOf(each)))?.promise.name
     if (by !== undefined) {
       t.comment(await tellShrunk(t, result, SHRINK_MINUTES, checkout))
       return { by, seed, minutes: found, runs }
@@ -64,20 +62,29 @@ async function ran(t: Test, plan: Plan, checkout?: string): Promise<Result | und
   return result
 }
 
-function brokenIn(result: Result | undefined): ProductPromise[] {
-  return [...(result?.violations ?? []), ...(result?.doubtful ?? [])].map(({ promise }) => promise)
+function brokenIn(result: Result | undefined): Broken[] {
+  return [...(result?.violations ?? []), ...(result?.doubtful ?? [])]
+}
+
+/** What was seen, whoever it happened to and whenever. */
+function kindOf({ promise, violation }: Broken): string {
+  return `${promise.name}: ${violation.seen.replace(/^\w+: /, '').replaceAll(/\d+/g, '')}`
 }
 
 /** The plan of a seed, as far as a patch has no wishes. */
-function planFor(seed: number, { fleet, faults, forMs = FOR_MS }: Wishes): Plan {
+function planFor(seed: number, { fleet, faults, operators = 1, lastsMs, forMs = FOR_MS }: Wishes): Plan {
   const plan = planOf(seed, forMs)
   const chosen =
     faults === undefined
       ? plan.faults
       : plan.faults.flatMap((fault) => {
           const name = faults[fault.seed % faults.length]
-          return name === undefined ? [] : [{ ...fault, name }]
+          return name === undefined ? [] : [{ ...fault, name, forMs: lastsMs ?? fault.forMs }]
         })
-  const settings = { ...plan.fleet.settings, ...fleet?.settings }
-  return { ...plan, fleet: { ...plan.fleet, redis: 'single', ...fleet, settings }, faults: chosen }
+  const settings = { ...plan.fleet.settings, WORKERS: '1', ...fleet?.settings }
+  const acting = Array.from({ length: operators }, (_each, nth) => ({
+    name: `operator ${nth}`,
+    seed: seed * 100 + nth,
+  }))
+  return { ...plan, fleet: { ...plan.fleet, redis: 'single', ...fleet, settings }, operators: acting, faults: chosen }
 }

@@ -5,13 +5,18 @@ import { JarBrowser, type Arrival } from '../../support/browser/jar-browser.ts'
 import { pageOptions } from '../../support/client/page-client.ts'
 import { sendTo, type Answer } from '../../support/user.ts'
 import type { Fleet, Instance } from '../fleet.ts'
-import type { Call, CallKind } from '../history.ts'
+import type { Call, CallKind, Ending } from '../history.ts'
 import type { Actor } from '../plan.ts'
+import { PartnerLinks } from './partner-links.ts'
 
 /** A page that has no response by then stops waiting. */
 const GIVES_UP_MS = 12_000
 
-const PARTNER = 'sidc=0f8fad5b-d9cb-469f-a165-70867728950e&utm_source=partner&utm_medium=affiliate&utm_campaign=nemesis'
+/** The share of logins among those who have signed up before, and of those who cancel it. */
+const LOGS_IN = 0.5
+const CANCELS = 0.25
+/** Lifetimes of tokens are whole seconds. */
+const EARLY_MS = 1500
 
 /** What a page asks for. */
 export interface Request {
@@ -31,11 +36,16 @@ export class Page {
   session: string | undefined
   #browser = new JarBrowser()
   #isSignedUp = false
+  /** The cookies of calls while a login is under way: whose session the next ones are is known at its end. */
+  #earlier: string | undefined
+  #accounts = 0
+  readonly #partner: PartnerLinks
 
   constructor({ name, seed }: Actor, fleet: Fleet) {
     this.name = name
     this.fleet = fleet
     this.random = randomFrom(seed)
+    this.#partner = new PartnerLinks(name, () => this.#browser)
   }
 
   /** The same browser at this moment, as a tab that is restored, or a thief, has it. */
@@ -57,6 +67,7 @@ export class Page {
   }
 
   get cookie(): string {
+    if (this.#earlier !== undefined) return this.#earlier
     const page = new URL(this.fleet.publicUrl)
     return this.#browser.cookieHeader(page, page)
   }
@@ -66,27 +77,78 @@ export class Page {
     return pageOptions(this.#browser, this.fleet.publicUrl, this.fleet.publicUrl)
   }
 
-  /** Logs in through the pages of the provider. The first time that is a sign-up, by the link of a partner. */
+  /** Logs in through the pages of the provider, or signs up: the first time, and sometimes again as somebody else. */
   async logIn(): Promise<Call> {
-    const kind = this.#isSignedUp ? 'login' : 'signup'
-    const path = this.#isSignedUp ? '/auth/login' : `/auth/signup?${PARTNER}`
+    const { kind, path, attribution } = this.#chosenStart()
     const call = this.#note({ kind, method: 'GET', path }, undefined)
-    const arrived = this.#navigate(path).catch(() => undefined)
+    const isCancelled = this.random() < CANCELS
+    const replaced = this.#replaced(call.at)
+    this.#earlier = this.cookie
+    const cookie = this.#sessionCookie
+    const arrived = this.#navigate(path, isCancelled).catch(() => undefined)
     const arrival = await Promise.race([arrived, pause(GIVES_UP_MS, undefined, { ref: false })])
-    call.until = this.fleet.observer.now()
-    const code = arrival?.hops.map(({ url }) => url.searchParams.get('code')).find((each) => each !== null)
+    const { observer, provider } = this.fleet
+    call.until = observer.now()
+    const parameters = arrival?.hops.map(({ url }) => url.searchParams) ?? []
+    const state = parameters.find((each) => each.has('code_challenge'))?.get('state')
+    if (state !== undefined && state !== null)
+      observer.history.starts.push({ user: this.name, kind, attribution, state })
+    const code = parameters.map((each) => each.get('code')).find((each) => each !== null) ?? undefined
+    call.requestId =
+      arrival?.hops.find(({ url }) => url.pathname === '/auth/callback')?.headers.get('x-request-id') ?? undefined
     const failed = arrival?.url.searchParams.get('auth_error')
-    call.result = arrival === undefined ? 'no_answer' : (failed ?? (code === undefined ? 'no_code' : 'ok'))
-    if (call.result === 'ok') this.session = this.fleet.provider.grantOf(code ?? '')
+    const isDone = failed === null && code !== undefined
+    this.#earlier = undefined
+    if (!isDone && this.#sessionCookie !== cookie) this.session = undefined
+    if (isDone && replaced !== undefined) replaced.confirmedAt = call.until
+    if (isDone) this.#begin((call.began = provider.grantOf(code)), call.at)
+    const isDenied = isCancelled && failed === 'access_denied'
+    call.result = isDone || isDenied ? 'ok' : (failed ?? (arrival === undefined ? 'no_answer' : 'no_code'))
+    this.#partner.navigated(arrival, { isSignUp: kind === 'signup', isDone })
     return call
   }
 
-  async #navigate(path: string): Promise<Arrival> {
+  get #sessionCookie(): string | undefined {
+    return this.#browser.named('__Host-session')[0]?.value
+  }
+
+  /** A login ends the session that the browser has. */
+  #replaced(askedAt: number): Ending | undefined {
+    if (this.session === undefined) return undefined
+    const ending: Ending = { user: this.name, session: this.session, by: 'login', askedAt, confirmedAt: undefined }
+    this.fleet.observer.history.endings.push(ending)
+    return ending
+  }
+
+  /** Has a session from now on. Without a refresh token, it ends with its access token. */
+  #begin(session: string | undefined, at: number): void {
+    const { plan, observer } = this.fleet
+    this.session = session
+    if (session === undefined || plan.refreshTokens) return
+    const askedAt = at + plan.accessTokenSeconds * 1000 - EARLY_MS
+    observer.history.endings.push({ user: this.name, session, by: 'limit', askedAt, confirmedAt: undefined })
+  }
+
+  #chosenStart(): { kind: 'login' | 'signup'; path: string; attribution: string } {
+    const partner = this.#partner
+    // Whoever has cancelled a sign-up goes on without the link, as a rule.
+    const isPlain = this.random() < (partner.remembered === '' ? 0.1 : 0.8)
+    if (partner.remembered === '' && this.#isSignedUp && this.random() < LOGS_IN)
+      return { kind: 'login', path: '/auth/login', attribution: '' }
+    if (isPlain) return { kind: 'signup', path: '/auth/signup', attribution: partner.remembered }
+    const attribution = partner.nextLink(this.random)
+    return { kind: 'signup', path: `/auth/signup?${attribution}`, attribution }
+  }
+
+  async #navigate(path: string, isCancelled: boolean): Promise<Arrival> {
     const arrival = await this.#browser.navigate(this.fleet.publicUrl + path, { from: 'address bar' })
     // The provider knows who has logged in there before, and asks nothing.
     if (arrival.url.origin !== new URL(this.fleet.provider.url).origin) return arrival
     this.#isSignedUp = true
-    return this.#browser.submit(arrival, { email: `${this.name}@example.test`, password: 'any', action: 'continue' })
+    const email = `${this.name}-${++this.#accounts}@example.test`
+    const fields = { email, password: 'any', action: isCancelled ? 'cancel' : 'continue' }
+    const end = await this.#browser.submit(arrival, fields)
+    return { ...end, hops: arrival.hops.concat(end.hops) }
   }
 
   /** A call with the session. Without a response in time it ends as `no_answer`. */
@@ -100,6 +162,7 @@ export class Page {
     call.until = this.fleet.observer.now()
     call.result = answer === undefined ? 'no_answer' : resultOf(answer)
     call.body = answer?.text ?? ''
+    call.requestId = answer?.headers['x-request-id']?.toString()
     call.isReplayed = answer?.headers['idempotency-replayed'] !== undefined
     if (call.result === 'session_expired' || call.result === 'login_required') this.forget(call.session)
     return call
@@ -122,6 +185,8 @@ export class Page {
       until: undefined,
       result: '',
       body: '',
+      began: undefined,
+      requestId: undefined,
       isReplayed: false,
     }
     this.fleet.observer.history.calls.push(call)

@@ -10,6 +10,8 @@ import { openSocket, type OpenSocket } from './sockets.ts'
 const THINKS_MS = { least: 50, most: 350 }
 /** After a login that failed. */
 const AGAIN_MS = 1000
+/** How often a page asks for a logout. */
+const ATTEMPTS = 5
 /** Longer than any instance may take to learn of an end. */
 const GOES_ON_MS = 4000
 const AGAIN_SOON_MS = 150
@@ -55,10 +57,12 @@ class User {
     const { page } = this
     if (page.session === undefined) return this.#logIn()
     const chance = page.random()
-    if (chance < 0.4) await this.#read()
+    // A page waits for nothing that it reads, so a user may log out while an instance that stands still has calls of theirs.
+    if (chance < 0.4) this.#pending.push(this.#read())
     else if (chance < 0.75) this.#pending.push(order(page, `order-${this.#nth++}`))
     else if (chance < 0.88) await this.#trade()
-    else if (chance < 0.98) await this.#watch()
+    else if (chance < 0.97) await this.#watch()
+    else if (chance < 0.98) await this.#logInAgain()
     else await this.#logOut()
   }
 
@@ -72,19 +76,38 @@ class User {
   async #logIn(): Promise<void> {
     this.#trading?.close()
     this.#trading = undefined
+    this.#account = undefined
     const { result } = await this.page.logIn()
     if (result !== 'ok') await pause(AGAIN_MS)
   }
 
+  /** In another tab, which ends the session of this one. Its socket stays until the server closes it. */
+  async #logInAgain(): Promise<void> {
+    const old = this.page.copy()
+    const { began } = await this.page.logIn()
+    if (began === undefined) return
+    this.#account = undefined
+    this.#pending.push(goOn(old))
+  }
+
   async #read(): Promise<void> {
-    const { result, body } = await this.page.ask({ kind: 'read', method: 'GET', path: ACCOUNTS })
-    if (result === 'ok') this.#account = /"account_id":"(\w+)"/.exec(body)?.[1]
+    const { result, body, session } = await this.page.ask({ kind: 'read', method: 'GET', path: ACCOUNTS })
+    if (result === 'ok' && session === this.page.session) this.#account = /"account_id":"(\w+)"/.exec(body)?.[1]
   }
 
   async #trade(): Promise<void> {
     if (this.#trading !== undefined && this.#trading.noted.closedAt === undefined) return this.#buy(this.#trading)
     if (this.#account !== undefined)
       this.#trading = await openSocket(this.page, 'trading', `/ws/trading/${this.#account}`)
+    if (this.#trading !== undefined) this.#subscribe(this.#trading)
+  }
+
+  /** Each request has a mark of its own, which nobody else may ever see. */
+  #subscribe({ send }: OpenSocket): void {
+    const mark = (): object => ({ req_id: ++this.#nth, passthrough: { of: `${this.page.name} ${this.#nth}` } })
+    send({ ticks: 'R_100', subscribe: 1, ...mark() })
+    send({ ticks: 'R_50', subscribe: 1, ...mark() })
+    send({ ticks_history: 'R_75', count: 5, end: 'latest', subscribe: 1, ...mark() })
   }
 
   /** Each purchase is another one, so that it can be told where it went. */
@@ -96,7 +119,7 @@ class User {
   async #watch(): Promise<void> {
     if (this.#public !== undefined && this.#public.noted.closedAt === undefined) return this.#public.send({ ping: 1 })
     this.#public = await openSocket(this.page, 'public', PUBLIC)
-    this.#public?.send({ ticks: 'R_100', subscribe: 1 })
+    if (this.#public !== undefined) this.#subscribe(this.#public)
   }
 
   async #logOut(): Promise<void> {
@@ -112,8 +135,11 @@ class User {
       confirmedAt: undefined,
     }
     fleet.observer.history.endings.push(ending)
-    const { result, until } = await page.ask({ kind: 'logout', method: 'POST', path: '/auth/logout' })
-    if (result === 'ok') ending.confirmedAt = until
+    for (let attempt = 0; attempt < ATTEMPTS && ending.confirmedAt === undefined; attempt++) {
+      const { result, until } = await page.ask({ kind: 'logout', method: 'POST', path: '/auth/logout' })
+      if (result === 'ok') ending.confirmedAt = until
+      else await pause(AGAIN_MS)
+    }
     page.forget(session)
   }
 }

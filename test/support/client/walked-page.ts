@@ -63,8 +63,12 @@ class WalkedSocket {
   }
 
   send(text: string): void {
-    const { ping, req_id } = JSON.parse(text) as { ping?: number; req_id: number }
-    if (ping !== undefined) this.#pings.push(req_id)
+    const { ping, sell, req_id } = JSON.parse(text) as { ping?: number; sell?: number; req_id: number }
+    if (sell !== undefined) this.#world.sales++
+    if (ping !== undefined) {
+      this.#pings.push(req_id)
+      this.#world.pings++
+    }
     if (this.#world.isCalm) this.pong()
   }
 
@@ -91,12 +95,18 @@ export class WalkedPage {
   readonly socket: PublicSocket
   /** True once nothing but good happens any more. */
   isCalm = false
-  /** How many calls of the server there were. */
+  /** How many calls of the server there were, and how many pings and sales on all sockets. */
   calls = 0
+  pings = 0
+  sales = 0
   /** The error of a stream of prices. */
   error: string | undefined
   /** True once the server has said something after which a socket must not be opened again. */
   mayEnd = false
+  /** How long a session lasts, how long it may be unused, and by how much the clock of the server is ahead, in seconds. */
+  lifeSeconds = 36_000
+  idleSeconds = 36_000
+  aheadSeconds = 0
   #session = 0
   #isActive = false
   #isAway = false
@@ -134,7 +144,7 @@ export class WalkedPage {
   }
 
   body(): object {
-    const now = Math.floor(Date.now() / 1000)
+    const now = Math.floor(Date.now() / 1000) + this.aheadSeconds
     if (!this.#isActive) return { authenticated: false, now }
     const session = `session-${this.#session}`
     return {
@@ -142,8 +152,8 @@ export class WalkedPage {
       now,
       session,
       scope: 'trade',
-      expires_at: now + 36_000,
-      idle_expires_at: now + 36_000,
+      expires_at: now + this.lifeSeconds,
+      idle_expires_at: now + this.idleSeconds,
     }
   }
 

@@ -23,6 +23,8 @@ export interface StalledWay {
   readonly port: number
   /** From now on every packet that opens a connection is lost. */
   readonly stall: () => Promise<void>
+  /** Ends a stall. */
+  readonly resume: () => void
   /**
    * Ends a stall once a connection was begun, whose first packet is then lost, and is repeated after a second.
    * @param forMs how long after that; later packets may be lost, too
@@ -49,9 +51,14 @@ export async function stalledWay(t: Test, target: number, address = '127.0.0.1',
       fillers.push(filler)
     }
   }
+  const resume = (): void => {
+    for (const filler of fillers.splice(0)) filler.destroy()
+    child.kill('SIGCONT')
+  }
   return {
     port: found,
     stall,
+    resume,
     async loseOne(forMs = 0) {
       await stall()
       const noteSocket = (message: unknown): void => {
@@ -59,10 +66,7 @@ export async function stalledWay(t: Test, target: number, address = '127.0.0.1',
         socket.on('connectionAttempt', (_address, attempted) => {
           if (attempted !== found) return
           unsubscribe('net.client.socket', noteSocket)
-          setTimeout(() => {
-            for (const filler of fillers.splice(0)) filler.destroy()
-            child.kill('SIGCONT')
-          }, forMs)
+          setTimeout(resume, forMs)
         })
       }
       subscribe('net.client.socket', noteSocket)

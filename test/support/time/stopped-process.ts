@@ -18,19 +18,21 @@ async function family(pid: number): Promise<number[]> {
 /** Stops a process and its descendants for a while, as a machine that sleeps does: nothing runs, and the clock goes on. */
 export async function asleep<Value>(pid: number, during: () => Promise<Value>): Promise<Value> {
   const members = await family(pid)
-  const signal = (name: 'SIGSTOP' | 'SIGCONT'): void => {
-    for (const member of members) {
-      try {
-        process.kill(member, name)
-      } catch {
-        // It has ended.
-      }
-    }
-  }
-  signal('SIGSTOP')
+  signalAll(members, 'SIGSTOP')
   try {
     return await during()
   } finally {
-    signal('SIGCONT')
+    signalAll(members, 'SIGCONT')
+  }
+}
+
+/** Sends a signal to those of these processes that have not ended. */
+export function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name)
+    } catch {
+      // It has ended.
+    }
   }
 }

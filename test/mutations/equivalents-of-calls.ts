@@ -1,0 +1,149 @@
+import { inFile, type Equivalent } from './equivalent.ts'
+
+const MOMENT = 'A clock of fractions of a millisecond never shows this very moment.'
+const COUNTED = 'The commands of a connection are carried out in order, so whoever counts next counts this, too.'
+const NODE_HEADERS = 'Node has this header of a request as one text, and beside it all of its values.'
+const NO_MARK = 'No value has this mark, so that it is read all the same.'
+const NO_CASE = 'Without a case of its own nothing is returned, which counts as no.'
+
+/** Those of logins, sessions, calls and their budget. */
+export const OF_CALLS: readonly Equivalent[] = [
+  ...inFile('src/proxy/idempotency/claim.ts', [
+    [
+      'const isLeased = standstill.now() < this.#leasedAt + this.#deps.leaseMs',
+      'standstill.now() <= this.#leasedAt + this.#deps.leaseMs',
+      MOMENT,
+    ],
+    [
+      'return !this.#isLost && isLeased && storeNow() < Math.min(this.#leaseUntil, this.own.expiresAt)',
+      'storeNow() <= Math.min(this.#leaseUntil, this.own.expiresAt)',
+      MOMENT,
+    ],
+    [
+      'if (texts.length > 0 && expiresAt > storeNow() && (await store.create(recordKey, next, expiresAt))) {',
+      'expiresAt >= storeNow()',
+      MOMENT,
+    ],
+    [
+      'this.#texts = [next, ...texts.filter((text) => text !== next)]',
+      'texts',
+      'A text that is there twice is only tried twice.',
+    ],
+    [
+      'this.#texts = [next, ...texts.filter((text) => text !== next)]',
+      'true',
+      'A text that is there twice is only tried twice.',
+    ],
+    [
+      'await this.#deps.usage.removeRecord(this.own.session).catch(() => undefined)',
+      'this.#deps.usage.removeRecord(this.own.session).catch(() => undefined)',
+      COUNTED,
+    ],
+    [
+      'await usage.addBytes(this.own.session, -more).catch(() => undefined)',
+      'usage.addBytes(this.own.session, -more).catch(() => undefined)',
+      COUNTED,
+    ],
+  ]),
+  ...inFile('src/proxy/idempotency/compact-record.ts', [
+    ['case undefined:', 'case undefined:', 'Without a case of its own nothing is returned either.'],
+  ]),
+  ...inFile('src/proxy/idempotency/idempotency-records.ts', [
+    [
+      'if (error instanceof StoreUnavailable) {',
+      'true',
+      'After a fault of this program it does not matter whether a record that may exist is removed.',
+    ],
+    ['if (isCreated) await store.removeIf(recordKey, text)', 'true', 'Nobody else can have written this very text.'],
+    [
+      'return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs',
+      'storeNow() >= leaseUntil + clockSkewMs',
+      MOMENT,
+    ],
+    [
+      'return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs',
+      'this.#deps.store.availableForMs() > settleMs',
+      MOMENT,
+    ],
+  ]),
+  ...inFile('src/proxy/idempotency/key-header.ts', [
+    [
+      "const names = typeof header === 'string' && raw.headersDistinct[NAME]?.length === 1 ? namesOf(header) : undefined",
+      'true',
+      NODE_HEADERS,
+    ],
+    [
+      "const names = typeof header === 'string' && raw.headersDistinct[NAME]?.length === 1 ? namesOf(header) : undefined",
+      'raw.headersDistinct[NAME].length',
+      NODE_HEADERS,
+    ],
+  ]),
+  ...inFile('src/proxy/idempotency/key-usage.ts', [
+    [
+      'if (total <= 0) return { records: 0, bytes: 0 }',
+      'total < 0',
+      'A total of 0 is no records and no bytes in any case.',
+    ],
+  ]),
+  ...inFile('src/proxy/idempotency/sealed-records.ts', [
+    [
+      "return record?.is === 'answered' ? { ...record, body: Buffer.from(String(record.body), 'base64') } : record",
+      'record.is',
+      'A record that cannot be opened is of no known kind, and was returned before.',
+    ],
+  ]),
+  ...inFile('src/sessions/near-cache.ts', [
+    ['this.#isHeard()', ';', 'The next look at the cache notices the same standstill, and forgets as much.'],
+    [
+      'if (expiryOf(session) !== undefined) void this.#sessions.endings.recordExpiry(session)',
+      'true',
+      'Endings.recordExpiry does nothing for a session within its limits.',
+    ],
+    ['for (let leftMs = MAX_DEAF_MS; leftMs > 0; leftMs = giveUpAt - standstill.now()) {', 'leftMs >= 0', MOMENT],
+  ]),
+  ...inFile('src/sessions/own-sessions.ts', [
+    [
+      "const [index = ''] = this.#index.keysOf(subject)",
+      '"Stryker was here!"',
+      'A subject always has the key of an index.',
+    ],
+    [
+      "const [own = ''] = this.#index.keysOf(subject)",
+      '"Stryker was here!"',
+      'A subject always has the key of an index.',
+    ],
+    [
+      "const { value = '', expiresAt = 0 } = (await this.#store.readUntracked(partKey(index, 'ended'))) ?? {}",
+      '"Stryker was here!"',
+      'Any text stands for no mark, as long as it is always the same.',
+    ],
+  ]),
+  ...inFile('src/sessions/refusals.ts', [
+    ["['invalid_request', 'never'],", '""', NO_CASE],
+    ["['invalid_scope', 'never'],", '""', NO_CASE],
+    ["['unsupported_grant_type', 'never'],", '""', NO_CASE],
+    ["['invalid_target', 'never'],", '""', NO_CASE],
+    ["['use_dpop_nonce', 'never'],", '""', NO_CASE],
+    ["case 'never':", '""', NO_CASE],
+  ]),
+  ...inFile('src/sessions/shared-refusals.ts', [
+    ["const { value = '', now } = await store.readMarked(REFRESHES_KEY, '')", '"Stryker was here!"', NO_MARK],
+    ["const { now } = await this.#store.readMarked(REFRESHES_KEY, '')", '"Stryker was here!"', NO_MARK],
+    [
+      'if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0',
+      'expiredAt < now',
+      MOMENT,
+    ],
+    [
+      'if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0',
+      'last <= expiredAt',
+      MOMENT,
+    ],
+    ['return next > now ? Math.min(next - now, MAX_PAUSE_MS) : 0', 'next >= now', 'No time is left in either case.'],
+    [
+      'await this.#news.change((news, now) => noteGrants(news, grants, now))',
+      'this.#news.change((news, now) => noteGrants(news, grants, now))',
+      'It is done in the background: nobody waits for it, and it never rejects.',
+    ],
+  ]),
+]

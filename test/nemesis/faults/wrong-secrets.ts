@@ -1,0 +1,30 @@
+import { randomBytes } from 'node:crypto'
+import { SECRETS } from '../../support/server/test-server.ts'
+import { anyInstance, type Fault } from '../fault.ts'
+
+/** A secret changes at one instance alone. */
+export const wrongSecrets: Fault = {
+  name: 'wrong-secrets',
+  sentence:
+    'An operator skips the first step of a rotation: one instance writes with a new secret that the others cannot read.',
+  lastsMs: { least: 4000, most: 8000 },
+  apply(fleet, random) {
+    const instance = anyInstance(fleet, random)
+    const fresh = randomBytes(32).toString('hex')
+    instance.secrets.change({ SESSION_SECRETS: `${fresh},${SECRETS}` })
+    return {
+      note: `${instance.name} writes with another secret`,
+      touches: [
+        { results: ['login_required', 'session_expired'] },
+        { kinds: ['login', 'signup'], results: ['state_mismatch'] },
+        // What was answered is in a record that the others cannot read.
+        { kinds: ['order'], results: ['outcome_unknown'] },
+      ],
+      settleMs: 8000,
+      heal() {
+        // What was written meanwhile can be read from now on.
+        for (const { secrets } of fleet.instances) secrets.change({ SESSION_SECRETS: `${SECRETS},${fresh}` })
+      },
+    }
+  },
+}

@@ -1,0 +1,46 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { control } from '../../support/controls/controls-world.ts'
+import type { Fleet, Instance } from '../fleet.ts'
+import type { Pause } from '../history.ts'
+
+/** An operator waits so long for an instance. */
+const PATIENCE_MS = 5000
+const AGAIN_MS = 500
+
+/** Pauses the orders of all users, by a request to each of these instances at the same moment. */
+export async function pauseOrders(
+  { observer: { now, history } }: Fleet,
+  instances: readonly Instance[],
+): Promise<Pause> {
+  const paused: Pause = { askedAt: now(), confirmedAt: undefined, liftAskedAt: undefined, liftedAt: undefined }
+  history.pauses.push(paused)
+  const answers = await Promise.all(
+    instances.map((each) => asked(control({ opsUrl: opsUrl(each) }, 'PUT', '/orders', { paused: true }))),
+  )
+  if (answers.every((answer) => answer?.status === 200)) paused.confirmedAt = now()
+  return paused
+}
+
+/** Lifts a pause, and with it those of others; it must be lifted in the end, whoever is away at the moment. */
+export async function liftPause(
+  { observer: { now, history } }: Fleet,
+  instance: () => Instance,
+  paused: Pause,
+): Promise<void> {
+  const askedAt = now()
+  // Which of two requests at the same moment comes last is not known.
+  const end = (): void => history.pauses.forEach((each) => (each.liftAskedAt ??= askedAt))
+  end()
+  while ((await asked(control({ opsUrl: opsUrl(instance()) }, 'DELETE', '/orders')))?.status !== 200)
+    await pause(AGAIN_MS)
+  end()
+  paused.liftedAt = now()
+}
+
+/** What was answered; undefined if nothing was, or not in time. */
+export async function asked<Value>(answer: Promise<Value>): Promise<Value | undefined> {
+  return Promise.race([answer.catch(() => undefined), pause(PATIENCE_MS, undefined, { ref: false })])
+}
+
+/** The address of the ops listener. */
+export const opsUrl = ({ process }: Instance): string => `http://127.0.0.1:${process.opsPort}`

@@ -1,0 +1,81 @@
+import { test } from 'tap'
+import { ended, executed, held, order, seen, socket } from './hand-made.ts'
+import type { Socket } from './history.ts'
+import { endedIsRevoked } from './promises/ended-is-revoked.ts'
+import { onceMeansOnce } from './promises/once-means-once.ts'
+import { readyMeansServed } from './promises/ready-means-served.ts'
+import { silenceIsTold } from './promises/silence-is-told.ts'
+import { tokensAreRenewedSeldom } from './promises/tokens-are-renewed-seldom.ts'
+
+/** Answers of the token endpoint, one after the other. */
+const renewed = (count: number, apartMs: number, session = (_nth: number) => 'login', isGranted = true) =>
+  Array.from({ length: count }, (_each, nth) => ({ at: nth * apartMs, session: session(nth), isGranted }))
+
+const price = (at: number) => ({ at, text: '{"tick":{}}' })
+const pong = (at: number) => ({ at, text: '{"msg_type":"ping","ping":"pong"}' })
+
+await test('once-means-once: a second execution, and a false word of the package, are seen', async (t) => {
+  const transfer = { user: 'pat', session: 'login', recipient: 'wanted', at: 900, until: 1100 } as const
+  const wanted = { ...transfer, times: 1, outcome: 'made' } as const
+  const made = executed({ request: '{"to_nickname":"wanted"}' })
+  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made] }), 0)
+  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, key: 'another' }] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [wanted], executed: [made, { ...made, status: 429 }] }), 0)
+  const twice = { intentions: [{ ...wanted, times: 2 } as const] }
+  t.equal(seen(onceMeansOnce, { ...twice, executed: [made, made] }), 0)
+  t.equal(seen(onceMeansOnce, { ...twice, executed: [made, made, made] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [wanted] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'not made' }], executed: [made] }), 1)
+  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, outcome: 'unknown' }], executed: [made] }), 0)
+  t.equal(seen(onceMeansOnce, { intentions: [{ ...wanted, until: undefined }] }), 0)
+})
+
+await test('tokens-are-renewed-seldom: renewals one after the other are seen, not those of several sessions', async (t) => {
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(5, 1000) }), 1)
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(4, 1000) }), 0)
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 3000) }), 0)
+  t.equal(seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 1000, (nth) => `login ${nth % 3}`) }), 0)
+  t.equal(
+    seen(tokensAreRenewedSeldom, { tokenCalls: renewed(9, 1000, () => 'login', false) }),
+    0,
+    'a refused one is for the circuit',
+  )
+})
+
+await test('ended-is-revoked: tokens that can be used long after a logout are seen', async (t) => {
+  const later = { ...order(), at: 30_000, until: undefined }
+  const left = (more: object = {}) => ({ calls: [later], endings: [{ ...ended, ...more }] })
+  t.equal(seen(endedIsRevoked, left()), 1)
+  t.equal(seen(endedIsRevoked, left({ revokedAt: 4000 })), 0)
+  t.equal(seen(endedIsRevoked, left({ revokedAt: 20_000 })), 1, 'too late')
+  t.equal(seen(endedIsRevoked, { ...left(), calls: [{ ...later, at: 9000 }] }), 0, 'it may still come')
+  t.equal(seen(endedIsRevoked, left({ confirmedAt: undefined })), 0)
+  t.equal(seen(endedIsRevoked, left({ by: 'operator' })), 0)
+  t.equal(seen(endedIsRevoked, { ...left(), faults: [{ ...held, name: 'silent-provider' }] }), 0)
+})
+
+await test('silence-is-told: a ping that is answered long after the last price is seen', async (t) => {
+  const open: Socket = {
+    ...socket,
+    kind: 'public',
+    received: [price(500), pong(9000)],
+    closedAt: undefined,
+    closed: undefined,
+  } as const
+  t.equal(seen(silenceIsTold, { sockets: [open] }), 1)
+  t.equal(seen(silenceIsTold, { sockets: [{ ...open, received: [price(500), pong(8000)] }] }), 0)
+  t.equal(seen(silenceIsTold, { sockets: [{ ...open, received: [...open.received, price(9500)] }] }), 0, 'it is over')
+  t.equal(seen(silenceIsTold, { sockets: [{ ...open, received: [pong(9000)] }] }), 0, 'it waits for nothing')
+  const forgetting = [{ at: 600, text: '{"forget_all":"ticks"}' }]
+  t.equal(seen(silenceIsTold, { sockets: [{ ...open, sent: forgetting }] }), 0)
+})
+
+await test('ready-means-served: an instance that refuses all orders and says that it is ready is seen', async (t) => {
+  const refused = [1000, 7000, 12_000, 17_000].map((until) => order({ until, result: 'session_store_unavailable' }))
+  const ready = { at: 17_500, instance: 0, isReady: true }
+  t.equal(seen(readyMeansServed, { calls: refused, readiness: [ready] }), 1)
+  t.equal(seen(readyMeansServed, { calls: refused, readiness: [{ ...ready, isReady: false }] }), 0)
+  t.equal(seen(readyMeansServed, { calls: refused, readiness: [{ ...ready, instance: 1 }] }), 0)
+  t.equal(seen(readyMeansServed, { calls: refused, readiness: [{ ...ready, at: 16_000 }] }), 0, 'it may not know yet')
+  t.equal(seen(readyMeansServed, { calls: [...refused, order({ until: 13_000 })], readiness: [ready] }), 0)
+})

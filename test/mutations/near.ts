@@ -63,7 +63,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sockets/relay/otp.ts': ['sockets/one-time-urls'],
   'src/sockets/session/session-socket.ts': ['sockets/session-socket', 'sockets/session-socket-limits'],
   'src/store/shared-state.ts': ['store/shared-exchanges', 'store/shared-clocks', 'store/shared-state'],
-  'src/store/ledger/memory-ledger.ts': ['store/memory-ledger', 'store/ledger-model'],
+  'src/store/ledger/memory-ledger.ts': ['store/ledger-script', 'store/memory-ledger', 'store/ledger-model'],
   'src/controls': [
     'controls/control-versions',
     'controls/instance-reports',

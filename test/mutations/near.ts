@@ -42,6 +42,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   ],
   'client/src/core/sockets': [
     'client/link-times',
+    'client/command-times',
     'client/latency',
     'client/sockets',
     'client/streams',

@@ -4,6 +4,7 @@ import { COUNT, Paper, shared } from '../support/controls/paper.ts'
 
 /** Clocks that go on when a test says so, in steps that are no standstill. */
 function stepped(t: Test) {
+  // Whole, since fractions are rounded, and 2000 ms might be more than 2000.
   let now = Math.ceil(standstill.now()) + 1000
   t.intercept(performance, 'now', { value: () => now })
   t.intercept(Date, 'now', { value: () => now })

@@ -66,7 +66,7 @@ export interface Executed {
 }
 
 /** A message that has reached upstream on a socket: the truth. */
-interface Delivered {
+export interface Delivered {
   readonly at: number
   /** When it had left the server, at the earliest. */
   readonly sentAt: number
@@ -142,6 +142,7 @@ export interface ProcessState {
   /** The name of its instance. */
   readonly name: string
   readonly descriptors: number
+  readonly megabytes: number
 }
 
 /** What was left once everybody had gone, and everything was healed. */
@@ -153,13 +154,8 @@ export interface Leftover {
   readonly feedSockets: number
   /** The keys of Redis without a lifetime. */
   readonly lastingKeys: readonly string[]
-  /** The descriptors of each process that has lived through the whole run. */
-  readonly processes: readonly {
-    readonly pid: number
-    readonly name: string
-    readonly before: number
-    readonly after: number
-  }[]
+  /** Each process that has lived through the whole run, as it was at the start and is now. */
+  readonly processes: readonly { readonly before: ProcessState; readonly after: ProcessState }[]
 }
 
 /** The end of a session that somebody has asked for. */
@@ -191,6 +187,8 @@ export interface Intention {
 
 /** A pause of orders, by an operator. */
 export interface Pause {
+  /** Whose orders, as upstream names them; undefined: those of all users. */
+  readonly subject?: string | undefined
   readonly askedAt: number
   /** When the server said that all instances obey; undefined if it never did, though they may. */
   confirmedAt: number | undefined
@@ -293,4 +291,14 @@ export function slackMs({ delays }: History, from: number, to: number, instance?
     return !isOfOther && at > from && at - ms < to
   })
   return concerned.reduce((sum, { ms }) => sum + ms, 0)
+}
+
+/** Whose each session is, by what upstream has answered when it was asked for that. */
+export function subjectsOf({ executed }: History): Map<string, string> {
+  return new Map(
+    executed.flatMap(({ session, response }) => {
+      const subject = /"user_id":"([\w-]+)"/.exec(response)?.[1]
+      return session === undefined || subject === undefined ? [] : [[session, subject] as const]
+    }),
+  )
 }

@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import { ended, held, order, seen, socket } from './hand-made.ts'
-import type { AuditLine, Leftover, Pause, Sample } from './history.ts'
+import type { Pause } from './history.ts'
+import type { AuditLine, Leftover, Sample } from './states.ts'
 import { nothingIsLeft } from './promises/nothing-is-left.ts'
 import { recordsAreTrue } from './promises/records-are-true.ts'
 import { statesAreTrue } from './promises/states-are-true.ts'

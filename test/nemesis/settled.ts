@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { askRedis } from '../support/redis/topologies.ts'
 import type { Fleet } from './fleet.ts'
-import type { Leftover, ProcessState } from './history.ts'
+import type { Leftover, ProcessState } from './states.ts'
 import { nothingIsLeft } from './promises/nothing-is-left.ts'
 import { sampleOf } from './samples.ts'
 

@@ -1,4 +1,4 @@
-import type { Leftover } from '../history.ts'
+import type { Leftover } from '../states.ts'
 import type { ProductPromise } from '../promise.ts'
 
 /** Connections that a process opens when it first needs them, and keeps: to each master of a Cluster, and from operators. */

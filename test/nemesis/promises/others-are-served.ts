@@ -1,5 +1,6 @@
 import { isExplained } from '../explained.ts'
-import { slackMs, subjectsOf, type Call, type History, type Socket } from '../history.ts'
+import { slackMs, type Call, type History, type Socket } from '../history.ts'
+import { subjectsOf } from '../subjects.ts'
 import type { ProductPromise, Violation } from '../promise.ts'
 
 /** A page waits so long for a response before that is a fault, too. */

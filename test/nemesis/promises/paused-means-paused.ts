@@ -1,5 +1,6 @@
 import { faultsDuring } from '../explained.ts'
-import { slackMs, subjectsOf, type Executed, type History, type Pause } from '../history.ts'
+import { slackMs, type Executed, type History, type Pause } from '../history.ts'
+import { subjectsOf } from '../subjects.ts'
 import type { ProductPromise, Violation } from '../promise.ts'
 import { purchasesAt } from '../purchases.ts'
 

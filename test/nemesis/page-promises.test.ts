@@ -51,6 +51,8 @@ await test('ended-is-revoked: tokens that can be used long after a logout are se
   t.equal(seen(endedIsRevoked, { ...left(), calls: [{ ...later, at: 9000 }] }), 0, 'it may still come')
   t.equal(seen(endedIsRevoked, left({ confirmedAt: undefined })), 0)
   t.equal(seen(endedIsRevoked, left({ by: 'operator' })), 0)
+  const login = order({ kind: 'login', key: undefined, at: 2050, until: 2200 })
+  t.equal(seen(endedIsRevoked, { ...left(), calls: [login, later] }), 0, 'another tab has another session')
   t.equal(seen(endedIsRevoked, { ...left(), faults: [{ ...held, name: 'silent-provider' }] }), 0)
 })
 

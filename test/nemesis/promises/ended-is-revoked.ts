@@ -15,11 +15,16 @@ export const endedIsRevoked: ProductPromise = {
   check(history) {
     const { endings, calls } = history
     const now = Math.max(0, ...calls.slice(-1).map(({ at }) => at))
-    const due = endings.flatMap(({ by, session, askedAt, confirmedAt, revokedAt = Infinity }) => {
+    const due = endings.flatMap(({ user, by, session, askedAt, confirmedAt, revokedAt = Infinity }) => {
       if (by !== 'user' || confirmedAt === undefined) return []
       const at = confirmedAt + REVOKED_MS + slackMs(history, askedAt, now)
+      // A login in another tab meanwhile has another session, which is the one that ends.
+      const isOther = calls.some((call) => {
+        const isLogin = call.user === user && (call.kind === 'login' || call.kind === 'signup')
+        return isLogin && call.at < confirmedAt && (call.until ?? Infinity) > askedAt
+      })
       const isPrevented = faultsDuring(history, askedAt, at).some(({ name }) => PREVENTS.test(name))
-      return at > now || isPrevented ? [] : [{ at, session, isRevoked: revokedAt <= at }]
+      return at > now || isPrevented || isOther ? [] : [{ at, session, isRevoked: revokedAt <= at }]
     })
     return {
       judged: due.map(({ at }) => at),

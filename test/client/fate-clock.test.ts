@@ -1,6 +1,9 @@
 import { test, type Test } from 'tap'
+import { fate } from '../../client/dist/client/orders.js'
 import type { Handling, LossyAccount, Offer } from '../support/client/lossy-account.ts'
 import { losing, RISE } from '../support/client/lost-orders.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
 
 const FALL: Offer = { ...RISE, contract_type: 'PUT' }
 const LOST: Handling = { executes: 'never', answer: 'cut' }
@@ -54,4 +57,19 @@ await test('fate: an equal contract that was bought 5 seconds before the order w
   const { lose, find, account } = await losing(t)
   account.buyElsewhere(RISE, 5)
   t.match(await find(await lose(LOST)), { is: 'not_seen' })
+})
+
+await test('fate: a read of the account that is not answered is given up after 10 seconds, and the last read decides', async (t) => {
+  const { lose, account, watch } = await losing(t)
+  const error = await lose(MADE)
+  const answers = new HeldTimers(t, 'setTimeout', 10_000)
+  account.reads = 0
+  account.ignores = (operation) => operation === 'portfolio'
+  const found = fate(error)
+  await until(() => account.reads === 2 && answers.size === 1)
+  answers.run()
+  await until(() => watch.size > 0)
+  watch.run()
+  t.match(await found, { is: 'made', contract: { contract_id: account.truth.get(1) } })
+  t.equal(account.reads, 3)
 })

@@ -9,6 +9,7 @@ import { logIn } from '../support/parts.ts'
 import { testServer } from '../support/server/test-server.ts'
 import { WITHIN_A_SECOND, within } from '../support/time/within.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
+import { sideBySide } from '../support/time/side-by-side.ts'
 
 /** A tab of a browser, and every session state that its client has reported. */
 interface Tab {
@@ -78,65 +79,67 @@ await test(`client.logout({ everywhere: true }): the tabs of another browser kno
   for (const { client } of tabs) t.same(client.session.get(), { status: 'anonymous', reason: 'logout' })
 })
 
-await test('a login in a new tab makes the other tabs of its address active again', async (t) => {
-  const { world, tabs } = await fourTabs(t)
-  const [first, second] = tabs as readonly [Tab, Tab, ...Tab[]]
-  for (let round = 0; round < 5; round++) {
-    await first.client.logout()
-    await allAre(tabs, 'anonymous')
+await sideBySide({
+  'a login in a new tab makes the other tabs of its address active again': async (t) => {
+    const { world, tabs } = await fourTabs(t)
+    const [first, second] = tabs as readonly [Tab, Tab, ...Tab[]]
+    for (let round = 0; round < 5; round++) {
+      await first.client.logout()
+      await allAre(tabs, 'anonymous')
+      await world.logIn()
+      const landed = openTab(t, world.browser, world.server.url)
+      await allAre([landed, first, second], 'active')
+      landed.client.close()
+      // The tabs of another address learn of it when the user looks at them.
+      for (const { client } of tabs) await client.session.check()
+      await allAre(tabs, 'active')
+    }
+  },
+
+  'a login that replaces the session leaves every tab active': async (t) => {
+    const { world, tabs } = await fourTabs(t)
+    const before = tabs.map((tab) => active(tab).expiresAt)
+    await new Promise((resolve) => void setTimeout(resolve, 2500))
     await world.logIn()
-    const landed = openTab(t, world.browser, world.server.url)
-    await allAre([landed, first, second], 'active')
-    landed.client.close()
-    // The tabs of another address learn of it when the user looks at them.
-    for (const { client } of tabs) await client.session.check()
-    await allAre(tabs, 'active')
-  }
-})
+    await until(() => tabs.every((tab, index) => active(tab).expiresAt > (before[index] ?? 0) + 1000))
+    for (const { states } of tabs) t.notOk(states.some(({ status }) => status !== 'active'))
+  },
 
-await test('a login that replaces the session leaves every tab active', async (t) => {
-  const { world, tabs } = await fourTabs(t)
-  const before = tabs.map((tab) => active(tab).expiresAt)
-  await new Promise((resolve) => void setTimeout(resolve, 2500))
-  await world.logIn()
-  await until(() => tabs.every((tab, index) => active(tab).expiresAt > (before[index] ?? 0) + 1000))
-  for (const { states } of tabs) t.notOk(states.some(({ status }) => status !== 'active'))
-})
+  'extend() moves idleExpiresAt in the tabs of both instances': async (t) => {
+    const { tabs } = await fourTabs(t, { SESSION_IDLE_SECONDS: '10' })
+    const [first] = tabs as readonly [Tab]
+    const before = active(first).idleExpiresAt
+    await until(async () => {
+      await first.client.session.extend()
+      return tabs.every((tab) => active(tab).idleExpiresAt > before + 1000)
+    })
+    for (const tab of tabs) t.ok(active(tab).idleExpiresAt <= Date.now() + 12_000)
+  },
 
-await test('extend() moves idleExpiresAt in the tabs of both instances', async (t) => {
-  const { tabs } = await fourTabs(t, { SESSION_IDLE_SECONDS: '10' })
-  const [first] = tabs as readonly [Tab]
-  const before = active(first).idleExpiresAt
-  await until(async () => {
-    await first.client.session.extend()
-    return tabs.every((tab) => active(tab).idleExpiresAt > before + 1000)
-  })
-  for (const tab of tabs) t.ok(active(tab).idleExpiresAt <= Date.now() + 12_000)
-})
+  'an unused session: every tab is warned, then learns the reason idle': async (t) => {
+    const clock = awakeClock(t)
+    const stoodStillMs = (): number => performance.now() - clock()
+    for (;;) {
+      const { tabs } = await fourTabs(t, { SESSION_IDLE_SECONDS: '4' })
+      await until(() => tabs.every((tab) => active(tab).expiring === 'idle'))
+      const before = stoodStillMs()
+      await allAre(tabs, 'anonymous')
+      // A client that is told nothing for a second after the end asks, and then does not know the reason.
+      const states = tabs.map(({ client }) => client.session.get())
+      const isUnsure = states.some((state) => state.status !== 'anonymous' || state.reason !== 'idle')
+      if (isUnsure && stoodStillMs() - before > 500) continue
+      for (const state of states) t.same(state, { status: 'anonymous', reason: 'idle' })
+      return
+    }
+  },
 
-await test('an unused session: every tab is warned, then learns the reason idle', async (t) => {
-  const clock = awakeClock(t)
-  const stoodStillMs = (): number => performance.now() - clock()
-  for (;;) {
-    const { tabs } = await fourTabs(t, { SESSION_IDLE_SECONDS: '4' })
-    await until(() => tabs.every((tab) => active(tab).expiring === 'idle'))
-    const before = stoodStillMs()
+  'an instance restarts: its tabs stay active, and learn of a logout again': async (t) => {
+    const { world, tabs } = await fourTabs(t)
+    await world.server.close()
+    const again = await world.instance({ PORT: String(world.server.port) })
+    await until(async () => (await samplesOf(again.opsUrl, 'bff_relays')).get('kind="session"') === 1)
+    for (const { states } of tabs) t.notOk(states.some(({ status }) => status === 'anonymous'))
+    await tabs[3]?.client.logout()
     await allAre(tabs, 'anonymous')
-    // A client that is told nothing for a second after the end asks, and then does not know the reason.
-    const states = tabs.map(({ client }) => client.session.get())
-    const isUnsure = states.some((state) => state.status !== 'anonymous' || state.reason !== 'idle')
-    if (isUnsure && stoodStillMs() - before > 500) continue
-    for (const state of states) t.same(state, { status: 'anonymous', reason: 'idle' })
-    return
-  }
-})
-
-await test('an instance restarts: its tabs stay active, and learn of a logout again', async (t) => {
-  const { world, tabs } = await fourTabs(t)
-  await world.server.close()
-  const again = await world.instance({ PORT: String(world.server.port) })
-  await until(async () => (await samplesOf(again.opsUrl, 'bff_relays')).get('kind="session"') === 1)
-  for (const { states } of tabs) t.notOk(states.some(({ status }) => status === 'anonymous'))
-  await tabs[3]?.client.logout()
-  await allAre(tabs, 'anonymous')
+  },
 })

@@ -1,37 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import type { Message, PublicSocket } from '../../client/dist/client.js'
-import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { pageClient, reaches } from '../support/client/page-client.ts'
+import { chart, has, price, type Followed } from '../support/client/followed.ts'
+import { reaches } from '../support/client/page-client.ts'
 import { seededRandom } from '../support/time/seeded-random.ts'
+import { sideBySide } from '../support/time/side-by-side.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
 import { symbolsOnce } from '../support/client/symbols-once.ts'
 import { until } from '../support/time/until.ts'
-import { untyped } from '../support/client/untyped.ts'
-import { startWorld } from '../support/world.ts'
-
-/** A stream of a page, what it has received, and the codes of its errors. */
-interface Followed {
-  readonly messages: Message[]
-  readonly errors: string[]
-  readonly stop: () => void
-}
-
-function follow(socket: PublicSocket, message: object): Followed {
-  const [messages, errors]: [Message[], string[]] = [[], []]
-  const stop = untyped(socket).subscribe(
-    message,
-    (received) => void messages.push(received),
-    ({ code }) => void errors.push(code),
-  )
-  return { messages, errors, stop }
-}
-
-const price = (socket: PublicSocket, symbol = 'R_1'): Followed => follow(socket, { ticks: symbol })
-const chart = (socket: PublicSocket, count: number, symbol = 'R_1'): Followed =>
-  follow(socket, { ticks_history: symbol, style: 'ticks', end: 'latest', count })
-const has = (name: string, ...followed: readonly Followed[]): Promise<void> =>
-  until(() => followed.every(({ messages }) => messages.some((message) => name in message)), name)
 
 /** A page with a public socket, at a service that streams each symbol once a connection. */
 async function publicPage(t: Test) {
@@ -45,38 +20,104 @@ async function listAndChart(t: Test) {
   return { ...page, listed: price(page.socket), shown: chart(page.socket, 10) }
 }
 
-for (const feed of ['relay', 'shared']) {
-  await test(`PUBLIC_FEED=${feed}: a price list and a chart of the same symbol both go on`, async (t) => {
-    const { server, upstream } = await startWorld(t, { settings: { PUBLIC_FEED: feed } })
-    const socket = pageClient(t, new JarBrowser(), server.url).publicSocket()
-    const list = ['R_50', 'R_100'].map((symbol) => price(socket, symbol))
-    await has('tick', ...list)
-    const shown = chart(socket, 100, 'R_100')
-    await has('history', shown)
-    await has('tick', shown)
-    const history = shown.messages.find((message) => 'history' in message)?.['history'] as { prices: number[] }
-    t.equal(history.prices.length, 100)
-    for (const { errors } of [...list, shown]) t.same(errors, [])
-    t.equal(upstream.sockets().public, 2)
-    const before = list[1]?.messages.length ?? 0
+await sideBySide({
+  'the connection for the second stream of a symbol closes with its last stream, and the first goes on': async (t) => {
+    const { world, service, socket, listed, shown } = await listAndChart(t)
+    const other = chart(socket, 10, 'R_2')
+    await has('history', shown, other)
+    t.same(service.open(), ['1 R_1', '1 R_2', '2 R_1'], 'what the first connection can carry is there')
+    service.tick(7)
+    await until(() => listed.messages.at(-1)?.['tick'] === 7 && shown.messages.at(-1)?.['tick'] === 7)
     shown.stop()
-    if (feed === 'relay') await until(() => upstream.sockets().public === 1)
-    await until(() => (list[1]?.messages.length ?? 0) > before + 2)
-  })
-}
+    await until(() => world.sockets[1]?.readyState === 3)
+    t.same(service.open(), ['1 R_1', '1 R_2'])
+    t.same([world.sockets.length, listed.errors, shown.errors], [2, [], []])
+    t.equal(socket.status().state, 'open')
+  },
 
-await test('the connection for the second stream of a symbol closes with its last stream, and the first goes on', async (t) => {
-  const { world, service, socket, listed, shown } = await listAndChart(t)
-  const other = chart(socket, 10, 'R_2')
-  await has('history', shown, other)
-  t.same(service.open(), ['1 R_1', '1 R_2', '2 R_1'], 'what the first connection can carry is there')
-  service.tick(7)
-  await until(() => listed.messages.at(-1)?.['tick'] === 7 && shown.messages.at(-1)?.['tick'] === 7)
-  shown.stop()
-  await until(() => world.sockets[1]?.readyState === 3)
-  t.same(service.open(), ['1 R_1', '1 R_2'])
-  t.same([world.sockets.length, listed.errors, shown.errors], [2, [], []])
-  t.equal(socket.status().state, 'open')
+  'after the loss of either connection its own streams are made again once, where they were': async (t) => {
+    const { world, service, socket, listed, shown } = await listAndChart(t)
+    await has('history', shown)
+    for (const lost of [1, 0]) {
+      const asked = world.seen.length
+      const waits = reaches(socket, 'waiting')
+      world.sockets[lost]?.terminate()
+      await waits
+      await until(() => socket.status().state === 'open' && service.open().length === 2)
+      service.tick(lost)
+      await until(() => [listed, shown].every(({ messages }) => messages.at(-1)?.['tick'] === lost))
+      t.equal(world.seen.length, asked + 1)
+    }
+    t.same(service.open(), ['3 R_1', '4 R_1'])
+    t.match(world.seen.slice(-2), [{ ticks_history: 'R_1' }, { ticks: 'R_1' }])
+    t.same([listed.errors, shown.errors], [[], []])
+  },
+
+  'at most two more connections: a fourth stream of the symbol gets AlreadySubscribed, and is not asked for again':
+    async (t) => {
+      const { world, service, socket } = await publicPage(t)
+      const listed = price(socket)
+      await has('tick', listed)
+      const charts: Followed[] = []
+      for (const count of [10, 20]) {
+        const shown = chart(socket, count)
+        charts.push(shown)
+        await has('history', shown)
+      }
+      const tooMany = chart(socket, 30)
+      await until(() => tooMany.errors.length === 1)
+      const asked = world.seen.length
+      t.same(tooMany.errors, ['AlreadySubscribed'])
+      t.same(service.open(), ['1 R_1', '2 R_1', '3 R_1'])
+      // A stream that is refused for a while is asked for again after two seconds at most.
+      await pause(2500)
+      t.same([world.seen.length, world.sockets.length], [asked, 3])
+      for (const { errors } of charts) t.same(errors, [])
+    },
+
+  'a subscription that the page made itself is in the way: the stream gets a connection after the second refusal':
+    async (t) => {
+      const { world, service, socket } = await publicPage(t)
+      await socket.request({ ticks: 'R_1', subscribe: 1 })
+      const shown = chart(socket, 10)
+      await has('history', shown)
+      t.same(service.open(), ['1 R_1', '2 R_1'])
+      t.same([shown.errors, world.seen.length], [[], 4])
+    },
+
+  'a second connection that the server refuses: the socket says so, waits as it was told, and the list goes on': async (
+    t,
+  ) => {
+    const { world, service, socket } = await publicPage(t)
+    const { onSocket } = world
+    world.onSocket = (socket) => {
+      onSocket(socket)
+      if (world.sockets.length > 1) socket.close(4429, 'too_many_relays;retry_after=600')
+    }
+    const [listed, shown] = [price(socket), chart(socket, 10)]
+    await until(() => socket.status().retryAt !== undefined)
+    t.match(socket.status(), { state: 'waiting', code: 4429, reason: 'too_many_relays' })
+    service.tick(7)
+    await until(() => listed.messages.at(-1)?.['tick'] === 7)
+    const { retryAt } = socket.status()
+    shown.stop()
+    await until(() => socket.status().state === 'open')
+    const again = chart(socket, 20)
+    await until(() => socket.status().state === 'waiting')
+    t.equal(socket.status().retryAt, retryAt, 'a connection that is closed and opened again keeps its delay')
+    t.same([world.sockets.length, again.errors], [2, []])
+  },
+
+  'a trading socket opens no more connections: AlreadySubscribed reaches the page, and passes': async (t) => {
+    const world = await socketPeer(t)
+    const service = symbolsOnce(world)
+    const socket = world.client.tradingSocket('VRTC100')
+    const [listed, shown] = [price(socket), chart(socket, 10)]
+    await until(() => shown.errors.length === 1)
+    listed.stop()
+    await has('history', shown)
+    t.same([service.open(), world.sockets.length], [['1 R_1'], 1])
+  },
 })
 
 await test('a chart that changes its symbol keeps the second connection', async (t) => {
@@ -109,54 +150,6 @@ await test('components with equal streams share one on the second connection as 
   t.equal(world.sockets.length, 2)
 })
 
-await test('after the loss of either connection its own streams are made again once, where they were', async (t) => {
-  const { world, service, socket, listed, shown } = await listAndChart(t)
-  await has('history', shown)
-  for (const lost of [1, 0]) {
-    const asked = world.seen.length
-    const waits = reaches(socket, 'waiting')
-    world.sockets[lost]?.terminate()
-    await waits
-    await until(() => socket.status().state === 'open' && service.open().length === 2)
-    service.tick(lost)
-    await until(() => [listed, shown].every(({ messages }) => messages.at(-1)?.['tick'] === lost))
-    t.equal(world.seen.length, asked + 1)
-  }
-  t.same(service.open(), ['3 R_1', '4 R_1'])
-  t.match(world.seen.slice(-2), [{ ticks_history: 'R_1' }, { ticks: 'R_1' }])
-  t.same([listed.errors, shown.errors], [[], []])
-})
-
-await test('at most two more connections: a fourth stream of the symbol gets AlreadySubscribed, and is not asked for again', async (t) => {
-  const { world, service, socket } = await publicPage(t)
-  const listed = price(socket)
-  await has('tick', listed)
-  const charts: Followed[] = []
-  for (const count of [10, 20]) {
-    const shown = chart(socket, count)
-    charts.push(shown)
-    await has('history', shown)
-  }
-  const tooMany = chart(socket, 30)
-  await until(() => tooMany.errors.length === 1)
-  const asked = world.seen.length
-  t.same(tooMany.errors, ['AlreadySubscribed'])
-  t.same(service.open(), ['1 R_1', '2 R_1', '3 R_1'])
-  // A stream that is refused for a while is asked for again after two seconds at most.
-  await pause(2500)
-  t.same([world.seen.length, world.sockets.length], [asked, 3])
-  for (const { errors } of charts) t.same(errors, [])
-})
-
-await test('a subscription that the page made itself is in the way: the stream gets a connection after the second refusal', async (t) => {
-  const { world, service, socket } = await publicPage(t)
-  await socket.request({ ticks: 'R_1', subscribe: 1 })
-  const shown = chart(socket, 10)
-  await has('history', shown)
-  t.same(service.open(), ['1 R_1', '2 R_1'])
-  t.same([shown.errors, world.seen.length], [[], 4])
-})
-
 await test('requests and a forget of the page go over the first connection', async (t) => {
   const { world, socket } = await publicPage(t)
   const own = await socket.request({ ticks: 'R_2', subscribe: 1 })
@@ -164,27 +157,6 @@ await test('requests and a forget of the page go over the first connection', asy
   await has('history', shown)
   t.match(await socket.request({ forget: own.subscription?.id ?? '' }), { forget: 1 })
   t.equal(world.seen.at(-1)?.on, 1)
-})
-
-await test('a second connection that the server refuses: the socket says so, waits as it was told, and the list goes on', async (t) => {
-  const { world, service, socket } = await publicPage(t)
-  const { onSocket } = world
-  world.onSocket = (socket) => {
-    onSocket(socket)
-    if (world.sockets.length > 1) socket.close(4429, 'too_many_relays;retry_after=600')
-  }
-  const [listed, shown] = [price(socket), chart(socket, 10)]
-  await until(() => socket.status().retryAt !== undefined)
-  t.match(socket.status(), { state: 'waiting', code: 4429, reason: 'too_many_relays' })
-  service.tick(7)
-  await until(() => listed.messages.at(-1)?.['tick'] === 7)
-  const { retryAt } = socket.status()
-  shown.stop()
-  await until(() => socket.status().state === 'open')
-  const again = chart(socket, 20)
-  await until(() => socket.status().state === 'waiting')
-  t.equal(socket.status().retryAt, retryAt, 'a connection that is closed and opened again keeps its delay')
-  t.same([world.sockets.length, again.errors], [2, []])
 })
 
 await test('close() of the client closes every connection, and streams end everywhere', async (t) => {
@@ -195,17 +167,6 @@ await test('close() of the client closes every connection, and streams end every
   await until(() => listed.errors.length === 1 && shown.errors.length === 1)
   t.same([listed.errors, shown.errors, world.sockets.length], [['ended'], ['ended'], 2])
   t.equal(socket.status().state, 'ended')
-})
-
-await test('a trading socket opens no more connections: AlreadySubscribed reaches the page, and passes', async (t) => {
-  const world = await socketPeer(t)
-  const service = symbolsOnce(world)
-  const socket = world.client.tradingSocket('VRTC100')
-  const [listed, shown] = [price(socket), chart(socket, 10)]
-  await until(() => shown.errors.length === 1)
-  listed.stop()
-  await has('history', shown)
-  t.same([service.open(), world.sockets.length], [['1 R_1'], 1])
 })
 
 await test('after any order of starts, stops and losses every stream of the page is open exactly once', async (t) => {

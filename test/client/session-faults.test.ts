@@ -6,6 +6,7 @@ import { HeldTimers } from '../support/time/held-timers.ts'
 import { SessionServer } from '../support/client/session-server.ts'
 import { activeTabs, tabSession, watched } from '../support/client/session-tabs.ts'
 import { until } from '../support/time/until.ts'
+import { sideBySide } from '../support/time/side-by-side.ts'
 
 /** How often the package reads the clock. */
 const CLOCK_MS = 5000
@@ -59,43 +60,67 @@ await test('after close(), a store sends nothing, even if it was about to open i
   t.same([server.checks, server.handshakes], [checks, handshakes])
 })
 
-await test('a browser that refuses the address of the session socket: the session is known without it', async (t) => {
-  const server = await SessionServer.start(t)
-  const session = tabSession(t, server.url, {
-    WebSocket: function () {
-      throw new DOMException('The operation is insecure.', 'SecurityError')
-    } as never,
-  })
-  const states = watched(session)
-  await until(() => states.length === 1)
-  t.same(states, ['active'])
-  server.isLoggedIn = false
-  t.equal(await session.confirm(), false)
-})
+await sideBySide({
+  'a browser that refuses the address of the session socket: the session is known without it': async (t) => {
+    const server = await SessionServer.start(t)
+    const session = tabSession(t, server.url, {
+      WebSocket: function () {
+        throw new DOMException('The operation is insecure.', 'SecurityError')
+      } as never,
+    })
+    const states = watched(session)
+    await until(() => states.length === 1)
+    t.same(states, ['active'])
+    server.isLoggedIn = false
+    t.equal(await session.confirm(), false)
+  },
 
-await test('a page that goes on making calls learns that its session has ended', async (t) => {
-  const { server, session } = await activeTabs(t)
-  server.hasSocket = false
-  server.drop(1011)
-  server.isLoggedIn = false
-  const calls = setInterval(() => void session.confirm(), 100)
-  t.teardown(() => clearInterval(calls))
-  await until(() => session.get().status === 'anonymous')
-})
+  'a page that goes on making calls learns that its session has ended': async (t) => {
+    const { server, session } = await activeTabs(t)
+    server.hasSocket = false
+    server.drop(1011)
+    server.isLoggedIn = false
+    const calls = setInterval(() => void session.confirm(), 100)
+    t.teardown(() => clearInterval(calls))
+    await until(() => session.get().status === 'anonymous')
+  },
 
-await test('check() and confirm() that a later check overtakes resolve after that one', async (t) => {
-  const server = await SessionServer.start(t)
-  const session = tabSession(t, server.url)
-  const checked = session.check()
-  // This checks too.
-  session.subscribe(() => undefined)
-  await checked
-  t.equal(session.get().status, 'active')
-  server.isLoggedIn = false
-  const confirmed = session.confirm()
-  void session.check()
-  t.equal(await confirmed, false)
-  t.equal(session.get().status, 'anonymous')
+  'check() and confirm() that a later check overtakes resolve after that one': async (t) => {
+    const server = await SessionServer.start(t)
+    const session = tabSession(t, server.url)
+    const checked = session.check()
+    // This checks too.
+    session.subscribe(() => undefined)
+    await checked
+    t.equal(session.get().status, 'active')
+    server.isLoggedIn = false
+    const confirmed = session.confirm()
+    void session.check()
+    t.equal(await confirmed, false)
+    t.equal(session.get().status, 'anonymous')
+  },
+
+  'a session stays marked as expiring until it is extended, with and without a session socket': async (t) => {
+    for (const hasSocket of [true, false]) {
+      const { server, session } = await activeTabs(t, 1, { hasSocket, expiresInSeconds: 62 })
+      const active = (): ActiveSession => session.get() as ActiveSession
+      t.equal(active().expiring, undefined)
+      server.expiresInSeconds = 59
+      await until(() => active().expiring === 'absolute')
+      await session.check()
+      t.equal(active().expiring, 'absolute')
+      server.expiresInSeconds = 3600
+      await session.check()
+      t.equal(active().expiring, undefined)
+    }
+  },
+
+  'GET /auth/session is not repeated in the last minute of a session before it ends': async (t) => {
+    const { server } = await activeTabs(t, 1, { expiresInSeconds: 30 })
+    const { checks } = server
+    await pause(2500)
+    t.equal(server.checks, checks)
+  },
 })
 
 await test('a check during a confirmation does not shorten it: the cookie of a new login may still arrive', async (t) => {
@@ -120,21 +145,6 @@ await test('a check that is under way when a store is closed changes nothing', a
   session.close()
   await checked
   t.equal(session.get(), before)
-})
-
-await test('a session stays marked as expiring until it is extended, with and without a session socket', async (t) => {
-  for (const hasSocket of [true, false]) {
-    const { server, session } = await activeTabs(t, 1, { hasSocket, expiresInSeconds: 62 })
-    const active = (): ActiveSession => session.get() as ActiveSession
-    t.equal(active().expiring, undefined)
-    server.expiresInSeconds = 59
-    await until(() => active().expiring === 'absolute')
-    await session.check()
-    t.equal(active().expiring, 'absolute')
-    server.expiresInSeconds = 3600
-    await session.check()
-    t.equal(active().expiring, undefined)
-  }
 })
 
 await test('after the machine slept, the session is checked on a new session socket', async (t) => {
@@ -172,11 +182,4 @@ await test('a session socket that is refused with 4429: the session is checked e
     await until(() => server.checks === checks + 1, 'a check', 3000)
   }
   t.equal(server.handshakes, 1)
-})
-
-await test('GET /auth/session is not repeated in the last minute of a session before it ends', async (t) => {
-  const { server } = await activeTabs(t, 1, { expiresInSeconds: 30 })
-  const { checks } = server
-  await pause(2500)
-  t.equal(server.checks, checks)
 })

@@ -8,6 +8,7 @@ import { socketPeer } from '../support/client/socket-peer.ts'
 import { untyped } from '../support/client/untyped.ts'
 import { until } from '../support/time/until.ts'
 import { exactly } from '../support/exactly.ts'
+import { sideBySide } from '../support/time/side-by-side.ts'
 
 const texts = (seen: readonly Message[], operation: string): unknown[] =>
   seen.filter((message) => operation in message).map((message) => message[operation])
@@ -21,45 +22,70 @@ function acceptAll(message: Message, send: (body: Message) => void): void {
   else send({ ok: true })
 }
 
-await test('twenty streams are subscribed again after a reconnect, and a refused one until it is accepted', async (t) => {
-  const world = await socketPeer(t)
-  world.reply = acceptAll
-  const socket = world.client.publicSocket()
-  const firsts: string[] = []
-  const errors: string[] = []
-  const symbols = Array.from({ length: 20 }, (_, n) => `R_${n}`)
-  for (const ticks of symbols) {
-    untyped(socket).subscribe(
-      { ticks },
-      ({ first }) => firsts.push(String(first)),
-      ({ code }) => errors.push(code),
-    )
-  }
-  await until(() => firsts.length === 20)
-  let refusals = 0
-  world.reply = (message, send) =>
-    message['ticks'] === 'R_7' && refusals++ < 2 ? send(RATE_LIMIT) : acceptAll(message, send)
-  world.sockets[0]?.terminate()
-  await until(() => firsts.length === 40)
-  t.same(errors, ['RateLimit', 'RateLimit'])
-  t.same(new Set(firsts.slice(20)), new Set(symbols))
-  const again = world.seen.filter(({ on }) => on === 2)
-  t.same([again.length, new Set(texts(again, 'ticks')).size], [22, 20])
-  t.equal(texts(again, 'ticks').filter((symbol) => symbol === 'R_7').length, 3)
-})
+await sideBySide({
+  'twenty streams are subscribed again after a reconnect, and a refused one until it is accepted': async (t) => {
+    const world = await socketPeer(t)
+    world.reply = acceptAll
+    const socket = world.client.publicSocket()
+    const [firsts, errors]: [string[], string[]] = [[], []]
+    const symbols = Array.from({ length: 20 }, (_, n) => `R_${n}`)
+    for (const ticks of symbols) {
+      untyped(socket).subscribe(
+        { ticks },
+        ({ first }) => firsts.push(String(first)),
+        ({ code }) => errors.push(code),
+      )
+    }
+    await until(() => firsts.length === 20)
+    let refusals = 0
+    world.reply = (message, send) =>
+      message['ticks'] === 'R_7' && refusals++ < 2 ? send(RATE_LIMIT) : acceptAll(message, send)
+    world.sockets[0]?.terminate()
+    await until(() => firsts.length === 40)
+    t.same(errors, ['RateLimit', 'RateLimit'])
+    t.same(new Set(firsts.slice(20)), new Set(symbols))
+    const again = world.seen.filter(({ on }) => on === 2)
+    t.same([again.length, new Set(texts(again, 'ticks')).size], [22, 20])
+    t.equal(texts(again, 'ticks').filter((symbol) => symbol === 'R_7').length, 3)
+  },
 
-await test('a stream that is stopped while it is refused is not requested again', async (t) => {
-  const world = await socketPeer(t)
-  world.reply = (_message, send) => send(RATE_LIMIT)
-  const socket = world.client.publicSocket()
-  const stop = socket.subscribe(
-    { ticks: 'R_1' },
-    () => undefined,
-    () => stop(),
-  )
-  await until(() => world.seen.length === 1)
-  await pause(2200)
-  t.equal(world.seen.length, 1)
+  'a stream that is stopped while it is refused is not requested again': async (t) => {
+    const world = await socketPeer(t)
+    world.reply = (_message, send) => send(RATE_LIMIT)
+    const socket = world.client.publicSocket()
+    const stop = socket.subscribe(
+      { ticks: 'R_1' },
+      () => undefined,
+      () => stop(),
+    )
+    await until(() => world.seen.length === 1)
+    await pause(2200)
+    t.equal(world.seen.length, 1)
+  },
+
+  'after close(), a command under way has the code closed and an unknown outcome, and no listener is called': async (
+    t,
+  ) => {
+    const world = await socketPeer(t)
+    world.reply = () => undefined
+    const socket = world.client.tradingSocket('VRTC100')
+    const other = world.client.tradingSocket('VRTC100')
+    await until(() => socket.status().state === 'open')
+    const command = untyped(socket).command({ buy: 1 })
+    await until(() => world.seen.length === 1)
+    let calls = 0
+    socket.listen(() => calls++)
+    socket.onStatus(() => calls++)
+    socket.close()
+    socket.listen(() => calls++)
+    socket.onStatus(() => calls++)
+    t.match(await failure(command), { code: 'closed', outcome: 'unknown' })
+    world.reply = (_message, send) => send({ ok: true })
+    await other.request({ time: 1 })
+    world.sockets[0]?.terminate()
+    await until(() => world.sockets.length === 2 && other.status().state === 'open')
+    t.equal(calls, 0)
+  },
 })
 
 await test('a stopped stream whose end is refused is forgotten when its next message arrives', async (t) => {
@@ -155,28 +181,6 @@ await test('an undefined timeoutMs is the default, and an infinite one does not 
     t.match(await socket.request({ time: 1 }, { timeoutMs }), { ok: true })
     t.match(await untyped(socket).command({ buy: 1 }, { timeoutMs }), { ok: true })
   }
-})
-
-await test('after close(), a command under way has the code closed and an unknown outcome, and no listener is called', async (t) => {
-  const world = await socketPeer(t)
-  world.reply = () => undefined
-  const socket = world.client.tradingSocket('VRTC100')
-  const other = world.client.tradingSocket('VRTC100')
-  await until(() => socket.status().state === 'open')
-  const command = untyped(socket).command({ buy: 1 })
-  await until(() => world.seen.length === 1)
-  let calls = 0
-  socket.listen(() => calls++)
-  socket.onStatus(() => calls++)
-  socket.close()
-  socket.listen(() => calls++)
-  socket.onStatus(() => calls++)
-  t.match(await failure(command), { code: 'closed', outcome: 'unknown' })
-  world.reply = (_message, send) => send({ ok: true })
-  await other.request({ time: 1 })
-  world.sockets[0]?.terminate()
-  await until(() => world.sockets.length === 2 && other.status().state === 'open')
-  t.equal(calls, 0)
 })
 
 await test('a listener that another listener has stopped is not called for the same message', async (t) => {

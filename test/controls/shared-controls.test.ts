@@ -1,16 +1,15 @@
 import { test, type Test } from 'tap'
-import { MemoryStore } from '../../src/store/memory-store.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { startRedis } from '../../sandbox/redis-process.ts'
-import { control, controlsWorld, pause, shown } from '../support/controls/controls-world.ts'
+import { control, pause, shown } from '../support/controls/controls-world.ts'
 import { SECRETS, testRedis, testServer, type TestServer } from '../support/server/test-server.ts'
 import { IDENTITY } from '../support/login/identity.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
 import { storeClient } from '../support/redis/store-client.ts'
+import { sideBySide } from '../support/time/side-by-side.ts'
 
-const PAUSED = { status: 503, json: { code: 'orders_paused' } }
 const KEY = 'bff:1:controls'
 const SOON_MS = 5000
 
@@ -176,70 +175,58 @@ await test('a new first secret seals the controls anew, so that the old one can 
   t.equal(await client.get(KEY), written, 'what it cannot read it does not replace')
 })
 
-await test('instances with different first secrets do not take turns at sealing', async (t) => {
-  const redis = await testRedis(t)
-  const fresh = 'another-secret-of-thirty-two-bytes-or-more'
-  const [first] = await instances(t, redis.url, 1, { SESSION_SECRETS: `${SECRETS},${fresh}` })
-  const [second] = await instances(t, redis.url, 1, { SESSION_SECRETS: `${fresh},${SECRETS}` })
-  if (first === undefined || second === undefined) throw new Error('no server')
-  await learns(second, await pause(first))
-  const client = await storeClient(t, { redis })
-  const texts = new Set<string | null>()
-  const since = Date.now()
-  await until(async () => {
-    texts.add(await client.get(KEY))
-    return Date.now() - since > 3000
-  })
-  t.ok(texts.size <= 3, `${texts.size} texts`)
-})
+await sideBySide({
+  'instances with different first secrets do not take turns at sealing': async (t) => {
+    const redis = await testRedis(t)
+    const fresh = 'another-secret-of-thirty-two-bytes-or-more'
+    const [first] = await instances(t, redis.url, 1, { SESSION_SECRETS: `${SECRETS},${fresh}` })
+    const [second] = await instances(t, redis.url, 1, { SESSION_SECRETS: `${fresh},${SECRETS}` })
+    if (first === undefined || second === undefined) throw new Error('no server')
+    await learns(second, await pause(first))
+    const client = await storeClient(t, { redis })
+    const texts = new Set<string | null>()
+    const since = Date.now()
+    await until(async () => {
+      texts.add(await client.get(KEY))
+      return Date.now() - since > 3000
+    })
+    t.ok(texts.size <= 3, `${texts.size} texts`)
+  },
 
-await test('a new instance without the store obeys nothing and says so on /readyz until it has read the controls', async (t) => {
-  const redis = await restartable(t)
-  const [first] = await instances(t, redis.url, 1)
-  if (first === undefined) throw new Error('no server')
-  const paused = await pause(first)
-  await redis.stop()
-  const [late] = await instances(t, redis.url, 1)
-  if (late === undefined) throw new Error('no server')
-  const warnings = async (): Promise<string> => JSON.stringify(await (await fetch(`${late.opsUrl}/readyz`)).json())
-  t.match(await warnings(), /controls have not been read/)
-  t.match((await control(late, 'GET', '')).status, 503)
-  await redis.start()
-  await learns(late, paused)
-  t.notMatch(await warnings(), /controls/)
-  t.match(await shown(late), { orders: { paused: true } })
-})
+  'a new instance without the store obeys nothing and says so on /readyz until it has read the controls': async (t) => {
+    const redis = await restartable(t)
+    const [first] = await instances(t, redis.url, 1)
+    if (first === undefined) throw new Error('no server')
+    const paused = await pause(first)
+    await redis.stop()
+    const [late] = await instances(t, redis.url, 1)
+    if (late === undefined) throw new Error('no server')
+    const warnings = async (): Promise<string> => JSON.stringify(await (await fetch(`${late.opsUrl}/readyz`)).json())
+    t.match(await warnings(), /controls have not been read/)
+    t.match((await control(late, 'GET', '')).status, 503)
+    await redis.start()
+    await learns(late, paused)
+    t.notMatch(await warnings(), /controls/)
+    t.match(await shown(late), { orders: { paused: true } })
+  },
 
-await test('until is measured by the clock of Redis: orders go on by themselves, and Retry-After says when', async (t) => {
-  const world = await controlsWorld(t, { instances: 1 })
-  const { server } = world
-  const user = await world.user('CR1')
-  const end = Math.floor(Date.now() / 1000) + 3
-  const paused = await pause(server, { until: end })
-  t.equal(paused.status, 200)
-  const refused = await user.order({ at: server })
-  t.match(refused, PAUSED)
-  t.match(refused.headers['retry-after'], /^[123]$/)
-  t.match(await shown(server), { orders: { until: end } })
-  await until(async () => (await user.order({ at: server })).status === 200)
-  t.ok(Date.now() >= end * 1000)
-  t.match(await shown(server), { orders: null, version: versionIn(paused) })
-})
-
-/** A store whose clock is ahead. */
-class AheadStore extends MemoryStore {
-  override async readMarked(key: string, mark: string) {
-    const reading = await super.readMarked(key, mark)
-    return { ...reading, now: reading.now + 7_200_000 }
-  }
-}
-
-await test('an until that is in the past by the clock of the store is refused, whatever the clock of the instance', async (t) => {
-  const server = await testServer(t, { ...ALONE, ...IDENTITY }, new AheadStore())
-  const now = Math.floor(Date.now() / 1000)
-  t.equal((await pause(server, { until: now + 3600 })).status, 400)
-  t.equal((await pause(server, { until: now + 7300 })).status, 200)
-  t.match(await shown(server), { orders: { until: now + 7300 } })
+  'with IDEMPOTENCY_REPLICAS a PUT counts only once a replica has confirmed it, and is confirmed later by itself':
+    async (t) => {
+      const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
+      const [first, second] = await instances(t, master.url, 2, { IDEMPOTENCY_REPLICAS: '1' })
+      if (first === undefined || second === undefined) throw new Error('no server')
+      const alone = await pause(first, { message: 'alone' })
+      t.match(alone, { status: 503, json: { version: Number, error: /replicas do not confirm/ } })
+      const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
+      await until(async () => {
+        const client = String(await askRedis(replica, ['EXISTS', KEY]))
+        return client === '1' && (await control(first, 'PUT', '/notice', { message: 'shared' })).status === 200
+      }, 'a replica confirms')
+      t.match(await shown(second), { orders: { message: 'alone' }, notice: { message: 'shared' } })
+      await replica.close()
+      t.equal((await control(first, 'DELETE', '/orders')).status, 503, 'the replica is gone')
+      t.match((await control(first, 'GET', '')).json, { orders: null })
+    },
 })
 
 await test('many changes at once on three instances are all made, each with a version of its own', async (t) => {
@@ -251,21 +238,4 @@ await test('many changes at once on three instances are all made, each with a ve
   t.same(new Set(answers.map(({ status }) => status)), new Set([200]))
   t.equal(new Set(answers.map(({ json }) => json['version'])).size, 30)
   for (const server of servers) await until(async () => (await shown(server)).subjects.length === 30)
-})
-
-await test('with IDEMPOTENCY_REPLICAS a PUT counts only once a replica has confirmed it, and is confirmed later by itself', async (t) => {
-  const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
-  const [first, second] = await instances(t, master.url, 2, { IDEMPOTENCY_REPLICAS: '1' })
-  if (first === undefined || second === undefined) throw new Error('no server')
-  const alone = await pause(first, { message: 'alone' })
-  t.match(alone, { status: 503, json: { version: Number, error: /replicas do not confirm/ } })
-  const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
-  await until(async () => {
-    const client = String(await askRedis(replica, ['EXISTS', KEY]))
-    return client === '1' && (await control(first, 'PUT', '/notice', { message: 'shared' })).status === 200
-  }, 'a replica confirms')
-  t.match(await shown(second), { orders: { message: 'alone' }, notice: { message: 'shared' } })
-  await replica.close()
-  t.equal((await control(first, 'DELETE', '/orders')).status, 503, 'the replica is gone')
-  t.match((await control(first, 'GET', '')).json, { orders: null })
 })

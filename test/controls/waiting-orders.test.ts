@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { test, type Test } from 'tap'
 import { control, controlsWorld, pause, type ControlsWorld } from '../support/controls/controls-world.ts'
 import type { TestServer } from '../support/server/test-server.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 import { type Answer, ACCOUNTS } from '../support/user.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { slowNames } from '../support/upstream/slow-names.ts'
@@ -175,5 +174,5 @@ await test('upgrades go on: a trading socket can be opened while orders are paus
     ),
   )
   browser.socket.close()
-  await once(browser.socket, 'close')
+  await nextEvent(browser.socket, 'close')
 })

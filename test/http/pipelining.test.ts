@@ -4,34 +4,37 @@ import { promisify } from 'node:util'
 import { test } from 'tap'
 import { takenPort } from '../support/server/http-server.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { until, within } from '../support/time/until.ts'
+import { nextEvent, until, within } from '../support/time/until.ts'
 import { testServer } from '../support/server/test-server.ts'
 import { startWorld } from '../support/world.ts'
+import { sideBySide } from '../support/time/side-by-side.ts'
 
 const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\n\r\n'
 
-await test('a connection that pipelines too many requests is closed', async (t) => {
-  const API_URL = `http://127.0.0.1:${await takenPort(t)}`
-  const server = await testServer(t, { ...ALONE, API_URL })
-  const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
-  socket.write(HEALTH.repeat(1000))
-  await once(socket, 'close')
-  t.pass('the connection is closed')
-})
+await sideBySide({
+  'a connection that pipelines too many requests is closed': async (t) => {
+    const API_URL = `http://127.0.0.1:${await takenPort(t)}`
+    const server = await testServer(t, { ...ALONE, API_URL })
+    const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
+    socket.write(HEALTH.repeat(1000))
+    await nextEvent(socket, 'close')
+    t.pass('the connection is closed')
+  },
 
-await test('the limit stands after requests whose path cannot be decoded', async (t) => {
-  const API_URL = `http://127.0.0.1:${await takenPort(t)}`
-  const server = await testServer(t, { ...ALONE, API_URL })
-  const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
-  const closed = once(socket, 'close')
-  let text = ''
-  socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
-  for (let count = 1; count <= 40; count++) {
-    socket.write('GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    await until(() => text.split('HTTP/1.1 400').length > count)
-  }
-  socket.write(HEALTH.repeat(30))
-  await within(closed, 'the connection is closed')
+  'the limit stands after requests whose path cannot be decoded': async (t) => {
+    const API_URL = `http://127.0.0.1:${await takenPort(t)}`
+    const server = await testServer(t, { ...ALONE, API_URL })
+    const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
+    const closed = once(socket, 'close')
+    let text = ''
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    for (let count = 1; count <= 40; count++) {
+      socket.write('GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+      await until(() => text.split('HTTP/1.1 400').length > count)
+    }
+    socket.write(HEALTH.repeat(30))
+    await within(closed, 'the connection is closed')
+  },
 })
 
 await test('a few pipelined requests get their responses, and so do many sequential ones', async (t) => {
@@ -47,7 +50,7 @@ await test('a few pipelined requests get their responses, and so do many sequent
   }
   for (let round = 1; round <= 10; round++) {
     socket.write(HEALTH.repeat(8))
-    await eightAnswers()
+    await within(eightAnswers(), 'eight answers')
   }
   t.notOk(socket.destroyed)
 })
@@ -71,7 +74,7 @@ await test('a pipelined upgrade is refused, and its connection ends', async (t) 
     socket.write(request + upgrade(server.url))
     let response = ''
     socket.on('data', (chunk: Buffer) => (response += chunk.toString()))
-    await once(socket, 'close')
+    await nextEvent(socket, 'close')
     t.match(response, first, `${what}: the first request gets its response`)
     t.equal(
       response.match(/HTTP\/1.1 101/g)?.length ?? 0,
@@ -82,9 +85,9 @@ await test('a pipelined upgrade is refused, and its connection ends', async (t) 
   // These clients leave before their response. Nothing of them may be left.
   for (let count = 0; count < 20; count++) {
     const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
-    await once(socket, 'connect')
+    await nextEvent(socket, 'connect')
     socket.write(HEALTH + upgrade(server.url), () => (count % 2 === 0 ? socket.destroy() : socket.end()))
-    await once(socket.resume(), 'close')
+    await nextEvent(socket.resume(), 'close')
   }
   await until(async () => (await openConnections()) === before)
   t.equal(upstream.sockets().public, 0)
@@ -102,6 +105,6 @@ await test('one session cannot take all connections to upstream', async (t) => {
     socket.on('data', (chunk: Buffer) => refused.resolve(chunk.toString()))
     socket.write(head)
   }
-  t.match(await refused.promise, /^HTTP\/1.1 429 [^]*retry-after: 1[^]*rate_limited/)
+  t.match(await within(refused.promise, 'a call is refused'), /^HTTP\/1.1 429 [^]*retry-after: 1[^]*rate_limited/)
   t.equal(upstream.requests.filter(({ method }) => method === 'POST').length, 0)
 })

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
@@ -9,7 +8,7 @@ import { createServer } from '../../src/http/server.ts'
 import { loggerOptions } from '../../src/telemetry/log.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 
 await test('the log line of a request is JSON and names its client, also after the connection has closed', async (t) => {
   const lines: string[] = []
@@ -32,7 +31,7 @@ await test('the log line of a request is JSON and names its client, also after t
     lines.length = 0
     const socket = connect(port, '127.0.0.1').on('error', () => undefined)
     socket.write(`GET /gone HTTP/1.1\r\nHost: h\r\n${header}\r\n`)
-    await once(socket.resume(), 'close')
+    await nextEvent(socket.resume(), 'close')
     await until(() => lines.length > 0)
     t.match(JSON.parse(lines[0] ?? ''), { msg: 'request', route: '/gone', status: 499, client })
   }

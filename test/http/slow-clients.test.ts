@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { test } from 'tap'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 import { readAll, startWorld, API } from '../support/world.ts'
 import { ACCOUNTS } from '../support/user.ts'
 
@@ -52,7 +51,7 @@ await test('a timeout writes no 408 into a response that has begun', async (t) =
   const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
   // More than the server buffers before it sends a body on.
   socket.write(`${head}Content-Length: 80000\r\n\r\n${'x'.repeat(70_000)}`)
-  const [first] = (await once(socket, 'data')) as [Buffer]
+  const [first] = (await nextEvent(socket, 'data')) as [Buffer]
   Object.assign(app.server.server, { headersTimeout: 100, requestTimeout: 100 })
   const text = first.toString() + (await readAll(socket))
   t.match(text, /^HTTP\/1\.1 200 /)

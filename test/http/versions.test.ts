@@ -1,9 +1,9 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'tap'
 import { ACCOUNTS } from './malformed.ts'
 import { startWorld, API } from '../support/world.ts'
+import { nextEvent } from '../support/time/until.ts'
 
 /** What Node's parser reads as 2.0 or 0.9, and what it cannot read at all. */
 const VERSIONS = ['HTTP/2.0', 'HTTP/0.9', 'HTTP/1.2', 'HTTP/3.0', 'HTTP/2', '']
@@ -52,7 +52,7 @@ await test('HTTP/2.0 after a good request of the same connection gets 505, and e
 
   const socket = await connection()
   socket.write(good)
-  const [first] = (await once(socket, 'data')) as [Buffer]
+  const [first] = (await nextEvent(socket, 'data')) as [Buffer]
   t.match(String(first), /^HTTP\/1\.1 200 /)
   socket.write(bad)
   t.match(await text(socket), /HTTP\/1\.1 505 [^]*"code":"bad_request"/, 'kept alive')

@@ -41,3 +41,11 @@ void test('MinuteCounts tells who is at a limit, without counting that, and for 
   t.notOk(counts.isFull('a', 2), 'the window is over')
   t.equal(counts.secondsLeft, 1)
 })
+
+void test('MinuteCounts counts 100,000 keys, as many as an attacker may make up in a minute', async (t) => {
+  const counts = new MinuteCounts()
+  for (let key = 0; key < 100_000; key++) counts.allows(`${key}`, 1)
+  t.notOk(counts.allows('0', 1))
+  t.ok(counts.allows('one more', 1))
+  t.ok(counts.allows('0', 1))
+})

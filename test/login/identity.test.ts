@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
@@ -7,7 +6,7 @@ import { samplesOf } from '../support/telemetry/metrics.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { sessionState, startLogin, tokens } from '../support/login/token-endpoint.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 import { SECRETS } from '../support/server/test-server.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { Identity } from '../../src/sessions/identity.ts'
@@ -120,7 +119,7 @@ await test('GET /auth/callback: a login waits three seconds at most for its subj
   const left = Promise.withResolvers<number>()
   world.upstream.onIdentity = async ({ socket }) => {
     const askedAt = performance.now()
-    await once(socket, 'close')
+    await nextEvent(socket, 'close')
     left.resolve(performance.now() - askedAt)
   }
   const { browser } = await world.user('CR123')

@@ -5,7 +5,7 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { operate, IDENTITY, IDENTIFIED } from '../support/login/identity.ts'
 import { held, json, isLoggedIn, startLogin, tokens, scripted } from '../support/login/token-endpoint.ts'
-import { until } from '../support/time/until.ts'
+import { until, within } from '../support/time/until.ts'
 import { testServer } from '../support/server/test-server.ts'
 import { failureCount } from '../support/telemetry/lines.ts'
 import { startWorld } from '../support/world.ts'
@@ -212,7 +212,7 @@ await test('GET /auth/callback: a login that was waiting for the store when all 
   const server = await testServer(t, settings, store)
   const { browser } = world.visitor()
   const finishing = (await startLogin({ browser, server })).finish({ code: 'CR1' })
-  await store.asked.promise
+  await within(store.asked.promise, 'the store is asked')
   t.same(await (await operate(server, 'DELETE', { subject: 'CR1' })).json(), { ended: 0 })
   await delay(CLEARLY_LATER_MS)
   store.released.resolve()

@@ -2,6 +2,7 @@ import { inFile, type Equivalent } from './equivalent.ts'
 
 const MOMENT = 'A clock of fractions of a millisecond never shows this very moment.'
 const COUNTED = 'The commands of a connection are carried out in order, so whoever counts next counts this, too.'
+const NODE_HEADERS = 'Node has this header of a request as one text, and beside it all of its values.'
 const NO_MARK = 'No value has this mark, so that it is read all the same.'
 const NO_CASE = 'Without a case of its own nothing is returned, which counts as no.'
 
@@ -65,11 +66,30 @@ export const OF_CALLS: readonly Equivalent[] = [
       MOMENT,
     ],
   ]),
+  ...inFile('src/proxy/idempotency/key-header.ts', [
+    [
+      "const names = typeof header === 'string' && raw.headersDistinct[NAME]?.length === 1 ? namesOf(header) : undefined",
+      'true',
+      NODE_HEADERS,
+    ],
+    [
+      "const names = typeof header === 'string' && raw.headersDistinct[NAME]?.length === 1 ? namesOf(header) : undefined",
+      'raw.headersDistinct[NAME].length',
+      NODE_HEADERS,
+    ],
+  ]),
   ...inFile('src/proxy/idempotency/key-usage.ts', [
     [
       'if (total <= 0) return { records: 0, bytes: 0 }',
       'total < 0',
       'A total of 0 is no records and no bytes in any case.',
+    ],
+  ]),
+  ...inFile('src/proxy/idempotency/sealed-records.ts', [
+    [
+      "return record?.is === 'answered' ? { ...record, body: Buffer.from(String(record.body), 'base64') } : record",
+      'record.is',
+      'A record that cannot be opened is of no known kind, and was returned before.',
     ],
   ]),
   ...inFile('src/sessions/near-cache.ts', [

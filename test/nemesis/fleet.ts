@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import type { SandboxProvider } from '../../sandbox/provider.ts'
+import type { SandboxUpstream } from '../../sandbox/upstream.ts'
 import { SecretVolume } from '../support/config/secret-volume.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
 import { OIDC } from '../support/login/oidc-world.ts'
@@ -66,6 +67,7 @@ export interface Fleet {
   readonly observer: Observer
   readonly instances: readonly Instance[]
   readonly provider: SandboxProvider
+  readonly upstream: SandboxUpstream
   readonly redis: DurableTopology
   readonly names: FleetNames
   /** The public address, where each connection gets the next instance. */
@@ -118,7 +120,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
       readyUrl: () => `http://127.0.0.1:${instance.process.opsPort}/readyz`,
     })),
   )
-  return { plan, checkout, observer, instances, provider, redis, names, publicUrl, t }
+  return { plan, checkout, observer, instances, provider, upstream, redis, names, publicUrl, t }
 }
 
 function budgetsOf({ settings }: FleetPlan): Budget[] {

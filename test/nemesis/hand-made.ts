@@ -12,6 +12,7 @@ export const executed = (more: Partial<Executed> = {}): Executed => ({
 export const order = (more: Partial<Call> = {}): Call => ({
   ...{ user: 'ada', session: 'login', instance: 0, kind: 'order', path: '/transfer', key: 'key' },
   ...{ at: 900, until: 1100, result: 'ok', body: 'done', isReplayed: false },
+  ...{ began: undefined, requestId: undefined },
   ...more,
 })
 

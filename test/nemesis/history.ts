@@ -19,6 +19,10 @@ export interface Call {
   result: string
   /** The body of the response, with which a page is told an outcome. */
   body: string
+  /** The session that this login has begun. */
+  began: string | undefined
+  /** The name of the request that gave the answer, as it is in logs; undefined if there was none. */
+  requestId: string | undefined
   /** Whether the response says that it is a recorded one. */
   isReplayed: boolean
 }
@@ -103,12 +107,67 @@ export interface Budget {
   readonly windowMs: number
 }
 
+/** What an instance has said of itself between two moments. */
+export interface Sample {
+  readonly from: number
+  readonly to: number
+  readonly instance: number
+  /** The status of `/readyz`. */
+  readonly status: number
+  readonly publicSockets: number
+  readonly tradingSockets: number
+  /** The pauses of orders that it obeys. */
+  readonly pauses: number
+  /** The upstream sockets that it keeps for the shared feed, with and without users. */
+  readonly feedSockets: number
+  /** The value of each metric that counts something of users. */
+  readonly gauges: readonly { readonly instance: number; readonly name: string; readonly value: number }[]
+}
+
+/** A line of the audit log. Sessions have other names there. */
+export interface AuditLine {
+  readonly at: number
+  readonly audit: string
+  readonly session: string | undefined
+  /** The request that caused it. */
+  readonly requestId: string | undefined
+  readonly reason: string | undefined
+  /** What an operator has changed. */
+  readonly control: string | undefined
+}
+
+/** What a process holds. */
+export interface ProcessState {
+  readonly pid: number
+  /** The name of its instance. */
+  readonly name: string
+  readonly descriptors: number
+}
+
+/** What was left once everybody had gone, and everything was healed. */
+export interface Leftover {
+  readonly at: number
+  readonly gauges: Sample['gauges']
+  /** The sockets that upstream has, and those that the instances keep for the shared feed. */
+  readonly upstreamSockets: number
+  readonly feedSockets: number
+  /** The keys of Redis without a lifetime. */
+  readonly lastingKeys: readonly string[]
+  /** The descriptors of each process that has lived through the whole run. */
+  readonly processes: readonly {
+    readonly pid: number
+    readonly name: string
+    readonly before: number
+    readonly after: number
+  }[]
+}
+
 /** The end of a session that somebody has asked for. */
 export interface Ending {
   readonly user: string
   readonly session: string
-  /** `limit`: nobody has, but its time will be over then. */
-  readonly by: 'user' | 'operator' | 'limit'
+  /** `login`: its browser has logged in again. `limit`: nobody has, but its time will be over then. */
+  readonly by: 'user' | 'operator' | 'login' | 'limit'
   readonly askedAt: number
   /** When the server said that the session has ended; undefined if it never did, though it may have. */
   confirmedAt: number | undefined
@@ -191,6 +250,12 @@ export interface History {
   readonly readiness: { readonly at: number; readonly instance: number; readonly isReady: boolean }[]
   readonly faults: FaultPeriod[]
   readonly delays: Delay[]
+  readonly samples: Sample[]
+  /** When an operator has put another secret first. Until they have it, instances call a session by different names in their logs. */
+  readonly rotations: number[]
+  /** Both are known at the end of a run. */
+  readonly audits: AuditLine[]
+  readonly leftovers: Leftover[]
 }
 
 /** A history in which nothing has happened yet. */
@@ -211,6 +276,10 @@ export function emptyHistory(): History {
     readiness: [],
     faults: [],
     delays: [],
+    samples: [],
+    rotations: [],
+    audits: [],
+    leftovers: [],
   }
 }
 

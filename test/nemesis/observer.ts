@@ -89,6 +89,11 @@ export class Observer {
     }
   }
 
+  /** The instances, as far as it has to know them. */
+  get instances(): readonly Observed[] {
+    return this.#instances
+  }
+
   async #noteReady(instance: number, { readyUrl }: Observed): Promise<void> {
     const response = await fetch(readyUrl()).catch(() => undefined)
     await response?.text()

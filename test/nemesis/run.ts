@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { randomFrom } from '../../sandbox/upstream/market.ts'
 import { ALL_FAULTS } from './faults/all.ts'
+import { auditsIn } from './audits.ts'
 import { startFleet, type Fleet } from './fleet.ts'
 import type { FaultPeriod, History } from './history.ts'
 import { Observer } from './observer.ts'
@@ -9,6 +10,8 @@ import { actAsOperator } from './operators/operator.ts'
 import type { Plan, PlannedFault } from './plan.ts'
 import type { ProductPromise, Violation } from './promise.ts'
 import { ALL_PROMISES } from './promises/all.ts'
+import { takeSamples } from './samples.ts'
+import { processesOf, settled } from './settled.ts'
 import { actAsPage } from './users/package-page.ts'
 import { actAsUser } from './users/user.ts'
 
@@ -47,6 +50,7 @@ export interface Result {
 export async function run(t: Test, plan: Plan, checkout?: string): Promise<Result> {
   const observer = new Observer()
   const fleet = await startFleet(t, plan.fleet, observer, checkout)
+  const atStart = await processesOf(fleet)
   const over = new AbortController()
   const acts = [
     ...plan.users.map((user) => actAsUser(user, fleet, over.signal)),
@@ -54,9 +58,14 @@ export async function run(t: Test, plan: Plan, checkout?: string): Promise<Resul
     ...plan.operators.map((operator) => actAsOperator(operator, fleet, over.signal)),
   ]
   const faults = plan.faults.map((fault) => applyLater(fleet, fault, over.signal))
-  await Promise.all([...acts, ...faults, lasts(plan.forMs, observer, over)]).finally(() => over.abort())
+  await Promise.all([...acts, ...faults, takeSamples(fleet, over.signal), lasts(plan.forMs, observer, over)]).finally(
+    () => over.abort(),
+  )
   const { history, waits, startedAt } = observer
   const isVoid = isVoidBy(waits)
+  if (violationsOf(history, isVoid).length === 0) history.leftovers.push(await settled(fleet, atStart))
+  const logs = new Map(fleet.instances.map(({ name, log }) => [name, log()]))
+  history.audits.push(...[...logs.values()].flatMap((log) => auditsIn(log, startedAt)))
   return {
     plan,
     history,
@@ -66,7 +75,7 @@ export async function run(t: Test, plan: Plan, checkout?: string): Promise<Resul
     violations: violationsOf(history, isVoid),
     doubtful: isVoid ? violationsOf(history, false).filter(({ promise }) => promise.isTimed) : [],
     judged: new Map(ALL_PROMISES.map((promise) => [promise, promise.check(history).judged])),
-    logs: new Map(fleet.instances.map(({ name, log }) => [name, log()])),
+    logs,
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomFrom } from '../../sandbox/upstream/market.ts'
 import type { Span } from './fault.ts'
 import { PLANNED_FAULTS } from './faults/all.ts'
+import { KEEPER } from './operators/operator.ts'
 import type { Actor, FleetPlan, Plan, PlannedFault } from './plan.ts'
 
 /** The pause between two faults, or two pairs of them. */
@@ -19,15 +20,13 @@ export function planOf(seed: number, forMs: number): Plan {
   const random = randomFrom(seed)
   const actors = (names: readonly string[]): Actor[] => names.map((name) => ({ name, seed: seedFrom(random) }))
   const fleet = fleetOf(random)
-  return {
-    seed,
-    forMs,
-    fleet,
-    users: actors(['ada', 'bob', 'cleo', 'dan', 'eve']),
-    pages: actors(['pat']),
-    operators: actors(['operator']),
-    faults: faultsOf(random, forMs, fleet),
-  }
+  const users = actors(['ada', 'bob', 'cleo', 'dan', 'eve'])
+  const pages = actors(['pat'])
+  const operators = actors(['operator'])
+  const faults = faultsOf(random, forMs, fleet)
+  // A fault that gives an instance the wrong secrets takes those of a rotation away.
+  if (faults.every(({ name }) => name !== 'wrong-secrets')) operators.push({ name: KEEPER, seed: 0 })
+  return { seed, forMs, fleet, users, pages, operators, faults }
 }
 
 function fleetOf(random: () => number): FleetPlan {
@@ -46,7 +45,7 @@ function fleetOf(random: () => number): FleetPlan {
         UPSTREAM_BUDGET: random() < 0.4 ? '6000/60' : `${80 + Math.floor(random() * 80)}/10,450/60`,
         UPSTREAM_BUDGET_INSTANCES: '4',
       }),
-      ...maybe(0.5, { PUBLIC_FEED: 'shared' }),
+      ...maybe(0.5, { PUBLIC_FEED: 'shared', FEED_LINGER_SECONDS: '1' }),
       ...maybe(0.6, { UPSTREAM_HEADERS_SECONDS: '3' }),
       ...maybe(0.3, { RELAY_STORE_GRACE_SECONDS: '5' }),
     },

@@ -1,5 +1,4 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { test } from 'tap'
 import { readConfig, type Config } from '../../src/config/config.ts'
@@ -11,6 +10,7 @@ import { forgetfulProvider, type ForgetfulProvider } from '../support/login/forg
 import { OAUTH_PATH, OIDC_PATH } from '../support/login/metadata-server.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { exactly } from '../support/exactly.ts'
+import { nextEvent } from '../support/time/until.ts'
 
 const TOKENS = JSON.stringify({ access_token: 'the-access-token', token_type: 'Bearer', expires_in: 3600 })
 
@@ -104,7 +104,7 @@ await test('What the provider has answered while this process stood still is rea
   const asked = new Int32Array(new SharedArrayBuffer(4))
   const thread = new Worker(ANSWERING_THREAD, { eval: true, workerData: asked })
   t.teardown(() => thread.terminate())
-  const [port] = (await once(thread, 'message')) as [number]
+  const [port] = (await nextEvent(thread, 'message')) as [number]
   const traffic = new ProviderTraffic(readConfig({ ...ALONE, AUTH_URL: `http://127.0.0.1:${port}` }).oauth)
   t.teardown(() => traffic.close())
   const keys = traffic.document('keys', `http://127.0.0.1:${port}/`, 500)

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { JWTPayload } from 'jose'
 import { test } from 'tap'
@@ -15,6 +14,7 @@ import {
 } from '../support/login/oidc-world.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
 import { exactly } from '../support/exactly.ts'
+import { nextEvent } from '../support/time/until.ts'
 
 await test('POST /auth/backchannel-logout: 400 for each fault of a token, in this order', async (t) => {
   const world = await oidcWorld(t, { settings: { BACKCHANNEL_FROM: '127.0.0.1' } })
@@ -156,9 +156,9 @@ async function byteByByte(port: number, body: string): Promise<string> {
     `POST /auth/backchannel-logout HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n` +
       `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n`,
   )
-  for (const byte of body) if (!socket.write(byte)) await once(socket, 'drain')
+  for (const byte of body) if (!socket.write(byte)) await nextEvent(socket, 'drain')
   let text = ''
   socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
-  await once(socket, 'close')
+  await nextEvent(socket, 'close')
   return text
 }

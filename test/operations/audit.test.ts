@@ -7,7 +7,7 @@ import { logTag } from '../../src/telemetry/log.ts'
 import { tokens, scripted } from '../support/login/token-endpoint.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
-import { until } from '../support/time/until.ts'
+import { until, within } from '../support/time/until.ts'
 import { logIn } from '../support/parts.ts'
 import { SECRETS, type TestServer } from '../support/server/test-server.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
@@ -145,7 +145,7 @@ await test('refused, idempotency and browser_left name the account of the path b
   const { 'idempotency-key': _key, ...plain } = headers
   const leaving = request({ port: server.port, method: 'POST', path, headers: plain, agent: false })
   leaving.on('error', () => undefined).end()
-  const response = await arrived.promise
+  const response = await within(arrived.promise, 'a request arrives upstream')
   leaving.destroy()
   await until(() => server.log.some(({ status }) => status === 499), 'the server knows that the browser has left')
   answerJson(response, 200, {})

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
@@ -7,7 +6,7 @@ import { IDENTITY, operate } from '../support/login/identity.ts'
 import { metadataServer, OIDC_PATH } from '../support/login/metadata-server.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 import { logIn, testProvider } from '../support/parts.ts'
 import { testRedis } from '../support/server/test-server.ts'
 
@@ -23,10 +22,10 @@ const isWaiting = async (server: ServerProcess): Promise<boolean> =>
 /** A liveness probe: the status, and the port from which it was sent, which tells its connection. */
 async function livez({ opsPort }: ServerProcess, agent: Agent): Promise<{ status: number; from: number }> {
   const probe = get({ host: '127.0.0.1', port: opsPort, path: '/livez', agent })
-  const [response] = (await once(probe, 'response')) as [IncomingMessage]
+  const [response] = (await nextEvent(probe, 'response')) as [IncomingMessage]
   const { localPort } = response.socket
   response.resume()
-  await once(response, 'end')
+  await nextEvent(response, 'end')
   return { status: Number(response.statusCode), from: Number(localPort) }
 }
 

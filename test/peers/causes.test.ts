@@ -7,6 +7,7 @@ import { connector } from '../../src/peers/dialing.ts'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
 import { stalledWay } from '../support/peers/stalled-way.ts'
 import { ALONE } from '../support/server/settings.ts'
+import { within } from '../support/time/until.ts'
 
 await test('A connection that fails at each of several addresses says where, why and after which time', async (t) => {
   const names = lookupThreads(t, 8)
@@ -19,7 +20,7 @@ await test('A connection that fails at each of several addresses says where, why
   const { promise, resolve } = Promise.withResolvers<Error | null>()
   const open = connector('api', { timeoutMs: 3000 })
   open({ hostname: 'several.causes.test', protocol: 'http:', port: String(port) }, (...[failure]) => resolve(failure))
-  const error = await promise
+  const error = await within(promise, 'a result')
   t.match(error, { code: 'UND_ERR_CONNECT_TIMEOUT' })
   t.match(
     error?.message,
@@ -39,9 +40,9 @@ await test('A connection whose TLS is never answered fails within the time for a
   const { promise, resolve } = Promise.withResolvers<Error | null>()
   const open = connector('api', { timeoutMs: 300 })
   open({ hostname: '127.0.0.1', protocol: 'https:', port: String(port) }, (...[failure]) => resolve(failure))
-  const [wire] = await accepted
+  const [wire] = await within(accepted, 'a connection')
   const closed = once(wire, 'close')
-  t.match(await promise, {
+  t.match(await within(promise, 'a result'), {
     code: 'UND_ERR_CONNECT_TIMEOUT',
     message: `Connect Timeout Error (attempted address: 127.0.0.1:${port}, timeout: 300ms)`,
   })

@@ -5,7 +5,7 @@ import { freePort } from '../../sandbox/listening.ts'
 import { codeOf, keyedWorld } from '../support/idempotency/keyed-world.ts'
 import { TRANSFER } from '../support/user.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
-import { until } from '../support/time/until.ts'
+import { until, within } from '../support/time/until.ts'
 import { exactly } from '../support/exactly.ts'
 
 const write = (text: string) => (socket: Socket) => void socket.write(text)
@@ -176,7 +176,7 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
     upstream.reset()
     const arrived = new Promise<Socket>((resolve) => (upstream.answer = (_request, socket) => resolve(socket)))
     const response = order({ key: 'logged out' })
-    const upstreamSocket = await arrived
+    const upstreamSocket = await within(arrived, 'the order arrives upstream')
     t.equal((await world.call('POST', '/auth/logout')).status, 204)
     upstreamSocket.write(ok('{"done":1}'))
     t.equal((await response).text, '{"done":1}')

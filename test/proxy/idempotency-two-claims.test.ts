@@ -80,3 +80,15 @@ await test('a quoted key whose call is unknown under its first name is not freed
   t.equal(await both.free(), 'freed')
   t.same([one.told, other.told], [['freed'], ['unknown', { is: 'unknown' }]])
 })
+
+await test('that the first name of a quoted key is unknown may turn out when it is freed', async (t) => {
+  const { one, other, both } = two({}, {})
+  const free = one.claim.free.bind(one.claim)
+  one.claim.free = async () => {
+    const ending = await free()
+    Object.assign(one.claim, { isLost: true })
+    return ending
+  }
+  await both.free()
+  t.same(other.told, ['unknown', { is: 'unknown' }])
+})

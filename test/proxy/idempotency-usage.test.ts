@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { IdempotencyRecords } from '../../src/proxy/idempotency/idempotency-records.ts'
 import { KeyUsage } from '../../src/proxy/idempotency/key-usage.ts'
+import { digestOf } from '../../src/proxy/idempotency/record.ts'
 import { Envelope } from '../../src/sessions/index.ts'
 import { idempotencyKey, partKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
@@ -120,4 +121,19 @@ await test('a shutdown waits for the calls that are running', async (t) => {
   call.resolve()
   await Promise.all([tracked, closed])
   t.equal(isClosed, true)
+})
+
+await test('a repetition is found under either name, and by the beginning of its digest', async (t) => {
+  const store = new MemoryStore()
+  const session = await sessionIn(store)
+  const compact = recordsOn(store, { ...LIMITS, isCompact: true })
+  const held = await compact.claim(session, ['key', '"key"'], DIGEST)
+  if (held.is !== 'claimed') throw new Error(held.is)
+  for (const end of ['running', 'answered'] as const) {
+    if (end === 'answered') await held.claim.keep(ANSWER)
+    for (const records of [compact, recordsOn(store)]) {
+      t.match(await records.claim(session, ['key', '"key"'], DIGEST), { is: end, claim: undefined })
+      t.equal((await records.claim(session, ['key', '"key"'], digestOf('POST', '/other', null))).is, 'otherCall')
+    }
+  }
 })

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'tap'
 import { testServer } from '../support/server/test-server.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
-import { until } from '../support/time/until.ts'
+import { until, within } from '../support/time/until.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { sendTo } from '../support/user.ts'
 import { startWorld, API } from '../support/world.ts'
@@ -128,7 +128,7 @@ await test('too many callers that wait for the same response get 429', async (t)
   })
   const headers = { 'x-csrf': '1' }
   const crowd = [send('GET', HEALTH, { headers })]
-  const socket = await asked
+  const socket = await within(asked, 'upstream is asked')
   const statuses: number[] = []
   for (let count = 1; count < 600; count++) {
     const response = send('GET', HEALTH, { headers })

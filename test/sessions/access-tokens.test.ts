@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { until } from '../support/time/until.ts'
+import { until, within } from '../support/time/until.ts'
 import { held, json, tokens } from '../support/login/token-endpoint.ts'
 import { MINUTE, tokenWorld } from '../support/login/token-world.ts'
 import { wrongClock } from '../support/time/clock-ahead.ts'
@@ -56,7 +56,7 @@ await test('other instances wait for the one that refreshes', async (t) => {
   const waiting = held(tokens({ access_token: 'second' }))
   endpoint.behaviour = waiting.behaviour
   const first = here.renewed(old)
-  await waiting.asked
+  await within(waiting.asked, 'the provider is asked')
   const others = [there.renewed(old), there.afterRefusal(old, true), here.renewed(old)]
   waiting.release()
   for (const lookup of await Promise.all([first, ...others])) {
@@ -88,7 +88,7 @@ await test('a token is renewed ahead of its end only while it outlives the wait 
   const waiting = held()
   endpoint.behaviour = waiting.behaviour
   t.ok(here.renewAhead(old))
-  await waiting.asked
+  await within(waiting.asked, 'the provider is asked')
   t.ok(here.renewAhead(old))
   t.equal(store.locks, 1, 'a renewal that runs is not begun again')
   waiting.release()
@@ -170,7 +170,7 @@ await test('two instances refresh once, even if the provider issues the same acc
   const waiting = held(tokens({ access_token: old.record.accessToken, refresh_token: 'refresh-2' }))
   endpoint.behaviour = waiting.behaviour
   const first = here.renewed(old)
-  await waiting.asked
+  await within(waiting.asked, 'the provider is asked')
   const second = there.renewed(old)
   waiting.release()
   for (const lookup of await Promise.all([first, second, there.renewed(old)])) {
@@ -199,7 +199,7 @@ await test('a caller who joins a renewal waits for it although the time of day w
   const waiting = held(tokens({ access_token: 'second' }))
   endpoint.behaviour = waiting.behaviour
   const first = here.renewed(old)
-  await waiting.asked
+  await within(waiting.asked, 'the provider is asked')
   wrongClock(t)(3_600_000)
   const second = here.renewed(old)
   const early = await Promise.race([second, delay(20, 'waits')])

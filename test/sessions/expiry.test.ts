@@ -1,7 +1,7 @@
 import { test, type Test } from 'tap'
 import { instanceOn, newSession, sessionInstance } from '../support/sessions/session-instance.ts'
 import { testRedis } from '../support/server/test-server.ts'
-import { until } from '../support/time/until.ts'
+import { until, within } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 
 /** Lets a session expire that two instances have cached. @returns the ends that both recorded together */
@@ -54,7 +54,7 @@ await test('a watcher of an unused session is notified that it ended idle, or ex
       if (found.is !== 'live') throw new Error('not live')
       return new Promise<string>((resolve) => void endings.watch(found.session, { isUse: true, onEnd: resolve }))
     })
-    t.same(await Promise.all(reasons), [reason, reason])
+    t.same(await within(Promise.all(reasons), 'the watchers hear of the end'), [reason, reason])
   }
   await until(() => recorded.length > 1)
   t.same(recorded, ['idle', 'expired'])

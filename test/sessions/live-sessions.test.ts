@@ -95,15 +95,17 @@ await test('a session lives that is in the store, or whose login has yet to crea
 
 await test('a reading tells the live sessions alone, and counts for those who wait although others push it out', async (t) => {
   const gate = Promise.withResolvers<void>()
-  const many = Array.from({ length: 19_999 }, (_, at) => `CR2-${at}`)
+  const many = Array.from({ length: 19_998 }, (_, at) => `CR2-${at}`)
   const list = async (subject: string) => {
     if (subject === 'CR1') await gate.promise
-    return (subject === 'CR1' ? ['live', 'gone'] : many).map((key) => ({ key }) as ListedSession)
+    const keys = subject === 'CR2' ? many : ['live', 'gone']
+    return keys.map((key) => ({ key }) as ListedSession)
   }
   const stored = { readMany: async (keys: readonly string[]) => keys.map((key) => (key === 'gone' ? undefined : '')) }
   const live = new LiveSessions({ list }, stored, HOUR, HOUR)
   const waiting = live.keysOf('CR1', 'live')
-  t.equal((await live.keysOf('CR2', 'CR2-0')).size, 19_999)
+  t.equal((await live.keysOf('CR2', 'CR2-0')).size, 19_998)
+  t.equal((await live.keysOf('CR3', 'live')).size, 1)
   gate.resolve()
   t.same([...(await waiting)], ['live'])
 })

@@ -1,70 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { test, type Test } from 'tap'
-import { Changeable } from '../../src/config/changing.ts'
-import { Envelope } from '../../src/sessions/envelope.ts'
-import { MAX_DEAF_MS, NearCache } from '../../src/sessions/near-cache.ts'
-import { SessionRepository } from '../../src/sessions/repository.ts'
+import { test } from 'tap'
+import { MAX_DEAF_MS } from '../../src/sessions/near-cache.ts'
 import type { Session } from '../../src/sessions/session.ts'
 import { sessionKey } from '../../src/store/keys.ts'
-import { MemoryStore } from '../../src/store/memory-store.ts'
-import { StoreUnavailable, type StoredValue } from '../../src/store/store.ts'
-import { standstill } from '../../src/time/standstill.ts'
-import { logNames } from '../support/server/settings.ts'
-import { sessionRecord } from '../support/sessions/session-instance.ts'
-import { clockAhead, timeAhead } from '../support/time/clock-ahead.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { cacheWith } from '../support/sessions/odd-cache.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
-
-/** A store that may be slow, or fail. */
-class OddStore extends MemoryStore {
-  readonly reads: string[] = []
-  before: () => Promise<void> = async () => undefined
-  isSilent = false
-
-  override onChange(listener: (key: string | undefined) => void): void {
-    super.onChange((key) => !this.isSilent && listener(key))
-    this.reportAll = () => listener(undefined)
-  }
-  /** Any key may have changed. */
-  reportAll: () => void = () => undefined
-
-  override async read(key: string): Promise<StoredValue | undefined> {
-    this.reads.push(key)
-    const value = await super.read(key)
-    await this.before()
-    return value
-  }
-}
-
-/** A cache, and the sessions `one` and `two`, which it has read. */
-async function cacheWith(t: Test, { staleMs = Infinity, ...limits }: { staleMs?: number; maxUnreadMs?: number } = {}) {
-  const pass = clockAhead(t)
-  const store = Object.assign(new OddStore(), { staleMs })
-  const envelope = new Envelope(new Changeable(['a-secret-of-thirty-two-bytes-or-more']))
-  const sessions = new SessionRepository(store, envelope, { idleMs: 600_000, maxMs: 3_600_000 }, logNames('tags'))
-  const near = new NearCache(sessions, store, limits)
-  const { refreshToken: _, ...withoutRefresh } = sessionRecord()
-  for (const id of ['one', 'two']) {
-    await sessions.create(id, id === 'one' ? sessionRecord() : withoutRefresh)
-    await near.load(id)
-  }
-  store.reads.length = 0
-  return {
-    store,
-    near,
-    pass,
-    end: (id: string) => sessions.end(sessionKey(id), 'logout'),
-    /** Which of the sessions the cache knows. */
-    known: () => ['one', 'two'].filter((id) => near.peek(id, sessionKey(id)) !== undefined),
-    current: () => ['one', 'two'].filter((id) => near.isCurrent({ id, key: sessionKey(id) })),
-    /** Time passes, in which this process does not stand still. */
-    live: (ms: number) => {
-      for (let passedMs = 0; passedMs < ms; passedMs += 250) {
-        pass(250)
-        standstill.now()
-      }
-    },
-  }
-}
 
 await test('after a standstill a cache says nothing before one session was read, where the store reports every change', async (t) => {
   const { near, store, pass, known, current } = await cacheWith(t)
@@ -152,7 +94,7 @@ await test('the first reading after a standstill is tried again while the store 
 })
 
 await test('the first reading after a standstill gets no reply: its caller does not wait for ever', async (t) => {
-  const { near, store, pass, known } = await cacheWith(t)
+  const { near, store, pass, known } = await cacheWith(t, { hasRunningClocks: true })
   pass(1000)
   t.same(known(), [])
   store.before = () => new Promise(() => undefined)
@@ -160,7 +102,7 @@ await test('the first reading after a standstill gets no reply: its caller does 
 })
 
 await test('a store that is away after a standstill is not asked all the time', async (t) => {
-  const { near, store, pass, known } = await cacheWith(t)
+  const { near, store, pass, known } = await cacheWith(t, { hasRunningClocks: true })
   pass(1000)
   t.same(known(), [])
   store.before = async () => {
@@ -176,8 +118,10 @@ await test('only the first reading after a standstill is bounded, and that of ea
     [Infinity, [1, 0, 0]],
     [60_000, [1, 1, 0]],
   ] as const) {
-    const { near, pass } = await cacheWith(t, { staleMs })
+    const { near, pass, anew } = await cacheWith(t, { staleMs })
+    const first = anew().load('one')
     t.equal(bounds.size, 0, 'a new cache has missed nothing')
+    await first
     const counts: number[] = []
     pass(1000)
     for (const id of ['one', 'two', 'two']) {
@@ -215,15 +159,15 @@ await test('a cache knows nothing that may have changed, nor what has ended here
 })
 
 await test('a session that is missing, or past its limits, is neither returned nor known', async (t) => {
-  const set = timeAhead(t)
   const { near, store, known } = await cacheWith(t)
+  const set = timeAhead(t)
   const read = store.read.bind(store)
   store.read = async () => undefined
   t.equal(await near.load('one'), undefined)
   t.same(known(), ['two'])
   store.read = read
   const stored = await store.read(sessionKey('two'))
-  set(600_000)
+  set(700_000)
   store.read = async () => stored
   t.equal(await near.load('two'), undefined)
 })

@@ -96,6 +96,7 @@ await test('an end is told once no instance shows the session any more', async (
   await own.list(ME)
   const count = store.count.bind(store)
   store.count = async (...args) => {
+    t.equal(args[3], true, 'even when the store is full')
     await new Promise(setImmediate)
     return count(...args)
   }
@@ -108,12 +109,16 @@ await test('an end is told once no instance shows the session any more', async (
 })
 
 await test('a list that others push out before it was read counts for those who wait for it', async (t) => {
-  const many = Array.from({ length: 19_999 }, (_each, at) => entry(`${at}`))
-  const { own, world } = counted({ CR1: [entry('mine')], CR2: [...many, entry('yours')] })
+  const many = Array.from({ length: 19_998 }, (_each, at) => entry(`${at}`))
+  const { own, world } = counted({ CR1: [entry('mine')], CR2: [...many, entry('yours')], CR3: [entry('theirs')] })
   const gate = Promise.withResolvers<void>()
   world.before = (subject) => (subject === 'CR1' ? gate.promise : Promise.resolve())
   const waiting = own.list(ME)
-  t.equal((await own.list({ subject: 'CR2', id: 'yours', key: sessionKey('yours') })).is, 'listed')
+  for (const [subject, id] of [
+    ['CR2', 'yours'],
+    ['CR3', 'theirs'],
+  ] as const)
+    t.equal((await own.list({ subject, id, key: sessionKey(id) })).is, 'listed')
   gate.resolve()
   t.match(await waiting, { is: 'listed', sessions: [{ tag: pageTag('mine') }] })
 })

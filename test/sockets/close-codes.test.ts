@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { test } from 'tap'
@@ -6,6 +5,7 @@ import { BROWSER, codeLabel, UPSTREAM, WITHOUT_CODE } from '../../src/sockets/cl
 import { frame, switchProtocols } from '../support/sockets/raw-frames.ts'
 import { PUBLIC } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
+import { nextEvent } from '../support/time/until.ts'
 
 const CLOSE = 8
 const reason = (text: string): Buffer => Buffer.from(text)
@@ -56,7 +56,7 @@ await test('close codes and reasons pass both ways', async (t) => {
     t.same(await fromUpstream.client.closed, { code, reason }, `${code} of upstream`)
 
     const fromBrowser = await world.joined(PUBLIC)
-    const closed = once(fromBrowser.peer, 'close')
+    const closed = nextEvent(fromBrowser.peer, 'close')
     fromBrowser.client.socket.close(code, reason)
     const [seen, why] = (await closed) as [number, Buffer]
     t.same({ code: seen, reason: why.toString() }, { code, reason }, `${code} of the browser`)
@@ -85,12 +85,12 @@ await test('close codes of upstream that have a meaning of ours, or none, are ma
   t.same(await lost.closed, { code: 1013, reason: 'upstream_lost' })
 
   const { client: closing, peer: closedPeer } = await world.joined(PUBLIC)
-  const withoutCode = once(closedPeer, 'close')
+  const withoutCode = nextEvent(closedPeer, 'close')
   closing.socket.close()
   t.equal((await withoutCode)[0], 1005)
 
   const { client: vanishing, peer: lostPeer } = await world.joined(PUBLIC)
-  const goingAway = once(lostPeer, 'close')
+  const goingAway = nextEvent(lostPeer, 'close')
   vanishing.socket.terminate()
   t.equal((await goingAway)[0], 1001)
   // Peers cannot make the number of labels grow.
@@ -127,7 +127,7 @@ await test('a close frame ends the relay at once, although its sender keeps the 
     `GET ${PUBLIC} HTTP/1.1\r\nHost: localhost\r\nOrigin: ${server.url}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
   )
   const peer = await upstream.socket()
-  const closed = once(peer, 'close')
+  const closed = nextEvent(peer, 'close')
   browser.write(frame({ opcode: CLOSE, payload: Buffer.from([0x0b, 0xb8]), masked: true }))
   t.equal((await closed)[0], 3000, 'the close of the browser reaches upstream')
   t.equal(

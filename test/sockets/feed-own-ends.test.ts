@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
@@ -118,7 +117,7 @@ await test('a browser of the feed that violates RFC 6455 or MAX_MESSAGE_BYTES is
     [1009, frame({ opcode: TEXT, payload: 'x'.repeat(1001), masked: true })],
   ] as const) {
     const browser = await rawBrowser({ port: server.port, publicUrl: server.url, path: PUBLIC })
-    const response = once(browser, 'data')
+    const response = nextEvent(browser, 'data')
     browser.write(bytes)
     t.equal(closeCode((await response)[0] as Buffer), code)
     browser.destroy()

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import { feedWorld, price, quotes, reply, tick, type UpstreamRequest } from '../support/feed/world.ts'
-import { nextEvent, until } from '../support/time/until.ts'
+import { nextEvent, until, within } from '../support/time/until.ts'
 
 await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
   const { market, join, metric } = await feedWorld(t, { FEED_MAX_OWN_SOCKETS: '3' })
@@ -233,7 +233,7 @@ await test('an own socket that is still being opened ends with its browser', asy
   })
   const browser = await join()
   browser.send('{"proposal":1}')
-  const ended = nextEvent(await opening, 'end')
+  const ended = nextEvent(await within(opening, 'a handshake'), 'end')
   browser.client.socket.close()
   await ended
   t.equal((await metric('bff_feed_own_sockets')).get(''), 0)

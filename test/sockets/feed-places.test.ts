@@ -42,7 +42,11 @@ function subscribe(browser: FeedBrowser, symbol: string): Promise<unknown> {
 }
 
 await test('a new stream goes to an open connection with room, not to one that was lost', async (t) => {
-  const world = await feedWorld(t, { FEED_SUBSCRIPTIONS_PER_SOCKET: '3', FEED_LINGER_SECONDS: '0' })
+  const world = await feedWorld(t, {
+    FEED_SUBSCRIPTIONS_PER_SOCKET: '3',
+    FEED_LINGER_SECONDS: '0',
+    FEED_RECONNECT_SPREAD_SECONDS: '0',
+  })
   const { market, join, upstream } = world
   market.auto = (message) => served(message)
   const [one, other] = [await join(), await join()]

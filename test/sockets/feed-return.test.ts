@@ -155,9 +155,7 @@ await test('streams are renewed as fast as upstream answers', async (t) => {
 })
 
 await test('a stream that upstream does not renew', async (t) => {
-  let aheadMs = 0
-  const now = performance.now.bind(performance)
-  t.intercept(performance, 'now', { value: () => now() + aheadMs })
+  const pass = clockAhead(t)
   const world = await feedWorld(t, { ...SETTINGS, FEED_LINGER_SECONDS: '60' })
   const { market, join, metric } = world
   const refusal = { msg_type: 'tick', error: { code: 'RateLimit', message: '' } }
@@ -167,7 +165,7 @@ await test('a stream that upstream does not renew', async (t) => {
     request.socket.terminate()
     t.same(await browser.client.closed, LOST)
     const renewed = await market.next('ticks', 'R_1')
-    aheadMs = 60_000
+    pass(60_000)
     reply(renewed, refusal)
     await gauge(world, 'bff_feed_streams', 0)
   })

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
-import { until, within } from '../support/time/until.ts'
+import { nextEvent, until, within } from '../support/time/until.ts'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
 
@@ -15,7 +15,7 @@ const ONE_PERMIT = { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', MAX_PUBLIC_RE
 /** The connection of a browser that has sent its handshake and can leave before the response. */
 async function halfOpen(world: World<'scripted'>, path: string, port = world.server.port): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
-  await once(socket, 'connect')
+  await nextEvent(socket, 'connect')
   const head = [
     `GET ${path} HTTP/1.1`,
     'Host: localhost',
@@ -39,7 +39,7 @@ const LEAVES: [how: string, leave: (socket: Socket) => void][] = [
 
 /** Resolves once the server ends a connection to upstream that never became a WebSocket. */
 async function hungUp(raw: Duplex): Promise<void> {
-  await Promise.race([once(raw, 'end'), once(raw, 'close')])
+  await within(Promise.race([once(raw, 'end'), once(raw, 'close')]), 'the connection ends')
   raw.destroy()
 }
 
@@ -52,7 +52,7 @@ async function isFree(world: World<'scripted'>, path = TRADING): Promise<boolean
   const peer = await world.upstream.socket()
   client.socket.close(1000)
   const { code } = await client.closed
-  await once(peer, 'close')
+  await nextEvent(peer, 'close')
   return code === 1000
 }
 
@@ -87,7 +87,7 @@ for (const [how, leave] of LEAVES) {
         upstream.onUpgrade = (_request, raw) => resolve(raw)
       })
       const socket = await halfOpen(world, path)
-      const raw = await upgrading
+      const raw = await within(upgrading, 'a handshake')
       leave(socket)
       await hungUp(raw)
       t.equal((await left(world)) - before, 1, 'the refusal is counted once')
@@ -125,7 +125,7 @@ await test('the last check of the session: a browser that leaves ends upstream, 
   }
   const socket = await halfOpen(world, TRADING)
   const peer = await upstream.socket()
-  const over = once(peer, 'close')
+  const over = nextEvent(peer, 'close')
   socket.destroy()
   await over
   t.equal(await left(world), 1, 'a browser that leaves during the check ends upstream')
@@ -190,7 +190,7 @@ await test('a session that ends during a handshake is closed with 4401, on every
       upstream.onUpgrade = (_request, raw) => resolve(raw)
     })
     const opening = world.visitor(browser.clone()).socket(TRADING, { at: { port } })
-    const raw = await upgrading
+    const raw = await within(upgrading, 'a handshake')
     const over = hungUp(raw)
     await world.logOut()
     t.same(await opening.closed, { code: 4401, reason: 'session_expired' }, 'while upstream opens')

@@ -139,7 +139,7 @@ await test('a trading socket is closed with provider_unavailable while the provi
   const refused = { code: 1013, reason: 'provider_unavailable' }
   await until(async () => {
     const client = world.socket(TRADING)
-    await Promise.race([client.closed, world.upstream.socket()])
+    await until(() => client.socket.readyState === client.socket.CLOSED || world.upstream.open > 1)
     client.socket.terminate()
     const { code, reason } = await client.closed
     return code === refused.code && reason === refused.reason

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { test } from 'tap'
 import { nextEvent } from '../support/time/until.ts'
@@ -118,7 +117,7 @@ await test('upstream gets the bearer and no header of the browser, and no secret
   t.equal(client.socket.protocol, '')
   // This client ends the connection when no subprotocol is confirmed, as browsers do.
   const offering = world.socket(TRADING, { headers: { 'sec-websocket-protocol': 'graphql-ws, mqtt' } })
-  const [response] = (await once(offering.socket, 'upgrade')) as [IncomingMessage]
+  const [response] = (await nextEvent(offering.socket, 'upgrade')) as [IncomingMessage]
   t.notOk('sec-websocket-protocol' in response.headers, 'no subprotocol is confirmed')
   t.notOk(
     'sec-websocket-protocol' in (world.upstream.upgrades.at(-1)?.headers ?? {}),

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import { frame } from '../support/sockets/raw-frames.ts'
 import { flood, MANY, isolatedRelay, stalled } from '../support/sockets/isolated-relay.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 
 /** Resolves with true after so many pings, or with false once the relay has ended. */
 async function pings(socket: WebSocket, count: number, ended: Promise<unknown>): Promise<boolean> {
@@ -25,13 +24,13 @@ await test('an idle relay is kept while both peers answer pings', async (t) => {
 await test('a relay ends when a peer is silent for two heartbeats', async (t) => {
   const first = await isolatedRelay(t)
   first.browser.pause()
-  const [code] = (await once(first.upstream, 'close')) as [number]
+  const [code] = (await nextEvent(first.upstream, 'close')) as [number]
   t.equal(code, 1001)
   t.match(await first.ended, { code: 1006 }, 'a peer that is gone gets no close frame')
 
   const second = await isolatedRelay(t)
   second.upstream.pause()
-  const [closeCode, reason] = (await once(second.browser, 'close')) as [number, Buffer]
+  const [closeCode, reason] = (await nextEvent(second.browser, 'close')) as [number, Buffer]
   t.same([closeCode, reason.toString()], [1013, 'upstream_lost'])
 })
 
@@ -120,7 +119,7 @@ await test('the time for which a peer was paused is not counted as silence once 
   upstream.on('message', () => passed++)
   await until(() => passed >= 40)
   browser.resume()
-  await once(browser, 'message')
+  await nextEvent(browser, 'message')
   t.ok(await pings(upstream, 4, ended))
 })
 

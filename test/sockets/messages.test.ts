@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { test } from 'tap'
@@ -168,7 +167,7 @@ await test('messages that a peer sent before its close frame reach the other pee
     const orders = Array.from({ length: 50 }, (_, index) => `{"buy":"${round}-${index}"}`)
     for (const order of orders) client.socket.send(order)
     client.socket.close(1000)
-    await once(peer, 'close')
+    await nextEvent(peer, 'close')
     t.same(
       atPeer.map(({ data }) => data.toString()),
       orders,

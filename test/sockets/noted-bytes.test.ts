@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
@@ -8,7 +7,7 @@ import { SocketEnd } from '../../src/sockets/socket-end.ts'
 import { WaitingBytes } from '../../src/sockets/waiting-bytes.ts'
 import { asRead, connection } from '../support/sockets/connection.ts'
 import { frame } from '../support/sockets/raw-frames.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 
 const ignore = (): void => undefined
 
@@ -113,7 +112,7 @@ await test('a connection that is closed while bytes wait on it counts until it i
   t.equal(wires[0]?.destroyed, true, 'the oldest is cut off')
   t.equal(wires[2]?.destroyed, false)
   const codes = clients.map(async (client) => {
-    const closed = once(client, 'close')
+    const closed = nextEvent(client, 'close')
     client.resume()
     return ((await closed) as [number])[0]
   })
@@ -133,12 +132,12 @@ await test('an unfinished message of more than 64 KiB is noted, and not read on 
   await until(() => weighed > 0)
   end.close({ code: 1012, reason: 'restarting' })
   t.notOk(wire.writableEnded, 'whoever is closed for another reason may answer')
-  const closed = once(client, 'close')
+  const closed = nextEvent(client, 'close')
   const other = await connection(t)
   const loser = new SocketEnd(other, BROWSER, { message: ignore, ended: ignore, waiting })
   other.client.send(Buffer.alloc(100_000), { fin: false })
   await until(() => loser.heldBytes >= 100_000)
-  const lost = once(other.client, 'close')
+  const lost = nextEvent(other.client, 'close')
   loser.close(CLOSE.slowConsumer)
   t.ok(other.wire.writableEnded)
   t.equal(((await lost) as [number])[0], 4408)

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { isolatedRelay } from '../support/sockets/isolated-relay.ts'
 import type { OrderGate } from '../../src/sockets/relay/order-gate.ts'
-import { until } from '../support/time/until.ts'
+import { until, within } from '../support/time/until.ts'
 
 /** A gate that stays as it is. */
 const STAYS = { onClosed: () => () => undefined } as const
@@ -114,7 +114,7 @@ await test('a relay that ends while messages wait for its gate sends none of the
   const closed = new Promise((resolve) => void browser.once('close', resolve))
   relay.end({ code: 4401, reason: 'session_expired' })
   release?.()
-  await closed
+  await within(closed, 'the browser is closed')
   t.same(passed, [])
 })
 
@@ -166,7 +166,7 @@ await test('what upstream has not read when orders are paused never reaches it: 
   close?.()
   t.match(await ended, { code: 1013, reason: 'upstream_lost' })
   upstream.resume()
-  await gone
+  await within(gone, 'upstream is closed')
   t.ok(passed.length - 1 < sent, `${passed.length - 1} of ${sent} orders have arrived`)
   t.notOk(passed.includes('final'))
   t.equal(isWatched, false)

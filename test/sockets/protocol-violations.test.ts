@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { rawBrowser } from '../support/browser/raw-browser.ts'
 import { closeCode, frame, switchProtocols } from '../support/sockets/raw-frames.ts'
 import { failureCount } from '../support/telemetry/lines.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until, within } from '../support/time/until.ts'
 import { PUBLIC } from '../support/user.ts'
 import { startWorld, type World } from '../support/world.ts'
 
@@ -65,7 +65,7 @@ const VIOLATIONS: [why: string, make: (masked: boolean) => Buffer, code: number]
 async function allOf(socket: NodeJS.ReadableStream): Promise<Buffer> {
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-  await Promise.race([once(socket, 'end'), once(socket, 'close')])
+  await within(Promise.race([once(socket, 'end'), once(socket, 'close')]), 'the connection ends')
   return Buffer.concat(chunks)
 }
 
@@ -90,7 +90,7 @@ await test('a browser that violates RFC 6455 is closed with the code of the viol
     let messages = 0
     peer.on('message', () => messages++)
     const response = allOf(browser)
-    const closed = once(peer, 'close')
+    const closed = nextEvent(peer, 'close')
     browser.write(make(true))
     t.equal((await closed)[0], 1001, `${why}: upstream is closed`)
     t.equal(closeCode(await response), code, `${why}: ${code}`)
@@ -138,7 +138,7 @@ await test('a message over the limit closes both peers with 1009 or 1001, after 
   const spared = await world.upstream.socket()
   let messages = 0
   spared.on('message', () => messages++)
-  const over = once(spared, 'close')
+  const over = nextEvent(spared, 'close')
   big.socket.send('x'.repeat(1000))
   big.socket.send('x'.repeat(1001))
   big.socket.send('after it')
@@ -154,7 +154,7 @@ await test('a message over the limit closes both peers with 1009 or 1001, after 
 
   const innocent = await world.socket(PUBLIC).opened()
   const rude = await world.upstream.socket()
-  const answered = once(rude, 'close')
+  const answered = nextEvent(rude, 'close')
   rude.send('x'.repeat(5000))
   rude.send('x'.repeat(5001))
   t.same(await innocent.closed, { code: 1009, reason: 'message_too_big' })

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { storedSessions } from '../support/sessions/stored-sessions.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
 
@@ -68,7 +68,7 @@ await test('orders that wait here because upstream does not read do not leave af
   const least = Math.floor((await waiting()) / order.length)
   t.equal((await world.logOut()).status, 204)
   t.same(await client.closed, EXPIRED)
-  const closed = once(peer, 'close')
+  const closed = nextEvent(peer, 'close')
   peer.resume()
   await closed
   t.ok(received <= sent - least, `${received} of ${sent} were received, and at least ${least} waited`)

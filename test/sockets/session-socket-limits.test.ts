@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { EXPIRED, eventsOf, listening, use } from '../support/sockets/session-socket.ts'
 import { sideBySide } from '../support/time/side-by-side.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 import { TRADING } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
@@ -56,7 +55,7 @@ await sideBySide({
       t.equal((await world.call('POST', '/auth/session', { at: world.servers[1] })).status, 204)
       await client.count(2)
       client.socket.ping()
-      await once(client.socket, 'pong')
+      await nextEvent(client.socket, 'pong')
       t.same(
         eventsOf(client).map(({ event }) => event),
         ['session', 'session'],

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { Sessions } from '../../src/sessions/index.ts'
@@ -6,7 +5,7 @@ import { rawBrowser } from '../support/browser/raw-browser.ts'
 import { waitingOn } from '../support/feed/started-member.ts'
 import { closeCode, frame } from '../support/sockets/raw-frames.ts'
 import { EXPIRED, SESSION, eventsOf, listening, use } from '../support/sockets/session-socket.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
 await test('GET /ws/session: the state of the session first, and 4401 login_required without one', async (t) => {
@@ -102,7 +101,7 @@ await test('a browser may send a session socket ten short messages a minute; bey
 
 await test('a session socket of which a page has more than 64 KiB to read closes with 4408', async (t) => {
   const world = await startWorld(t, RELAY)
-  const upgraded = once(world.server.app.server.server, 'upgrade')
+  const upgraded = nextEvent(world.server.app.server.server, 'upgrade')
   const client = await listening(world)
   const [, wire] = (await upgraded) as [unknown, Socket]
   waitingOn(wire, 65_537)
@@ -137,7 +136,7 @@ await test('pings inside an unfinished message end a session socket with 1008, a
   t.teardown(() => browser.destroy())
   const received: Buffer[] = []
   browser.on('data', (bytes: Buffer) => received.push(bytes))
-  const ended = once(browser, 'end')
+  const ended = nextEvent(browser, 'end')
   const ping = frame({ opcode: 9, payload: Buffer.alloc(125), masked: true })
   browser.write(frame({ opcode: 1, payload: 'x', fin: false, masked: true }))
   browser.write(Buffer.concat(Array<Buffer>(600).fill(ping)))

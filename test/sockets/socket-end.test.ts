@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
@@ -8,7 +7,7 @@ import { SocketEnd } from '../../src/sockets/socket-end.ts'
 import { wholeFrame } from '../../src/sockets/whole-frame.ts'
 import { asRead, connection } from '../support/sockets/connection.ts'
 import { frame } from '../support/sockets/raw-frames.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 import { exactly } from '../support/exactly.ts'
 
 const ignore = (): void => undefined
@@ -24,7 +23,7 @@ async function connectedPeer(t: Test): Promise<{ peer: SocketEnd; wire: Socket; 
 await test('an end whose upstream has closed before anybody listened is over when it begins, once', async (t) => {
   const { socket, wire, client } = await connection(t)
   client.close(1000)
-  await once(socket, 'close')
+  await nextEvent(socket, 'close')
   const endings: Ending[] = []
   const end = new SocketEnd({ socket, wire }, UPSTREAM, { message: ignore, ended: (ending) => endings.push(ending) })
   end.begin()
@@ -38,7 +37,7 @@ await test('an end that its owner has closed reports nothing more', async (t) =>
   const seen: string[] = []
   const events = { message: () => seen.push('a message'), ended: () => seen.push('an ending') }
   const end = new SocketEnd({ socket, wire }, UPSTREAM, events)
-  const closed = once(client, 'close')
+  const closed = nextEvent(client, 'close')
   client.send('still on its way')
   end.close()
   t.equal((await closed)[0], 1001)
@@ -177,17 +176,17 @@ await test('a peer that is hung up on is read no more, and gets everything that 
   const payload = Buffer.alloc(32_000_000)
   peer.write(frame({ opcode: 2, payload, masked: false }), 0)
   t.ok(peer.bufferedBytes > 0, 'the kernel cannot take it at once')
-  const received = once(client, 'message')
+  const received = nextEvent(client, 'message')
   peer.hangUp()
   t.ok(peer.socket.isPaused)
   const [message] = (await received) as [Buffer]
   t.equal(message.length, payload.length)
-  await once(client, 'close')
+  await nextEvent(client, 'close')
 })
 
 await test('a peer whose control frames pile up in the middle of a message is hung up on once', async (t) => {
   const { peer, wire, client } = await connectedPeer(t)
-  const gone = once(client, 'close')
+  const gone = nextEvent(client, 'close')
   const before = wire.bytesRead
   client.send('the middle of a message', { fin: false })
   await until(() => wire.bytesRead > before)

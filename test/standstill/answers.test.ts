@@ -68,20 +68,3 @@ await test('an answer that arrives while the process stands still, at the end of
   t.equal((await ordered).status, 201)
   for (const each of unanswered) t.equal((await each).status, 504)
 })
-
-for (const part of ['head', 'end'] as const) {
-  await test(`the ${part} of an answer to a GET that arrives while the process stands still for longer than its time is read`, async (t) => {
-    const world = await controlsWorld(t, { instances: 1, settings: SETTINGS })
-    const { server, upstream } = world
-    const user = await world.user('CR1')
-    upstream.onRest = (_request, response) => {
-      if (part === 'end') response.writeHead(200, { 'content-length': '2' }).flushHeaders()
-      setTimeout(() => {
-        if (part === 'head') answerJson(response, 200, {})
-        else response.end('{}')
-        block(5000)
-      }, 100)
-    }
-    t.equal((await user.call('GET', ACCOUNTS, { at: server })).status, 200)
-  })
-}

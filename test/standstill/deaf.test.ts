@@ -46,7 +46,11 @@ async function traderAt(
   const trader = await world.trader(name)
   const after = await Promise.all(world.nodes.map(sessionsAt))
   const masters = await Promise.all(
-    world.nodes.map(async (node) => String(await askRedis(node, ['ROLE'])).startsWith('master')),
+    world.nodes.map(async (node) => {
+      let role: unknown
+      await until(async () => Array.isArray((role = await askRedis(node, ['ROLE']))))
+      return String(role).startsWith('master')
+    }),
   )
   const node = world.nodes.find(
     (_node, at) => masters[at] === true && (after[at]?.length ?? 0) > (before[at]?.length ?? 0),

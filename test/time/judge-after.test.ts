@@ -3,6 +3,7 @@ import { connect, createServer, type AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { judgeAfter } from '../../src/time/judge-after.ts'
 import { within } from '../../src/time/within.ts'
+import { nextEvent } from '../support/time/until.ts'
 
 /** Blocks this thread, and so its event loop. */
 function block(ms: number): void {
@@ -14,7 +15,7 @@ await test('after a standstill, what has arrived is read before a peer is judged
   t.teardown(() => server.close())
   await once(server, 'listening')
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  const [[peer]] = (await Promise.all([once(server, 'connection'), once(client, 'connect')])) as [
+  const [[peer]] = (await Promise.all([nextEvent(server, 'connection'), nextEvent(client, 'connect')])) as [
     [typeof client],
     unknown,
   ]

@@ -1,10 +1,10 @@
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { test } from 'tap'
 import { gone, ok } from '../support/upstream/raw-upstream.ts'
 import { readAll, startWorld, type World, API } from '../support/world.ts'
 import { ACCOUNTS } from '../support/user.ts'
+import { nextEvent, within } from '../support/time/until.ts'
 const LIMIT = 100_000
 /** More than the server buffers before it sends a body on. */
 const LARGE = 'x'.repeat(70_000)
@@ -47,9 +47,9 @@ await test('a connection serves the next request after a 413', async (t) => {
   let text = ''
   socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
   socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n14\r\n${'a'.repeat(20)}\r\n`)
-  while (!text.includes('body_too_large')) await once(socket, 'data')
+  while (!text.includes('body_too_large')) await nextEvent(socket, 'data')
   socket.write(`5\r\nhello\r\n0\r\n\r\n${head}Content-Length: 2\r\n\r\n{}`)
-  while (!text.includes('200 OK')) await once(socket, 'data')
+  while (!text.includes('200 OK')) await nextEvent(socket, 'data')
   t.equal(upstream.requests.length, 1)
   t.equal(upstream.requests[0]?.body, '{}')
 })
@@ -79,7 +79,7 @@ await test('request and response bodies are streamed', async (t) => {
       })
       const response = call('POST', ACCOUNTS, { body, headers })
       body.write(LARGE)
-      await head
+      await within(head, 'the head of the response')
       upstream.reset()
       body.end('world')
       t.equal((await response).status, 200, framing)
@@ -96,9 +96,9 @@ await test('request and response bodies are streamed', async (t) => {
     socket.write(get(cookie))
     let text = ''
     socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
-    while (!text.includes('hello')) await once(socket, 'data')
+    while (!text.includes('hello')) await nextEvent(socket, 'data')
     rest()
-    while (!text.includes('world')) await once(socket, 'data')
+    while (!text.includes('world')) await nextEvent(socket, 'data')
     t.match(text, /content-length: 10/i)
   })
 })
@@ -169,8 +169,8 @@ async function leave({ connection, upstream }: World<'raw'>, text: string, answe
   })
   const socket = await connection()
   socket.write(text)
-  const upstreamSocket = await arrived
-  if (answered) await once(socket, 'data')
+  const upstreamSocket = await within(arrived, 'the request arrives upstream')
+  if (answered) await nextEvent(socket, 'data')
   socket.destroy()
   return upstreamSocket
 }
@@ -212,7 +212,7 @@ await test('when the browser leaves, a GET is aborted upstream, and an order tha
     upstream.onHead = (_head, socket) => resolve(socket)
   })
   half.write(`${head}Content-Length: 80000\r\n\r\n${LARGE}`)
-  const upstreamSocket = await begun
+  const upstreamSocket = await within(begun, 'the response begins')
   half.destroy()
   await gone(upstreamSocket)
   t.match(await logged(3), { status: 0, sent: 'part' }, 'half an order does not finish')
@@ -227,7 +227,7 @@ await test('when the browser leaves, a GET is aborted upstream, and an order tha
     })
     const socket = await connection()
     socket.write(get(cookie).repeat(3))
-    await all
+    await within(all, 'the whole response')
     socket.destroy()
     await Promise.all(arrived.map(gone))
     t.equal(arrived.length, 3)

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 import { logIn } from '../support/parts.ts'
 import { readAll, startWorld, type World, API } from '../support/world.ts'
 import { ACCOUNTS } from '../support/user.ts'
@@ -72,7 +71,7 @@ await test('a session may have only a few large uploads at a time', async (t) =>
   t.match([refused.status, refused.json['code']], [429, 'rate_limited'])
   t.equal((await call('POST', ACCOUNTS, { body: '{}' })).status, 200, 'small uploads do not count')
   uploads[0]?.write('x'.repeat(10_000))
-  await once(uploads[0] as Socket, 'data')
+  await nextEvent(uploads[0] as Socket, 'data')
   t.equal((await call('POST', ACCOUNTS, { body: LARGE })).status, 200)
 })
 
@@ -101,7 +100,7 @@ await test('a large upload that hardly moves gets 408, but not one that waits fo
   upstream.answer = (_request, socket) => void socket.write(ok())
   paused?.resume()
   await sending
-  t.match(String((await once(patient, 'data'))[0]), /^HTTP\/1\.1 200 /)
+  t.match(String((await nextEvent(patient, 'data'))[0]), /^HTTP\/1\.1 200 /)
 })
 
 await test('an upload of a session that ends meanwhile is not sent upstream', async (t) => {
@@ -115,7 +114,7 @@ await test('an upload of a session that ends meanwhile is not sent upstream', as
   t.equal((await send('POST', '/auth/logout', { headers })).status, 204)
   for (const [index, socket] of uploads.entries()) {
     socket.write(index === 0 ? '}' : '1\r\n}\r\n0\r\n\r\n')
-    t.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 401 [^]*session_expired/)
+    t.match(String((await nextEvent(socket, 'data'))[0]), /^HTTP\/1\.1 401 [^]*session_expired/)
   }
   t.same(upstream.requests, [])
 })

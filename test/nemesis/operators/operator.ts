@@ -4,13 +4,18 @@ import { operate } from '../../support/login/identity.ts'
 import type { Fleet, Instance } from '../fleet.ts'
 import type { Ending } from '../history.ts'
 import type { Actor } from '../plan.ts'
+import { rotateSecrets } from './rotation.ts'
 import { asked, liftPause, opsUrl, pauseOrders } from './pauses.ts'
 
 const APART_MS = { least: 4000, most: 9000 }
 const PAUSES_MS = { least: 1500, most: 4000 }
 
+/** The operator who does nothing but rotate secrets. */
+export const KEEPER = 'keeper'
+
 /** Acts as an operator until the run is over: pauses orders and lifts that, ends all sessions of somebody, and scrapes the metrics. */
-export async function actAsOperator({ seed }: Actor, fleet: Fleet, over: AbortSignal): Promise<void> {
+export async function actAsOperator({ name, seed }: Actor, fleet: Fleet, over: AbortSignal): Promise<void> {
+  if (name === KEEPER) return rotateSecrets(fleet, over)
   const random = randomFrom(seed)
   const instance = (): Instance => fleet.instances[Math.floor(random() * fleet.instances.length)] as Instance
   while (!over.aborted) {

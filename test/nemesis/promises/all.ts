@@ -11,6 +11,9 @@ import { readyMeansServed } from './ready-means-served.ts'
 import { silenceIsTold } from './silence-is-told.ts'
 import { ticksAreTrue } from './ticks-are-true.ts'
 import { tokensAreRenewedSeldom } from './tokens-are-renewed-seldom.ts'
+import { nothingIsLeft } from './nothing-is-left.ts'
+import { recordsAreTrue } from './records-are-true.ts'
+import { statesAreTrue } from './states-are-true.ts'
 import { trueOutcomes } from './true-outcomes.ts'
 
 /** Every promise that a run checks. */
@@ -26,6 +29,9 @@ export const ALL_PROMISES: readonly ProductPromise[] = [
   onceMeansOnce,
   tokensAreRenewedSeldom,
   endedIsRevoked,
+  recordsAreTrue,
+  statesAreTrue,
+  nothingIsLeft,
   silenceIsTold,
   readyMeansServed,
 ]

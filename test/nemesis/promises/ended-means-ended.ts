@@ -4,6 +4,8 @@ import type { ProductPromise, Violation } from '../promise.ts'
 
 /** All instances learn of an end within this time. */
 const LEARNT_MS = 1000
+/** Sockets of a session that a login has replaced stay for longer, until the browser has its new cookie. */
+const REPLACED_MS = 2000
 /** Without Redis, calls of cached sessions go on for so long. */
 const WITHOUT_REDIS_MS = 2750
 /** Between the server and the clock of the observer. */
@@ -40,7 +42,9 @@ interface Left {
   readonly instance: number | undefined
 }
 
-function permittedMs(history: History, { askedAt, confirmedAt = askedAt }: Ending, { sentAt, instance }: Left): number {
+function permittedMs(history: History, ending: Ending, { sentAt, instance }: Left): number {
+  const { by, askedAt, confirmedAt = askedAt } = ending
   const isWithoutRedis = faultsDuring(history, askedAt, sentAt).some(({ name }) => /redis/.test(name))
-  return (isWithoutRedis ? WITHOUT_REDIS_MS : LEARNT_MS) + MARGIN_MS + slackMs(history, confirmedAt, sentAt, instance)
+  const learntMs = by === 'login' ? REPLACED_MS : LEARNT_MS
+  return (isWithoutRedis ? WITHOUT_REDIS_MS : learntMs) + MARGIN_MS + slackMs(history, confirmedAt, sentAt, instance)
 }

@@ -52,9 +52,9 @@ function judgedOf(pauses: readonly Pause[]): number[] {
 const isOrder = ({ method, path }: Executed): boolean =>
   (method === 'POST' || method === 'PATCH') && !path.endsWith('/otp')
 
-/** An instance that hears nothing of Redis learns of a pause when it is back. */
+/** An instance that hears nothing of Redis, or cannot read what is there, learns of a pause when it can. */
 function isCutOff(history: History, instance: number | undefined, from: number, to: number): boolean {
-  const faults = faultsDuring(history, from, to).filter(({ name }) => /redis/.test(name))
+  const faults = faultsDuring(history, from, to).filter(({ name }) => /redis|rights|secrets/.test(name))
   return faults.some(({ touches }) => {
     const named = touches.flatMap(({ instances = [] }) => instances)
     return named.length === 0 || instance === undefined || named.includes(instance)

@@ -5,7 +5,7 @@ import { JarBrowser, type Arrival } from '../../support/browser/jar-browser.ts'
 import { pageOptions } from '../../support/client/page-client.ts'
 import { sendTo, type Answer } from '../../support/user.ts'
 import type { Fleet, Instance } from '../fleet.ts'
-import type { Call, CallKind } from '../history.ts'
+import type { Call, CallKind, Ending } from '../history.ts'
 import type { Actor } from '../plan.ts'
 import { PartnerLinks } from './partner-links.ts'
 
@@ -36,6 +36,8 @@ export class Page {
   session: string | undefined
   #browser = new JarBrowser()
   #isSignedUp = false
+  /** The cookies of calls while a login is under way: whose session the next ones are is known at its end. */
+  #earlier: string | undefined
   #accounts = 0
   readonly #partner: PartnerLinks
 
@@ -65,6 +67,7 @@ export class Page {
   }
 
   get cookie(): string {
+    if (this.#earlier !== undefined) return this.#earlier
     const page = new URL(this.fleet.publicUrl)
     return this.#browser.cookieHeader(page, page)
   }
@@ -79,6 +82,9 @@ export class Page {
     const { kind, path, attribution } = this.#chosenStart()
     const call = this.#note({ kind, method: 'GET', path }, undefined)
     const isCancelled = this.random() < CANCELS
+    const replaced = this.#replaced(call.at)
+    this.#earlier = this.cookie
+    const cookie = this.#sessionCookie
     const arrived = this.#navigate(path, isCancelled).catch(() => undefined)
     const arrival = await Promise.race([arrived, pause(GIVES_UP_MS, undefined, { ref: false })])
     const { observer, provider } = this.fleet
@@ -88,13 +94,30 @@ export class Page {
     if (state !== undefined && state !== null)
       observer.history.starts.push({ user: this.name, kind, attribution, state })
     const code = parameters.map((each) => each.get('code')).find((each) => each !== null) ?? undefined
+    call.requestId =
+      arrival?.hops.find(({ url }) => url.pathname === '/auth/callback')?.headers.get('x-request-id') ?? undefined
     const failed = arrival?.url.searchParams.get('auth_error')
     const isDone = failed === null && code !== undefined
-    if (isDone) this.#begin(provider.grantOf(code), call.at)
+    this.#earlier = undefined
+    if (!isDone && this.#sessionCookie !== cookie) this.session = undefined
+    if (isDone && replaced !== undefined) replaced.confirmedAt = call.until
+    if (isDone) this.#begin((call.began = provider.grantOf(code)), call.at)
     const isDenied = isCancelled && failed === 'access_denied'
     call.result = isDone || isDenied ? 'ok' : (failed ?? (arrival === undefined ? 'no_answer' : 'no_code'))
     this.#partner.navigated(arrival, { isSignUp: kind === 'signup', isDone })
     return call
+  }
+
+  get #sessionCookie(): string | undefined {
+    return this.#browser.named('__Host-session')[0]?.value
+  }
+
+  /** A login ends the session that the browser has. */
+  #replaced(askedAt: number): Ending | undefined {
+    if (this.session === undefined) return undefined
+    const ending: Ending = { user: this.name, session: this.session, by: 'login', askedAt, confirmedAt: undefined }
+    this.fleet.observer.history.endings.push(ending)
+    return ending
   }
 
   /** Has a session from now on. Without a refresh token, it ends with its access token. */
@@ -139,6 +162,7 @@ export class Page {
     call.until = this.fleet.observer.now()
     call.result = answer === undefined ? 'no_answer' : resultOf(answer)
     call.body = answer?.text ?? ''
+    call.requestId = answer?.headers['x-request-id']?.toString()
     call.isReplayed = answer?.headers['idempotency-replayed'] !== undefined
     if (call.result === 'session_expired' || call.result === 'login_required') this.forget(call.session)
     return call
@@ -161,6 +185,8 @@ export class Page {
       until: undefined,
       result: '',
       body: '',
+      began: undefined,
+      requestId: undefined,
       isReplayed: false,
     }
     this.fleet.observer.history.calls.push(call)

@@ -20,6 +20,7 @@ export async function openSocket(page: Page, kind: Socket['kind'], path: string)
   const headers = { origin: fleet.publicUrl, ...(kind === 'trading' && { cookie: page.cookie }) }
   const opening: Call = {
     ...{ user, session, instance, kind: 'socket', path, key: undefined, body: '', isReplayed: false },
+    ...{ began: undefined, requestId: undefined },
     ...{ at: now(), until: undefined, result: '' },
   }
   history.calls.push(opening)

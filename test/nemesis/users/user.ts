@@ -61,7 +61,8 @@ class User {
     if (chance < 0.4) this.#pending.push(this.#read())
     else if (chance < 0.75) this.#pending.push(order(page, `order-${this.#nth++}`))
     else if (chance < 0.88) await this.#trade()
-    else if (chance < 0.98) await this.#watch()
+    else if (chance < 0.97) await this.#watch()
+    else if (chance < 0.98) await this.#logInAgain()
     else await this.#logOut()
   }
 
@@ -78,6 +79,15 @@ class User {
     this.#account = undefined
     const { result } = await this.page.logIn()
     if (result !== 'ok') await pause(AGAIN_MS)
+  }
+
+  /** In another tab, which ends the session of this one. Its socket stays until the server closes it. */
+  async #logInAgain(): Promise<void> {
+    const old = this.page.copy()
+    const { began } = await this.page.logIn()
+    if (began === undefined) return
+    this.#account = undefined
+    this.#pending.push(goOn(old))
   }
 
   async #read(): Promise<void> {

@@ -1,5 +1,5 @@
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { nextEvent } from '../time/until.ts'
 
 /** Where a raw browser connects, and what it sends along. */
 export interface RawHandshake {
@@ -15,7 +15,7 @@ export async function rawBrowser({ port, publicUrl, path, cookie = '' }: RawHand
   socket.write(
     `GET ${path} HTTP/1.1\r\nHost: localhost\r\nOrigin: ${publicUrl}\r\nCookie: ${cookie}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
   )
-  const [head] = (await once(socket, 'data')) as [Buffer]
+  const [head] = (await nextEvent(socket, 'data')) as [Buffer]
   if (!head.toString().startsWith('HTTP/1.1 101')) throw new Error(head.toString())
   return socket
 }

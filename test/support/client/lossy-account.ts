@@ -45,6 +45,8 @@ export class LossyAccount {
   handling: (order: number) => Handling = () => ({ executes: 'at once', answer: 'sent' })
   /** Called with every other request. The connection is cut if it returns true. */
   cuts: (operation: string) => boolean = () => false
+  /** Called with every read. It is not answered if this returns true. */
+  ignores: (operation: string) => boolean = () => false
   isDown = false
   /** How many connections it has refused while it was down. */
   refused = 0
@@ -121,6 +123,7 @@ export class LossyAccount {
     } else if (operation === 'buy') this.#buy(message, Number((passthrough as Message)['order']), send)
     else if (operation) {
       this.reads++
+      if (this.ignores(operation)) return
       if (this.isRefusing) return send({ error: { code: 'RateLimit', message: 'You have reached the rate limit.' } })
       send({ [operation]: this.#read(operation, message) })
     }

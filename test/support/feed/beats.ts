@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
 import { HeldTimers } from '../time/held-timers.ts'
+import { replace } from '../time/replace.ts'
 
 /** How often a connection of the feed looks after what waits on it. */
 const BEAT_MS = 10_000
@@ -12,7 +13,7 @@ export class Beats {
   constructor(t: Test) {
     this.#timers = new HeldTimers(t, 'setInterval', BEAT_MS)
     const now = performance.now.bind(performance)
-    t.intercept(performance, 'now', { value: () => now() + this.#passedMs })
+    replace(t, performance, 'now', () => now() + this.#passedMs)
   }
 
   /** How many connections have one. */

@@ -6,6 +6,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { Member } from '../../../src/sockets/feed/browser/member.ts'
 import type { MemberHost } from '../../../src/sockets/feed/browser/outbox.ts'
 import { WriteBatch } from '../../../src/sockets/feed/wire/write-batch.ts'
+import { nextEvent } from '../time/until.ts'
 
 /** A member without a feed, and its browser. */
 export interface MemberWorld {
@@ -40,7 +41,7 @@ export async function startMember(
   t.teardown(() => server.close())
   await once(server, 'listening')
   const browser = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
+  const [socket, { socket: wire }] = (await nextEvent(server, 'connection')) as [WebSocket, IncomingMessage]
   t.teardown(() => browser.terminate())
   const taken: string[] = []
   const member: Member = new Member({ socket, wire }, '127.0.0.1', host, {
@@ -50,7 +51,7 @@ export async function startMember(
     },
     end: () => taken.push('left'),
   })
-  await once(browser, 'open')
+  await nextEvent(browser, 'open')
   return { member, socket, wire, browser, taken, host }
 }
 

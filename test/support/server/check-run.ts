@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { ALONE, COMPILED, nodeCommand } from './settings.ts'
 import { startParts } from '../world.ts'
+import { nextEvent } from '../time/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 /** A folder without `.env`. */
 const HERE = fileURLToPath(new URL('.', import.meta.url))
+/** A check waits for each address for seconds. */
+const RUN_MS = 60_000
 
 /** What a run of the program has printed. */
 export interface CheckRun {
@@ -31,7 +33,8 @@ export async function runProgram(
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-  const [exitCode] = (await once(child, 'close')) as [number | null]
+  const ended = nextEvent(child, 'close', RUN_MS).finally(() => child.kill('SIGKILL'))
+  const [exitCode] = (await ended) as [number | null]
   const lines = [...stdout.matchAll(/^(ok|warning|failed) +(\S+) +(.*)$/gm)].map(
     ([, result = '', setting = '', detail = '']) => [result, setting, detail] as const,
   )

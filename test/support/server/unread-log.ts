@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import type { Test } from 'tap'
 import { valueOf } from '../telemetry/metrics.ts'
-import { until } from '../time/until.ts'
+import { nextEvent, until } from '../time/until.ts'
 import type { ServerProcess } from './server-process.ts'
 
 type Line = Record<string, unknown> & { msg: string }
@@ -46,7 +45,7 @@ export async function exitOf(
   server: ServerProcess,
 ): Promise<{ code: number | null; signal: string | null; ms: number }> {
   const since = performance.now()
-  const [code, signal] = (await once(server.child, 'exit')) as [number | null, string | null]
+  const [code, signal] = (await nextEvent(server.child, 'exit')) as [number | null, string | null]
   const ms = performance.now() - since
   server.child.stdout?.resume()
   await server.exited

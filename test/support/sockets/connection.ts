@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { frame } from './raw-frames.ts'
+import { nextEvent } from '../time/until.ts'
 
 /** A payload as a connection reads it: after its frame header and before other bytes. */
 export function asRead(opcode: number, bytes: number, fin = true): { head: Buffer; payload: Buffer } {
@@ -23,8 +24,8 @@ export async function connection(t: Test): Promise<{ socket: WebSocket; wire: So
   const client = new WebSocket(`ws://127.0.0.1:${port}`)
   t.teardown(() => client.terminate())
   // A client that is ended before it is open reports an error, to whichever test runs then.
-  const opened = once(client, 'open')
-  const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
+  const opened = nextEvent(client, 'open')
+  const [socket, { socket: wire }] = (await nextEvent(server, 'connection')) as [WebSocket, IncomingMessage]
   await opened
   return { socket, wire, client }
 }

@@ -1,6 +1,6 @@
 /** The values of a metric by its labels, e.g. `kind="demo"`; '' for one without. */
 export async function samplesOf(opsUrl: string, name: string): Promise<Map<string, number>> {
-  return samples(await (await fetch(`${opsUrl}/metrics`)).text(), name)
+  return samplesIn(await (await fetch(`${opsUrl}/metrics`)).text(), name)
 }
 
 /** The value of a metric without labels; undefined where the metric does not exist. */
@@ -8,7 +8,8 @@ export async function valueOf(opsUrl: string, name: string): Promise<number | un
   return (await samplesOf(opsUrl, name)).get('')
 }
 
-function samples(text: string, name: string): Map<string, number> {
+/** The same of the text of `/metrics`. */
+export function samplesIn(text: string, name: string): Map<string, number> {
   const found = new Map<string, number>()
   for (const line of text.split('\n')) {
     const [, metric = '', labels = '', value = ''] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []

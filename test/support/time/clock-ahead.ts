@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
 import { followStoreClock } from '../../../src/time/store-time.ts'
+import { replace } from './replace.ts'
 
 /** Sets the monotonic clock of this process ahead, by as much as a test says. No timer runs because of that. */
 export function clockAhead(t: Test): (ms: number) => void {
@@ -23,7 +24,7 @@ export function wrongClock(t: Test): (ms: number) => void {
 function ahead(t: Test, clock: { now(): number }): (ms: number) => void {
   const now = clock.now.bind(clock)
   let aheadMs = 0
-  t.intercept(clock, 'now', { value: () => now() + aheadMs })
+  replace(t, clock, 'now', () => now() + aheadMs)
   return (ms) => {
     aheadMs += ms
   }

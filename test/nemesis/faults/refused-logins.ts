@@ -5,7 +5,7 @@ import { oneOf, onLinks } from '../whom.ts'
 /** What the token endpoint says to a code, and what a page is told then (docs/upstream.md, Callback and Token endpoint). */
 const REFUSALS = [
   { status: 400, error: 'invalid_grant', told: 'invalid_grant' },
-  { status: 403, error: 'access_denied', told: 'access_denied' },
+  { status: 403, error: 'access_denied', told: 'login_failed' },
   { status: 401, error: 'invalid_client', told: 'invalid_client' },
   { status: 400, error: 'invalid_request', told: 'login_failed' },
   { status: 503, error: 'temporarily_unavailable', told: 'provider_unavailable' },

@@ -60,7 +60,7 @@ await test('a silent connection is sent a ping after 10 seconds, is stale 4 seco
   await pass(3000)
   t.equal(state(), 'stale')
   await pass(1000)
-  t.match(page.socket.status(), { state: 'waiting', code: 1006 })
+  t.match(page.socket.status(), { state: 'waiting', code: 1006, reason: '' })
 })
 
 await test('while the browser is offline, a connection has a second to be silent, and then 2 seconds twice', async (t) => {
@@ -105,12 +105,16 @@ await test('a connection that does not open within 20 seconds is given up', asyn
   await pass(20_000)
   t.equal(state(), 'connecting')
   await pass(1000)
-  t.match(page.socket.status(), { state: 'waiting', code: 1006 })
+  t.match(page.socket.status(), { state: 'waiting', code: 1006, reason: '' })
   await step({ is: 'refuse' })
   await pass(waitsMs())
-  t.match(page.socket.status(), { state: 'waiting', code: 1006 }, 'like an address that the browser refuses')
+  t.match(
+    page.socket.status(),
+    { state: 'waiting', code: 1006, reason: '' },
+    'like an address that the browser refuses',
+  )
   page.client.close()
-  t.match(page.socket.status(), { state: 'ended', code: 1000 })
+  t.match(page.socket.status(), { state: 'ended', code: 1000, reason: '' })
 })
 
 await test('a clock that jumps by more than 4 seconds, or back, makes an open connection stale', async (t) => {
@@ -131,14 +135,55 @@ await test('a clock that jumps by more than 4 seconds, or back, makes an open co
     await pass(1000)
     t.equal(state(), expected, `${jumpMs} ms`)
   }
+  const { lose, pass, state, works, step } = shown(t)
+  await step({ is: 'time', ms: 0 })
+  await works()
+  await lose(4429, 'rate_limited;retry_after=20')
+  aheadMs += 25_000
+  await pass(1000)
+  t.equal(state(), 'connecting', 'the timer of a machine that has slept is late')
+})
+
+await test('a connection that is refused before it has worked comes back later and later', async (t) => {
+  const { lose, pass, waitsMs, step } = shown(t)
+  await step({ is: 'time', ms: 0 })
+  for (const growth of [1, 2, 4, 8]) {
+    await step({ is: 'socket', how: 'opens' })
+    await lose(4429)
+    t.equal(waitsMs(), 10_000 + growth * HALF_MS)
+    await pass(waitsMs())
+  }
+})
+
+await test('the latency is the middle one of the last five', async (t) => {
+  const { page, works, pass, step } = shown(t)
+  await step({ is: 'time', ms: 0 })
+  await works()
+  t.equal(page.socket.status().latencyMs, 0)
+  for (const [tookMs, latencyMs] of [
+    [100, 100],
+    [300, 100],
+    [200, 200],
+    [900, 200],
+    [800, 300],
+  ] as const) {
+    const { pings } = page
+    while (page.pings === pings) await pass(1000)
+    await pass(tookMs)
+    await step({ is: 'socket', how: 'pongs' })
+    t.equal(page.socket.status().latencyMs, latencyMs, `after ${tookMs} ms`)
+  }
 })
 
 await test('a stale connection works once its ping is answered, or once a message arrives that has not waited while the machine slept', async (t) => {
-  const { works, pass, state, step } = shown(t)
+  const { page, works, pass, state, step } = shown(t)
   await step({ is: 'time', ms: 0 })
   await works()
+  await step({ is: 'page', event: 'visibilitychange' })
+  t.equal(state(), 'open')
   await step({ is: 'page', event: 'online' })
   t.equal(state(), 'stale')
+  t.equal(page.socket.status().retryAt, undefined)
   await pass(1000)
   await step({ is: 'socket', how: 'speaks' })
   t.equal(state(), 'stale')
@@ -168,8 +213,10 @@ await test('a network that is back ends the wait for it, and no wait that the se
   for (const online of [0, 1, 2]) {
     await works()
     await lose(1006)
+    if (online === 0) t.equal(waitsMs(), HALF_MS, 'a connection that has worked ends the delay of all')
     await step({ is: 'page', event: 'online' })
-    t.ok(waitsMs() <= HALF_MS, `the wait after loss ${online}`)
+    t.equal(state(), 'waiting')
+    t.equal(waitsMs(), HALF_MS)
     await pass(waitsMs())
   }
   await works()

@@ -165,8 +165,10 @@ class Loser {
 
   async #meanwhile(run: Run): Promise<void> {
     if (run.cutsWhileWatching) {
+      const { connections } = this.account
       this.account.cut()
-      await until(() => this.#socket.status().state !== 'open')
+      // It may be open again before anybody has looked.
+      await until(() => this.#socket.status().state !== 'open' || this.account.connections > connections)
     }
     this.account.executeLate()
     if (run.answersWhileWatching) this.account.answerHeld()

@@ -3,6 +3,24 @@ import { OF_CALLS } from './equivalents-of-calls.ts'
 import type { Mutant } from './run.ts'
 
 export const EQUIVALENTS: readonly Equivalent[] = [
+  {
+    file: 'src/store/shared-state.ts',
+    line: 'if (this.#form.isAtOnce) {',
+    replacement: 'true',
+    why: 'Where a change does not count at once, nobody is shown the current state. That change() tells no news is noticed.',
+  },
+  {
+    file: 'src/store/shared-state.ts',
+    line: "const written = await document.write(this.#version ?? '', this.#form.format(this.#known), this.#form.ttlMs)",
+    replacement: '"Stryker was here!"',
+    why: 'It was read before.',
+  },
+  {
+    file: 'src/store/shared-state.ts',
+    line: "const version = this.#version ?? ''",
+    replacement: '"Stryker was here!"',
+    why: 'It was read before.',
+  },
   ...OF_CALLS,
   {
     file: 'src/store/pending-writes.ts',

@@ -42,6 +42,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   ],
   'client/src/core/sockets': [
     'client/link-times',
+    'client/command-times',
     'client/latency',
     'client/sockets',
     'client/streams',
@@ -62,7 +63,8 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sockets/relay/order-gate.ts': ['controls/orders-paused', 'controls/subject-pauses'],
   'src/sockets/relay/otp.ts': ['sockets/one-time-urls'],
   'src/sockets/session/session-socket.ts': ['sockets/session-socket', 'sockets/session-socket-limits'],
-  'src/store/ledger/memory-ledger.ts': ['store/memory-ledger', 'store/ledger-model'],
+  'src/store/shared-state.ts': ['store/shared-exchanges', 'store/shared-clocks', 'store/shared-state'],
+  'src/store/ledger/memory-ledger.ts': ['store/ledger-script', 'store/memory-ledger', 'store/ledger-model'],
   'src/controls': [
     'controls/control-versions',
     'controls/instance-reports',

@@ -1,4 +1,4 @@
-import type { AuditLine } from './history.ts'
+import type { AuditLine } from './states.ts'
 
 /** The audit lines of a log, as far as promises are about them. @param startedAt the start of the observer's clock, as a time of day */
 export function auditsIn(log: string, startedAt: number): AuditLine[] {

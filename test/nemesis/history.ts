@@ -1,3 +1,5 @@
+import type { AuditLine, Leftover, Sample } from './states.ts'
+
 /** What pages do. `login` and `signup` are navigations through the provider, `socket` is the opening of one. */
 export type CallKind = 'login' | 'signup' | 'logout' | 'read' | 'order' | 'socket'
 
@@ -66,7 +68,7 @@ export interface Executed {
 }
 
 /** A message that has reached upstream on a socket: the truth. */
-interface Delivered {
+export interface Delivered {
   readonly at: number
   /** When it had left the server, at the earliest. */
   readonly sentAt: number
@@ -107,61 +109,6 @@ export interface Budget {
   readonly windowMs: number
 }
 
-/** What an instance has said of itself between two moments. */
-export interface Sample {
-  readonly from: number
-  readonly to: number
-  readonly instance: number
-  /** The status of `/readyz`. */
-  readonly status: number
-  readonly publicSockets: number
-  readonly tradingSockets: number
-  /** The pauses of orders that it obeys. */
-  readonly pauses: number
-  /** The upstream sockets that it keeps for the shared feed, with and without users. */
-  readonly feedSockets: number
-  /** The value of each metric that counts something of users. */
-  readonly gauges: readonly { readonly instance: number; readonly name: string; readonly value: number }[]
-}
-
-/** A line of the audit log. Sessions have other names there. */
-export interface AuditLine {
-  readonly at: number
-  readonly audit: string
-  readonly session: string | undefined
-  /** The request that caused it. */
-  readonly requestId: string | undefined
-  readonly reason: string | undefined
-  /** What an operator has changed. */
-  readonly control: string | undefined
-}
-
-/** What a process holds. */
-export interface ProcessState {
-  readonly pid: number
-  /** The name of its instance. */
-  readonly name: string
-  readonly descriptors: number
-}
-
-/** What was left once everybody had gone, and everything was healed. */
-export interface Leftover {
-  readonly at: number
-  readonly gauges: Sample['gauges']
-  /** The sockets that upstream has, and those that the instances keep for the shared feed. */
-  readonly upstreamSockets: number
-  readonly feedSockets: number
-  /** The keys of Redis without a lifetime. */
-  readonly lastingKeys: readonly string[]
-  /** The descriptors of each process that has lived through the whole run. */
-  readonly processes: readonly {
-    readonly pid: number
-    readonly name: string
-    readonly before: number
-    readonly after: number
-  }[]
-}
-
 /** The end of a session that somebody has asked for. */
 export interface Ending {
   readonly user: string
@@ -191,6 +138,8 @@ export interface Intention {
 
 /** A pause of orders, by an operator. */
 export interface Pause {
+  /** Whose orders, as upstream names them; undefined: those of all users. */
+  readonly subject?: string | undefined
   readonly askedAt: number
   /** When the server said that all instances obey; undefined if it never did, though they may. */
   confirmedAt: number | undefined

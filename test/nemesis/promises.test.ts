@@ -62,6 +62,13 @@ await test('true-outcomes: an answer to a purchase is of upstream if, and only i
   t.equal(seen(atMostOnce, { delivered: [...delivered, ...delivered] }), 1)
 })
 
+/** An order of u1 that was refused because the orders of somebody are paused. */
+const refusedAs = (subject: string) => ({
+  calls: [order({ result: 'orders_paused' })],
+  executed: [executed({ method: 'GET', response: '{"data":{"user_id":"u1"}}' })],
+  pauses: [{ subject, askedAt: 500, confirmedAt: 600, liftAskedAt: undefined, liftedAt: undefined }],
+})
+
 await test('others-are-served: an error that no fault explains is seen', async (t) => {
   const refused = order({ result: 'session_store_unavailable' })
   t.equal(seen(othersAreServed, { calls: [refused] }), 1)
@@ -70,6 +77,8 @@ await test('others-are-served: an error that no fault explains is seen', async (
   t.equal(seen(othersAreServed, { calls: [order({ ...refused, result: 'internal_error' })], faults: [held] }), 1)
   t.equal(seen(othersAreServed, { calls: [order({ ...refused, at: 3600, until: 3700 })], faults: [held] }), 1)
   t.equal(seen(othersAreServed, { calls: [order({ until: 5000 })] }), 1, 'a response that comes late')
+  t.equal(seen(othersAreServed, refusedAs('u1')), 0)
+  t.equal(seen(othersAreServed, refusedAs('u2')), 1, 'another user is paused')
   const expired = order({ result: 'session_expired', at: 2200, until: 2300 })
   t.equal(seen(othersAreServed, { calls: [expired] }), 1)
   t.equal(seen(othersAreServed, { calls: [expired], endings: [ended] }), 0)
@@ -93,6 +102,13 @@ await test('paused-means-paused: an order or a purchase that left too late is se
     0,
   )
   t.equal(seen(pausedMeansPaused, { executed: [executed({ sentAt: 3000, method: 'GET' })], pauses: [paused] }), 0)
+  const known = executed({ at: 1, sentAt: 1, method: 'GET', response: '{"data":{"user_id":"u1"}}' })
+  const ofOne = (subject: string) => ({
+    executed: [known, executed({ sentAt: 3000 })],
+    pauses: [{ ...paused, subject }],
+  })
+  t.equal(seen(pausedMeansPaused, ofOne('u1')), 1)
+  t.equal(seen(pausedMeansPaused, ofOne('u2')), 0, 'another user is paused')
   const message = { at: 3000, sentAt: 3000, instance: 1, session: 'login', text: BUY }
   t.equal(seen(pausedMeansPaused, { delivered: [message], pauses: [paused] }), 1)
   t.equal(seen(pausedMeansPaused, { delivered: [{ ...message, text: '{"time":1}' }], pauses: [paused] }), 0)

@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import { ended, held, order, seen, socket } from './hand-made.ts'
-import type { AuditLine, Leftover, Pause, Sample } from './history.ts'
+import type { Pause } from './history.ts'
+import type { AuditLine, Leftover, Sample } from './states.ts'
 import { nothingIsLeft } from './promises/nothing-is-left.ts'
 import { recordsAreTrue } from './promises/records-are-true.ts'
 import { statesAreTrue } from './promises/states-are-true.ts'
@@ -62,14 +63,16 @@ await test('states-are-true: an instance that counts wrongly, or is not ready, i
 })
 
 await test('nothing-is-left: a socket, a stream, a descriptor or a key that stays is seen', async (t) => {
+  const state = { pid: 1, name: 'instance 0', descriptors: 20, megabytes: 100 }
   const nothing: Leftover = {
     ...{ at: 9000, gauges: [{ instance: 0, name: 'bff_relays', value: 0 }], upstreamSockets: 1, feedSockets: 1 },
-    ...{ lastingKeys: [], processes: [{ pid: 1, name: 'instance 0', before: 20, after: 25 }] },
+    ...{ lastingKeys: [], processes: [{ before: state, after: { ...state, descriptors: 25, megabytes: 150 } }] },
   }
   const left = (more: Partial<Leftover>) => seen(nothingIsLeft, { leftovers: [{ ...nothing, ...more }] })
   t.equal(left({}), 0)
   t.equal(left({ gauges: [{ instance: 0, name: 'bff_relays', value: 1 }] }), 1)
   t.equal(left({ upstreamSockets: 2 }), 1)
   t.equal(left({ lastingKeys: ['bff:1:session:x'] }), 1)
-  t.equal(left({ processes: [{ pid: 1, name: 'instance 0', before: 20, after: 40 }] }), 1)
+  t.equal(left({ processes: [{ before: state, after: { ...state, descriptors: 40 } }] }), 1)
+  t.equal(left({ processes: [{ before: state, after: { ...state, megabytes: 400 } }] }), 1)
 })

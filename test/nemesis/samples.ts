@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { samplesIn } from '../support/telemetry/metrics.ts'
 import { sendTo } from '../support/user.ts'
 import type { Fleet, Instance } from './fleet.ts'
-import type { Sample } from './history.ts'
+import type { Sample } from './states.ts'
 
 const EVERY_MS = 2500
 const PATIENCE_MS = 4000

@@ -1,8 +1,8 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { askRedis } from '../support/redis/topologies.ts'
 import type { Fleet } from './fleet.ts'
-import type { Leftover, ProcessState } from './history.ts'
+import type { Leftover, ProcessState } from './states.ts'
 import { nothingIsLeft } from './promises/nothing-is-left.ts'
 import { sampleOf } from './samples.ts'
 
@@ -24,9 +24,12 @@ export async function processesOf({ observer, instances }: Fleet): Promise<Proce
       pid,
       name: instances[instance]?.name ?? '',
       descriptors: (await readdir(`/proc/${pid}/fd`).catch(() => [])).length,
+      megabytes: residentIn(await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')),
     })),
   )
 }
+
+const residentIn = (status: string): number => Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024
 
 /** Waits until nothing is left of users who have gone, or as long as that may take at most. @param before the same at the start */
 export async function settled(fleet: Fleet, before: readonly ProcessState[]): Promise<Leftover> {
@@ -51,9 +54,9 @@ async function leftover(fleet: Fleet, before: readonly ProcessState[]): Promise<
     feedSockets: samples.reduce((sum, sample) => sum + (sample?.feedSockets ?? 0), 0),
     upstreamSockets: prices + demo + real,
     lastingKeys: keys.flat().map(String),
-    processes: (await processesOf(fleet)).flatMap(({ pid, name, descriptors: after }) => {
-      const earlier = before.find((each) => each.pid === pid)
-      return earlier === undefined ? [] : [{ pid, name, before: earlier.descriptors, after }]
+    processes: (await processesOf(fleet)).flatMap((after) => {
+      const earlier = before.find(({ pid }) => pid === after.pid)
+      return earlier === undefined ? [] : [{ before: earlier, after }]
     }),
   }
 }

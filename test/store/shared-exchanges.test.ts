@@ -1,63 +1,10 @@
-import { test, type Test } from 'tap'
-import type { DocumentReading, SharedDocument } from '../../src/store/shared-document.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { test } from 'tap'
 import { SharedState } from '../../src/store/shared-state.ts'
-import { standstill } from '../../src/time/standstill.ts'
+import { COUNT, KEPT, Paper, shared } from '../support/controls/paper.ts'
 
-/** The text that all instances of a test write, and who asks for it. */
-class Paper {
-  version = ''
-  text = ''
-  now = 5000
-  reads: (string | undefined)[] = []
-  writes: string[] = []
-  ttlMs: number | undefined
-  isAway = false
-  isClosed = false
-  /** Called before each read is answered, and before each write. */
-  before: () => void = () => undefined
-
-  put(text: string): void {
-    this.text = text
-    this.version += 'v'
-  }
-
-  /** The document, as an instance opens it. */
-  open(): SharedDocument {
-    return {
-      read: async (known): Promise<DocumentReading> => {
-        this.reads.push(known)
-        this.before()
-        if (this.isAway) throw new Error('away')
-        const text = known !== undefined && known !== '' && known === this.version ? undefined : this.text
-        return { version: this.version, text, now: this.now }
-      },
-      write: async (version, text, ttlMs) => {
-        this.ttlMs = ttlMs
-        this.writes.push(text)
-        this.before()
-        if (version !== this.version) return undefined
-        this.put(text)
-        return this.version
-      },
-      close: () => (this.isClosed = true),
-    }
-  }
-}
-
-const COUNT = { nothing: 0, parse: Number, format: String, ttlMs: 1000 }
 const unlessSecret = (text: string): number | undefined => (text === 'secret' ? undefined : Number(text))
 const add = (count: number): number => count + 1
-
-/** The greater count of two counts. An instance writes again what it has and the store has lost, or what is not of today. */
-const KEPT = {
-  ...COUNT,
-  upkeep: { merge: (own: number, read: number) => Math.max(own, read), isOutdated: () => false },
-}
-
-function shared(paper: Paper, form: ConstructorParameters<typeof SharedState<number>>[0] = COUNT) {
-  const news = { count: 0 }
-  return { state: new SharedState<number>(form, () => news.count++, paper.open()), news }
-}
 
 await test('a change is made to what the store has, and another instance reads it', async (t) => {
   const paper = new Paper()
@@ -67,6 +14,8 @@ await test('a change is made to what the store has, and another instance reads i
   t.same([paper.writes, paper.ttlMs, state.version], [['42'], 1000, 'vv'])
   const { state: other } = shared(paper)
   t.equal(other.version, undefined)
+  t.ok(other.isReadable)
+  t.ok(Math.abs(other.now - Date.now()) < 1000, 'the clock here, until that of the store is known')
   t.match(await other.read(), { state: 42, isRead: true, isShared: true })
   t.equal(other.version, 'vv')
   t.match(await other.read(), { state: 42 })
@@ -105,17 +54,23 @@ await test('a change is made again to what a faster instance has written, 20 tim
 })
 
 await test('without a document a process is alone, and with one it reads what is there', async (t) => {
-  const state = new SharedState<number>(COUNT, () => undefined)
+  let news = 0
+  const state = new SharedState<number>(COUNT, () => news++)
   state.reread()
+  await nextTurn()
+  t.equal(news, 0)
   t.match(await state.change(add), { state: 1, isRead: false, isShared: false, cause: undefined })
   const paper = new Paper()
-  paper.put('7')
-  state.share(paper.open())
-  t.match(await state.read(), { state: 7, isRead: true })
-  paper.put('8')
+  for (const text of ['7', '8']) {
+    paper.put(text)
+    if (text === '7') state.share(paper.open())
+    else state.reread()
+    await nextTurn()
+    t.equal(state.current, Number(text))
+  }
   state.reread()
   t.match(await state.read(), { state: 8 })
-  t.equal(paper.reads.length, 2, 'who asks at the same moment shares a read')
+  t.equal(paper.reads.length, 3, 'who asks at the same moment shares a read')
   await state.close()
   t.ok(paper.isClosed)
 })
@@ -140,6 +95,26 @@ await test('while the store is away a change counts here, and later also there i
     await state.read()
     t.same(paper.writes, [], 'once')
   }
+})
+
+await test('a state that is kept up is written again if the store has lost it, or may not have all of it on its replicas', async (t) => {
+  const paper = new Paper()
+  paper.put('1')
+  const { state } = shared(paper, { ...KEPT, parse: (text) => (text === '' ? undefined : Number(text)) })
+  await state.read()
+  t.same(paper.writes, [], 'the store has it')
+  paper.put('0')
+  await state.read()
+  t.same(paper.writes, ['1'])
+  paper.isAway = true
+  await state.change(add)
+  paper.isAway = false
+  paper.put('2')
+  await state.read()
+  t.same(paper.writes, ['1', '2'], 'another instance has written the same')
+  paper.put('')
+  t.match(await state.read(), { state: 2, isShared: true })
+  t.ok(state.isReadable, 'nothing is no text that cannot be read')
 })
 
 await test('a state that is kept up is written where the store has none, or has it in an outdated form', async (t) => {
@@ -169,62 +144,18 @@ await test('a text that cannot be read is never replaced, and is read again each
 await test('a change that counts at once does so before the store was asked', async (t) => {
   const paper = new Paper()
   paper.put('10')
-  const { state, news } = shared(paper, { ...COUNT, isAtOnce: true })
-  const changed = state.change(add)
-  t.same([state.current, news.count], [1, 1])
+  const seen: number[] = []
+  const form = { ...COUNT, isAtOnce: true }
+  const state: SharedState<number> = new SharedState<number>(form, () => seen.push(state.current), paper.open())
   paper.before = () => {
     paper.before = () => undefined
     void state.change(add)
   }
+  const changed = state.change(add)
   await changed
-  t.equal(state.current, 12, 'what waits counts on top of what was read')
+  await state.read()
+  t.same(seen, [1, 2, 12, 12, 12], 'what waits counts on top of what was read')
   const { state: patient } = shared(new Paper())
   void patient.change(add)
   t.equal(patient.current, 0)
-})
-
-/** Clocks that go on when a test says so, in steps that are no standstill. */
-function stepped(t: Test): { pass: (ms: number) => void; now: () => number } {
-  let now = standstill.now() + 1000
-  t.intercept(performance, 'now', { value: () => now })
-  t.intercept(Date, 'now', { value: () => now })
-  standstill.now()
-  const pass = (ms: number): void => {
-    for (let left = ms; left > 0; left -= 400) {
-      now += Math.min(left, 400)
-      standstill.now()
-    }
-  }
-  return { pass, now: () => standstill.now() }
-}
-
-await test('what was read is known as of the question, or as of the answer for who waits for it, unless that took over 2 seconds', async (t) => {
-  const { pass, now } = stepped(t)
-  const paper = new Paper()
-  for (const [isAsked, tookMs, knownMs] of [
-    [false, 300, 0],
-    [true, 300, 300],
-    [true, 2000, 2000],
-    [true, 2001, 0],
-  ] as const) {
-    const { state } = shared(paper)
-    t.equal(state.knownAt, -Infinity)
-    paper.before = () => pass(tookMs)
-    const askedAt = now()
-    await state.read(isAsked)
-    t.equal(state.knownAt - askedAt, knownMs, `${tookMs} ms`)
-  }
-})
-
-await test('the clock of the store is told by its answer, or for what must not last too long by the question', async (t) => {
-  const { pass } = stepped(t)
-  for (const isAhead of [false, true]) {
-    const paper = new Paper()
-    const { state } = shared(paper, { ...COUNT, isAhead })
-    paper.before = () => pass(200)
-    await state.read()
-    t.equal(state.now, isAhead ? 5200 : 5000)
-    pass(100)
-    t.equal(state.now, isAhead ? 5300 : 5100)
-  }
 })

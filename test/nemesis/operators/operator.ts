@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { randomFrom } from '../../../sandbox/upstream/market.ts'
 import { operate } from '../../support/login/identity.ts'
 import type { Fleet, Instance } from '../fleet.ts'
-import type { Ending } from '../history.ts'
+import { type Ending } from '../history.ts'
+import { subjectsOf } from '../subjects.ts'
 import type { Actor } from '../plan.ts'
 import { rotateSecrets } from './rotation.ts'
 import { asked, liftPause, opsUrl, pauseOrders } from './pauses.ts'
@@ -13,7 +14,7 @@ const PAUSES_MS = { least: 1500, most: 4000 }
 /** The operator who does nothing but rotate secrets. */
 export const KEEPER = 'keeper'
 
-/** Acts as an operator until the run is over: pauses orders and lifts that, ends all sessions of somebody, and scrapes the metrics. */
+/** Acts as an operator until the run is over: pauses the orders of all users or of one and lifts that, ends all sessions of somebody, and scrapes the metrics. */
 export async function actAsOperator({ name, seed }: Actor, fleet: Fleet, over: AbortSignal): Promise<void> {
   if (name === KEEPER) return rotateSecrets(fleet, over)
   const random = randomFrom(seed)
@@ -23,7 +24,9 @@ export async function actAsOperator({ name, seed }: Actor, fleet: Fleet, over: A
     if (over.aborted) return
     const chance = random()
     if (chance < 0.4) {
-      const paused = await pauseOrders(fleet, [instance()])
+      const subjects = [...subjectsOf(fleet.observer.history).values()]
+      const subject = random() < 0.3 ? subjects[Math.floor(random() * subjects.length)] : undefined
+      const paused = await pauseOrders(fleet, [instance()], subject)
       await pause(between(PAUSES_MS, random))
       await liftPause(fleet, instance, paused)
     } else if (chance < 0.7) await endSessions(fleet, random, instance)
@@ -39,10 +42,7 @@ async function endSessions(
   random: () => number,
   instance: () => Instance,
 ): Promise<void> {
-  const identified = history.executed.flatMap(({ session, response }) => {
-    const subject = /"user_id":"([\w-]+)"/.exec(response)?.[1]
-    return subject === undefined || session === undefined ? [] : [{ subject, session }]
-  })
+  const identified = [...subjectsOf(history)].map(([session, subject]) => ({ session, subject }))
   const subject = identified[Math.floor(random() * identified.length)]?.subject
   if (subject === undefined) return
   const sessions = identified.filter((each) => each.subject === subject).map(({ session }) => session)

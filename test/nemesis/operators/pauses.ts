@@ -7,21 +7,23 @@ import type { Pause } from '../history.ts'
 const PATIENCE_MS = 5000
 const AGAIN_MS = 500
 
-/** Pauses the orders of all users, by a request to each of these instances at the same moment. */
+/** Pauses the orders of all users, or of one, by a request to each of these instances at the same moment. */
 export async function pauseOrders(
   { observer: { now, history } }: Fleet,
   instances: readonly Instance[],
+  subject?: string,
 ): Promise<Pause> {
-  const paused: Pause = { askedAt: now(), confirmedAt: undefined, liftAskedAt: undefined, liftedAt: undefined }
+  const paused: Pause = { subject, askedAt: now(), confirmedAt: undefined, liftAskedAt: undefined, liftedAt: undefined }
+  const body = { paused: true, ...(subject !== undefined && { subject }) }
   history.pauses.push(paused)
   const answers = await Promise.all(
-    instances.map((each) => asked(control({ opsUrl: opsUrl(each) }, 'PUT', '/orders', { paused: true }))),
+    instances.map((each) => asked(control({ opsUrl: opsUrl(each) }, 'PUT', '/orders', body))),
   )
   if (answers.every((answer) => answer?.status === 200)) paused.confirmedAt = now()
   return paused
 }
 
-/** Lifts a pause, and with it those of others; it must be lifted in the end, whoever is away at the moment. */
+/** Lifts a pause, and with it those of others that concern the same; it must be lifted in the end, whoever is away at the moment. */
 export async function liftPause(
   { observer: { now, history } }: Fleet,
   instance: () => Instance,
@@ -29,10 +31,12 @@ export async function liftPause(
 ): Promise<void> {
   const askedAt = now()
   // Which of two requests at the same moment comes last is not known.
-  const end = (): void => history.pauses.forEach((each) => (each.liftAskedAt ??= askedAt))
+  const same = (): Pause[] => history.pauses.filter(({ subject }) => subject === paused.subject)
+  const end = (): void => same().forEach((each) => (each.liftAskedAt ??= askedAt))
+  const path =
+    paused.subject === undefined ? '/orders' : `/orders?${new URLSearchParams({ subject: paused.subject }).toString()}`
   end()
-  while ((await asked(control({ opsUrl: opsUrl(instance()) }, 'DELETE', '/orders')))?.status !== 200)
-    await pause(AGAIN_MS)
+  while ((await asked(control({ opsUrl: opsUrl(instance()) }, 'DELETE', path)))?.status !== 200) await pause(AGAIN_MS)
   end()
   paused.liftedAt = now()
 }

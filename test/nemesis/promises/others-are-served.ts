@@ -1,5 +1,6 @@
 import { isExplained } from '../explained.ts'
 import { slackMs, type Call, type History, type Socket } from '../history.ts'
+import { subjectsOf } from '../subjects.ts'
 import type { ProductPromise, Violation } from '../promise.ts'
 
 /** A page waits so long for a response before that is a fault, too. */
@@ -45,8 +46,7 @@ function isExpected(history: History, call: Call): boolean {
   const { user, at, until = Infinity, result, session, key } = call
   if (ENDED.has(result)) return hasEnded(history, session, until)
   if (result === 'login_failed') return isBeingEnded(history, call)
-  if (result === 'orders_paused')
-    return history.pauses.some(({ askedAt, liftedAt = Infinity }) => askedAt < until && at < liftedAt + LIFTED_MS)
+  if (result === 'orders_paused') return isPaused(history, session, at, until)
   if (result === 'upstream_budget') return isUsed(history, at, until)
   const earlier = history.calls.filter(
     (each) => key !== undefined && each.key === key && each.user === user && each !== call && each.at < until,
@@ -60,6 +60,14 @@ function isExpected(history: History, call: Call): boolean {
 function isBeingEnded({ endings }: History, { user, at, until = Infinity }: Call): boolean {
   const all = endings.filter((each) => each.by === 'operator' && each.user === user && each.askedAt < until)
   return all.some(({ confirmedAt = Infinity }) => at < confirmedAt + ENDS_LOGINS_MS)
+}
+
+/** Whether orders of all users are paused, or those of the user of a session; nobody may know whose it is. */
+function isPaused(history: History, session: string | undefined, from: number, to: number): boolean {
+  const on = history.pauses.filter(({ askedAt, liftedAt = Infinity }) => askedAt < to && from < liftedAt + LIFTED_MS)
+  if (on.length === 0 || on.some(({ subject }) => subject === undefined)) return on.length > 0
+  const own = subjectsOf(history).get(session ?? '')
+  return own === undefined || on.some(({ subject }) => subject === own)
 }
 
 /** Whether much of the upstream budget is used: instances hold tokens, and each class has a share. */

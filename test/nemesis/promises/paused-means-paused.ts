@@ -1,5 +1,6 @@
 import { faultsDuring } from '../explained.ts'
 import { slackMs, type Executed, type History, type Pause } from '../history.ts'
+import { subjectsOf } from '../subjects.ts'
 import type { ProductPromise, Violation } from '../promise.ts'
 import { purchasesAt } from '../purchases.ts'
 
@@ -18,13 +19,25 @@ export const pausedMeansPaused: ProductPromise = {
     const { pauses, executed } = history
     const orders = executed
       .filter(isOrder)
-      .map(({ sentAt, instance, key, path }) => ({ sentAt, instance, what: `the order ${key ?? path}` }))
+      .map(({ sentAt, instance, session, key, path }) => ({
+        sentAt,
+        instance,
+        session,
+        what: `the order ${key ?? path}`,
+      }))
       .concat(
-        purchasesAt(history).map(({ sentAt, instance, id }) => ({ sentAt, instance, what: `the purchase ${id}` })),
+        purchasesAt(history).map(({ sentAt, instance, session, id }) => ({
+          sentAt,
+          instance,
+          session,
+          what: `the purchase ${id}`,
+        })),
       )
-    const violations = pauses.flatMap(({ confirmedAt, liftAskedAt = Infinity }) => {
+    const subjects = subjectsOf(history)
+    const violations = pauses.flatMap(({ subject, confirmedAt, liftAskedAt = Infinity }) => {
       if (confirmedAt === undefined) return []
-      const during = orders.filter(({ sentAt }) => sentAt > confirmedAt && sentAt < liftAskedAt)
+      const whose = orders.filter(({ session }) => subject === undefined || subjects.get(session ?? '') === subject)
+      const during = whose.filter(({ sentAt }) => sentAt > confirmedAt && sentAt < liftAskedAt)
       return during.flatMap(({ sentAt, instance, what }): Violation[] => {
         const lateMs = sentAt - confirmedAt
         const permittedMs = OBEYED_MS + MARGIN_MS + slackMs(history, confirmedAt, sentAt)

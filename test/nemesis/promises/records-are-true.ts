@@ -1,5 +1,6 @@
 import { faultsDuring } from '../explained.ts'
-import type { AuditLine, Ending, History } from '../history.ts'
+import type { Ending, History } from '../history.ts'
+import type { AuditLine } from '../states.ts'
 import type { ProductPromise, Violation } from '../promise.ts'
 
 /** Faults that lose lines of a log, or what was to be recorded, or the names of sessions. */

@@ -1,5 +1,6 @@
 import { faultsDuring } from '../explained.ts'
-import { slackMs, type History, type Sample, type Socket } from '../history.ts'
+import { slackMs, type History, type Socket } from '../history.ts'
+import type { Sample } from '../states.ts'
 import type { ProductPromise, Violation } from '../promise.ts'
 
 /** All instances obey within this time, and count what has opened or closed. */

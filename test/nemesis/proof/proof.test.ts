@@ -66,9 +66,10 @@ function brokenIn(result: Result | undefined): Broken[] {
   return [...(result?.violations ?? []), ...(result?.doubtful ?? [])]
 }
 
-/** What was seen, whoever it happened to and whenever. */
-function kindOf({ promise, violation }: Broken): string {
-  return `${promise.name}: ${violation.seen.replace(/^\w+: /, '').replaceAll(/\d+/g, '')}`
+/** What was seen, whoever it happened to and whenever; of a page only what it was told. */
+function kindOf({ promise, violation: { seen } }: Broken): string {
+  const told = / got (\w+) /.exec(seen)?.[1]
+  return `${promise.name}: ${told ?? seen.replace(/^\w+: /, '').replaceAll(/\d+/g, '')}`
 }
 
 /** The plan of a seed, as far as a patch has no wishes. */

@@ -35,7 +35,8 @@ export class Page {
   /** The login whose session the browser has: the grant of the provider. */
   session: string | undefined
   #browser = new JarBrowser()
-  #isSignedUp = false
+  /** The last account that it has opened at the provider; '' without one. */
+  #email = ''
   /** The cookies of calls while a login is under way: whose session the next ones are is known at its end. */
   #earlier: string | undefined
   #accounts = 0
@@ -85,7 +86,7 @@ export class Page {
     const replaced = this.#replaced(call.at)
     this.#earlier = this.cookie
     const cookie = this.#sessionCookie
-    const arrived = this.#navigate(path, isCancelled).catch(() => undefined)
+    const arrived = this.#navigate(kind, path, isCancelled).catch(() => undefined)
     const arrival = await Promise.race([arrived, pause(GIVES_UP_MS, undefined, { ref: false })])
     const { observer, provider } = this.fleet
     call.until = observer.now()
@@ -133,20 +134,20 @@ export class Page {
     const partner = this.#partner
     // Whoever has cancelled a sign-up goes on without the link, as a rule.
     const isPlain = this.random() < (partner.remembered === '' ? 0.1 : 0.8)
-    if (partner.remembered === '' && this.#isSignedUp && this.random() < LOGS_IN)
+    if (partner.remembered === '' && this.#email !== '' && this.random() < LOGS_IN)
       return { kind: 'login', path: '/auth/login', attribution: '' }
     if (isPlain) return { kind: 'signup', path: '/auth/signup', attribution: partner.remembered }
     const attribution = partner.nextLink(this.random)
     return { kind: 'signup', path: `/auth/signup?${attribution}`, attribution }
   }
 
-  async #navigate(path: string, isCancelled: boolean): Promise<Arrival> {
+  async #navigate(kind: 'login' | 'signup', path: string, isCancelled: boolean): Promise<Arrival> {
     const arrival = await this.#browser.navigate(this.fleet.publicUrl + path, { from: 'address bar' })
     // The provider knows who has logged in there before, and asks nothing.
     if (arrival.url.origin !== new URL(this.fleet.provider.url).origin) return arrival
-    this.#isSignedUp = true
-    const email = `${this.name}-${++this.#accounts}@example.test`
+    const email = kind === 'signup' ? `${this.name}-${++this.#accounts}@example.test` : this.#email
     const fields = { email, password: 'any', action: isCancelled ? 'cancel' : 'continue' }
+    if (!isCancelled) this.#email = email
     const end = await this.#browser.submit(arrival, fields)
     return { ...end, hops: arrival.hops.concat(end.hops) }
   }

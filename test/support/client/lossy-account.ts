@@ -48,6 +48,8 @@ export class LossyAccount {
   /** Called with every read. It is not answered if this returns true. */
   ignores: (operation: string) => boolean = () => false
   isDown = false
+  /** How many connections it has taken. */
+  connections = 0
   /** How many connections it has refused while it was down. */
   refused = 0
   /** Tells nobody of purchases. */
@@ -71,6 +73,7 @@ export class LossyAccount {
         this.refused++
         return socket.terminate()
       }
+      this.connections++
       socket.on('message', (data: Buffer) => this.#take(fromJson(data.toString()), socket))
     })
   }

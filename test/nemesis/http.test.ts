@@ -3,6 +3,8 @@ import { jsonResponse, requestIn, withJson } from './http.ts'
 
 const seen = (text: string) => requestIn(Buffer.from(text, 'latin1'))
 
+const edited = (response: string) => withJson(Buffer.from(response), () => ({ longer: 'than before' })).toString()
+
 await test('A request is seen when it is whole, and what is no request is none', async (t) => {
   t.equal(seen('POST /path HTTP/1.1\r\nContent-Le'), 'incomplete')
   t.equal(seen('POST /path HTTP/1.1\r\nContent-Length: 3\r\n\r\nab'), 'incomplete')
@@ -14,7 +16,6 @@ await test('A request is seen when it is whole, and what is no request is none',
 })
 
 await test('The JSON of a whole 200 is replaced, and its length; nothing else is', async (t) => {
-  const edited = (response: string) => withJson(Buffer.from(response), () => ({ longer: 'than before' })).toString()
   t.equal(
     edited(jsonResponse(200, { a: 1 })).replace(/\r\n/g, '|'),
     jsonResponse(200, { longer: 'than before' }).replace(/\r\n/g, '|'),

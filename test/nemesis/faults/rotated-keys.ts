@@ -39,8 +39,9 @@ export const rotatedKeys: Fault = {
 }
 
 function signedAgain(tokens: Record<string, unknown>, key: { kid: string; privateKey: KeyObject }): object {
-  const [, claims] = String(tokens['id_token'] ?? '').split('.')
-  if (claims === undefined) return tokens
+  const { id_token: idToken } = tokens
+  if (typeof idToken !== 'string') return tokens
+  const [, claims = ''] = idToken.split('.')
   const header = Buffer.from(JSON.stringify({ alg: 'ES256', kid: key.kid })).toString('base64url')
   const signed = `${header}.${claims}`
   const signature = sign('sha256', Buffer.from(signed), { key: key.privateKey, dsaEncoding: 'ieee-p1363' })

@@ -4,6 +4,7 @@ const MOMENT = 'A clock of fractions of a millisecond never shows this very mome
 const COUNTED = 'The commands of a connection are carried out in order, so whoever counts next counts this, too.'
 const NODE_HEADERS = 'Node has this header of a request as one text, and beside it all of its values.'
 const NO_MARK = 'No value has this mark, so that it is read all the same.'
+const NO_SUCH_GRANT = "Where none is too many, the name that is removed is nobody's."
 const NO_CASE = 'Without a case of its own nothing is returned, which counts as no.'
 
 /** Those of logins, sessions, calls and their budget. */
@@ -46,6 +47,11 @@ export const OF_CALLS: readonly Equivalent[] = [
     ],
   ]),
   ...inFile('src/proxy/idempotency/compact-record.ts', [
+    [
+      "const place = isCommon && typeof type === 'string' ? TYPES.indexOf(type) : -1",
+      'true',
+      'A type that is missing has no place among them either.',
+    ],
     ['case undefined:', 'case undefined:', 'Without a case of its own nothing is returned either.'],
   ]),
   ...inFile('src/proxy/idempotency/idempotency-records.ts', [
@@ -127,6 +133,8 @@ export const OF_CALLS: readonly Equivalent[] = [
     ["case 'never':", '""', NO_CASE],
   ]),
   ...inFile('src/sessions/shared-refusals.ts', [
+    ['const [oldest] = this.#grants.size > 2 ? this.#grants.keys() : []', '["Stryker was here"]', NO_SUCH_GRANT],
+    ['if (oldest !== undefined) this.#grants.delete(oldest)', 'true', NO_SUCH_GRANT],
     ["const { value = '', now } = await store.readMarked(REFRESHES_KEY, '')", '"Stryker was here!"', NO_MARK],
     ["const { now } = await this.#store.readMarked(REFRESHES_KEY, '')", '"Stryker was here!"', NO_MARK],
     [

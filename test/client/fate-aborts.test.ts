@@ -3,6 +3,7 @@ import { fate } from '../../client/dist/client/orders.js'
 import { failure } from '../support/client/page-client.ts'
 import type { Handling, Offer } from '../support/client/lossy-account.ts'
 import { losing, RISE } from '../support/client/lost-orders.ts'
+import { until } from '../support/time/until.ts'
 
 const FALL: Offer = { ...RISE, contract_type: 'PUT' }
 const LOST: Handling = { executes: 'never', answer: 'cut' }
@@ -36,4 +37,24 @@ await test('fate: can be aborted while it waits for the fate of another order, a
   first.abort(new Error('left, too'))
   t.match(await search, { message: 'left, too' })
   t.match(await third, { is: 'not_seen' })
+})
+
+await test('fate: one that is aborted while it waits lets nobody look before those that it has waited for', async (t) => {
+  const { account, lose, socket, watch } = await losing(t)
+  const [watched, other] = [await lose(LOST), await lose(LOST, { ...FALL })]
+  const first = fate(watched)
+  await until(() => watch.size === 1, 'the first one watches the account')
+  const own = new AbortController()
+  const waiting = failure(fate(other, { signal: own.signal }))
+  own.abort(new Error('left'))
+  t.match(await waiting, { message: 'left' })
+  const { reads } = account
+  const last = fate(other)
+  for (let turn = 0; turn < 5; turn++) await socket.request({ time: 1 })
+  t.equal(account.reads, reads)
+  for (const each of [first, last]) {
+    await until(() => watch.size === 1)
+    watch.run()
+    t.match(await each, { is: 'not_seen' })
+  }
 })

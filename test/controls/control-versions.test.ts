@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { versionOf } from '../../src/controls/control-document.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
-import { DAY, isPaused, PAUSE, set, sharing, versionIn } from '../support/controls/shared-store.ts'
+import { DAY, isPaused, PAUSE, set, sharing, versionIn, type Own } from '../support/controls/shared-store.ts'
 import { SECRETS } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 
@@ -111,4 +111,19 @@ await test('a pause at an instance that knew no version wins over an older lift 
     await until(() => versionOf(other.document) === versionOf(controls.document), 'both have the same')
     t.same([isPaused(controls), isPaused(other)], [expected, expected])
   }
+})
+
+await test('a pause that could not be written at first wins over an older lift with a higher version that comes meanwhile', async (t) => {
+  const { start, write03 } = await sharing(t)
+  const own: Own = { failedWrites: 0 }
+  const controls = await start(own)
+  t.match(await set(controls, PAUSE), { isShared: false })
+  await until(() => Number(own.failedWrites) > 1, 'it has tried again')
+  const version = Math.floor(Date.now() / 1000) + 10_000
+  await write03([['orders', { version, at: Date.now() - 60_000, value: null }]])
+  const other = await start()
+  own.failedWrites = undefined
+  await until(() => versionOf(other.document) > version || !isPaused(controls), 'it has read the lift')
+  t.ok(isPaused(controls))
+  await until(() => isPaused(other), 'the other instance obeys')
 })

@@ -5,6 +5,7 @@ import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { ordersOf, type Control } from '../../src/controls/control-document.ts'
 import { Controls } from '../../src/controls/controls.ts'
+import { Identification } from '../../src/controls/identification.ts'
 import { Envelope, type Session, type Sessions } from '../../src/sessions/index.ts'
 import { controlsAdmin } from '../../src/ops/controls-admin.ts'
 import { orderGate } from '../../src/sockets/relay/order-gate.ts'
@@ -173,4 +174,18 @@ await test('after a suspension, of which only the time of day tells, no order go
   t.match(controls.verdictOn(session), { is: 'unidentified' }, 'a poll that fails hears nothing')
   await requireUnpaused(controls, session)
   t.equal(controls.verdictOn(session), undefined, 'without the store the last document stays in force')
+})
+
+await test('a session that could not be identified is asked for again five seconds later, and then is known', async (t) => {
+  const ahead = clockAhead(t)
+  const session = { key: 'a session', record: {} } as Session
+  let subject: string | undefined
+  const identification = new Identification(async () => subject)
+  await identification.ask(session)
+  t.equal(identification.of(session), 'failed')
+  subject = 'a user'
+  ahead(5001)
+  t.equal(identification.of(session), undefined)
+  await identification.ask(session)
+  t.same(identification.of(session), { subject: 'a user' })
 })

@@ -109,3 +109,11 @@ await test('CircuitBreaker: a result that says nothing changes nothing, and lets
   t.equal(await breaker.run(works, judge), 'success')
   t.notOk(breaker.isOpen)
 })
+
+await test('CircuitBreaker lets the next probe through after one that was rejected', async (t) => {
+  const breaker = await openBreaker()
+  await until(() => breaker.retryAfterMs === 0)
+  await t.rejects(breaker.run(() => Promise.reject(new Error('broken')), judge))
+  await until(() => breaker.retryAfterMs === 0, 'its pause is over')
+  t.equal(await breaker.run(works, judge), 'success')
+})

@@ -209,3 +209,22 @@ await test('a caller who joins a renewal waits for it although the time of day w
     t.equal(lookup.is === 'good' && lookup.session.record.accessToken, 'second')
   }
 })
+
+await test('a new token that upstream refuses is renewed, although the renewal before it is still waiting here', async (t) => {
+  const { here, there, session, sessions, endpoint, store } = await tokenWorld(t)
+  const old = await session(0)
+  const renewing = held(tokens({ access_token: 'second' }))
+  endpoint.behaviour = renewing.behaviour
+  const first = there.renewed(old)
+  await renewing.asked
+  const joined = here.renewed(old)
+  await until(() => store.locks >= 6, 'it looks for the new token ever more rarely')
+  renewing.release()
+  await first
+  endpoint.behaviour = tokens({ access_token: 'third' })
+  const second = await sessions.load(old.id)
+  if (second === undefined) return t.fail('the session is gone')
+  const lookup = await here.afterRefusal(second, true)
+  t.equal(lookup.is === 'good' && lookup.session.record.accessToken, 'third')
+  t.equal((await joined).is, 'good')
+})

@@ -13,6 +13,7 @@ import { until } from '../support/time/until.ts'
 /** A store whose reads can be delayed, so that a value may be old when it arrives. */
 class SlowStore extends MemoryStore {
   reads = 0
+  readonly #listeners: ((key: string | undefined) => void)[] = []
   #gate: Promise<void> = Promise.resolve()
   #open: () => void = () => undefined
 
@@ -22,6 +23,16 @@ class SlowStore extends MemoryStore {
 
   release(): void {
     this.#open()
+  }
+
+  override onChange(listener: (key: string | undefined) => void): void {
+    this.#listeners.push(listener)
+    super.onChange(listener)
+  }
+
+  /** Its connection was unhealthy: any key may have changed. */
+  reportAny(): void {
+    for (const listener of this.#listeners) listener(undefined)
   }
 
   override async read(key: string): Promise<StoredValue | undefined> {
@@ -158,6 +169,16 @@ await test('a session that changes or ends while it is read is not cached, also 
     t.not(await reading, undefined, 'the read was earlier')
     t.equal(near.peek('id', key), undefined)
   }
+})
+
+await test('a session that is read while any key may have changed is not cached', async (t) => {
+  const { store, near, key } = await cacheWithSession()
+  store.hold()
+  const reading = near.load('id')
+  store.reportAny()
+  store.release()
+  t.not(await reading, undefined, 'the read was earlier')
+  t.equal(near.peek('id', key), undefined)
 })
 
 await test('a change or a removal drops the session from the near cache', async (t) => {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { Sessions } from '../../src/sessions/index.ts'
 import { rawBrowser } from '../support/browser/raw-browser.ts'
+import { scripted, tokens } from '../support/login/token-endpoint.ts'
 import { waitingOn } from '../support/feed/started-member.ts'
 import { closeCode, frame } from '../support/sockets/raw-frames.ts'
 import { EXPIRED, SESSION, eventsOf, listening, use } from '../support/sockets/session-socket.ts'
@@ -107,6 +108,21 @@ await test('a session socket of which a page has more than 64 KiB to read closes
   waitingOn(wire, 65_537)
   t.equal((await use(world)).status, 204, 'the page is to be told of the new limit')
   t.same(await client.closed, { code: 4408, reason: 'slow_consumer' })
+})
+
+await test('a session socket of a session of thirty days sets no timer that Node would end at once', async (t) => {
+  const warnings: string[] = []
+  const note = ({ name }: Error): void => void warnings.push(name)
+  process.on('warning', note)
+  t.teardown(() => process.off('warning', note))
+  const settings = { SESSION_MAX_SECONDS: '2592000', SESSION_IDLE_SECONDS: '2592000' }
+  const world = await startWorld(t, { upstream: 'scripted', provider: scripted, settings })
+  world.provider.behaviour = tokens({ expires_in: 2_592_000 })
+  await world.logIn()
+  await listening(world)
+  // Node warns in a later turn.
+  await use(world, 'GET')
+  t.same(warnings, [])
 })
 
 await test('nothing watches a session for a session socket that is closed', async (t) => {

@@ -92,6 +92,16 @@ await test('a report says what was spent and what is wanted, and brings tokens',
   t.equal(tokens.free('reads'), 0)
 })
 
+await test('the tokens of a late reply last for a lease from when the report was sent', async (t) => {
+  const { tokens, pass } = holder(settled({ granted: { ...NONE, orders: 2 } }))
+  const settling = tokens.settle(WANTED)
+  pass(TERMS.leaseMs - 1)
+  await settling
+  t.equal(tokens.free('orders'), 2)
+  pass(1)
+  t.equal(tokens.free('orders'), 0, 'the ledger may have given them to others')
+})
+
 await test('a ledger that has forgotten something gets all that was spent', async (t) => {
   const { tokens, reports, replies } = holder(settled({ granted: { ...NONE, orders: 2 } }))
   await tokens.settle(WANTED)

@@ -49,9 +49,12 @@ class Fleet {
     return answer
   }
 
-  /** Three users are refused. */
-  async suspect(): Promise<void> {
-    for (const user of ['a', 'b', 'c']) await this.send(0, user, 429)
+  /** Three users are refused, this long after each other. */
+  async suspect(apartMs = 0): Promise<void> {
+    for (const user of ['a', 'b', 'c']) {
+      this.pass(apartMs)
+      await this.send(0, user, 429)
+    }
   }
 
   /** Three users are refused, and the probe of a fourth. */
@@ -112,17 +115,18 @@ await test('calls of a session without a subject, at the address of one who was 
 })
 
 await test('a suspicion whose probe is answered otherwise is over, and those who raised it do not count for five minutes', async (t) => {
-  for (const status of [200, 403, 503]) {
+  for (const [at, status] of [200, 403, 503].entries()) {
     const fleet = new Fleet()
-    await fleet.suspect()
+    // At the same moment, or up to six seconds before the third of them.
+    await fleet.suspect(at * 1500)
     t.equal(await fleet.send(1, 'd', status), status)
     fleet.pass(30_000)
     await fleet.suspect()
-    await fleet.send(1, 'e', 429)
+    for (const user of ['e', 'f']) await fleet.send(1, user, 429)
     t.equal(fleet.heldMs(0), 0, `after a ${status}`)
     fleet.pass(300_000)
     await fleet.suspect()
-    await fleet.send(1, 'f', 429)
+    await fleet.send(1, 'g', 429)
     t.ok(fleet.heldMs(0) > 0, 'after five minutes they count again')
   }
 })

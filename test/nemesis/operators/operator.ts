@@ -24,7 +24,8 @@ export async function actAsOperator({ name, seed }: Actor, fleet: Fleet, over: A
     if (over.aborted) return
     const chance = random()
     if (chance < 0.4) {
-      const subjects = [...subjectsOf(fleet.observer.history).values()]
+      // Of those who have logged in last, most are still there.
+      const subjects = [...subjectsOf(fleet.observer.history).values()].slice(-5)
       const subject = random() < 0.3 ? subjects[Math.floor(random() * subjects.length)] : undefined
       const paused = await pauseOrders(fleet, [instance()], subject)
       await pause(between(PAUSES_MS, random))

@@ -20,6 +20,8 @@ const PURPOSE = 'controls of operators'
 /** What is special about one instance. */
 export interface Own {
   isCutOff?: boolean
+  /** It reads, and each of its writes fails, which this counts: no replica confirms. */
+  failedWrites?: number | undefined
   index?: SessionIndex
   onChange?: () => void
   secrets?: Changeable<readonly string[]>
@@ -36,11 +38,17 @@ export async function sharing(t: Test) {
         return call(...args)
       }
     }
+    const confirmed = <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
+      reached(async (...args: A): Promise<R> => {
+        if (own.failedWrites === undefined) return call(...args)
+        own.failedWrites++
+        throw new StoreUnavailable(new Error('not confirmed'))
+      })
     const controls = new SharedControls({
       store: { readMarked: reached((...args) => store.readMarked(...args)) },
       confirmed: Object.assign(Object.create(store) as MemoryStore, {
-        create: reached((...args: Parameters<MemoryStore['create']>) => store.create(...args)),
-        replace: reached((...args: Parameters<MemoryStore['replace']>) => store.replace(...args)),
+        create: confirmed((...args: Parameters<MemoryStore['create']>) => store.create(...args)),
+        replace: confirmed((...args: Parameters<MemoryStore['replace']>) => store.replace(...args)),
       }),
       index: own.index ?? index,
       instance: instanceName(),

@@ -14,13 +14,13 @@ export function eventsOf(client: BrowserSocket): Event[] {
 }
 
 /** An open session socket that has received the state of its session. */
-export async function listening(world: World<'scripted'>, port?: number): Promise<BrowserSocket> {
+export async function listening(world: World<'scripted', unknown>, port?: number): Promise<BrowserSocket> {
   const client = await world.socket(SESSION, port === undefined ? {} : { at: { port } }).opened()
   await client.count(1)
   return client
 }
 
 /** Asks for the session, or uses it. */
-export function use(world: World<'scripted'>, method = 'POST'): Promise<Response> {
+export function use(world: World<'scripted', unknown>, method = 'POST'): Promise<Response> {
   return world.browser.fetch('/auth/session', { method, headers: { 'x-csrf': '1' } })
 }

@@ -154,4 +154,5 @@ export const OF_CALLS: readonly Equivalent[] = [
       'It is done in the background: nobody waits for it, and it never rejects.',
     ],
   ]),
+  ...inFile('src/upstream/budget/leaseholder.ts', [['} catch {', '{}', 'Nothing is returned in either case.']]),
 ]

@@ -9,7 +9,7 @@ import type { FleetPlan } from './plan.ts'
 export async function fleetRedis(t: Test, kind: FleetPlan['redis']): Promise<DurableTopology> {
   if (kind === 'sentinel') return durableSentinel(t, 2)
   if (kind === 'cluster') return durableCluster(t)
-  const redis = await DurableRedis.start(t, await freePort(), [])
+  const redis = await DurableRedis.start(t, await freePort(), ['enable-protected-configs local'])
   const masters = (): Promise<DurableRedis[]> => mastersOf([redis])
   return {
     url: redis.url,

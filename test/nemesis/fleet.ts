@@ -9,6 +9,9 @@ import type { SandboxProvider } from '../../sandbox/provider.ts'
 import type { SandboxUpstream } from '../../sandbox/upstream.ts'
 import { SecretVolume } from '../support/config/secret-volume.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
+import { OIDC } from '../support/login/oidc-world.ts'
+import { openIdProvider } from '../support/login/openid-provider.ts'
+import { sandboxProvider } from '../support/parts.ts'
 import type { DurableTopology } from '../support/redis/durable-topologies.ts'
 import { stalledWay, type StalledWay } from '../support/peers/stalled-way.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
@@ -21,6 +24,13 @@ import type { Budget } from './history.ts'
 import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { FleetPlan } from './plan.ts'
+
+/** How an instance learns whose a session is. */
+const IDENTIFIED = { IDENTITY_PATH: '/account/v1/me', IDENTITY_POINTER: '/data/user_id' }
+const OPEN_ID = { ...OIDC, OAUTH_SCOPE: 'openid profile trade' }
+
+/** With a budget, an instance is ready after three leases of 15 s at the latest. */
+const STARTS_MS = 75_000
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SLEEPING_CLOCK = new URL('../support/time/suspended-machine.ts', import.meta.url).href
@@ -70,19 +80,19 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
   const redis = await fleetRedis(t, plan.redis)
   const names = fleetNames(t, plan.hasTwoAddresses)
   const parts = await startParts(t, {
-    provider: {
+    provider: (plan.isOpenId === true ? openIdProvider : sandboxProvider)({
       refreshTokens: plan.refreshTokens,
       accessTokenSeconds: plan.accessTokenSeconds,
       watch: observer.atProvider,
-    },
+    }),
+    upstream: 'sandbox',
     market: { tickMs: 250, followsHost: true, watch: observer.upstream },
     settings: {
       AUTH_STARTS_PER_MINUTE: '0',
       PUBLIC_HANDSHAKES_PER_MINUTE: '0',
       REDIS_URL: redis.url,
       OPS_TOKEN,
-      IDENTITY_PATH: '/account/v1/me',
-      IDENTITY_POINTER: '/data/user_id',
+      ...(plan.isOpenId === true ? OPEN_ID : IDENTIFIED),
       ...plan.settings,
     },
   })
@@ -158,6 +168,7 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     ...(links.redis && { REDIS_URL: `redis://${address(links.redis)}` }),
     TOKEN_URL: `http://${provider}/oauth2/token`,
     REVOCATION_URL: `http://${provider}/oauth2/revoke`,
+    ...(settings['JWKS_URL'] && { JWKS_URL: `http://${provider}${new URL(settings['JWKS_URL']).pathname}` }),
     API_URL: `http://${upstream}`,
     WS_URL: `ws://${upstream}`,
   }
@@ -170,7 +181,7 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
   const start = async (): Promise<ServerProcess> => {
     const started = await serverProcess(t, own, { nodeOptions, main: join(checkout, 'src/main.ts') })
     past.push(started)
-    if (!(await ready(started))) throw new Error(`${name} does not start: ${started.output().stderr}`)
+    if (!(await ready(started, STARTS_MS))) throw new Error(`${name} does not start: ${started.output().stderr}`)
     return started
   }
   let starting: Promise<void> | undefined

@@ -34,3 +34,17 @@ export function jsonResponse(status: number, body: object, headers: Readonly<Rec
   const lines = Object.entries(own).map(([name, value]) => `${name}: ${value}`)
   return [`HTTP/1.1 ${status} By the nemesis`, ...lines, '', json].join('\r\n')
 }
+
+/** A whole 200 with other JSON in it. Anything else stays as it is. */
+export function withJson(response: Buffer, edit: (json: Record<string, unknown>) => object): Buffer {
+  const text = response.toString()
+  const end = text.indexOf('\r\n\r\n')
+  const head = text.slice(0, end)
+  const body = text.slice(end + 4)
+  if (!head.startsWith('HTTP/1.1 200') || Number(headerOf(head, 'content-length')) !== Buffer.byteLength(body))
+    return response
+  const json = JSON.stringify(edit(JSON.parse(body) as Record<string, unknown>))
+  return Buffer.from(
+    `${head.replace(/^content-length:.*$/im, `content-length: ${Buffer.byteLength(json)}`)}\r\n\r\n${json}`,
+  )
+}

@@ -22,7 +22,7 @@ export interface Behaviour {
   readonly rewrites?: (way: Way, bytes: Buffer) => Buffer
   /** Nothing more passes to the other end of a connection on which a reply has come: the network has forgotten it. */
   readonly forgets?: boolean
-  /** The response to a request of HTTP that is not passed on; undefined if it is passed on. */
+  /** The response to a request of HTTP that is not passed on, empty for none; undefined if it is passed on. */
   readonly answers?: (request: SeenRequest) => string | undefined
 }
 

@@ -10,6 +10,8 @@ export interface FleetPlan {
    * on a machine that is suspended. All are right if it is left out.
    */
   readonly clocks?: readonly (number | 'sleeps')[]
+  /** Whether logins are OpenID Connect. */
+  readonly isOpenId?: boolean
   /** Whether the provider and the trading service have names, and not only addresses. */
   readonly isNamed?: boolean
   /** Whether the name of the provider has a second address, at which nobody listens, and first packets to the other can be lost. */

@@ -49,7 +49,9 @@ function fleetOf(random: () => number): FleetPlan {
       ...maybe(0.6, { UPSTREAM_HEADERS_SECONDS: '3' }),
       ...maybe(0.3, { RELAY_STORE_GRACE_SECONDS: '5' }),
     },
+    isOpenId: random() < 0.25,
     isNamed: random() < 0.3,
+    hasTwoAddresses: random() < 0.15,
     clocks: [0, CLOCKS[Math.floor(random() * CLOCKS.length)] ?? 0],
   }
 }

@@ -48,10 +48,16 @@ export function onLinks(
 }
 
 /** Has the single Redis run commands, for as long as it takes. @param password of the default user, if it has one */
-export async function tellRedis({ redis }: Fleet, commands: readonly string[], password?: string): Promise<void> {
+export async function tellRedis(
+  { redis }: Fleet,
+  commands: readonly (string | readonly string[])[],
+  password?: string,
+): Promise<void> {
   const url = password === undefined ? redis.url : redis.url.replace('://', `://:${password}@`)
-  for (const command of commands)
-    await until(async () => (await askRedis({ url }, command.split(' '))) !== undefined, command)
+  for (const command of commands) {
+    const words = typeof command === 'string' ? command.split(' ') : command
+    await until(async () => (await askRedis({ url }, words)) !== undefined, words.join(' '))
+  }
 }
 
 /** What pages may be told while one instance, or all of them, cannot use Redis (docs/operating/redis.md, Without Redis). */

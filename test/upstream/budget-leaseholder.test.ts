@@ -52,7 +52,7 @@ function holder(...replies: (LedgerReply | Error)[]) {
 
 await test('a report says what was spent and what is wanted, and brings tokens', async (t) => {
   const { tokens, reports, pass, replies } = holder(settled({ granted: { orders: 3, otps: 0, reads: 2 } }))
-  t.same([tokens.hasReplied, tokens.used, tokens.recentlyUsed], [undefined, [0], undefined])
+  t.same([tokens.hasReplied, tokens.used, tokens.recentlyUsed, tokens.wereInUse], [undefined, [0], undefined, false])
   t.same(await tokens.settle(WANTED), NONE)
   t.match(reports[0], {
     sequence: 1,

@@ -161,6 +161,8 @@ await test('a call that upstream would refuse is held, and a probe is not held b
   world.taken = true
   t.equal(await call.takeProbe(), true)
   t.equal(call.hold(), undefined)
+  world.hold = undefined
+  t.equal(call.hold(), undefined)
   world.hold = { limited: 'user', retryAfterMs: 5 } as unknown as Hold
   t.equal(call.hold(), world.hold)
   world.isCalm = true
@@ -188,6 +190,10 @@ await test('a call becomes a probe when it is written, if there is none, and say
     await setImmediate()
     t.same(done.slice(1), [['note', 'orders', note]])
   }
+  const started = callOf({ hasAnother: true })
+  started.world.mayProbe = true
+  t.equal(started.call.start(), undefined)
+  t.same(started.done.slice(1), [['spend another'], ['probe']])
   const calm = callOf({ isCalm: true })
   calm.world.mayProbe = true
   calm.call.written()

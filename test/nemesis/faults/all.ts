@@ -1,7 +1,13 @@
 import type { Fault } from '../fault.ts'
+import { brokenConnectionsOfRedis } from './broken-connections-of-redis.ts'
+import { busyRedis } from './busy-redis.ts'
 import { cutReplies } from './cut-replies.ts'
 import { deafRedis } from './deaf-redis.ts'
 import { emptiedRedis } from './emptied-redis.ts'
+import { failedDiskOfRedis } from './failed-disk-of-redis.ts'
+import { failedOverRedis } from './failed-over-redis.ts'
+import { failingUpstream } from './failing-upstream.ts'
+import { flushedRedis } from './flushed-redis.ts'
 import { forgottenConnections } from './forgotten-connections.ts'
 import { frozenRedis } from './frozen-redis.ts'
 import { fullRedis } from './full-redis.ts'
@@ -21,16 +27,20 @@ import { lostRepliesOfRedis } from './lost-replies-of-redis.ts'
 import { lostTokenReplies } from './lost-token-replies.ts'
 import { readOnlyRedis } from './read-only-redis.ts'
 import { refusedAuthOfRedis } from './refused-auth-of-redis.ts'
+import { refusedLogins } from './refused-logins.ts'
 import { refusedProvider } from './refused-provider.ts'
 import { refusedRedis } from './refused-redis.ts'
 import { refusedRefreshes } from './refused-refreshes.ts'
 import { refusedUpstream } from './refused-upstream.ts'
 import { restartedRedis } from './restarted-redis.ts'
 import { rolledInstance } from './rolled-instance.ts'
+import { rotatedKeys } from './rotated-keys.ts'
+import { silentIdentity } from './silent-identity.ts'
 import { silentNames } from './silent-names.ts'
 import { silentProvider } from './silent-provider.ts'
 import { silentUpstream } from './silent-upstream.ts'
 import { slowProvider } from './slow-provider.ts'
+import { slowRedis } from './slow-redis.ts'
 import { slowUpstream } from './slow-upstream.ts'
 import { stoppedInstance } from './stopped-instance.ts'
 import { takenRights } from './taken-rights.ts'
@@ -48,6 +58,8 @@ export const ALL_FAULTS: readonly Fault[] = [
   ...[refusedUpstream, slowUpstream],
   ...[killedInstance, rolledInstance, longStoppedInstance, jumpedClock, twoOperators, wrongSecrets],
   ...[lostFirstPackets, lostAnswers, forgottenConnections],
+  ...[failedOverRedis, slowRedis, flushedRedis, brokenConnectionsOfRedis, busyRedis, failedDiskOfRedis],
+  ...[refusedLogins, failingUpstream, silentIdentity, rotatedKeys],
 ]
 
 const NAMES = process.env['FAULTS']?.split(',')

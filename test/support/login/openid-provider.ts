@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { SandboxProvider } from '../../../sandbox/provider.ts'
+import type { ProviderOptions, SandboxProvider } from '../../../sandbox/provider.ts'
 import { readConfig } from '../../../src/config/config.ts'
 import { discover } from '../../../src/oauth/discovery.ts'
 import type { Arrival, JarBrowser } from '../browser/jar-browser.ts'
@@ -9,9 +9,24 @@ import { ALONE } from '../server/settings.ts'
 import { OIDC } from './oidc-world.ts'
 
 /**
- * Starts a world that ends with the test, whose provider is a real one with OpenID Connect and both logouts.
+ * A real provider with OpenID Connect and both logouts, as a part of a world.
  * @param client what the provider knows of the client beside what every world has
  */
+export function openIdProvider(
+  options: Partial<ProviderOptions>,
+  client: Record<string, unknown> = {},
+): StartProvider<SandboxProvider> {
+  return async (t, publicUrl) => {
+    const registered = { ...registration(publicUrl), ...client }
+    const part = await sandboxProvider({ ...options, client: registered, library: LIBRARY })(t, publicUrl)
+    const discovered = await discover(readConfig({ ...ALONE, ...OIDC, ...part.settings }).oauth)
+    if (discovered.is !== 'found') throw new Error(`no metadata: ${JSON.stringify(discovered)}`)
+    const { jwksUrl = '', endSessionUrl = '' } = discovered.provider.oidc ?? {}
+    return { ...part, settings: { ...part.settings, JWKS_URL: jwksUrl, END_SESSION_URL: endSessionUrl } }
+  }
+}
+
+/** Starts a world with such a provider. It ends with the test. */
 export function openIdWorld(
   t: Test,
   {
@@ -24,15 +39,7 @@ export function openIdWorld(
     accessTokenSeconds?: number
   } = {},
 ): Promise<World> {
-  const provider: StartProvider<SandboxProvider> = async (t, publicUrl) => {
-    const registered = { ...registration(publicUrl), ...client }
-    const options = { refreshTokens: true, accessTokenSeconds, client: registered, library: LIBRARY }
-    const part = await sandboxProvider(options)(t, publicUrl)
-    const discovered = await discover(readConfig({ ...ALONE, ...OIDC, ...part.settings }).oauth)
-    if (discovered.is !== 'found') throw new Error(`no metadata: ${JSON.stringify(discovered)}`)
-    const { jwksUrl = '', endSessionUrl = '' } = discovered.provider.oidc ?? {}
-    return { ...part, settings: { ...part.settings, JWKS_URL: jwksUrl, END_SESSION_URL: endSessionUrl } }
-  }
+  const provider = openIdProvider({ refreshTokens: true, accessTokenSeconds }, client)
   const scope = { OAUTH_SCOPE: 'openid profile trade offline_access', AUTHORIZATION_PARAMS: 'prompt=consent' }
   return startWorld(t, { provider, upstream: 'sandbox', settings: { ...OIDC, ...scope, ...settings } })
 }

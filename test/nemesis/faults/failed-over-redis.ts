@@ -1,0 +1,39 @@
+import { until } from '../../support/time/until.ts'
+import type { Fault } from '../fault.ts'
+import { BUDGET_IS_NEW, oneOf, withoutRedis } from '../whom.ts'
+
+/** The Sentinels, or the other masters, need four seconds to notice, and instances three to follow. */
+const FOLLOWED_MS = 12_000
+/** A machine that is busy takes a while to copy everything to all replicas. */
+const WHOLE_MS = 180_000
+
+/** A replica takes over from a master. */
+export const failedOverRedis: Fault = {
+  name: 'failed-over-redis',
+  sentence: 'A master of Redis dies, hangs or steps down, and one of its replicas takes over.',
+  fits: ({ redis }) => redis !== 'single',
+  lastsMs: { least: 9000, most: 14_000 },
+  async apply({ redis }, random) {
+    const master = oneOf(await redis.masters(), random)
+    const how = oneOf(['dies', 'hangs', 'steps down', 'is replaced'] as const, random)
+    if (how === 'dies') await master.kill()
+    else if (how === 'hangs') master.freeze()
+    else await redis.replace(master, how === 'is replaced')
+    return {
+      note: `the master at ${master.port} ${how}`,
+      touches: [
+        ...withoutRedis(),
+        BUDGET_IS_NEW,
+        // What was written last may be lost: a session that has just begun, or its renewed tokens.
+        { results: ['session_expired', 'login_required'] },
+        { kinds: ['login', 'signup'], results: ['state_mismatch', 'login_failed'] },
+      ],
+      settleMs: FOLLOWED_MS,
+      async heal() {
+        if (how === 'dies') await master.restart()
+        else if (how === 'hangs') master.thaw()
+        await until(() => redis.isWhole(), 'all servers of Redis are back', WHOLE_MS)
+      },
+    }
+  },
+}

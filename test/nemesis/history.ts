@@ -86,7 +86,7 @@ export interface Tick {
 }
 
 /** A login or a sign-up, as far as the browser got. */
-export interface Start {
+interface Start {
   readonly user: string
   readonly kind: 'login' | 'signup'
   /** The values of a partner with which it should come to the provider, as a query in a fixed order; '' without one. */

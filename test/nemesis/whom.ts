@@ -21,7 +21,7 @@ export function someUsers({ observer: { history } }: Fleet, random: () => number
 }
 
 /** The user of a token or a code of the provider; undefined before their page has made use of it. */
-export function userOf({ provider, observer: { history } }: Fleet, secret: string): string | undefined {
+function userOf({ provider, observer: { history } }: Fleet, secret: string): string | undefined {
   const session = provider.grantOf(secret)
   return session === undefined ? undefined : history.calls.find((call) => call.session === session)?.user
 }

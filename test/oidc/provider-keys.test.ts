@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { ProviderKeys } from '../../src/oauth/provider-keys.ts'
+import { until } from '../support/time/until.ts'
 
 /** Not `invalid`, which a text would match. */
 const VALID = { is: /^valid$/ }
@@ -60,14 +61,18 @@ await test('A token that joins a request for the keys causes one of its own, sin
 await test('A login that joins the request of another token, and does not find its key, may try again', async (t) => {
   const [first, second, foreign] = [await namelessKey(), await namelessKey(), await namelessKey()]
   let published = first.jwk
+  let requests = 0
   const keys = new ProviderKeys(async () => {
     const response = { keys: [published] }
-    await delay(50)
+    requests++
+    await delay(300)
     return response
   })
   t.match(await keys.check(await first.sign(), 'login'), VALID)
   const [logout, login] = [await foreign.sign(), await second.sign()]
-  const checks = [keys.check(logout, 'logout'), keys.check(login, 'login')]
+  const checks = [keys.check(logout, 'logout')]
+  await until(() => requests === 2)
+  checks.push(keys.check(login, 'login'))
   t.match(await Promise.all(checks), [{ is: 'invalid' }, { is: 'away' }])
   published = second.jwk
   t.match(await keys.check(await second.sign(), 'login'), VALID)

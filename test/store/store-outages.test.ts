@@ -141,7 +141,11 @@ await sideBySide({
     t.same(reasons, ['LOADING'])
     t.type(store.unavailableSince(), 'number')
     await until(async () => (await store.read('k').catch(() => undefined)) !== undefined)
-    t.same(reasons, ['LOADING'])
+    // On a busy machine it may serve nobody for longer than a store waits.
+    t.same(
+      reasons.filter((reason) => reason !== 'silence'),
+      ['LOADING'],
+    )
   },
 })
 

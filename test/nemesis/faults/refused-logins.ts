@@ -2,7 +2,7 @@ import type { Fault } from '../fault.ts'
 import { jsonResponse } from '../http.ts'
 import { oneOf, onLinks } from '../whom.ts'
 
-/** What the token endpoint says to a code, and what a page is told then (docs/upstream.md, Callback and Token endpoint). */
+/** What the token endpoint says to a code, and what a page is told then (docs/upstream.md, Token endpoint). */
 const REFUSALS = [
   { status: 400, error: 'invalid_grant', told: 'invalid_grant' },
   { status: 403, error: 'access_denied', told: 'login_failed' },

@@ -51,7 +51,7 @@ export interface UpstreamOptions {
   followsHost?: boolean
 }
 
-/** The number of ticks before the start of which a watch is told. */
+/** A watch is told of so many ticks from before the start. */
 const TOLD_TICKS = 100
 
 /** Starts the trading service. @throws the error of the server, such as EADDRINUSE */
@@ -92,7 +92,7 @@ export async function startUpstream(options: UpstreamOptions): Promise<SandboxUp
   }
 }
 
-/** Tells all ticks, from some of the past on, which a history may have. */
+/** Tells of all ticks, and first of some from before the start, which a history may contain. */
 function watchTicks(market: Market, watch: UpstreamWatch): void {
   for (const { info, history, ticks } of market.instruments()) {
     const tell = (tick: Tick): void => watch.tick({ symbol: info.code, ...tick })

@@ -31,8 +31,8 @@ export function ambiguousSettings(raw: Readonly<Record<string, string>>): string
 }
 
 /**
- * Returns warnings about settings that Node has read from its `.env` as Compose or `docker run` would not, where their values no
- * longer tell: it ends them at a `#`, and takes quotes and white space away. Contains no value.
+ * Returns warnings about settings that Node has read from its `.env` as Compose or `docker run` would not, where the values no
+ * longer show it: Node ends them at a `#`, and takes quotes and white space away. Contains no value.
  * @param text of the file
  * @param environment after it was read; a variable that was set before is not that of the file
  */

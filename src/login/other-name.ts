@@ -18,8 +18,9 @@ const REDIRECTS_MS = 10_000
 
 /**
  * Sees to a login that is begun under another name of this server than that of PUBLIC_URL, where the callback will be: cookies belong
- * to a name, so it would end with `state_mismatch`. Between two loopback names the browser is redirected. In production a warning
- * names both, once an hour: many proxies rewrite Host, and the browser may well have used the right name.
+ * to a name, so it would end with `state_mismatch`. Between two loopback names the browser is redirected. In production, and beyond
+ * {@link MAX_REDIRECTS}, a warning has both names, once an hour: many proxies rewrite Host, and the browser may well have used the
+ * right name.
  * @returns a function that says whether it has redirected the browser
  */
 export function redirectorTo(publicUrl: string): (request: StartRequest, reply: FastifyReply) => boolean {
@@ -31,7 +32,7 @@ export function redirectorTo(publicUrl: string): (request: StartRequest, reply: 
     if (isLoopbackHost(wanted.hostname)) {
       // Another port is that of a proxy's target, which may rewrite Host.
       if (!isLoopbackHost(used.hostname) || used.port !== wanted.port) return false
-      // A script that goes on without the header may well keep its cookies by another rule.
+      // Without the header it is a script or an old browser. A script may well keep its cookies by another rule.
       if (request.headers['sec-fetch-mode'] !== 'navigate') return false
       if (redirects.allows(MAX_REDIRECTS)) {
         const { text } = request.query

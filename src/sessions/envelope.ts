@@ -62,7 +62,7 @@ export class Envelope {
     return BEGINS_BYTES + sealed.toString('latin1')
   }
 
-  /** Decrypts sealed bytes. Undefined if the text is none, if no known secret has sealed it, or as with {@link open}. */
+  /** Decrypts sealed bytes. Undefined if the text has none, if no known secret has sealed them, or as with {@link open}. */
   openBytes(key: string, holderSecret: string, text: string): Buffer | undefined {
     if (!text.startsWith(BEGINS_BYTES)) return undefined
     const sealed = Buffer.from(text.slice(BEGINS_BYTES.length), 'latin1')

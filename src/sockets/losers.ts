@@ -30,7 +30,7 @@ export function losers<Open extends WaitingSocket>(open: readonly Open[], excess
     const holders = Map.groupBy(open, (socket) => (socket.kind === kind ? socket.holder : undefined))
     holders.delete(undefined)
     // Whoever loses the largest socket has no more for each of the others than before. So this one sort chooses as weighing all
-    // holders anew after each loss would, and takes no square of their number.
+    // holders anew after each loss would, whose time would grow with the square of their number.
     const candidates = [...holders.values()].flatMap(candidatesOf)
     for (const { socket } of candidates.sort((one, other) => other.bytesEach - one.bytesEach)) {
       if (left <= 0) break

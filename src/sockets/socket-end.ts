@@ -27,7 +27,7 @@ const MAX_HEADER_BYTES = 14
 /** The header and the mask of a control frame (RFC 6455 §5.2). */
 const CONTROL_HEADER_BYTES = 6
 
-/** What an end has from its owner: where it tells the news of the peer, of which none comes once the end is over. */
+/** What an end has from its owner: the callbacks for the news of the peer, none of which are called once the end is over. */
 interface EndOwner {
   readonly message: (message: Buffer, isBinary: boolean) => void
   /** The peer has ended it: its side of the socket is closed. Called at most once. */
@@ -119,7 +119,7 @@ export class SocketEnd {
     this.heartbeat.stop()
     const { waitingBytes } = this
     closeSocket(this.socket, status)
-    // Its peer would go on with the message that made it lose.
+    // Otherwise the peer would go on sending the message that made this socket lose.
     if (status === CLOSE.slowConsumer && unfinishedBytes(this.socket) >= MIN_BYTES) this.hangUp()
     if (waitingBytes > 0 && !this.wire.destroyed) this.#owner.waiting?.closing(this.wire, waitingBytes)
   }

@@ -88,7 +88,7 @@ export class PendingWrites {
       try {
         if (await unlessAway(pending.write().then(() => true))) this.#forget(pending)
       } catch (error) {
-        // A fault of this program would come each time, and those behind it would wait for ever.
+        // A fault of this program would come each time, and the writes behind this one would wait for ever.
         this.#forget(pending)
         throw error
       }

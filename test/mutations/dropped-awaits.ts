@@ -21,7 +21,7 @@ const droppedAwait: Mutator = {
   },
 }
 
-/** Has Stryker drop every `await`, too. @param isAlone and make no other slips */
+/** Has Stryker drop every `await`, too. @param isAlone if it is to make no other slips */
 export async function dropAwaits(isAlone: boolean): Promise<void> {
   const { allMutators } = (await import(MUTATORS)) as { readonly allMutators: Mutator[] }
   if (isAlone) allMutators.length = 0

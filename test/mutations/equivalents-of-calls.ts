@@ -7,7 +7,7 @@ const NO_MARK = 'No value has this mark, so that it is read all the same.'
 const NO_SUCH_GRANT = "Where none is too many, the name that is removed is nobody's."
 const NO_CASE = 'Without a case of its own nothing is returned, which counts as no.'
 
-/** Those of logins, sessions, calls and their budget. */
+/** The slips that change nothing in logins, sessions, calls and their budget. */
 export const OF_CALLS: readonly Equivalent[] = [
   ...inFile('src/proxy/idempotency/claim.ts', [
     [

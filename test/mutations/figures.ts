@@ -6,7 +6,7 @@ interface Figures {
   readonly mutants: number
   readonly equivalent: number
   readonly survived: number
-  /** Undefined for what it was. */
+  /** Undefined leaves the former figure in the row. */
   readonly seconds: number | undefined
 }
 
@@ -15,9 +15,10 @@ const HEAD = `# Slips that tests notice
 \`npm run test:mutations -- src/sessions/near-cache.ts\` makes typical slips in a file, one at a time, runs its near tests against
 each, and writes its row here. It takes minutes for a file. Run it when you have changed a file that money or sessions depend on:
 each slip that survives wants a test, or a line in [equivalents.ts](../test/mutations/equivalents.ts) that says why it
-changes nothing. [near.ts](../test/mutations/near.ts) says which tests are near. \`--again\` before the file tries only what was not
-noticed before. An \`await\` that is forgotten is one of the slips, and \`--awaits\` tries no others: whatever comes of the promise,
-[no instance ends](../test/ops/unhandled-rejections.test.ts).
+changes nothing. [near.ts](../test/mutations/near.ts) says which tests are near. With \`--again\` before the file, a slip that was
+noticed before is only tried again if the file or the test has changed. A forgotten \`await\` is one of the slips.
+\`--awaits\` tries no others, and writes no row. An \`await\` that is forgotten all the same
+[ends no instance](../test/ops/unhandled-rejections.test.ts), even if its promise is rejected.
 
 | File | Slips | Noticed | Equivalent | Unnoticed | Date | Seconds |
 | --- | ---: | ---: | ---: | ---: | --- | ---: |

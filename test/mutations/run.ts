@@ -51,7 +51,7 @@ const LEFT_OUT = ['.git', '.tap', 'bench/results', 'test/*/node_modules', 'test/
 
 // Of a test file, as .taprc has it; that of tap itself is shorter.
 process.env['TAP_TIMEOUT'] = '180'
-// It is a third of the time of a test that starts a server.
+// Compiling takes a third of the time of a test that starts a server.
 process.env['NODE_COMPILE_CACHE'] = join(ROOT, 'node_modules/.cache/compiled-slips')
 const isAgain = process.argv.includes('--again')
 const isAwaits = process.argv.includes('--awaits')
@@ -86,7 +86,7 @@ function report(source: string, mutants: readonly Mutant[], seconds: number | un
   const text = readFileSync(join(ROOT, source), 'utf8')
   const left = mutants.filter(({ status }) => status === 'Survived' || status === 'NoCoverage')
   const unexplained = left.filter((mutant) => !isEquivalent(source, lineOf(text, mutant), mutant))
-  // A slip that has tests run out of time is noticed, unless the machine was merely busy: see for yourself.
+  // A slip with which tests run out of time counts as noticed, but the machine may merely have been busy: see for yourself.
   const timedOut = mutants.filter(({ status }) => status === 'Timeout')
   for (const mutant of [...unexplained, ...timedOut]) {
     const { line, column } = mutant.location.start

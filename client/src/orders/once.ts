@@ -20,7 +20,7 @@ export async function orderOnce<Answer>(
   try {
     return await (remember ? onceRemembered(make, order, isMade, remember) : make(order, isMade))
   } catch (error) {
-    // The refusal of the buy has arrived after all. That of a read of the account says nothing of it.
+    // The buy was refused after all. A refusal to read the account says nothing of the buy.
     const { cause } = error as { cause?: Partial<SocketError> }
     throw isMade === isFound && cause?.reply?.['msg_type'] === 'buy' ? cause : error
   }

@@ -57,7 +57,7 @@ export class Search {
   /** True while no purchase can have been missed since the account was read. */
   #isComplete = false
   #failure: unknown
-  /** That of the order by the trading service, too late for its own call. */
+  /** The refusal of the order by the trading service, if it has come too late for the call itself. */
   #refusal: SocketError | undefined
   #fate: Fate | undefined
   /** Called after every change. */

@@ -5,7 +5,7 @@ import { BUDGET_IS_NEW, tellRedis } from '../whom.ts'
 export const flushedRedis: Fault = {
   name: 'flushed-redis',
   sentence:
-    'All keys of Redis are removed while it runs (FLUSHALL), so that everybody is logged out, and nobody else fails.',
+    'All keys of Redis are removed while it runs (FLUSHALL), so that everybody is logged out, and nothing else fails.',
   fits: ({ redis }) => redis === 'single',
   async apply(fleet) {
     await tellRedis(fleet, ['FLUSHALL'])

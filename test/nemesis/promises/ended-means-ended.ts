@@ -15,7 +15,7 @@ const MARGIN_MS = 100
 export const endedMeansEnded: ProductPromise = {
   name: 'ended-means-ended',
   sentence:
-    'After the end of a session was confirmed, no call and no message leaves on its behalf but within the time that an instance needs to learn of it.',
+    'After the end of a session was confirmed, no call and no message leaves on its behalf except within the time that an instance needs to learn of it.',
   isTimed: true,
   check(history) {
     const left = [

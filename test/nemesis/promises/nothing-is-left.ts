@@ -11,7 +11,7 @@ const GROWN_MEGABYTES = 200
 export const nothingIsLeft: ProductPromise = {
   name: 'nothing-is-left',
   sentence:
-    'Once users have left and faults are healed, no socket, stream, descriptor, buffered byte or much memory is left, and no key of Redis without a lifetime.',
+    'Once users have left and faults are healed, no socket, stream, descriptor or buffered byte is left, and neither much memory nor a key of Redis without a lifetime.',
   isTimed: false,
   check({ leftovers }) {
     return {

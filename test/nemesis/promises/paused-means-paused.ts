@@ -13,7 +13,7 @@ const MARGIN_MS = 100
 export const pausedMeansPaused: ProductPromise = {
   name: 'paused-means-paused',
   sentence:
-    'After a pause was confirmed, and until somebody asks to lift it, no order and no purchase leaves but within the time that an instance needs to learn of it.',
+    'After a pause was confirmed, and until somebody asks to lift it, no order and no purchase leaves except within the time that an instance needs to learn of it.',
   isTimed: true,
   check(history) {
     const { pauses, executed } = history

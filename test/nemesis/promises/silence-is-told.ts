@@ -9,7 +9,7 @@ const MARGIN_MS = 1500
 /** A page must not take a dead feed for a calm one. */
 export const silenceIsTold: ProductPromise = {
   name: 'silence-is-told',
-  sentence: 'Whoever waits for prices, of which none have come for long, gets no answer to a ping either.',
+  sentence: 'A page that waits for prices and has had none for long gets no answer to a ping either.',
   isTimed: true,
   check(history) {
     // Whoever has forgotten a stream waits for nothing.

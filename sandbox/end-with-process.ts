@@ -1,24 +1,36 @@
-import type { ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
+import type { Writable } from 'node:stream'
+
+/** Remembers the last line of its input, and kills the processes that it names when the input ends. */
+const GUARD = 'pids=; while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -9 $pids'
 
 const children = new Set<ChildProcess>()
+let guard: Writable | undefined
 
-function killAll(): void {
-  for (const child of children) child.kill('SIGKILL')
+/** Starts the guard. Its input ends with this process, however that ends: a process that is killed cannot clean up. */
+function startGuard(): Writable {
+  // In a session of its own, so that Ctrl-C does not reach it.
+  const child = spawn('sh', ['-c', GUARD], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+  child.unref()
+  const { stdin } = child
+  // This process need not wait for the guard. It is a socket, which the types do not know.
+  if ('unref' in stdin && typeof stdin.unref === 'function') stdin.unref()
+  return stdin
 }
 
-/** The runner of tests sends this to a file that takes too long, which then gets no chance to clean up. */
-function onAlarm(): void {
-  killAll()
-  // Node's own reaction to this signal, or that of other listeners, still has to follow.
-  process.kill(process.pid, 'SIGALRM')
+function tellGuard(): void {
+  guard ??= startGuard()
+  guard.write(`${[...children].map(({ pid }) => pid).join(' ')}\n`)
 }
 
-/** Kills a child as soon as this process ends by itself, or because its test took too long. */
+/** Kills a child as soon as this process has ended by itself, or was killed. */
 export function endWithProcess(child: ChildProcess): void {
-  if (children.size === 0) process.on('exit', killAll).once('SIGALRM', onAlarm)
+  // It could not be started.
+  if (child.pid === undefined) return
   children.add(child)
+  tellGuard()
   child.once('exit', () => {
     children.delete(child)
-    if (children.size === 0) process.off('exit', killAll).off('SIGALRM', onAlarm)
+    tellGuard()
   })
 }

@@ -1,7 +1,7 @@
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import { sendTo } from '../support/user.ts'
-import { ALONE } from '../support/server/settings.ts'
-import { testRedis, testServer, type TestServer } from '../support/server/test-server.ts'
+import { ALONE, IN_PRODUCTION } from '../support/server/settings.ts'
+import { testRedis, testServer } from '../support/server/test-server.ts'
 import { valueOf } from '../support/telemetry/metrics.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { exactly } from '../support/exactly.ts'
@@ -29,22 +29,8 @@ await test('in development origin_rejected names the refused Origin and the allo
   t.match(json, { detail: /Origin of the request is none/ })
 })
 
-/** A server under an address that is no loopback one. */
-async function inProduction(t: Test): Promise<TestServer> {
-  const redis = await testRedis(t)
-  return testServer(t, {
-    ...ALONE,
-    PUBLIC_URL: 'https://bff.example',
-    AUTH_URL: 'https://127.0.0.1:1',
-    API_URL: 'https://127.0.0.1:1',
-    WS_URL: 'wss://127.0.0.1:1',
-    REDIS_URL: redis.url,
-    TRUST_PROXY: 'none',
-  })
-}
-
 await test('in production the log names a refused Origin once a minute', async (t) => {
-  const { port, log, opsUrl } = await inProduction(t)
+  const { port, log, opsUrl } = await testServer(t, { ...IN_PRODUCTION, REDIS_URL: (await testRedis(t)).url })
   for (let round = 0; round < 3; round++) {
     for (const [method, path, headers] of REFUSALS) {
       const { status, text } = await sendTo(port, method, path, { headers })
@@ -63,7 +49,7 @@ await test('in production the log names a refused Origin once a minute', async (
 
 await test('in production the log names at most ten refused Origins a minute, in printable characters, and counts the others', async (t) => {
   const minutes = new HeldTimers(t, 'setInterval', 60_000)
-  const { port, log, opsUrl } = await inProduction(t)
+  const { port, log, opsUrl } = await testServer(t, { ...IN_PRODUCTION, REDIS_URL: (await testRedis(t)).url })
   const refuse = (origin: string) => sendTo(port, 'GET', '/ws/public', { headers: { origin } })
   await refuse('https://\u00e9vil.example\t"')
   for (let page = 0; page < 30; page++) await refuse(`https://page-${page}.example`)

@@ -1,6 +1,6 @@
-import { test, type Test } from 'tap'
-import { ALONE } from '../support/server/settings.ts'
-import { testRedis, testServer, type TestServer } from '../support/server/test-server.ts'
+import { test } from 'tap'
+import { ALONE, IN_PRODUCTION } from '../support/server/settings.ts'
+import { testRedis, testServer } from '../support/server/test-server.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { sendTo } from '../support/user.ts'
 
@@ -61,23 +61,9 @@ await test('a script under another loopback name begins its login there', async 
   }
 })
 
-/** A server under an address that is no loopback one. */
-async function inProduction(t: Test): Promise<TestServer> {
-  const redis = await testRedis(t)
-  return testServer(t, {
-    ...ALONE,
-    PUBLIC_URL: 'https://bff.example',
-    AUTH_URL: 'https://127.0.0.1:1',
-    API_URL: 'https://127.0.0.1:1',
-    WS_URL: 'wss://127.0.0.1:1',
-    REDIS_URL: redis.url,
-    TRUST_PROXY: 'none',
-  })
-}
-
 await test('in production a login under another name is begun, and a warning names both, once an hour', async (t) => {
   const hours = new HeldTimers(t, 'setInterval', 3_600_000)
-  const { port, log } = await inProduction(t)
+  const { port, log } = await testServer(t, { ...IN_PRODUCTION, REDIS_URL: (await testRedis(t)).url })
   const begin = async (host: string): Promise<void> => {
     const { status, headers } = await sendTo(port, 'GET', '/auth/login', { headers: { host } })
     t.equal(status, 303, host)

@@ -66,11 +66,16 @@ await test('nothing-is-left: a socket, a stream, a descriptor or a key that stay
   const state = { pid: 1, name: 'instance 0', descriptors: 20, megabytes: 100 }
   const nothing: Leftover = {
     ...{ at: 9000, gauges: [{ instance: 0, name: 'bff_relays', value: 0 }], upstreamSockets: 1, feedSockets: 1 },
-    ...{ lastingKeys: [], processes: [{ before: state, after: { ...state, descriptors: 25, megabytes: 150 } }] },
+    ...{
+      silent: [],
+      lastingKeys: [],
+      processes: [{ before: state, after: { ...state, descriptors: 25, megabytes: 150 } }],
+    },
   }
   const left = (more: Partial<Leftover>) => seen(nothingIsLeft, { leftovers: [{ ...nothing, ...more }] })
   t.equal(left({}), 0)
   t.equal(left({ gauges: [{ instance: 0, name: 'bff_relays', value: 1 }] }), 1)
+  t.equal(left({ gauges: [], silent: [0] }), 1, 'nobody knows')
   t.equal(left({ upstreamSockets: 2 }), 1)
   t.equal(left({ lastingKeys: ['bff:1:session:x'] }), 1)
   t.equal(left({ processes: [{ before: state, after: { ...state, descriptors: 40 } }] }), 1)

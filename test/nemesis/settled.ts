@@ -50,6 +50,7 @@ async function leftover(fleet: Fleet, before: readonly ProcessState[]): Promise<
   const { public: prices, demo, real } = upstream.sockets()
   return {
     at: observer.now(),
+    silent: samples.flatMap((sample, instance) => (sample === undefined ? [instance] : [])),
     gauges: samples.flatMap((sample) => sample?.gauges ?? []),
     feedSockets: samples.reduce((sum, sample) => sum + (sample?.feedSockets ?? 0), 0),
     upstreamSockets: prices + demo + real,

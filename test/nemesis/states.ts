@@ -39,6 +39,8 @@ export interface ProcessState {
 /** What was left once everybody had gone, and everything was healed. */
 export interface Leftover {
   readonly at: number
+  /** The instances that say nothing, so that nobody knows what is left there. */
+  readonly silent: readonly number[]
   readonly gauges: Sample['gauges']
   /** The sockets that upstream has, and those that the instances keep for the shared feed. */
   readonly upstreamSockets: number

@@ -1,5 +1,6 @@
 import { test } from 'tap'
-import { AT_ONCE, LASTING, NEVER, refusalWorld } from '../support/login/refusal-world.ts'
+import { AT_ONCE, LASTING, NEVER } from '../support/login/refusal-codes.ts'
+import { refusalWorld } from '../support/login/refusal-world.ts'
 import { json } from '../support/login/token-endpoint.ts'
 
 /** What concerns this client, or the provider itself. */

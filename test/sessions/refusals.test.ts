@@ -14,6 +14,7 @@ import {
   type ProviderNews,
   type Refusals,
 } from '../../src/sessions/refusals.ts'
+import { AT_ONCE, NEVER } from '../support/login/refusal-codes.ts'
 
 const NOW = 1_800_000_000_000
 const SECOND = 1000
@@ -30,16 +31,6 @@ function refusedUsers(code: string, users: readonly string[]): ProviderNews {
   return users.reduce((news, user, index) => noteRefused(news, code, user, NOW + index * SECOND), NO_NEWS)
 }
 
-const AT_ONCE = [
-  'interaction_required',
-  'login_required',
-  'consent_required',
-  'account_selection_required',
-  'access_denied',
-  'invalid_token',
-  'token_inactive',
-]
-const NEVER = ['invalid_request', 'invalid_scope', 'unsupported_grant_type', 'invalid_target', 'use_dpop_nonce']
 const LASTING = ['policy_violation', 'mfa_required', 'an unreadable error']
 
 await test('each code ends a session at once, after three refusals in a minute or more, or never', async (t) => {

@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { AT_ONCE, LASTING, NEVER, refusalWorld, type RefusalWorld } from '../support/login/refusal-world.ts'
+import { AT_ONCE, LASTING, NEVER } from '../support/login/refusal-codes.ts'
+import { refusalWorld, type RefusalWorld } from '../support/login/refusal-world.ts'
 import { isLoggedIn, json } from '../support/login/token-endpoint.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'

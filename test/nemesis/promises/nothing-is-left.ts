@@ -16,8 +16,9 @@ export const nothingIsLeft: ProductPromise = {
   check({ leftovers }) {
     return {
       judged: leftovers.map(({ at }) => at),
-      violations: leftovers.flatMap(({ at, gauges, upstreamSockets, feedSockets, lastingKeys, processes }) =>
+      violations: leftovers.flatMap(({ at, silent, gauges, upstreamSockets, feedSockets, lastingKeys, processes }) =>
         [
+          ...silent.map((instance) => `instance ${instance} does not say what is left`),
           ...gauges
             .filter(({ value }) => value !== 0)
             .map(({ instance, name, value }) => `${name} of instance ${instance} is still ${value}`),

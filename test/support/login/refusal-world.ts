@@ -8,21 +8,6 @@ import { IDENTITY, IDENTIFIED } from './identity.ts'
 import { tokens, type Behaviour, type TokenEndpoint } from './token-endpoint.ts'
 import { startWorld, type World } from '../world.ts'
 
-/** The codes of refusals that end a session where the provider grants others. */
-export const AT_ONCE = [
-  'interaction_required',
-  'login_required',
-  'consent_required',
-  'account_selection_required',
-  'access_denied',
-  'invalid_token',
-  'token_inactive',
-]
-/** Those that end it only when they last. */
-export const LASTING = ['policy_violation', 'mfa_required', 'no/code']
-/** Those that never do. */
-export const NEVER = ['invalid_request', 'invalid_scope', 'unsupported_grant_type', 'invalid_target', 'use_dpop_nonce']
-
 /** A token lifetime that is over at once, in seconds. */
 const OVER = 0.001
 const HOUR = 3600

@@ -10,6 +10,16 @@ export const ALONE = {
   CLIENT_ID: 'client',
 }
 
+/** The same of one under an address that is no loopback one; it needs a Redis, too. */
+export const IN_PRODUCTION = {
+  ...ALONE,
+  PUBLIC_URL: 'https://bff.example',
+  AUTH_URL: 'https://127.0.0.1:1',
+  API_URL: 'https://127.0.0.1:1',
+  WS_URL: 'wss://127.0.0.1:1',
+  TRUST_PROXY: 'none',
+}
+
 const { NODE_COMPILE_CACHE, _TAPJS_PROCESSINFO_COVERAGE_: coverage } = process.env
 
 /** The environment of every Node.js process that a test starts, with the compile cache of `npm test`. */

@@ -13,6 +13,8 @@ function startGuard(): Writable {
   const child = spawn('sh', ['-c', GUARD], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
   child.unref()
   const { stdin } = child
+  // Somebody has killed the guard.
+  stdin.on('error', () => undefined)
   // This process need not wait for the guard. It is a socket, which the types do not know.
   if ('unref' in stdin && typeof stdin.unref === 'function') stdin.unref()
   return stdin

@@ -5,7 +5,7 @@ import type { ProductPromise } from '../promise.ts'
 /** The provider is asked in the background, and for as long as it takes to answer. */
 const REVOKED_MS = 10_000
 /** Who has lost what is to be revoked, or cannot reach the provider, revokes nothing. */
-const PREVENTS = /provider|token|refresh|instance|emptied|late-replicas|failover|restarted/
+const PREVENTS = /provider|token|refresh|instance|emptied|flushed|late-replicas|failed-over|restarted/
 
 /** The tokens of a session end with its logout. */
 export const endedIsRevoked: ProductPromise = {

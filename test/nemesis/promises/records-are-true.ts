@@ -4,7 +4,7 @@ import type { AuditLine } from '../states.ts'
 import type { ProductPromise, Violation } from '../promise.ts'
 
 /** Faults that lose lines of a log, or what was to be recorded, or the names of sessions. */
-const LOSES = /kill|secrets|emptied|late-replicas|failover|restarted/
+const LOSES = /kill|secrets|emptied|flushed|late-replicas|failed-over|restarted/
 /** All instances have a new secret by then. */
 const RENAMED_MS = 17_000
 

@@ -26,6 +26,9 @@ export interface Behaviour {
   readonly answers?: (request: SeenRequest) => string | undefined
 }
 
+/** As many bytes a link takes from a connection that it holds, as the buffers of a network would: when they came is known. */
+const MOST_HELD_BYTES = 65_536
+
 /** One direction of a connection. */
 interface Flow {
   readonly way: Way
@@ -132,7 +135,7 @@ export class Link {
   #pass(flow: Flow): void {
     const { way, from, to, waiting, connection } = flow
     const all = this.#behavioursOf(connection)
-    if (all.some(({ holds }) => holds?.includes(way))) return void from.pause()
+    if (all.some(({ holds }) => holds?.includes(way))) return holdBack(flow)
     from.resume()
     if (way === 'request' && connection.isReplied && all.some(({ forgets }) => forgets)) return void waiting.splice(0)
     if (way === 'request' && this.#answer(flow, all)) return
@@ -164,4 +167,9 @@ export class Link {
     to.end(bytes.subarray(0, passed), () => to.destroy())
     from.destroy()
   }
+}
+
+function holdBack({ from, waiting }: Flow): void {
+  const held = waiting.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  if (held > MOST_HELD_BYTES) from.pause()
 }

@@ -69,6 +69,21 @@ await test('a tab that learns too late that it was logged in hears that this is 
   t.equal(await play(steps), undefined)
 })
 
+await test('a tab that finds a session although its end was told tells the tab that keeps the socket', async (t) => {
+  const steps: Step[] = [
+    { do: 'log out', which: 7 },
+    { do: 'log in', which: 5 },
+    { do: 'deliver', which: 3 },
+    { do: 'deliver', which: 1 },
+    { do: 'land', which: 6 },
+    { do: 'vanish', which: 1 },
+    { do: 'deliver', which: 6 },
+    { do: 'log in', which: 2 },
+    { do: 'expire', which: 6 },
+  ]
+  t.equal(await play(steps), undefined)
+})
+
 await test('in the end, all tabs know the true state and show the data of its session, whatever the order of events', async (t) => {
   const scenarios = fc.array(fc.array(step, { maxLength: 25 }), { minLength: AT_ONCE, maxLength: AT_ONCE })
   await fc.assert(

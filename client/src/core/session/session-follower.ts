@@ -67,14 +67,15 @@ export class SessionFollower implements SessionStore {
    * Asks the server for the session. A later check makes an earlier one end at once, so this resolves after the latest.
    * @param mayHaveEnded true to believe the end of the session only after four checks: the cookie of a new login may arrive
    * meanwhile
-   * @param isHint true if another source caused the check, so that the other tabs check for themselves
+   * @param hint what another source has said. The other tabs have heard it too, and check for themselves: only that the session
+   * is active after all is news to them
    */
-  async #check(mayHaveEnded?: boolean, isHint?: boolean): Promise<void> {
+  async #check(mayHaveEnded?: boolean, hint?: 'active' | 'anonymous'): Promise<void> {
     let last: Promise<void> | undefined
-    for (this.#latest = this.#ask(mayHaveEnded, isHint); last !== this.#latest; await last) last = this.#latest
+    for (this.#latest = this.#ask(mayHaveEnded, hint); last !== this.#latest; await last) last = this.#latest
   }
 
-  async #ask(mayHaveEnded?: boolean, isHint?: boolean): Promise<void> {
+  async #ask(mayHaveEnded?: boolean, hint?: 'active' | 'anonymous'): Promise<void> {
     // Any other reason rules out that another tab has logged in.
     const isFinal = !/replaced|gone/.test(this.#endedBy ?? 'gone')
     // A final reason needs one check, even if a trading socket that ended too has asked for several.
@@ -95,8 +96,8 @@ export class SessionFollower implements SessionStore {
       if (body.authenticated || --this.#checksLeft <= 0) {
         const active = this.#apply(body)
         // The other tabs need not learn that a visitor has never been logged in.
-        const isNews = status !== this.#state.status && (active ?? status !== 'unknown')
-        if (isNews && !isHint) this.#broadcast(active)
+        const isNews = active ? hint !== 'active' : !hint && status !== 'unknown'
+        if (isNews && status !== this.#state.status) this.#broadcast(active)
         return
       }
       await new Promise((resolve) => void setTimeout(resolve, 600))
@@ -214,12 +215,12 @@ export class SessionFollower implements SessionStore {
     if (reason) {
       if (status !== 'anonymous') this.#endedBy = reason
       // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.
-      void this.#check(status !== 'anonymous', true)
+      void this.#check(status !== 'anonymous', 'anonymous')
     } else if (!body) this.#show(this.#state)
     else if (isOwn || (status === 'active' && session === this.#key && !this.#checksLeft)) this.#apply(body)
     // The other tab may have sent this before that session ended. Then it does not know, and the leader tells it.
     else
-      void this.#check(false, true).then(
+      void this.#check(false, 'active').then(
         () => this.#phase === 'leading' && this.#state.status === 'anonymous' && this.#broadcast(),
       )
   }

@@ -23,6 +23,7 @@ import { limitedRefreshes } from './limited-refreshes.ts'
 import { longStoppedInstance } from './long-stopped-instance.ts'
 import { lostAnswers } from './lost-answers.ts'
 import { lostFirstPackets } from './lost-first-packets.ts'
+import { lostPurchases } from './lost-purchases.ts'
 import { lostRepliesOfRedis } from './lost-replies-of-redis.ts'
 import { lostTokenReplies } from './lost-token-replies.ts'
 import { readOnlyRedis } from './read-only-redis.ts'
@@ -60,6 +61,7 @@ export const ALL_FAULTS: readonly Fault[] = [
   ...[lostFirstPackets, lostAnswers, forgottenConnections],
   ...[failedOverRedis, slowRedis, flushedRedis, brokenConnectionsOfRedis, busyRedis, failedDiskOfRedis],
   ...[refusedLogins, failingUpstream, silentIdentity, rotatedKeys],
+  ...[lostPurchases],
 ]
 
 const NAMES = process.env['FAULTS']?.split(',')

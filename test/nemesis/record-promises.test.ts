@@ -17,6 +17,8 @@ await test('records-are-true: an end that is recorded twice, not at all or with 
   const over = (...audits: AuditLine[]) => ({ calls: [login], endings: [ended], audits: [begun, ...audits] })
   t.equal(seen(recordsAreTrue, over(line({}))), 0)
   t.equal(seen(recordsAreTrue, over(line({}), line({ at: 3000 }))), 1)
+  const undone = { ...held, name: 'late-replicas-of-redis' }
+  t.equal(seen(recordsAreTrue, { ...over(line({}), line({ at: 3000 })), faults: [undone] }), 0, 'it has come back')
   t.equal(seen(recordsAreTrue, over()), 1, 'nothing says that it has ended')
   t.equal(seen(recordsAreTrue, over(line({ session: 'def' }))), 1, 'another one has ended')
   t.equal(seen(recordsAreTrue, over(line({ reason: 'revoked' }))), 1, 'no operator has asked for it')

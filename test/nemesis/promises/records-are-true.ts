@@ -5,6 +5,8 @@ import type { ProductPromise, Violation } from '../promise.ts'
 
 /** Faults that lose lines of a log, or what was to be recorded, or the names of sessions. */
 const LOSES = /kill|secrets|emptied|flushed|late-replicas|failed-over|restarted/
+/** Faults that bring back a session whose end was recorded, so that it ends once more. */
+const UNDOES = /late-replicas|failed-over/
 /** All instances have a new secret by then. */
 const RENAMED_MS = 17_000
 
@@ -19,12 +21,17 @@ export const recordsAreTrue: ProductPromise = {
     // They are known at the end.
     if (audits.length === 0) return { judged: [], violations: [] }
     const ended = audits.filter(({ audit }) => audit === 'session_ended')
-    const violations = [...twice(ended), ...(isLossy(history) ? [] : missing(history, ended))]
+    const violations = [
+      ...(isUndone(history) ? [] : twice(ended)),
+      ...(isLossy(history) ? [] : missing(history, ended)),
+    ]
     return { judged: ended.map(({ at }) => at), violations: violations.concat(untrueReasons(history, ended)) }
   },
 }
 
 const isLossy = (history: History): boolean => faultsDuring(history, 0, Infinity).some(({ name }) => LOSES.test(name))
+
+const isUndone = (history: History): boolean => faultsDuring(history, 0, Infinity).some(({ name }) => UNDOES.test(name))
 
 function twice(ended: readonly AuditLine[]): Violation[] {
   return [...Map.groupBy(ended, ({ session }) => session)].flatMap(([session, [, second]]) =>

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
-import { parseRedisUrl } from '../../src/config/redis-address.ts'
+import { parseRedisUrl, redisAccess } from '../../src/config/redis-address.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { freePort } from '../../sandbox/listening.ts'
@@ -75,6 +75,18 @@ await test('parseRedisUrl reads the address of a single server, of a Cluster or 
     'redis://a,redis://:pass@b',
   ]) {
     t.equal(parseRedisUrl(wrong), undefined, wrong)
+  }
+})
+
+await test('A colon in a password needs no encoding, whichever kind of address it is in', async (t) => {
+  const access = { username: 'bff', password: 'ab:cd:ef', tls: false }
+  for (const url of [
+    'redis://bff:ab:cd:ef@a',
+    'redis://bff:ab:cd:ef@a,redis://b',
+    'redis+cluster://bff:ab:cd:ef@a',
+    'redis+sentinel://bff:ab:cd:ef@a/name',
+  ]) {
+    t.same(redisAccess(url), access, url)
   }
 })
 

@@ -1,8 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { control, controlsWorld, pause, type ControlsWorld } from '../support/controls/controls-world.ts'
-import type { TestServer } from '../support/server/test-server.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
+import { testServer, type TestServer } from '../support/server/test-server.ts'
+import { replace } from '../support/time/replace.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 import { type Answer, ACCOUNTS } from '../support/user.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
@@ -11,6 +14,8 @@ import { exactly } from '../support/exactly.ts'
 
 const RECORDS = 'bff:1:idempotency:*'
 const PAUSED = { status: 503, json: { code: 'orders_paused' } }
+/** Controls that were read longer ago are too old for an order. */
+const CONTROLS_MS = 1000
 /** Longer than a body that is sent only once it is complete. */
 const LONG = 'x'.repeat(100_000)
 
@@ -39,6 +44,55 @@ await test('orders that wait for a connection when the pause comes are not sent,
   await control(slow, 'DELETE', '/orders')
   t.match(await user.order({ key: 'one', at: slow, body: '{"amount":2}' }), { status: 200 })
   t.same(orders, ['{"amount":2}'])
+})
+
+await test('an order that waits for a connection when a user is paused is not sent before it is known whose it is', async (t) => {
+  const world = await controlsWorld(t, { instances: 1, settings: { UPSTREAM_CONNECT_SECONDS: '600' } })
+  const { upstream, orders } = world
+  const { onIdentity: answer } = upstream
+  const names = slowNames(t)
+  const slow = await world.instance({ API_URL: `http://${upstream.host.replace('127.0.0.1', names.host)}` })
+  upstream.onIdentity = (_request, response) => answerJson(response, 500, {})
+  const [own, other] = [await world.user('CR1'), await world.user('CR2')]
+  const gates: (() => void)[] = []
+  upstream.onIdentity = (request, response) => void gates.push(() => answer(request, response))
+  const calls = [own.order({ at: slow, body: 'own' }), other.order({ at: slow, body: 'other' })]
+  await until(() => names.waiting === 2, 'each waits for a connection of its own')
+  const { json } = await pause(world.server, { subject: 'CR1' })
+  await world.agreed(json['version'], [world.server, slow])
+  names.release()
+  await until(() => gates.length === 2 || orders.length > 0, 'upstream is asked about each session')
+  t.same(orders, [], 'upstream has seen no order before')
+  for (const gate of gates) gate()
+  t.match(await Promise.all(calls), [PAUSED, { status: 200 }])
+  t.same(orders, ['other'])
+})
+
+await test('an order that waits for a connection while an instance hears of no pause is not sent before it has asked', async (t) => {
+  const world = await controlsWorld(t, { instances: 1, settings: { UPSTREAM_CONNECT_SECONDS: '600' } })
+  const { upstream, orders, settings } = world
+  const names = slowNames(t)
+  const store = await connectedStore(t, settings['REDIS_URL'] ?? '')
+  const API_URL = `http://${upstream.host.replace('127.0.0.1', names.host)}`
+  const slow = await testServer(t, { ...settings, API_URL }, store)
+  const user = await world.user('CR1')
+  const order = user.order({ at: slow })
+  const read = user.call('GET', ACCOUNTS, { at: slow })
+  await until(() => names.waiting === 2, 'each waits for a connection of its own')
+  const hears = Promise.withResolvers<void>()
+  const readMarked = store.readMarked.bind(store)
+  replace(t, store, 'readMarked', async (...asked: Parameters<typeof readMarked>) => {
+    await hears.promise
+    return readMarked(...asked)
+  })
+  t.equal((await pause(world.server, { subject: 'CR1' })).status, 200)
+  await delay(CONTROLS_MS)
+  names.release()
+  t.equal((await read).status, 200, 'a read does not need the controls')
+  t.same(orders, [], 'upstream has not seen the order')
+  hears.resolve()
+  t.match(await order, PAUSED)
+  t.same(orders, [])
 })
 
 await test('an order whose body arrives while orders are paused is not sent', async (t) => {

@@ -6,6 +6,9 @@ import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 
+/** A token of these parts, valid or not. */
+const parts = (...texts: string[]): string => texts.map((text) => Buffer.from(text).toString('base64url')).join('.')
+
 await test('GET /auth/callback: the ID token says whose session it is, and which claims the page sees', async (t) => {
   const world = await oidcWorld(t, {
     settings: { IDENTITY_CLAIMS: 'name,email,age,verified,largest,huge,address,missing,__proto__' },
@@ -55,7 +58,7 @@ await test('GET /auth/login: the nonce is new for each login, and in no cookie',
   for (const nonce of nonces) t.notOk(cookies.includes(nonce))
 })
 
-await test('GET /auth/callback: an ID token that is not valid fails the login', async (t) => {
+await test('GET /auth/callback: an ID token that is not valid fails the login, and nothing of it is logged', async (t) => {
   const world = await oidcWorld(t)
   const other = issuerKey('first')
   const wrong: Record<string, Claims> = {
@@ -77,7 +80,7 @@ await test('GET /auth/callback: an ID token that is not valid fails the login', 
     'a sid that is a number': { sid: 1 },
   }
   const expectFailure = async (name: string, claims: Claims = {}): Promise<void> => {
-    const { browser, arrival } = await world.user('ada', claims)
+    const { browser, arrival } = await world.user('ada', { email: 'ada@secret.example', ...claims })
     t.equal(arrival.url.searchParams.get('auth_error'), 'login_failed', name)
     t.notOk(await isLoggedIn(browser, world.server.url), name)
   }
@@ -89,8 +92,10 @@ await test('GET /auth/callback: an ID token that is not valid fails the login', 
     'a shared secret': (claims) => signShared(world.key, claims),
     'the key of another': (claims) => sign(other, claims),
     'no token': async () => 'a.b.c',
-    'broken claims': async () =>
-      `${Buffer.from('{"alg":"ES256"}').toString('base64url')}.${Buffer.from('{ada@secret.example').toString('base64url')}.AA`,
+    'broken claims': async () => parts('{"alg":"ES256"}', '{ada@secret.example', 'x'),
+    // A parser quotes a text that begins like this.
+    'claims that are no JSON': async () => parts('{"alg":"ES256"}', 'ada@secret.example', 'x'),
+    'a header that is no JSON': async () => parts('ada@secret.example', '{}', 'x'),
   }
   for (const [name, form] of Object.entries(forms)) {
     world.idToken = form

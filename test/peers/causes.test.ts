@@ -1,13 +1,15 @@
 import { once } from 'node:events'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { check } from '../../src/ops/check.ts'
 import { connector } from '../../src/peers/dialing.ts'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
+import { silentServer } from '../support/peers/silent-server.ts'
 import { stalledWay } from '../support/peers/stalled-way.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { within } from '../support/time/until.ts'
+import { replace } from '../support/time/replace.ts'
+import { until, within } from '../support/time/until.ts'
 
 await test('A connection that fails at each of several addresses says where, why and after which time', async (t) => {
   const names = lookupThreads(t, 8)
@@ -31,11 +33,7 @@ await test('A connection that fails at each of several addresses says where, why
 })
 
 await test('A connection whose TLS is never answered fails within the time for all of it, and is closed', async (t) => {
-  const server = createServer().on('connection', (socket) => void socket.on('error', () => undefined).resume())
-  t.teardown(() => server.close())
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const { server, port } = await silentServer(t)
   const accepted = once(server, 'connection') as Promise<[Socket]>
   const { promise, resolve } = Promise.withResolvers<Error | null>()
   const open = connector('api', { timeoutMs: 300 })
@@ -47,6 +45,22 @@ await test('A connection whose TLS is never answered fails within the time for a
     message: `Connect Timeout Error (attempted address: 127.0.0.1:${port}, timeout: 300ms)`,
   })
   await closed
+})
+
+await test('TLS gets what a name and its connection have left of the time, and not all of it once more', async (t) => {
+  const name = 'late.causes.test'
+  const timeoutMs = 60_000
+  const names = lookupThreads(t, 8)
+  names.silent.add(name)
+  const { port } = await silentServer(t)
+  const { promise, resolve } = Promise.withResolvers<Error | null>()
+  const open = connector('api', { timeoutMs })
+  open({ hostname: name, protocol: 'https:', port: String(port) }, (...[failure]) => resolve(failure))
+  const now = performance.now.bind(performance)
+  replace(t, performance, 'now', () => now() + timeoutMs)
+  await until(() => names.unanswered(name) === 1)
+  names.answer(name)
+  t.match(await within(promise, 'a result'), { code: 'UND_ERR_CONNECT_TIMEOUT' })
 })
 
 await test('--check tells a name that no name server answers about, and a host that drops packets, from a lack of TLS', async (t) => {

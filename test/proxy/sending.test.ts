@@ -131,6 +131,9 @@ await test('what must hold when the first byte leaves is asked then', async (t) 
   world.isCurrent = false
   world.verdict = { is: 'paused' }
   t.same([session?.(), orders?.()], [false, false])
+  // The controls are too old, or it is not known whether this user is the one who is paused.
+  world.verdict = { is: 'unidentified' }
+  t.equal(orders?.(), false)
   const unpaused = sending()
   unpaused.world.hasControls = false
   await unpaused.run()

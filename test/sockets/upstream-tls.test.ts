@@ -1,13 +1,20 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:https'
+import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { test, type Test } from 'tap'
 import { WebSocketServer } from 'ws'
 import { listen } from '../../sandbox/listening.ts'
 import { openUpstreamSocket } from '../../src/sockets/upstream-socket.ts'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
+import { silentServer } from '../support/peers/silent-server.ts'
 import { testCa, trust } from '../support/redis/tls.ts'
-import { within } from '../support/time/until.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until, within } from '../support/time/until.ts'
+
+/** A socket must be open after this time. */
+const OPEN_MS = 10_000
 
 /** Sockets of an upstream that speaks TLS, with a certificate for `localhost` and its address alone. */
 async function secureUpstream(t: Test) {
@@ -48,4 +55,20 @@ await test('a socket to upstream over TLS names the host and verifies its certif
   lookupThreads(t, 8).addresses.set('upstream.tls.test', addresses)
   const refused = { is: 'refused', why: 'ERR_TLS_CERT_ALTNAME_INVALID', close: { code: 1013 } }
   t.match(await open('upstream.tls.test'), refused)
+})
+
+await test('a socket to upstream that is accepted and then left without an answer is given up, with TLS and without', async (t) => {
+  const limits = new HeldTimers(t, 'setTimeout', OPEN_MS)
+  const { server, port } = await silentServer(t)
+  for (const scheme of ['ws', 'wss']) {
+    const accepted = once(server, 'connection') as Promise<[Socket]>
+    const opening = openUpstreamSocket(`${scheme}://127.0.0.1:${port}/`, 1000, new AbortController().signal)
+    const [wire] = await within(accepted, 'a connection')
+    const closed = once(wire, 'close')
+    await until(() => limits.size === 1, 'the connection alone is in time')
+    limits.run()
+    const timeout = { is: 'refused', why: 'timeout', close: { code: 1013, reason: 'upstream_timeout' } }
+    t.match(await within(opening, 'an outcome'), timeout, scheme)
+    await within(closed, 'the connection is closed')
+  }
 })

@@ -3,6 +3,7 @@ import { closeNow, listen } from './listening.ts'
 import type { SandboxProvider } from './provider.ts'
 import type { Sharing } from './sharing.ts'
 import { ContractBook } from './upstream/contract-book.ts'
+import { BIG_IDS, PLAIN_IDS } from './upstream/contract-ids.ts'
 import { GENEROUS_LIMITS, type SocketLimits } from './upstream/limits.ts'
 import { Market, type Tick } from './upstream/market.ts'
 import { OneTimePasswords } from './upstream/one-time-passwords.ts'
@@ -49,6 +50,8 @@ export interface UpstreamOptions {
   watch?: UpstreamWatch
   /** If true, one-time URLs have the host that a client has called, as behind a proxy. */
   followsHost?: boolean
+  /** If true, the ids of contracts are beyond 2^53. */
+  hasBigIds?: boolean
 }
 
 /** A watch is told of so many ticks from before the start. */
@@ -65,6 +68,7 @@ export async function startUpstream(options: UpstreamOptions): Promise<SandboxUp
     market: new Market({ seed, tickMs }),
     users: new Users(),
     contracts: new ContractBook(tickMs),
+    ids: options.hasBigIds === true ? BIG_IDS : PLAIN_IDS,
     oneTimePasswords: new OneTimePasswords(wsUrl),
     limits,
     sharing: options.sharing,

@@ -1,5 +1,6 @@
 import type { RawData, WebSocket } from 'ws'
 import type { Account } from './accounts.ts'
+import type { ContractIds } from './contract-ids.ts'
 import { RequestCounts } from './limits.ts'
 import { Refusal } from './refusal.ts'
 import { STREAM_TYPES, Subscriptions } from './subscriptions.ts'
@@ -71,19 +72,19 @@ export class Connection {
   }
 
   #receive(data: RawData, dispatch: Dispatch): void {
-    const message = parse(data)
+    const message = parse(data, this.world.ids)
     if (message) dispatch(message, this)
     else this.refuse({}, 'error', new Refusal('BadRequest', 'The message is not a JSON object.'))
   }
 
   #send(message: Message): void {
-    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message))
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(this.world.ids.write(JSON.stringify(message)))
   }
 }
 
-function parse(data: RawData): Message | undefined {
+function parse(data: RawData, ids: ContractIds): Message | undefined {
   try {
-    const value: unknown = JSON.parse(Buffer.isBuffer(data) ? data.toString() : '')
+    const value: unknown = JSON.parse(Buffer.isBuffer(data) ? ids.read(data.toString()) : '')
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Message) : undefined
   } catch {
     return undefined

@@ -1,4 +1,5 @@
 import type { Account } from './accounts.ts'
+import { FIRST_ID } from './contract-ids.ts'
 import { Contract } from './contract.ts'
 import { Refusal } from './refusal.ts'
 import type { Terms } from './terms.ts'
@@ -7,7 +8,7 @@ import type { Terms } from './terms.ts'
 export class ContractBook {
   readonly #contracts = new Map<number, Contract>()
   readonly #tickMs: number
-  #nextId = 123_456_789
+  #nextId = FIRST_ID
 
   constructor(tickMs: number) {
     this.#tickMs = tickMs

@@ -13,6 +13,8 @@ export interface UpstreamWatch {
   call(call: ArrivedCall, response: { status: number; body: string; port: number }): void
   /** A message arrived on a socket that was opened with this one-time password; it is undefined on a public socket. */
   message(text: string, socket: { otp: string | undefined; port: number }): void
+  /** A message has bought this contract. */
+  bought?(message: Readonly<Record<string, unknown>>, contractId: string): void
   /** A symbol has ticked; at the start this is also called for the last ticks before it. */
   tick(tick: { symbol: string; epoch: number; quote: number }): void
 }

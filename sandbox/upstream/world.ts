@@ -1,6 +1,7 @@
 import type { SandboxProvider } from '../provider.ts'
 import type { Sharing } from '../sharing.ts'
 import type { ContractBook } from './contract-book.ts'
+import type { ContractIds } from './contract-ids.ts'
 import type { SocketLimits } from './limits.ts'
 import type { Market } from './market.ts'
 import type { OneTimePasswords } from './one-time-passwords.ts'
@@ -13,6 +14,7 @@ export interface World {
   market: Market
   users: Users
   contracts: ContractBook
+  ids: ContractIds
   oneTimePasswords: OneTimePasswords
   limits: SocketLimits
   /** Undefined where the sandbox runs without a server of its own. */

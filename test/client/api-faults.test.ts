@@ -131,6 +131,27 @@ await test('a POST is not repeated after the machine has slept for more than 20 
   }
 })
 
+await test('a POST is not repeated if the machine slept before it read that nothing was executed, and a GET is', async (t) => {
+  const sleep = timeAhead(t)
+  t.intercept(Math, 'random', { value: () => 0 })
+  for (const [method, timeoutMs, sleptMs, sent] of [
+    ['GET', undefined, 3_600_000, 2],
+    ['POST', undefined, 75_000, 2],
+    ['POST', undefined, 85_000, 1],
+    ['POST', 10_000, 35_000, 1],
+  ] as const) {
+    let asked = 0
+    const { client, requests } = await countedClient(t, (_request, response) => {
+      if (asked++ === 0) sleep(sleptMs)
+      response.writeHead(502, PROBLEM).end('{"code":"upstream_unreachable"}')
+    })
+    const call =
+      method === 'GET' ? client.api('/v1/health', { timeoutMs }) : client.api(TRANSFER, { method, timeoutMs })
+    t.match(await failure(call), { problem: { code: 'upstream_unreachable' }, outcome: undefined })
+    t.equal(requests(), sent, `${method} after ${sleptMs} ms`)
+  }
+})
+
 await test('a value that is no JSON is an error of the page, and nothing is sent', async (t) => {
   const { client, requests } = await countedClient(t, (_request, response) => response.end())
   t.match(await failure(client.api(TRANSFER, { method: 'POST', json: { data: 1n } as never })), { name: 'TypeError' })

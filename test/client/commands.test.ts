@@ -34,6 +34,22 @@ await test('after three seconds of silence, a command is sent once a ping has ha
   t.same([service.count('buy'), service.pings], [1, pings + 1])
 })
 
+await test('a command is not sent if its page reads the reply to the ping only after the machine has slept, whichever way its clock is set', async (t) => {
+  const looks = new HeldTimers(t, 'setInterval', 1000)
+  const pass = timeAhead(t)
+  for (const sleptMs of [60_000, -60_000]) {
+    const { service, socket } = await openSocket(t)
+    pass(3200)
+    service.instead['ping'] = (_message, reply) => {
+      pass(sleptMs)
+      reply({ msg_type: 'ping', ping: 'pong' })
+    }
+    t.match(await failure(socket.command(BUY)), { code: 'not_sent', outcome: undefined })
+    t.equal(service.count('buy'), 0)
+  }
+  t.equal(looks.size, 1, 'the connection has not looked at the clock before the command did')
+})
+
 await test('a command is never kept for later, neither while the socket connects nor after the connection is lost', async (t) => {
   const { client, service, world } = await tradingPage(t)
   const socket = client.tradingSocket('VRTC100')

@@ -3,6 +3,7 @@ import { ApiError } from '../../client/dist/client.js'
 import { ORDER, OrderingBrowser, REMEMBERED, TabStorage } from '../support/client/ordering-browser.ts'
 import { failure } from '../support/client/page-client.ts'
 import { exactly } from '../support/exactly.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 
 const browserOf = (t: Test): Promise<OrderingBrowser> => new OrderingBrowser().start(t)
 const OTHER_SESSION = { outcome: 'unknown', cause: { message: 'the key belongs to another session' } }
@@ -121,6 +122,26 @@ await test('remember: a key is not sent after an hour, when the server may have 
   t.equal(browser.sent.length, before)
   await browser.order()
   t.not(browser.keys.at(-1), key)
+})
+
+await test('remember: an order is not sent if the machine slept while the page asked whose session it is', async (t) => {
+  const sleep = timeAhead(t)
+  for (const [sleptMs, sent] of [
+    [15_000, 1],
+    [25_000, 0],
+    [-25_000, 0],
+  ] as const) {
+    const browser = await browserOf(t)
+    browser.onSession = () => {
+      browser.onSession = () => undefined
+      sleep(sleptMs)
+    }
+    const order = browser.order()
+    if (sent === 1) t.match(await order, { status: 200 })
+    else t.match(await failure(order), { code: 'not_sent', outcome: undefined })
+    t.equal(browser.sent.length, sent, `${sleptMs} ms`)
+    t.equal(browser.tab.items.size, 0)
+  }
 })
 
 await test('remember: a duplicated tab sends the same keys, so that the server sends the order once', async (t) => {

@@ -1,7 +1,9 @@
 import { connect } from 'node:net'
 import { test } from 'tap'
 import { ok } from '../support/upstream/raw-upstream.ts'
-import { nextEvent } from '../support/time/until.ts'
+import { IDENTIFIED } from '../support/login/identity.ts'
+import { held, sessionState } from '../support/login/token-endpoint.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 import { startWorld, API } from '../support/world.ts'
 
 /** More than the buffers of a connection hold. */
@@ -27,4 +29,27 @@ await test('a response that is being sent when the server closes arrives whole, 
   await nextEvent(browser, 'close')
   await closed
   t.equal(received.length - received.indexOf('\r\n\r\n') - 4, ANSWER_BYTES)
+})
+
+await test('a login whose callback has come when the server closes is finished, and has its subject', async (t) => {
+  const { browser, instance, provider, server, startLogin, upstream } = await startWorld(t, {
+    ...IDENTIFIED,
+    redis: true,
+  })
+  const other = await instance()
+  const exchange = held(provider.behaviour)
+  provider.behaviour = exchange.behaviour
+  const { onIdentity } = upstream
+  let identify: (() => void) | undefined
+  upstream.onIdentity = (...asked) => void (identify = () => onIdentity(...asked))
+  const login = await startLogin()
+  // Nothing is left at the address to which the callback redirects.
+  const arrival = login.finish({ code: 'CR1' }).catch(() => undefined)
+  await exchange.asked
+  const closed = server.close()
+  exchange.release()
+  await until(() => identify !== undefined, 'upstream is asked whose session it is')
+  identify?.()
+  await Promise.all([closed, arrival])
+  t.match(await sessionState(browser, other.url), { authenticated: true, subject: 'CR1' })
 })

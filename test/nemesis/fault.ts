@@ -3,7 +3,7 @@ import type { Touch } from './history.ts'
 import type { FleetPlan } from './plan.ts'
 
 /** A fault that is on. */
-interface Applied {
+export interface Applied {
   /** What it does this time, in a few words for the timeline. */
   readonly note: string
   /** Whom it may concern, from now until it has settled. Nobody else may notice it. */

@@ -49,7 +49,7 @@ export interface Instance {
   readonly way: StalledWay | undefined
   /** All that its processes have logged. */
   readonly log: () => string
-  /** The file from which it has SESSION_SECRETS. */
+  /** The files from which it has SESSION_SECRETS and, with a link to it, REDIS_URL. */
   readonly secrets: SecretVolume
   /** From now on its time of day is wrong by so much (ms). */
   readonly setClock: (wrongMs: number) => void
@@ -86,7 +86,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
       watch: observer.atProvider,
     }),
     upstream: 'sandbox',
-    market: { tickMs: 250, followsHost: true, watch: observer.upstream },
+    market: { tickMs: 250, followsHost: true, hasBigIds: true, watch: observer.upstream },
     settings: {
       AUTH_STARTS_PER_MINUTE: '0',
       PUBLIC_HANDSHAKES_PER_MINUTE: '0',
@@ -155,17 +155,18 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
   const way = plan.hasTwoAddresses === true ? await stalledWay(t, links.provider.port) : undefined
   const provider = address(way ?? links.provider, plan.isNamed && hostOf('provider'))
   const upstream = address(links.upstream, plan.isNamed && hostOf('upstream'))
-  const { SESSION_SECRETS = '', ...others } = settings
+  const { SESSION_SECRETS = '', REDIS_URL = '', ...others } = settings
   const dir = await mkdtemp(join(tmpdir(), 'bff-nemesis-'))
   t.teardown(() => rm(dir, { recursive: true, force: true }))
-  const secrets = new SecretVolume(dir, { SESSION_SECRETS })
+  const redis = links.redis && { REDIS_URL: `redis://${address(links.redis)}` }
+  const secrets = new SecretVolume(dir, { SESSION_SECRETS, ...redis })
   const clock = join(dir, 'clock')
   const own = {
     ...others,
     ...secrets.settings,
     PORT: String(port),
     OPS_PORT: String(opsPort),
-    ...(links.redis && { REDIS_URL: `redis://${address(links.redis)}` }),
+    ...(redis === undefined && { REDIS_URL }),
     TOKEN_URL: `http://${provider}/oauth2/token`,
     REVOCATION_URL: `http://${provider}/oauth2/revoke`,
     ...(settings['JWKS_URL'] && { JWKS_URL: `http://${provider}${new URL(settings['JWKS_URL']).pathname}` }),

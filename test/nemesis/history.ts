@@ -136,6 +136,18 @@ export interface Intention {
   outcome: 'made' | 'not made' | 'unknown'
 }
 
+/** What a page of the browser package was told of a purchase on its socket, or has found out. */
+export interface Told {
+  readonly user: string
+  readonly at: number
+  /** The name of the purchase. */
+  readonly purchase: string
+  /** `not made`: it was refused, or not sent. `unknown`: that is all that can be said. */
+  readonly is: 'made' | 'not made' | 'unknown'
+  /** The id of the contract, as the page has it. */
+  readonly contractId?: string
+}
+
 /** A pause of orders, by an operator. */
 export interface Pause {
   /** Whose orders, as upstream names them; undefined: those of all users. */
@@ -143,6 +155,8 @@ export interface Pause {
   readonly askedAt: number
   /** When the server said that all instances obey; undefined if it never did, though they may. */
   confirmedAt: number | undefined
+  /** When one instance said that it obeys, and that the others cannot learn of it yet. */
+  here?: { readonly instance: number | undefined; readonly at: number }
   liftAskedAt: number | undefined
   liftedAt: number | undefined
 }
@@ -195,6 +209,11 @@ export interface History {
   readonly endings: Ending[]
   readonly pauses: Pause[]
   readonly intentions: Intention[]
+  /** The contract of each purchase on a socket: the truth. */
+  readonly bought: { readonly at: number; readonly purchase: string; readonly contractId: string }[]
+  readonly told: Told[]
+  /** Trading sockets of the browser package, wherever a balancer has sent them. */
+  readonly pageSockets: { readonly at: number; closedAt: number | undefined }[]
   /** What instances have said of themselves. */
   readonly readiness: { readonly at: number; readonly instance: number; readonly isReady: boolean }[]
   readonly faults: FaultPeriod[]
@@ -222,6 +241,9 @@ export function emptyHistory(): History {
     endings: [],
     pauses: [],
     intentions: [],
+    bought: [],
+    told: [],
+    pageSockets: [],
     readiness: [],
     faults: [],
     delays: [],

@@ -30,6 +30,8 @@ export class Observer {
   readonly #sessionsOfSockets = new Map<string, string | undefined>()
   readonly #waited = new Map<number, number>()
   readonly #total = new Map<string, number>()
+  /** The instances that have yet to say whether they are ready. */
+  readonly #asked = new Set<number>()
   #provider: Pick<SandboxProvider, 'grantOf'> | undefined
   #instances: readonly Observed[] = []
 
@@ -49,6 +51,10 @@ export class Observer {
     message: (text, { otp, port }) => {
       const session = otp === undefined ? undefined : this.#sessionsOfSockets.get(otp)
       this.history.delivered.push({ ...this.#way(port), session, text })
+    },
+    bought: ({ passthrough }, contractId) => {
+      const { purchase } = { ...(passthrough as { purchase?: string } | undefined) }
+      if (purchase !== undefined) this.history.bought.push({ at: this.now(), purchase, contractId })
     },
     tick: (tick) => this.history.ticks.push({ at: this.now(), ...tick }),
   }
@@ -95,8 +101,12 @@ export class Observer {
   }
 
   async #noteReady(instance: number, { readyUrl }: Observed): Promise<void> {
+    // While an instance stands still, each question would take one more of its descriptors.
+    if (this.#asked.has(instance)) return
+    this.#asked.add(instance)
     const response = await fetch(readyUrl()).catch(() => undefined)
-    await response?.text()
+    await response?.text().catch(() => undefined)
+    this.#asked.delete(instance)
     if (response !== undefined) this.history.readiness.push({ at: this.now(), instance, isReady: response.ok })
   }
 

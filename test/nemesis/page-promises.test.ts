@@ -2,6 +2,7 @@ import { test } from 'tap'
 import { ended, executed, held, order, seen, socket } from './hand-made.ts'
 import type { Socket } from './history.ts'
 import { endedIsRevoked } from './promises/ended-is-revoked.ts'
+import { fatesAreTrue } from './promises/fates-are-true.ts'
 import { onceMeansOnce } from './promises/once-means-once.ts'
 import { readyMeansServed } from './promises/ready-means-served.ts'
 import { silenceIsTold } from './promises/silence-is-told.ts'
@@ -80,4 +81,17 @@ await test('ready-means-served: an instance that refuses all orders and says tha
   t.equal(seen(readyMeansServed, { calls: refused, readiness: [{ ...ready, instance: 1 }] }), 0)
   t.equal(seen(readyMeansServed, { calls: refused, readiness: [{ ...ready, at: 16_000 }] }), 0, 'it may not know yet')
   t.equal(seen(readyMeansServed, { calls: [...refused, order({ until: 13_000 })], readiness: [ready] }), 0)
+})
+
+const told = (more: object) => [{ user: 'bea', at: 1000, purchase: 'bea-b1', is: 'made' as const, ...more }]
+
+await test('fates-are-true: a purchase that is told as another one, or as not made, is seen', async (t) => {
+  const id = '9007199254740993'
+  const bought = [{ at: 900, purchase: 'bea-b1', contractId: id }]
+  t.equal(seen(fatesAreTrue, { bought, told: told({ contractId: id }) }), 0)
+  t.equal(seen(fatesAreTrue, { bought, told: told({ contractId: '9007199254740992' }) }), 1, 'that of a neighbour')
+  t.equal(seen(fatesAreTrue, { bought, told: told({ purchase: 'bea-b2', contractId: id }) }), 1)
+  t.equal(seen(fatesAreTrue, { bought, told: told({ is: 'not made' }) }), 1)
+  t.equal(seen(fatesAreTrue, { bought, told: told({ is: 'unknown' }) }), 0)
+  t.equal(seen(fatesAreTrue, { told: told({ is: 'not made' }) }), 0)
 })

@@ -40,6 +40,8 @@ export interface Plan {
   readonly users: readonly Actor[]
   /** Users whose page has the browser package. */
   readonly pages: readonly Actor[]
+  /** Users whose page buys on a socket of the browser package. */
+  readonly buyers?: readonly Actor[]
   readonly operators: readonly Actor[]
   readonly faults: readonly PlannedFault[]
 }

@@ -33,6 +33,14 @@ await test('ended-means-ended: a call that left too late is seen, not one that o
   const message = { at: 4000, sentAt: 4000, instance: 1, session: 'login', text: '{}' }
   t.equal(seen(endedMeansEnded, { delivered: [message], endings: [ended] }), 1)
   t.equal(seen(endedMeansEnded, { delivered: [message], endings: [{ ...ended, confirmedAt: undefined }] }), 0)
+  const later = { delivered: [{ ...message, sentAt: 9000 }], endings: [ended] }
+  t.equal(seen(endedMeansEnded, { ...later, faults: [held] }), 0, 'an open socket may outlive Redis by minutes')
+  const undone = { ...held, name: 'failed-over-redis' }
+  t.equal(seen(endedMeansEnded, { ...lateCall(9000), faults: [undone] }), 0, 'no replica may have confirmed the end')
+  t.equal(
+    seen(endedMeansEnded, { ...lateCall(9000), faults: [{ ...held, name: 'redis-failed-over-after-an-end' }] }),
+    1,
+  )
 })
 
 await test('true-outcomes: who is told of an execution that was none, or of none that was one, is seen', async (t) => {
@@ -94,6 +102,11 @@ await test('paused-means-paused: an order or a purchase that left too late is se
   t.equal(seen(pausedMeansPaused, late(2000)), 0)
   t.equal(seen(pausedMeansPaused, late(5050)), 0, 'whoever lifts a pause permits orders')
   t.equal(seen(pausedMeansPaused, { ...late(4000), pauses: [{ ...paused, confirmedAt: undefined }] }), 0)
+  const alone = (instance: number) => [{ ...paused, confirmedAt: undefined, here: { instance, at: 1000 } }]
+  t.equal(seen(pausedMeansPaused, { ...late(4000), pauses: alone(0), faults: [held] }), 1, 'it has obeyed already')
+  t.equal(seen(pausedMeansPaused, { ...late(4000), pauses: alone(1) }), 0, 'another instance obeys alone')
+  const killed = { ...held, name: 'killed-instance' }
+  t.equal(seen(pausedMeansPaused, { ...late(4000), pauses: alone(0), faults: [killed] }), 0, 'it has forgotten that')
   t.equal(seen(pausedMeansPaused, { ...late(3000), faults: [held] }), 0, 'the instance hears nothing of Redis')
   t.equal(seen(pausedMeansPaused, { ...late(3000), faults: [{ ...held, touches: [{ instances: [1] }] }] }), 1)
   t.equal(seen(pausedMeansPaused, { ...late(2200), delays: [{ of: 'instance 0', at: 2000, ms: 500 }] }), 0)

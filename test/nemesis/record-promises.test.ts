@@ -57,6 +57,12 @@ await test('states-are-true: an instance that counts wrongly, or is not ready, i
   )
   t.equal(seen(statesAreTrue, { samples: [{ ...sample, status: 503 }], faults: [{ ...held, to: 8500 }] }), 0)
   t.equal(
+    seen(statesAreTrue, { samples: [sample], pageSockets: [{ at: 100, closedAt: undefined }] }),
+    0,
+    'a balancer may have sent it there',
+  )
+  t.equal(seen(statesAreTrue, { samples: [sample], pageSockets: [{ at: 100, closedAt: 5000 }] }), 1)
+  t.equal(
     seen(statesAreTrue, { sockets: [{ ...open, closedAt: 8500 }], samples: [{ ...sample, tradingSockets: 0 }] }),
     0,
   )

@@ -12,6 +12,7 @@ import type { ProductPromise, Violation } from './promise.ts'
 import { ALL_PROMISES } from './promises/all.ts'
 import { takeSamples } from './samples.ts'
 import { processesOf, settled } from './settled.ts'
+import { actAsBuyer } from './users/buyer.ts'
 import { actAsPage } from './users/package-page.ts'
 import { actAsUser } from './users/user.ts'
 
@@ -55,6 +56,7 @@ export async function run(t: Test, plan: Plan, checkout?: string): Promise<Resul
   const acts = [
     ...plan.users.map((user) => actAsUser(user, fleet, over.signal)),
     ...plan.pages.map((page) => actAsPage(page, fleet, over.signal)),
+    ...(plan.buyers ?? []).map((buyer) => actAsBuyer(buyer, fleet, over.signal)),
     ...plan.operators.map((operator) => actAsOperator(operator, fleet, over.signal)),
   ]
   const faults = plan.faults.map((fault) => applyLater(fleet, fault, over.signal))

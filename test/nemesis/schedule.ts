@@ -7,10 +7,10 @@ import type { Actor, FleetPlan, Plan, PlannedFault } from './plan.ts'
 /** The pause between two faults, or two pairs of them. */
 const APART_MS: Span = { least: 3000, most: 7000 }
 /** For how long a fault is on that says nothing else. */
-const LASTS_MS: Span = { least: 1500, most: 5000 }
+export const LASTS_MS: Span = { least: 1500, most: 5000 }
 const SECOND_AFTER_MS: Span = { least: 0, most: 1000 }
 /** The first fault waits for the users to log in. */
-const QUIET_MS = 2500
+export const QUIET_MS = 2500
 const PAIRS = 0.4
 /** By how much the clock of an instance may be wrong (s). */
 const CLOCKS = [0, 0, 420, -2400, 'sleeps'] as const
@@ -23,10 +23,12 @@ export function planOf(seed: number, forMs: number): Plan {
   const users = actors(['ada', 'bob', 'cleo', 'dan', 'eve'])
   const pages = actors(['pat'])
   const operators = actors(['operator'])
+  // Not of the same numbers: what a seed has meant before stays.
+  const buyers = [{ name: 'bea', seed }]
   const faults = faultsOf(random, forMs, fleet)
   // A fault that gives an instance the wrong secrets takes those of a rotation away.
   if (faults.every(({ name }) => name !== 'wrong-secrets')) operators.push({ name: KEEPER, seed: 0 })
-  return { seed, forMs, fleet, users, pages, operators, faults }
+  return { seed, forMs, fleet, users, pages, buyers, operators, faults }
 }
 
 function fleetOf(random: () => number): FleetPlan {

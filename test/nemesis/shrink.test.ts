@@ -16,12 +16,12 @@ await test('a failing plan is made as small as it can be, and still fails', asyn
     const fault = faults.find(({ seed }) => seed === needed?.seed)
     return fleet.instances > 1 && users.some(({ name }) => name === 'dan') && fault !== undefined && fault.at < forMs
   }
-  const { users, pages, operators, faults, forMs, fleet } = await shrunk(plan, fails, isOver)
+  const { users, pages, buyers, operators, faults, forMs, fleet } = await shrunk(plan, fails, isOver)
   t.same(
     users.map(({ name }) => name),
     ['dan'],
   )
-  t.same([pages, operators], [[], []])
+  t.same([pages, buyers, operators], [[], [], []])
   t.same(faults, [{ ...needed, at: 2500 }])
   t.same(fleet.settings, {})
   t.equal(fleet.instances, 2)

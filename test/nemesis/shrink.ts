@@ -32,10 +32,11 @@ export async function shrunk(
 
 /** Plans that are a step smaller, the largest steps first. */
 function* smaller(plan: Plan): Generator<Plan> {
-  const { faults, users, pages, operators, forMs, fleet } = plan
+  const { faults, users, pages, buyers = [], operators, forMs, fleet } = plan
   for (const left of without(faults)) yield { ...plan, faults: left }
   for (const left of without(users)) yield { ...plan, users: left }
   for (const left of without(pages)) yield { ...plan, pages: left }
+  for (const left of without(buyers)) yield { ...plan, buyers: left }
   for (const left of without(operators)) yield { ...plan, operators: left }
   const waitMs = Math.min(...faults.map(({ at }) => at)) - QUIET_MS
   if (waitMs > 0 && waitMs < Infinity)

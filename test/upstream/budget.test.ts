@@ -1,7 +1,8 @@
+import { PassThrough } from 'node:stream'
 import { test } from 'tap'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 import { TRADING, sendTo, ACCOUNTS } from '../support/user.ts'
 import { startWorld, API, RELAY } from '../support/world.ts'
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -81,6 +82,19 @@ await test('calls whose connection is refused use up nothing of the budget', asy
     (await samplesOf(server.opsUrl, 'bff_upstream_budget_calls_total')).get('class="orders",outcome="refused"'),
     0,
   )
+})
+
+await test('an order whose body arrives while the server closes is sent within the budget', async (t) => {
+  const { call, server } = await startWorld(t, { ...API, settings: { UPSTREAM_BUDGET: '20/600' } })
+  const body = new PassThrough()
+  body.write('{')
+  const began = nextEvent(server.app.server.server, 'request')
+  const order = call('POST', ACCOUNTS, { body, headers: { ...JSON_TYPE, 'transfer-encoding': 'chunked' } })
+  await began
+  const closed = server.close()
+  body.end('}')
+  t.equal((await order).status, 200)
+  await closed
 })
 
 await test("upstream's rate limit headers are passed on only without a budget", async (t) => {

@@ -10,6 +10,8 @@ const MAX_AGE_MS = 3_600_000
 
 /** How long a lock is waited for: a tab that sleeps may have it. Then the comparison alone keeps the keys apart. */
 const LOCK_MS = 1000
+/** An order is not sent later than this after it was made. The question about the session and the lock take less. */
+const MAX_LATE_MS = 20_000
 
 /** What is kept of an order whose outcome is not known yet. */
 interface Kept {
@@ -52,8 +54,13 @@ export class RememberedKey {
     if (json === undefined && body && typeof body !== 'string') return fresh
     const content = JSON.stringify([method, path, json ?? body])
     const place = `trading-bff:order:${this.#name}:${digest(content)}`
+    const askedAt = Date.now()
     const session = await core.server.session()
-    const key = await underLock(place, () => this.#choose(core, call, place, session, fresh))
+    const key = await underLock(place, () => {
+      // A machine that slept may read the response long after the user has made the order.
+      const isLate = elapsedMs(askedAt) > MAX_LATE_MS
+      return this.#choose(core, call, place, isLate ? undefined : session, fresh)
+    })
     if (key === undefined) throw await withoutSession(core, call)
     return key
   }

@@ -36,7 +36,9 @@ export const tradingOperations: readonly Operation[] = [
           ? proposalOf(connection, String(request.buy))
           : termsOf(request.parameters, connection.world.market)
       if (terms.stake > request.price) throw priceMoved(request.price, terms.stake)
-      const contract = connection.world.contracts.buy(account, terms)
+      const { contracts, ids, watch } = connection.world
+      const contract = contracts.buy(account, terms)
+      watch?.bought?.(request, ids.outside(contract.id))
       connection.proposals.delete(String(request.buy))
       connection.respond(request, 'buy', { buy: purchaseView(contract) })
       if (request.subscribe === 1) streamContract(request, connection, contract)

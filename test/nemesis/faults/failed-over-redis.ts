@@ -14,6 +14,7 @@ export const failedOverRedis: Fault = {
   fits: ({ redis }) => redis !== 'single',
   lastsMs: { least: 9000, most: 14_000 },
   async apply({ redis }, random) {
+    await until(() => redis.isWhole(), 'what an earlier fault has broken is whole again', WHOLE_MS)
     const master = oneOf(await redis.masters(), random)
     const how = oneOf(['dies', 'hangs', 'steps down', 'is replaced'] as const, random)
     if (how === 'dies') await master.kill()

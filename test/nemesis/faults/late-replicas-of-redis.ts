@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Fault } from '../fault.ts'
-import { untilSlow } from '../../support/time/until.ts'
+import { replicatedIn } from '../take-over.ts'
 
 /** The replicas stand still for so long before their master dies. */
-const BEHIND_MS = { least: 300, most: 1500 }
+const BEHIND_MS = { least: 500, most: 2000 }
 
 /** A replica takes over without what was written last. */
 export const lateReplicasOfRedis: Fault = {
@@ -11,22 +11,19 @@ export const lateReplicasOfRedis: Fault = {
   sentence:
     'The replicas of a master stand still, the master dies, and one of them takes over without what was written last.',
   fits: ({ redis }) => redis === 'sentinel',
-  async apply({ redis }, random) {
-    const [master] = await redis.masters()
-    const replicas = redis.nodes.filter((node) => node !== master)
-    for (const replica of replicas) replica.freeze()
-    await pause(BEHIND_MS.least + random() * (BEHIND_MS.most - BEHIND_MS.least))
-    await master?.kill()
-    for (const replica of replicas) replica.thaw()
-    await untilSlow(async () => (await redis.masters()).length === 1, 'a replica takes over')
+  async apply(fleet, random) {
+    const servers = await replicatedIn(fleet)
+    const behindMs = BEHIND_MS.least + random() * (BEHIND_MS.most - BEHIND_MS.least)
+    servers.freeze()
+    const takenOver = pause(behindMs).then(() => servers.takeOver())
     return {
-      note: 'the master dies while its replicas are behind',
+      note: `the master dies when its replicas are ${Math.round(behindMs)} ms behind`,
       // Sessions, and ends of sessions, that are a moment old may be lost.
       touches: [{}],
       settleMs: 5000,
       async heal() {
-        await master?.restart()
-        await untilSlow(() => redis.isWhole(), 'the former master follows')
+        await takenOver
+        await servers.comeBack()
       },
     }
   },

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { SECRETS } from '../../support/server/test-server.ts'
-import { anyInstance, type Fault } from '../fault.ts'
+import { anyInstance, type Applied, type Fault } from '../fault.ts'
+import type { Fleet, Instance } from '../fleet.ts'
 
 /** A secret changes at one instance alone. */
 export const wrongSecrets: Fault = {
@@ -8,23 +9,25 @@ export const wrongSecrets: Fault = {
   sentence:
     'An operator skips the first step of a rotation: one instance writes with a new secret that the others cannot read.',
   lastsMs: { least: 4000, most: 8000 },
-  apply(fleet, random) {
-    const instance = anyInstance(fleet, random)
-    const fresh = randomBytes(32).toString('hex')
-    instance.secrets.change({ SESSION_SECRETS: `${fresh},${SECRETS}` })
-    return {
-      note: `${instance.name} writes with another secret`,
-      touches: [
-        { results: ['login_required', 'session_expired'] },
-        { kinds: ['login', 'signup'], results: ['state_mismatch'] },
-        // What was answered is in a record that the others cannot read.
-        { kinds: ['order'], results: ['outcome_unknown'] },
-      ],
-      settleMs: 8000,
-      heal() {
-        // What was written meanwhile can be read from now on.
-        for (const { secrets } of fleet.instances) secrets.change({ SESSION_SECRETS: `${SECRETS},${fresh}` })
-      },
-    }
-  },
+  apply: (fleet, random) => ownSecret(fleet, anyInstance(fleet, random)),
+}
+
+/** From now on an instance writes with a secret that the others get only when this is healed. */
+export function ownSecret({ instances }: Fleet, instance: Instance): Applied {
+  const fresh = randomBytes(32).toString('hex')
+  instance.secrets.change({ SESSION_SECRETS: `${fresh},${SECRETS}` })
+  return {
+    note: `${instance.name} writes with another secret`,
+    touches: [
+      { results: ['login_required', 'session_expired'] },
+      { kinds: ['login', 'signup'], results: ['state_mismatch'] },
+      // What was answered is in a record that the others cannot read.
+      { kinds: ['order'], results: ['outcome_unknown'] },
+    ],
+    settleMs: 8000,
+    heal() {
+      // What was written meanwhile can be read from now on.
+      for (const { secrets } of instances) secrets.change({ SESSION_SECRETS: `${SECRETS},${fresh}` })
+    },
+  }
 }

@@ -6,6 +6,8 @@ import type { Pause } from '../history.ts'
 /** An operator waits so long for an instance. */
 const PATIENCE_MS = 5000
 const AGAIN_MS = 500
+/** The words of an instance that cannot tell the others. */
+const HERE_ONLY = /only this instance obeys/
 
 /** Pauses the orders of all users, or of one, by a request to each of these instances at the same moment. */
 export async function pauseOrders(
@@ -20,6 +22,9 @@ export async function pauseOrders(
     instances.map((each) => asked(control({ opsUrl: opsUrl(each) }, 'PUT', '/orders', body))),
   )
   if (answers.every((answer) => answer?.status === 200)) paused.confirmedAt = now()
+  const [instance] = instances
+  if (instances.length === 1 && HERE_ONLY.test(String(answers[0]?.json['error'])))
+    paused.here = { instance: instance?.at, at: now() }
   return paused
 }
 

@@ -11,6 +11,7 @@ import { readyMeansServed } from './ready-means-served.ts'
 import { silenceIsTold } from './silence-is-told.ts'
 import { ticksAreTrue } from './ticks-are-true.ts'
 import { tokensAreRenewedSeldom } from './tokens-are-renewed-seldom.ts'
+import { fatesAreTrue } from './fates-are-true.ts'
 import { nothingIsLeft } from './nothing-is-left.ts'
 import { recordsAreTrue } from './records-are-true.ts'
 import { statesAreTrue } from './states-are-true.ts'
@@ -34,4 +35,5 @@ export const ALL_PROMISES: readonly ProductPromise[] = [
   nothingIsLeft,
   silenceIsTold,
   readyMeansServed,
+  fatesAreTrue,
 ]

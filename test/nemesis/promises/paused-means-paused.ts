@@ -13,7 +13,7 @@ const MARGIN_MS = 100
 export const pausedMeansPaused: ProductPromise = {
   name: 'paused-means-paused',
   sentence:
-    'After a pause was confirmed, and until somebody asks to lift it, no order and no purchase leaves except within the time that an instance needs to learn of it.',
+    'After a pause was confirmed, be it by one instance for itself, and until somebody asks to lift it, no order and no purchase leaves except within the time that an instance needs to learn of it.',
   isTimed: true,
   check(history) {
     const { pauses, executed } = history
@@ -34,14 +34,21 @@ export const pausedMeansPaused: ProductPromise = {
         })),
       )
     const subjects = subjectsOf(history)
-    const violations = pauses.flatMap(({ subject, confirmedAt, liftAskedAt = Infinity }) => {
+    const violations = pauses.flatMap(({ subject, here, confirmedAt = here?.at, liftAskedAt = Infinity }) => {
       if (confirmedAt === undefined) return []
-      const whose = orders.filter(({ session }) => subject === undefined || subjects.get(session ?? '') === subject)
+      const whose = orders.filter(
+        ({ session, instance }) =>
+          (subject === undefined || subjects.get(session ?? '') === subject) &&
+          (here === undefined || instance === here.instance),
+      )
       const during = whose.filter(({ sentAt }) => sentAt > confirmedAt && sentAt < liftAskedAt)
       return during.flatMap(({ sentAt, instance, what }): Violation[] => {
         const lateMs = sentAt - confirmedAt
         const permittedMs = OBEYED_MS + MARGIN_MS + slackMs(history, confirmedAt, sentAt)
-        if (lateMs <= permittedMs || isCutOff(history, instance, confirmedAt, sentAt)) return []
+        if (lateMs <= permittedMs) return []
+        // Whoever has obeyed at once need not learn of it.
+        if (here === undefined ? isCutOff(history, instance, confirmedAt, sentAt) : isNew(history, confirmedAt, sentAt))
+          return []
         return [
           {
             at: sentAt,
@@ -54,9 +61,14 @@ export const pausedMeansPaused: ProductPromise = {
   },
 }
 
+/** Whether an instance may have been started again, so that it does not know what it alone has obeyed. */
+function isNew(history: History, from: number, to: number): boolean {
+  return faultsDuring(history, from, to).some(({ name }) => /killed|rolled/.test(name))
+}
+
 /** A pause says something only if it was longer than what instances need to obey. */
 function judgedOf(pauses: readonly Pause[]): number[] {
-  return pauses.flatMap(({ confirmedAt, liftAskedAt = Infinity }) =>
+  return pauses.flatMap(({ here, confirmedAt = here?.at, liftAskedAt = Infinity }) =>
     confirmedAt !== undefined && liftAskedAt > confirmedAt + OBEYED_MS + MARGIN_MS ? [confirmedAt] : [],
   )
 }

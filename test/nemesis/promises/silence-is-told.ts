@@ -14,20 +14,36 @@ export const silenceIsTold: ProductPromise = {
   check(history) {
     // Whoever has forgotten a stream waits for nothing.
     const all = history.sockets.filter(({ sent }) => !sent.some(({ text }) => text.includes('"forget')))
-    const pongs = all.flatMap((socket) => socket.received.filter(isPong).map((pong) => ({ socket, at: pong.at })))
-    return { judged: pongs.map(({ at }) => at), violations: pongs.flatMap((pong) => falselyCalm(history, pong)) }
+    const heard = all.map((socket) => ({ socket, pongs: timesOf(socket, isPong), prices: timesOf(socket, isPrice) }))
+    return {
+      judged: heard.flatMap(({ pongs }) => pongs),
+      violations: heard.flatMap((each) => falselyCalm(history, each)),
+    }
   },
 }
 
-function falselyCalm(history: History, { socket, at }: { socket: Socket; at: number }): Violation[] {
-  const prices = socket.received.filter(isPrice)
-  const before = prices.findLast((price) => price.at <= at)
-  if (before === undefined || prices.some((price) => price.at > at && price.at < at + MARGIN_MS)) return []
-  const silentMs = at - before.at
-  if (silentMs <= SILENT_MS + slackMs(history, before.at, at)) return []
+/** A socket with the times of what has come on it. */
+interface Heard {
+  readonly socket: Socket
+  readonly pongs: readonly number[]
+  readonly prices: readonly number[]
+}
+
+function falselyCalm(history: History, { socket, pongs, prices }: Heard): Violation[] {
   const { user, kind, instance } = socket
-  const seen = `${user}: the ${kind} socket by instance ${instance} has answered a ping ${Math.round(silentMs)} ms after the last price`
-  return [{ at, seen }]
+  return pongs.flatMap((at) => {
+    const before = prices.findLast((price) => price <= at)
+    if (before === undefined || at - before <= SILENT_MS) return []
+    if (prices.some((price) => price > at && price < at + MARGIN_MS)) return []
+    const silentMs = at - before
+    if (silentMs <= SILENT_MS + slackMs(history, before, at)) return []
+    const seen = `${user}: the ${kind} socket by instance ${instance} has answered a ping ${Math.round(silentMs)} ms after the last price`
+    return [{ at, seen }]
+  })
+}
+
+function timesOf({ received }: Socket, isWanted: (message: Message) => boolean): number[] {
+  return received.filter(isWanted).map(({ at }) => at)
 }
 
 const isPong = ({ text }: Message): boolean => text.includes('"pong"')

@@ -12,9 +12,11 @@ export interface Wishes {
   readonly fleet?: Partial<Plan['fleet']>
   /** The only faults; none if the list is empty. */
   readonly faults?: readonly string[]
+  /** Whether all of them come at a time, one soon after the other, at the same instance. Else they come one by one. */
+  readonly isTogether?: boolean
   /** How many operators there are, who do not know of each other. */
   readonly operators?: number
-  /** How long each fault lasts (ms), if not as long as it usually does. */
+  /** How long each fault lasts (ms), if not as long as it says. */
   readonly lastsMs?: number
   /** How long a run lasts (ms), if what it waits for takes longer than usual. */
   readonly forMs?: number

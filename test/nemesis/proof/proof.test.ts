@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { test, type Test } from 'tap'
 import type { Plan } from '../plan.ts'
-import { planOf } from '../schedule.ts'
 import { ranApart, tellShrunk } from '../shrink-run.ts'
 import type { Broken, Result } from '../run.ts'
 import { summaryOf, timelineOf } from '../timeline.ts'
 import { noteFinding, type Finding } from './findings.ts'
-import { allPatches, type Patch, type Wishes } from './patch.ts'
+import { allPatches, type Patch } from './patch.ts'
 import { patchedCheckout } from './patched-checkout.ts'
+import { planFor } from './plan-for.ts'
 
 const MINUTES = Number(process.env['MINUTES'] ?? 10)
 const SEED = Number(process.env['SEED'] ?? 1)
@@ -15,7 +15,6 @@ const SEED = Number(process.env['SEED'] ?? 1)
 const PROOF = process.env['PROOF']?.split(',')
 /** A file with the only plan to try. */
 const PLAN = process.env['PLAN']
-const FOR_MS = 35_000
 /** The first plan that breaks a promise is made smaller for so long. */
 const SHRINK_MINUTES = Number(process.env['SHRINK_MINUTES'] ?? 0)
 
@@ -70,22 +69,4 @@ function brokenIn(result: Result | undefined): Broken[] {
 function kindOf({ promise, violation: { seen } }: Broken): string {
   const told = / got (\w+) /.exec(seen)?.[1]
   return `${promise.name}: ${told ?? seen.replace(/^\w+: /, '').replaceAll(/\d+/g, '')}`
-}
-
-/** The plan of a seed, as far as a patch has no wishes. */
-function planFor(seed: number, { fleet, faults, operators = 1, lastsMs, forMs = FOR_MS }: Wishes): Plan {
-  const plan = planOf(seed, forMs)
-  const chosen =
-    faults === undefined
-      ? plan.faults
-      : plan.faults.flatMap((fault) => {
-          const name = faults[fault.seed % faults.length]
-          return name === undefined ? [] : [{ ...fault, name, forMs: lastsMs ?? fault.forMs }]
-        })
-  const settings = { ...plan.fleet.settings, WORKERS: '1', ...fleet?.settings }
-  const acting = Array.from({ length: operators }, (_each, nth) => ({
-    name: `operator ${nth}`,
-    seed: seed * 100 + nth,
-  }))
-  return { ...plan, fleet: { ...plan.fleet, redis: 'single', ...fleet, settings }, operators: acting, faults: chosen }
 }

@@ -5,7 +5,7 @@ import type { Page } from './page.ts'
 
 const BODY = JSON.stringify({ data: { to_nickname: 'somebody', amount: '0.01', currency: 'USD' } })
 /** More attempts than any fault of a plan needs. */
-const ATTEMPTS = 12
+const ATTEMPTS = 24
 const AGAIN_MS = 700
 /** The share of orders that two tabs send at the same moment. */
 const TWICE = 0.15

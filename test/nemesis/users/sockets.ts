@@ -4,6 +4,8 @@ import type { Call, Socket } from '../history.ts'
 import type { Page } from './page.ts'
 
 const OPENS_MS = 12_000
+/** How often a page asks on its trading socket whether the connection works. */
+const PINGS_MS = 400
 
 /** An open socket of a page. */
 export interface OpenSocket {
@@ -56,14 +58,15 @@ export async function openSocket(page: Page, kind: Socket['kind'], path: string)
   }
   if (opening.result !== 'ok') return void browser.socket.terminate()
   history.sockets.push(noted)
-  return {
-    noted,
-    close,
-    send(message) {
-      if (browser.socket.readyState !== browser.socket.OPEN) return
-      const text = JSON.stringify(message)
-      noted.sent.push({ at: now(), text })
-      browser.socket.send(text)
-    },
+  const send = (message: object): void => {
+    if (browser.socket.readyState !== browser.socket.OPEN) return
+    const text = JSON.stringify(message)
+    noted.sent.push({ at: now(), text })
+    browser.socket.send(text)
   }
+  if (kind === 'trading') {
+    const pings = setInterval(() => send({ ping: 1 }), PINGS_MS)
+    browser.socket.on('close', () => clearInterval(pings))
+  }
+  return { noted, close, send }
 }

@@ -3,6 +3,7 @@ import { ACCOUNTS, PUBLIC } from '../../support/user.ts'
 import type { Fleet } from '../fleet.ts'
 import type { Ending } from '../history.ts'
 import type { Actor } from '../plan.ts'
+import { goOn, goOnTrading } from './left-behind.ts'
 import { order } from './orders.ts'
 import { Page } from './page.ts'
 import { openSocket, type OpenSocket } from './sockets.ts'
@@ -12,9 +13,6 @@ const THINKS_MS = { least: 50, most: 350 }
 const AGAIN_MS = 1000
 /** How often a page asks for a logout. */
 const ATTEMPTS = 5
-/** Longer than any instance may take to learn of an end. */
-const GOES_ON_MS = 4000
-const AGAIN_SOON_MS = 150
 
 /** What users buy on their sockets. */
 const CONTRACT = {
@@ -24,7 +22,7 @@ const CONTRACT = {
 
 /** Acts for somebody until the run is over: logs in, reads, orders, opens sockets and sometimes logs out. */
 export async function actAsUser(actor: Actor, fleet: Fleet, over: AbortSignal): Promise<void> {
-  const user = new User(new Page(actor, fleet))
+  const user = new User(new Page(actor, fleet), over)
   while (!over.aborted) {
     await user.act()
     const { least, most } = THINKS_MS
@@ -33,15 +31,9 @@ export async function actAsUser(actor: Actor, fleet: Fleet, over: AbortSignal): 
   await user.leave()
 }
 
-/** Goes on with the cookie of a session that is about to end. */
-async function goOn(copy: Page): Promise<void> {
-  const { now } = copy.fleet.observer
-  for (const endsAt = now() + GOES_ON_MS; now() < endsAt; await pause(AGAIN_SOON_MS))
-    await copy.ask({ kind: 'read', method: 'GET', path: ACCOUNTS })
-}
-
 class User {
   readonly page: Page
+  readonly #over: AbortSignal
   readonly #pending: Promise<void>[] = []
   #account: string | undefined
   #trading: OpenSocket | undefined
@@ -49,8 +41,9 @@ class User {
   /** Others have the same keys, which are each user's own. */
   #nth = 0
 
-  constructor(page: Page) {
+  constructor(page: Page, over: AbortSignal) {
     this.page = page
+    this.#over = over
   }
 
   async act(): Promise<void> {
@@ -61,8 +54,8 @@ class User {
     if (chance < 0.4) this.#pending.push(this.#read())
     else if (chance < 0.75) this.#pending.push(order(page, `order-${this.#nth++}`))
     else if (chance < 0.88) await this.#trade()
-    else if (chance < 0.97) await this.#watch()
-    else if (chance < 0.98) await this.#logInAgain()
+    else if (chance < 0.96) await this.#watch()
+    else if (chance < 0.97) await this.#logInAgain()
     else await this.#logOut()
   }
 
@@ -87,7 +80,16 @@ class User {
     const { began } = await this.page.logIn()
     if (began === undefined) return
     this.#account = undefined
-    this.#pending.push(goOn(old))
+    this.#pending.push(goOn(old, this.#over))
+    this.#leaveSocket()
+  }
+
+  /** Another tab has the trading socket, and goes on with it. */
+  #leaveSocket(): void {
+    const socket = this.#trading
+    this.#trading = undefined
+    if (socket?.noted.closedAt === undefined && socket !== undefined)
+      this.#pending.push(goOnTrading(socket, this.page.fleet, () => this.#buy(socket)))
   }
 
   async #read(): Promise<void> {
@@ -126,7 +128,8 @@ class User {
     const { page } = this
     const { session, fleet } = page
     if (session === undefined) return
-    this.#pending.push(goOn(page.copy()))
+    this.#pending.push(goOn(page.copy(), this.#over))
+    this.#leaveSocket()
     const ending: Ending = {
       user: page.name,
       session,

@@ -45,9 +45,9 @@ export class DurableRedis {
     await exited
   }
 
-  /** Starts it again after {@link kill}. */
+  /** Starts it again after {@link kill}, unless somebody else has. */
   async restart(): Promise<void> {
-    this.#process = this.#spawn()
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) this.#process = this.#spawn()
     await answers(this.port)
   }
 

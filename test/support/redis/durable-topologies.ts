@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { freePort } from '../../../sandbox/listening.ts'
 import { DurableRedis } from './durable-redis.ts'
@@ -26,7 +28,14 @@ export interface DurableTopology {
   isWhole(): Promise<boolean>
   /** Has a replica take over from a master that lives. @param isAbrupt without the old one's knowledge */
   replace(master: DurableRedis, isAbrupt: boolean): Promise<void>
+  /** Takes a master out of a Cluster with the official tool. It goes on running, and is none of the nodes any more. */
+  remove?(master: DurableRedis): Promise<void>
 }
+
+const SLOTS = 16_384
+const run = promisify(execFile)
+const redisCli = (...words: string[]): Promise<unknown> => run('redis-cli', ['--cluster', ...words])
+const idOf = async ({ url }: DurableRedis): Promise<string> => String(await askRedis({ url }, ['CLUSTER', 'MYID']))
 
 /** A master with replicas, and three Sentinels. */
 export async function durableSentinel(t: Test, replicas: number): Promise<DurableTopology> {
@@ -75,6 +84,22 @@ export async function durableCluster(t: Test): Promise<DurableTopology> {
         await askRedis(node, ['CLUSTER', 'FAILOVER', ...(isAbrupt ? ['TAKEOVER'] : [])])
         return
       }
+    },
+    async remove(master) {
+      const kept = (await mastersOf(nodes)).find((node) => node !== master)
+      if (kept === undefined) throw new Error('it is the last master')
+      const host = `127.0.0.1:${kept.port}`
+      const [from, to] = await Promise.all([idOf(master), idOf(kept)])
+      const all = ['--cluster-from', from, '--cluster-to', to, '--cluster-slots', String(SLOTS), '--cluster-yes']
+      await redisCli('reshard', host, ...all)
+      nodes.splice(nodes.indexOf(master), 1)
+      // Until all nodes have learnt of the move from each other, the tool refuses.
+      const isRemoved = () =>
+        redisCli('del-node', host, from).then(
+          () => true,
+          () => false,
+        )
+      await untilSlow(isRemoved, 'the tool removes the master')
     },
   }
 }

@@ -97,7 +97,7 @@ export function apiOf(core: Core): Api {
 /** Sends a call, and again where that is certain not to execute it twice. */
 async function sendWithKey(core: Core, given: ApiCall, key: string | undefined): Promise<Response> {
   const { path, headers, json, ...init } = given
-  const { method, signal } = init
+  const { method, signal, timeoutMs = 60_000 } = init
   const body = json !== undefined && { body: writeJson(json) }
   const allHeaders = {
     ...(body && { 'Content-Type': 'application/json' }),
@@ -122,6 +122,7 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined):
   const maxLateMs = 20_000
   let mayRepeat = true
   for (let polls = 0; ;) {
+    const askedAt = Date.now()
     try {
       if (method !== 'GET' && !isOnline() && !signal?.aborted) {
         throw new ApiError(method, path, undefined, undefined, undefined, 'not_sent')
@@ -140,9 +141,9 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined):
         const failedAt = Date.now()
         await pause(pauseMs, signal)
         const mustNot = await mustNotRepeat()
-        // After a machine has slept, the user may not want the order any more.
-        const isLate = method !== 'GET' && elapsedMs(failedAt) > maxLateMs
-        if (!mustNot && !isLate) continue
+        // After a machine has slept, also before it read the response, the user may not want the order any more.
+        const isLate = elapsedMs(failedAt) > maxLateMs || elapsedMs(askedAt) > timeoutMs + maxLateMs
+        if (!mustNot && (method === 'GET' || !isLate)) continue
       }
       throw lastWord(error, method, path, use)
     }

@@ -13,7 +13,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Span } from '../telemetry/traces/span.ts'
 import { NO_TRACES, type Traces } from '../telemetry/traces/traces.ts'
 import { Problem } from '../problem.ts'
-import { baseHeaders } from './base-headers.ts'
+import { addBaseHeaders, baseHeaders } from './base-headers.ts'
 import { closeUnusedConnections } from './closing.ts'
 import { handleError, toProblem } from './errors.ts'
 import type { Guard } from './guard.ts'
@@ -63,7 +63,7 @@ export function createServer(
 ): FastifyInstance {
   const record = requestRecorder(logger, metrics)
   const pending = new PendingResponses()
-  const addBaseHeaders = baseHeaders(config, guard)
+  const prepareHeaders = baseHeaders(config, guard)
   const begin = (request: FastifyRequest, reply: FastifyReply): Span => {
     const { socket } = request.raw
     const span = traces.request(request)
@@ -73,7 +73,7 @@ export function createServer(
       record(request, reply, span)
     })
     closeAfterResponse(request, reply)
-    addBaseHeaders(request, reply)
+    prepareHeaders(request, reply)
     return span
   }
   const hasProxy = config.trustProxy !== false
@@ -100,13 +100,12 @@ export function createServer(
           throw error
         })
       } catch (fault) {
+        addBaseHeaders(reply)
         void sendProblem(request, reply, toProblem(fault))
       }
     },
   })
-  server.decorateRequest('sessionTag', '')
-  server.decorateRequest('subjectTag')
-  server.decorateRequest('accountTag')
+  decorate(server)
   server.addHook('onRequest', receive)
   // Reading the address makes Node cache it. Otherwise it would be unknown once the connection has closed.
   server.server.on('connection', (socket) => void socket.remoteAddress)
@@ -117,6 +116,18 @@ export function createServer(
   closeUnusedConnections(server)
   server.setErrorHandler(handleError)
   return server
+}
+
+/** Declares what is known of a request and its response later on. A response that Fastify sends gets its headers at the end. */
+function decorate(server: FastifyInstance): void {
+  server.decorateRequest('sessionTag', '')
+  server.decorateRequest('subjectTag')
+  server.decorateRequest('accountTag')
+  server.decorateReply('baseHeaders')
+  server.addHook('onSend', (_request, reply, _payload, done) => {
+    addBaseHeaders(reply)
+    done()
+  })
 }
 
 function fastifyOptions(config: Config['http']): FastifyHttpOptions<Server> {

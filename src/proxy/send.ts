@@ -1,3 +1,4 @@
+import { ownHeaders } from '../http/base-headers.ts'
 import { breakOff } from '../http/http-socket.ts'
 import { Problem } from '../problem.ts'
 import { isTokenAccepted, refusalSource, sharerOf, type Session } from '../sessions/index.ts'
@@ -103,28 +104,24 @@ function sendOnce(
       template: route,
       headers,
       body: body.content,
-      ...(session !== undefined && {
-        subject: sharerOf(session),
-        source: () => refusalSource(session, request.ip),
-        conditions: {
-          session: () => sessions.isCurrent(session),
-          claim: keyed?.claim,
-          orders: isSafe ? undefined : controls && (() => controls.verdictOn(session) === undefined),
-        },
-      }),
+      subject: session && sharerOf(session),
+      source: session && (() => refusalSource(session, request.ip)),
+      conditions: session && {
+        session: () => sessions.isCurrent(session),
+        claim: keyed?.claim,
+        orders: isSafe ? undefined : controls && (() => controls.verdictOn(session) === undefined),
+      },
     },
     {
       isSafe,
       response: keyed?.sink ?? reply.raw,
       // Timeouts between two pieces would let a slow upstream keep the call undecided for ever.
-      ...(keyed !== undefined && {
-        limit: { ms: upstream.headersMs + upstream.bodyMs, applies: () => !keyed.sink.isStreaming },
-      }),
+      limit: keyed && { ms: upstream.headersMs + upstream.bodyMs, applies: () => !keyed.sink.isStreaming },
       begin: (status, upstreamHeaders) => {
         if (keyed !== undefined) return keyed.sink.begin(status, upstreamHeaders)
         reply.raw.writeHead(
           status,
-          responseHeaders(status, reply.getHeaders(), upstreamHeaders, upstream.budget !== undefined),
+          responseHeaders(status, ownHeaders(reply), upstreamHeaders, upstream.budget !== undefined),
         )
         reply.hijack()
       },

@@ -10,8 +10,8 @@ const MAX_CAUSES = 4
 const MAX_FOREIGN_TEXT = 500
 /** A longer write to a pipe may be interleaved with that of another process (POSIX write). */
 const PIPE_BUF = 4096
-/** Well below the capacity of a pipe, and at full load no more than ten milliseconds of lines. */
-const CHUNK_BYTES = 16_384
+/** The capacity of a pipe, and at full load no more than forty milliseconds of lines. Each write wakes a thread. */
+const CHUNK_BYTES = 65_536
 const TAG_LENGTH = 10
 
 /** The log of a process. */

@@ -49,7 +49,7 @@ export interface ForwardRequest {
   /** True for a status that is not passed on. */
   readonly withholds: (status: number) => boolean
   /** The time from the start of the request to the end of the response, however much of it arrives meanwhile. */
-  readonly limit?: { readonly ms: number; readonly applies: () => boolean }
+  readonly limit?: { readonly ms: number; readonly applies: () => boolean } | undefined
   /** Called once, when upstream's response headers arrive or the request fails without any. */
   readonly onHeadersOrFailure: () => void
 }

@@ -65,12 +65,11 @@ export function ownRequestHeaders(
  */
 export function responseHeaders(
   status: number,
-  own: Record<string, unknown>,
+  own: readonly OutgoingHttpHeader[],
   headers: UpstreamHeaders,
   hasBudget: boolean,
 ): OutgoingHttpHeader[] {
-  const list: OutgoingHttpHeader[] = ['cache-control', 'no-store']
-  for (const name in own) list.push(name, own[name] as OutgoingHttpHeader)
+  const list: OutgoingHttpHeader[] = ['cache-control', 'no-store', ...own]
   const dropped = namedIn(headers['connection'])
   for (const name in headers) {
     if (name === 'content-length' || !isPassedOn(name, hasBudget) || dropped?.has(name) === true) continue

@@ -30,12 +30,12 @@ export interface RestRequest {
   /** Whose request it is, where that is known: the budget is shared fairly among them. */
   readonly subject?: string | undefined
   /** As what the subject counts if upstream's own limits refuse the request; see {@link Budget.admit}. */
-  readonly source?: () => string
+  readonly source?: (() => string) | undefined
   /**
    * What must hold when its first byte is about to be written, after every wait. If it does not, nothing is sent, and the token of
    * the budget is free again: the outcome is `stale`, or, of an exchange, `unreachable` because of a NotStarted.
    */
-  readonly conditions?: FirstByteConditions
+  readonly conditions?: FirstByteConditions | undefined
 }
 
 /** How one client uses connections. */

@@ -35,7 +35,12 @@ function sinkOf({ hasBudget = false } = {}) {
   const raw = new Raw()
   const large: number[] = []
   let hijacked = 0
-  const reply = { raw, getHeaders: () => ({ own: 'header' }), hijack: () => hijacked++ } as unknown as FastifyReply
+  const reply = {
+    raw,
+    baseHeaders: [],
+    getHeaders: () => ({ own: 'header' }),
+    hijack: () => hijacked++,
+  } as unknown as FastifyReply
   const sink = new AnswerSink(reply, { maxBytes: 10, hasBudget, onLarge: (status) => large.push(status) })
   return { raw, reply, large, sink, hijacked: () => hijacked }
 }

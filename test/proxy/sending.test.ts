@@ -64,7 +64,12 @@ function sending({
   })
   const raw = { destroyed: false, destroy: () => head.push('destroyed'), req: { httpVersion: '1.1' } }
   Object.assign(raw, { writeHead: (...args: unknown[]) => head.push(args) })
-  const reply = { raw, getHeaders: () => ({}), hijack: () => head.push('hijacked') } as unknown as FastifyReply
+  const reply = {
+    raw,
+    baseHeaders: [],
+    getHeaders: () => ({}),
+    hijack: () => head.push('hijacked'),
+  } as unknown as FastifyReply
   const request = { id: 'request', headers: { accept: 'text/plain' }, ip: '192.0.2.1', log: { info: () => undefined } }
   const endpoint: Endpoint = { method, path: '/path', credential, summary: '' }
   const call = { endpoint, request, reply, path: '/path?a=1', session, idempotencyKey: undefined } as unknown as Call

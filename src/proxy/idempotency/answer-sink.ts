@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { FastifyReply } from 'fastify'
+import { ownHeaders } from '../../http/base-headers.ts'
 import { breakOff } from '../../http/http-socket.ts'
 import type { ResponseSink } from '../../upstream/forwarding.ts'
 import { passedOn, responseHeaders, type UpstreamHeaders } from '../../upstream/headers.ts'
@@ -89,7 +90,7 @@ export class AnswerSink extends EventEmitter<{ close: []; drain: [] }> implement
     }
     raw.writeHead(
       this.#status,
-      responseHeaders(this.#status, this.#reply.getHeaders(), this.#headers, this.#options.hasBudget),
+      responseHeaders(this.#status, ownHeaders(this.#reply), this.#headers, this.#options.hasBudget),
     )
     this.#reply.hijack()
     const received = this.#body.joined()

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { ownHeaders } from '../../http/base-headers.ts'
 import { Problem } from '../../problem.ts'
 import { responseHeaders } from '../../upstream/headers.ts'
 import type { Call, CallDependencies } from '../call.ts'
@@ -54,7 +55,7 @@ export function sendAnswer(
   isReplayed = false,
 ): void {
   reply.hijack()
-  const list = responseHeaders(status, reply.getHeaders(), headers, hasBudget)
+  const list = responseHeaders(status, ownHeaders(reply), headers, hasBudget)
   if (isReplayed) list.push('idempotency-replayed', 'true')
   reply.raw.writeHead(status, list).end(body)
 }

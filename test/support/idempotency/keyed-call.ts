@@ -92,7 +92,13 @@ export async function keyedCalls() {
   const endpoint = { method: 'POST', path: '/transfer', credential: 'bearer', summary: '' } as const
   /** Makes a call. @returns the problem that its browser gets, if it gets one */
   const call = async (key: string, text: string | null = 'body', pieces?: Readable): Promise<Problem | undefined> => {
-    const reply = { raw: world.raw, sent: false, getHeaders: () => ({}), hijack: () => (reply.sent = true) }
+    const reply = {
+      raw: world.raw,
+      sent: false,
+      baseHeaders: [],
+      getHeaders: () => ({}),
+      hijack: () => (reply.sent = true),
+    }
     const request = { id: 'request', headers: {}, log, ip: '192.0.2.1', sessionTag: 'tag' }
     const one = { endpoint, request, reply, path: '/transfer?a=1', session, idempotencyKey: [key] }
     const content = text === null ? null : Buffer.from(text)

@@ -3,7 +3,7 @@ import { BUDGET_IS_NEW, oneOf, withoutRedis } from '../whom.ts'
 
 /** Fewer masters cannot agree that one of them is dead. */
 const FEWEST = 3
-/** Nobody is locked out for longer (docs/operating/redis.md, A Cluster). */
+/** Nobody is locked out for longer (docs/operating/redis.md, Redis). */
 const LOCKED_OUT_MS = 10_000
 
 /** A Cluster has one master less. */

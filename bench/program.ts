@@ -1,10 +1,21 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+} from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const PAGE_BYTES = 4096
+const TAIL_BYTES = 2000
 /** Longer than any contender needs to exit after its stop signal. */
 const STOP_MS = 10_000
 
@@ -100,9 +111,14 @@ export class Program {
     for (const pid of this.#pids().toReversed()) signalQuietly(pid)
   }
 
-  /** The end of its log, for an error message. */
+  /** The end of its log, for an error message. The whole may be longer than a string can be. */
   logTail(): string {
-    return readFileSync(this.logFile, 'utf8').slice(-2000)
+    const log = openSync(this.logFile, 'r')
+    const { size } = fstatSync(log)
+    const tail = Buffer.alloc(Math.min(size, TAIL_BYTES))
+    readSync(log, tail, 0, tail.length, size - tail.length)
+    closeSync(log)
+    return tail.toString()
   }
 
   #pids(): number[] {

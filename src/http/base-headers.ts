@@ -17,7 +17,8 @@ declare module 'fastify' {
 
 /**
  * Makes the function that prepares the headers of every response. They depend only on the settings, the path and the Origin.
- * They are added when the response is sent: through Fastify's headers, which are slower, only where Fastify sends it.
+ * Those in `reply.baseHeaders` are added when the response is sent. A proxied response is written past Fastify, whose own way of
+ * keeping headers is slower.
  */
 export function baseHeaders(config: Config['http'], guard: Guard) {
   const hsts = config.hsts ? ['strict-transport-security', HSTS] : []
@@ -29,7 +30,7 @@ export function baseHeaders(config: Config['http'], guard: Guard) {
     const isOtherOrigin = isListed && origin !== config.publicUrl
     const policy = isOtherOrigin ? 'same-site' : 'same-origin'
     reply.baseHeaders = ['x-request-id', request.id, ...fixed, 'cross-origin-resource-policy', policy]
-    // Now, because others add to it: a file that is sent encoded varies by Accept-Encoding, too.
+    // Not in the list, because others add to it: an encoded file varies by Accept-Encoding, too.
     reply.header('vary', 'Origin')
     if (isPathOf(url, '/auth')) {
       reply.header('cache-control', 'no-store')

@@ -77,6 +77,13 @@ export function withoutRedis(instances?: readonly number[]): Touch[] {
 /** After a restart or a failover nothing of the budget is granted for 15 s but what instances hold. */
 export const BUDGET_IS_NEW: Touch = { results: ['upstream_budget'], settleMs: 20_000 }
 
+/** What pages may be told after Redis has lost what was written last: a session that has just begun, or its renewed tokens. */
+export const WRITES_ARE_LOST: readonly Touch[] = [
+  BUDGET_IS_NEW,
+  { results: ['session_expired', 'login_required'] },
+  { kinds: ['login', 'signup'], results: ['state_mismatch', 'login_failed'] },
+]
+
 /** Browsers whose streams were lost are closed at random moments of ten seconds, which begin five after the loss at the latest. */
 export function lostStreams({ at }: Instance): Touch {
   return { instances: [at], kinds: ['socket'], results: ['upstream_lost'], settleMs: 18_000 }

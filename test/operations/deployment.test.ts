@@ -197,6 +197,7 @@ await test('the image has the program and nothing else', (t) => {
   )
   t.ok(dockerfile.indexOf('NODE_COMPILE_CACHE') > dockerfile.indexOf('npm ci'), 'it keeps no compiled code of npm')
   t.ok(scripts['start']?.endsWith(` ${start}`), 'npm start runs the same command')
+  t.ok(projectFile('deploy/systemd/trading-bff.service').includes(`/${start}\n`), 'and so does the systemd unit')
   const config = configOf(kubernetesFile().environment, makeSecrets(t.testdir({})))
   const [, exposed = ''] = /^EXPOSE (.*)$/m.exec(dockerfile) ?? []
   t.same(exposed.split(' ').map(Number), [config.listen.port, config.listen.opsPort])

@@ -1,5 +1,5 @@
 import type { Fault } from '../fault.ts'
-import { BUDGET_IS_NEW, withoutRedis } from '../whom.ts'
+import { WRITES_ARE_LOST, withoutRedis } from '../whom.ts'
 
 /** Redis loses everything. */
 export const emptiedRedis: Fault = {
@@ -11,12 +11,7 @@ export const emptiedRedis: Fault = {
     await node?.kill()
     return {
       note: 'Redis is gone, and will have forgotten everything',
-      touches: [
-        ...withoutRedis(),
-        BUDGET_IS_NEW,
-        { results: ['session_expired', 'login_required'] },
-        { kinds: ['login', 'signup'], results: ['state_mismatch', 'login_failed'] },
-      ],
+      touches: [...withoutRedis(), ...WRITES_ARE_LOST],
       settleMs: 5000,
       async heal() {
         await node?.forget()

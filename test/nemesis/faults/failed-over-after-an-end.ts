@@ -4,7 +4,7 @@ import type { Fault } from '../fault.ts'
 import type { Fleet } from '../fleet.ts'
 import { opsUrl } from '../operators/pauses.ts'
 import { replicatedIn, type Replicated } from '../take-over.ts'
-import { BUDGET_IS_NEW, withoutRedis } from '../whom.ts'
+import { WRITES_ARE_LOST, withoutRedis } from '../whom.ts'
 
 /** The replicas are behind for so long at a time, which is less than the time for which an end waits for one of them. */
 const BEHIND_MS = 110
@@ -25,12 +25,7 @@ export const failedOverAfterAnEnd: Fault = {
     const isTakenOver = lostAfterAnEnd(fleet, servers, healing.signal)
     return {
       note: 'the master dies after a logout, and its replicas are behind',
-      touches: [
-        ...withoutRedis(),
-        BUDGET_IS_NEW,
-        { results: ['session_expired', 'login_required'] },
-        { kinds: ['login', 'signup'], results: ['state_mismatch', 'login_failed'] },
-      ],
+      touches: [...withoutRedis(), ...WRITES_ARE_LOST],
       settleMs: FOLLOWED_MS,
       async heal() {
         healing.abort()

@@ -1,6 +1,6 @@
 import { until } from '../../support/time/until.ts'
 import type { Fault } from '../fault.ts'
-import { BUDGET_IS_NEW, oneOf, withoutRedis } from '../whom.ts'
+import { WRITES_ARE_LOST, oneOf, withoutRedis } from '../whom.ts'
 
 /** The Sentinels, or the other masters, need four seconds to notice, and instances three to follow. */
 const FOLLOWED_MS = 12_000
@@ -22,13 +22,7 @@ export const failedOverRedis: Fault = {
     else await redis.replace(master, how === 'is replaced')
     return {
       note: `the master at ${master.port} ${how}`,
-      touches: [
-        ...withoutRedis(),
-        BUDGET_IS_NEW,
-        // What was written last may be lost: a session that has just begun, or its renewed tokens.
-        { results: ['session_expired', 'login_required'] },
-        { kinds: ['login', 'signup'], results: ['state_mismatch', 'login_failed'] },
-      ],
+      touches: [...withoutRedis(), ...WRITES_ARE_LOST],
       settleMs: FOLLOWED_MS,
       async heal() {
         if (how === 'dies') await master.restart()

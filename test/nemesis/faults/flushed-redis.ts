@@ -1,5 +1,5 @@
 import type { Fault } from '../fault.ts'
-import { BUDGET_IS_NEW, tellRedis } from '../whom.ts'
+import { WRITES_ARE_LOST, tellRedis } from '../whom.ts'
 
 /** Somebody empties Redis while it runs. */
 export const flushedRedis: Fault = {
@@ -11,11 +11,7 @@ export const flushedRedis: Fault = {
     await tellRedis(fleet, ['FLUSHALL'])
     return {
       note: 'Redis is empty',
-      touches: [
-        { results: ['session_expired', 'login_required'] },
-        { kinds: ['login', 'signup'], results: ['state_mismatch', 'login_failed'] },
-        BUDGET_IS_NEW,
-      ],
+      touches: WRITES_ARE_LOST,
       settleMs: 2000,
       heal: () => undefined,
     }

@@ -4,7 +4,7 @@ import { ApiError } from '../base/errors.ts'
 import { withIds, writeJson } from '../base/json.ts'
 import { isOnline } from '../base/page.ts'
 import type { Core } from '../core.ts'
-import { call, type CallInit } from './call.ts'
+import { call, TIMEOUT_MS, type CallInit } from './call.ts'
 import type { KeyUse } from './key-use.ts'
 import { newKey, sendInOrder, type ApiCall } from './order.ts'
 
@@ -97,7 +97,7 @@ export function apiOf(core: Core): Api {
 /** Sends a call, and again where that is certain not to execute it twice. */
 async function sendWithKey(core: Core, given: ApiCall, key: string | undefined): Promise<Response> {
   const { path, headers, json, ...init } = given
-  const { method, signal, timeoutMs = 60_000 } = init
+  const { method, signal, timeoutMs = TIMEOUT_MS } = init
   const body = json !== undefined && { body: writeJson(json) }
   const allHeaders = {
     ...(body && { 'Content-Type': 'application/json' }),

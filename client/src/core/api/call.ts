@@ -1,6 +1,8 @@
 import { ApiError, type Problem } from '../base/errors.ts'
 import type { Server } from '../server.ts'
 
+/** The default of {@link CallInit.timeoutMs}. */
+export const TIMEOUT_MS = 60_000
 /** The maximum delay of a timer. A longer one would end at once. */
 export const MAX_TIMEOUT_MS = 2_147_483_647
 
@@ -20,7 +22,7 @@ export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {
  * `signal` when he aborts a GET, or before anything was sent
  */
 export async function call(server: Server, path: string, init: Omit<CallInit, 'json'> = {}): Promise<Response> {
-  const { timeoutMs = 60_000, headers, signal, method = 'GET', ...rest } = init
+  const { timeoutMs = TIMEOUT_MS, headers, signal, method = 'GET', ...rest } = init
   signal?.throwIfAborted()
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(), Math.min(timeoutMs, MAX_TIMEOUT_MS))

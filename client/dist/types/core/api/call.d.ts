@@ -1,4 +1,6 @@
 import type { Server } from '../server.ts';
+/** The default of {@link CallInit.timeoutMs}. */
+export declare const TIMEOUT_MS = 60000;
 /** The maximum delay of a timer. A longer one would end at once. */
 export declare const MAX_TIMEOUT_MS = 2147483647;
 /** The options of `fetch`, and `json` and `timeoutMs`. */

@@ -126,7 +126,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: 'client/src/core/api/call.ts',
-    line: "const { timeoutMs = 60_000, headers, signal, method = 'GET', ...rest } = init",
+    line: "const { timeoutMs = TIMEOUT_MS, headers, signal, method = 'GET', ...rest } = init",
     replacement: '""',
     why: 'Every caller names a method.',
   },

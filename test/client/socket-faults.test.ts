@@ -63,29 +63,58 @@ await sideBySide({
     t.equal(world.seen.length, 1)
   },
 
-  'after close(), a command under way has the code closed and an unknown outcome, and no listener is called': async (
-    t,
-  ) => {
-    const world = await socketPeer(t)
-    world.reply = () => undefined
-    const socket = world.client.tradingSocket('VRTC100')
-    const other = world.client.tradingSocket('VRTC100')
-    await until(() => socket.status().state === 'open')
-    const command = untyped(socket).command({ buy: 1 })
-    await until(() => world.seen.length === 1)
-    let calls = 0
-    socket.listen(() => calls++)
-    socket.onStatus(() => calls++)
-    socket.close()
-    socket.listen(() => calls++)
-    socket.onStatus(() => calls++)
-    t.match(await failure(command), { code: 'closed', outcome: 'unknown' })
-    world.reply = (_message, send) => send({ ok: true })
-    await other.request({ time: 1 })
-    world.sockets[0]?.terminate()
-    await until(() => world.sockets.length === 2 && other.status().state === 'open')
-    t.equal(calls, 0)
-  },
+  'after close(), a command under way has the code closed and an unknown outcome, and no listener is called but for the end':
+    async (t) => {
+      const world = await socketPeer(t)
+      world.reply = () => undefined
+      const socket = world.client.tradingSocket('VRTC100')
+      const other = world.client.tradingSocket('VRTC100')
+      await until(() => socket.status().state === 'open')
+      const command = untyped(socket).command({ buy: 1 })
+      await until(() => world.seen.length === 1)
+      let calls = 0
+      const states: string[] = []
+      socket.listen(() => calls++)
+      socket.onStatus(() => states.push(socket.status().state))
+      socket.onStatus(() => calls++)()
+      socket.close()
+      socket.close()
+      socket.listen(() => calls++)
+      socket.onStatus(() => calls++)
+      t.match(await failure(command), { code: 'closed', outcome: 'unknown' })
+      world.reply = (_message, send) => send({ ok: true })
+      await other.request({ time: 1 })
+      world.sockets[0]?.terminate()
+      await until(() => world.sockets.length === 2 && other.status().state === 'open')
+      t.equal(calls, 0)
+      t.same([states, socket.status()], [['ended'], { state: 'ended', code: 1000, reason: '' }])
+      t.equal(socket.status(), socket.status())
+    },
+})
+
+await test('a socket that has ended keeps its last word when it is closed, and a listener that throws at the end costs nobody anything', async (t) => {
+  const world = await socketPeer(t)
+  const reported = reports(t)
+  const closed = world.client.publicSocket()
+  const other = world.client.publicSocket()
+  await until(() => other.status().state === 'open')
+  const failed = failure(untyped(closed).request({ time: 1 }, { timeoutMs: 60_000 }))
+  world.reply = () => undefined
+  const states: string[] = []
+  closed.onStatus(() => {
+    throw new Error('of the page')
+  })
+  closed.onStatus(() => states.push(closed.status().state))
+  closed.close()
+  t.same([states, other.status().state], [['ended'], 'open'])
+  t.match(reported, [{ message: 'of the page' }])
+  t.match(await failed, { code: 'closed' })
+  world.sockets[0]?.close(4404, 'not_found')
+  await until(() => other.status().state === 'ended')
+  other.onStatus(() => states.push(other.status().state))
+  other.close()
+  t.match(other.status(), { state: 'ended', code: 4404, reason: 'not_found' })
+  t.same([states, closed.status().code], [['ended'], 1000])
 })
 
 await test('a stopped stream whose end is refused is forgotten when its next message arrives', async (t) => {

@@ -16,7 +16,6 @@ const ENTRIES = {
   'client/series': 'series/series',
   'client/sessions': 'sessions/sessions',
   react: 'react/react',
-  server: 'server/server',
   testing: 'testing/testing',
 }
 

@@ -1,1 +1,0 @@
-export * from './types/server/server.js'

@@ -55,7 +55,7 @@ for (const kind of ['development', 'production']) {
         )
       }
       for (const headers of [{}, { origin: listed }, { referer: `${listed}/page` }, { referer: 'none' }]) {
-        const { status, headers: response } = await ask(path, headers as Record<string, string>)
+        const { status, headers: response } = await ask(path, headers)
         t.equal(status, 426, `${path} ${JSON.stringify(headers)}`)
         t.equal(response['access-control-allow-origin'], undefined)
       }

@@ -47,10 +47,10 @@ export function fullDocument(): OpenApi {
   return JSON.parse(JSON.stringify(openApiDocument(catalog('/partners/analytics/v1/overview'), facts))) as OpenApi
 }
 
-/** The response of an operation for a status, by its own key or by that of the range. */
+/** The response of an operation for a status: its own, or that of all that are not listed. */
 export function responseOf(document: OpenApi, method: string, path: string, status: number): Response | undefined {
   const responses = document.paths[path]?.[method.toLowerCase()]?.responses
-  const found = responses?.[status] ?? responses?.[`${String(status)[0]}XX`]
+  const found = responses?.[status] ?? responses?.['default']
   const name = found?.$ref?.split('/').at(-1)
   return name === undefined ? found : document.components.responses[name]
 }

@@ -59,9 +59,13 @@ export function responseOf(document: OpenApi, method: string, path: string, stat
 export function checkerOf(document: object): (schema: Schema | undefined, value: unknown) => readonly string[] {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
   ajv.addSchema({ ...document, $id: 'https://trading.test/openapi.json' })
+  const compiled = new Map<Schema, ReturnType<typeof ajv.compile>>()
   return (schema, value) => {
     if (schema === undefined) return ['there is no schema']
-    const check = ajv.compile({ $id: `https://trading.test/openapi.json/${crypto.randomUUID()}`, ...absolute(schema) })
+    const check =
+      compiled.get(schema) ??
+      ajv.compile({ $id: `https://trading.test/openapi.json/${crypto.randomUUID()}`, ...absolute(schema) })
+    compiled.set(schema, check)
     return check(value) ? [] : (check.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
   }
 }

@@ -48,6 +48,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'client/streams',
     'client/socket-faults',
   ],
+  'client/src/series': ['client/late-points', 'client/series'],
   'client/src/orders': [
     'client/once-fate',
     'client/fate-clock',

@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { compile } from '../../client/build.ts'
 import type {
+  Account,
+  Agent,
+  ApiError,
   AuthErrorCode,
   Client,
   CloseReason,
@@ -96,13 +99,22 @@ export async function typed({ api, session }: Client, socket: PublicSocket, tick
   await api('/payment-agents/v1/transfer')
   const listed = await (await api('/trading/v1/options/accounts?page=2')).json()
   const opened = await (await api('/trading/v1/options/accounts', { method: 'POST', body: '{}' })).json()
+  const [account] = listed.data
+  const agents = await (await api('/payment-agents/v1/agents')).json()
   const bodies: [
+    Equal<Account['account_id'], string>,
+    Equal<(typeof listed.data)[number], Account>,
+    Equal<Account['account_type' | 'currency'], string | undefined>,
+    Equal<Account['nothing'], unknown>,
+    Equal<(typeof agents.data)[number], Agent>,
+    Equal<ResponseBody<'GET', '/payment-agents/v1/agents/${string}'>['data'], Agent>,
+    Equal<NonNullable<ApiError['problem']>['code'], ProblemCode | (string & {})>,
     Equal<(typeof listed.data)[number]['balance'], number | string | undefined>,
     Equal<typeof opened, ExistingAccount | NewAccount>,
     Equal<ResponseBody<'GET', '/wallet/v1/transactions/main?page=2'>['data'], unknown>,
     Equal<ResponseBody<'GET', '/v1/health'>, never>,
     Equal<ResponseBody<'GET', '/partners/analytics/v1/overview'>, unknown>,
-  ] = [true, true, true, true, true]
+  ] = [true, true, true, true, true, true, true, true, true, true, true, true]
   const own = await (await api('/account/v1/nickname')).json<{ data: { nickname: string } }>()
   // @ts-expect-error an envelope has no such field
   const nothing: unknown = listed.accounts
@@ -111,7 +123,7 @@ export async function typed({ api, session }: Client, socket: PublicSocket, tick
   if (state.status !== 'active') return state.scope
   const codes: [Equal<ProblemCode, ServerCode>, Equal<AuthErrorCode, AuthError>] = [true, true]
   const reason: CloseReason = 'slow_consumer'
-  return [state.scope, codes, reason, bodies, own.data.nickname, nothing]
+  return [state.scope, codes, reason, bodies, own.data.nickname, nothing, account?.account_id]
 }
 
 await test('the types of the package match those of the server', (t) => {

@@ -27,6 +27,9 @@ export function generatedSources(): Readonly<Record<string, string>> {
 
 const GUIDE = new URL('../docs/frontends.md', import.meta.url)
 
+/** The text of a cell of a table in Markdown, as a literal. */
+const plain = (text: string): string => JSON.stringify(text.replace(/\[([^\]]+)\]\([^)]+\)|`/g, '$1'))
+
 /** What the table of all codes in docs/frontends.md says to those who build pages, as plain text. */
 function meaningsSource(): string {
   const [, table = ''] = /^## All codes\n(.*?)^## /ms.exec(readFileSync(GUIDE, 'utf8')) ?? []
@@ -34,7 +37,6 @@ function meaningsSource(): string {
     row.split(/ ?\|/).map((cell) => cell.trim()),
   )
   const meanings = rows.map(([name = '', status = '', closes = '', about = '', advice = '']) => {
-    const plain = (text: string): string => JSON.stringify(text.replace(/\[([^\]]+)\]\([^)]+\)|`/g, '$1'))
     const code = /^`(\w+)`$/.exec(name)?.[1] ?? ''
     const numbers = closes.match(/\d+/g) ?? []
     const ofProblem = status === '' ? '' : ` status: ${status},`

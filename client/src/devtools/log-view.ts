@@ -78,7 +78,7 @@ export function framesView(traffic: Traffic): View {
 function nameOf(text: string): string {
   const { error, msg_type, event, req_id: _ours, ...rest } = parsed(text)
   const name = msg_type ?? event ?? Object.keys(rest)[0] ?? ''
-  return error ? `${String(name)}: ${error.code}` : String(name)
+  return error ? `${name}: ${error.code}` : name
 }
 
 function pretty(text: string): string {

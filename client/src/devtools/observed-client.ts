@@ -110,7 +110,7 @@ export class ObservedClient {
         })
       }
     }
-    const { close } = socket
+    const close = socket.close.bind(socket)
     changed.close = () => {
       this.sockets.delete(noted)
       this.#onChange()

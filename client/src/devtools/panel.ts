@@ -21,7 +21,7 @@ const FAULTS: readonly (readonly [fault: Fault, name: string, about: string])[] 
 ]
 
 /** Rendered on a server, the module has no elements to extend. */
-const Base = (globalThis as Partial<typeof globalThis>).HTMLElement ?? (class {} as typeof HTMLElement)
+const Base = (globalThis as Partial<typeof globalThis>).HTMLElement ?? (Object as unknown as typeof HTMLElement)
 
 /** `<trading-bff-devtools>`: what the clients of this page do, and what can be tried out with them. */
 export class DevtoolsPanel extends Base {

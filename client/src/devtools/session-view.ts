@@ -27,6 +27,8 @@ export function sessionView({ clients, traffic }: DevtoolsState): {
   return { root, draw }
 }
 
+const left = (at: number): string => `${clock(at)}, in ${duration(at - Date.now())}`
+
 function facts({ client, source }: ObservedClient, keepsSocket: boolean): (readonly [string, string])[] {
   const state = client.session.get()
   const shown = state.status === 'unavailable' ? (state.last ?? state) : state
@@ -38,7 +40,6 @@ function facts({ client, source }: ObservedClient, keepsSocket: boolean): (reado
   ]
   if (shown.status === 'active') {
     const { session, subject, scope, expiresAt, idleExpiresAt, expiring } = shown
-    const left = (at: number): string => `${clock(at)}, in ${duration(at - Date.now())}`
     known.push(
       ['Session', session],
       ['Subject', subject ?? 'not known'],

@@ -30,7 +30,7 @@ export function socketsView(state: DevtoolsState): { readonly root: HTMLElement;
 }
 
 function pathsOf({ clients, traffic }: DevtoolsState, ids: Map<string, number>): Path[] {
-  const sockets = [...clients].flatMap((client) => [...client.sockets])
+  const sockets = Array.from(clients, (client) => Array.from(client.sockets)).flat()
   const paths = new Set([...sockets, ...traffic.connections].map(({ path }) => path))
   return [...paths].map((path) => {
     const id = ids.get(path) ?? ids.size
@@ -100,11 +100,12 @@ function connectionFact({ id, state, code, reason, startedAt, received, sent }: 
 }
 
 function drawStreams(list: HTMLElement, live: readonly Connection[]): void {
-  const streams = live.flatMap(({ id, streams }) => [...streams.values()].map((stream) => ({ id, ...stream })))
-  const texts = streams.map(({ id, message, received }) => ({
-    message,
-    state: `${count(received, 'message')}, connection ${id}`,
-  }))
+  const texts = live.flatMap(({ id, streams }) =>
+    Array.from(streams.values(), ({ message, received }) => ({
+      message,
+      state: `${count(received, 'message')}, connection ${id}`,
+    })),
+  )
   while (list.children.length > texts.length) list.lastElementChild?.remove()
   while (list.children.length < texts.length) list.append(el('li', {}, el('code'), ' ', el('span')))
   for (const [index, { message, state }] of texts.entries()) {

@@ -72,7 +72,7 @@ td summary strong { font-family: system-ui, sans-serif; }
 td summary code { color: var(--muted); }
 td details[open] summary code { display: none; }
 td details[open] summary::after { content: 'Fold'; color: var(--muted); }
-pre { max-height: 16rem; overflow: auto; white-space: pre-wrap; }
+pre { white-space: pre-wrap; }
 @container (min-width: 44rem) {
   .grid { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .frames { grid-column: 1 / -1; }

@@ -38,7 +38,7 @@ export interface Trouble extends Meaning {
 }
 
 /** A subscription on a connection. */
-export interface StreamSeen {
+interface StreamSeen {
   readonly message: string
   received: number
   readonly upstream: Set<string>
@@ -66,6 +66,8 @@ export interface Connection {
 interface Parsed {
   readonly [member: string]: unknown
   readonly req_id?: number
+  readonly msg_type?: string
+  readonly event?: string
   readonly subscribe?: unknown
   readonly forget?: string
   readonly error?: { readonly code?: string; readonly message?: string }

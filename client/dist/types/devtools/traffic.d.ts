@@ -27,7 +27,7 @@ export interface Trouble extends Meaning {
     readonly requestId?: string | undefined;
 }
 /** A subscription on a connection. */
-export interface StreamSeen {
+interface StreamSeen {
     readonly message: string;
     received: number;
     readonly upstream: Set<string>;
@@ -53,6 +53,8 @@ export interface Connection {
 interface Parsed {
     readonly [member: string]: unknown;
     readonly req_id?: number;
+    readonly msg_type?: string;
+    readonly event?: string;
     readonly subscribe?: unknown;
     readonly forget?: string;
     readonly error?: {

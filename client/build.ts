@@ -16,6 +16,7 @@ const ENTRIES = {
   'client/series': 'series/series',
   'client/sessions': 'sessions/sessions',
   react: 'react/react',
+  server: 'server/server',
   testing: 'testing/testing',
 }
 

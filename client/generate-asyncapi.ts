@@ -10,12 +10,7 @@ interface Reference {
 
 /** The parts of docs/asyncapi.yaml from which something is generated. */
 export interface AsyncApi {
-  readonly operations: Readonly<
-    Record<
-      string,
-      { readonly messages: readonly Reference[]; readonly reply?: { readonly messages: readonly Reference[] } }
-    >
-  >
+  readonly operations: Readonly<Record<string, { readonly messages: readonly Reference[] }>>
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 

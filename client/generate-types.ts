@@ -9,7 +9,7 @@ export interface Schema {
   readonly additionalProperties?: true
   readonly required?: readonly string[]
   readonly items?: Schema
-  readonly oneOf?: readonly Schema[]
+  readonly anyOf?: readonly Schema[]
   readonly allOf?: readonly Schema[]
 }
 
@@ -23,7 +23,7 @@ const KEYWORDS = new Set<string>([
   'additionalProperties',
   'required',
   'items',
-  'oneOf',
+  'anyOf',
   'allOf',
 ] satisfies (keyof Schema)[])
 
@@ -63,11 +63,11 @@ function comment(description: string | undefined): string {
 function typeOf(schema: Schema): string {
   const unknown = Object.keys(schema).find((keyword) => !KEYWORDS.has(keyword))
   if (unknown !== undefined) throw new Error(`generate-types.ts cannot translate ${unknown}`)
-  const { $ref, type, items = {}, oneOf, enum: values } = schema
+  const { $ref, type, items = {}, anyOf, enum: values } = schema
   if ($ref !== undefined) return $ref.slice(REFERENCE.length)
   if (values !== undefined)
     return values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value))).join(' | ')
-  if (oneOf !== undefined) return oneOf.map(typeOf).join(' | ')
+  if (anyOf !== undefined) return anyOf.map(typeOf).join(' | ')
   if (type === undefined) return 'unknown'
   if (typeof type !== 'string') return [...new Set(type.map((each) => typeOf({ type: each })))].join(' | ')
   switch (type) {

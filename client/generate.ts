@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Endpoint } from '../src/proxy/endpoint.ts'
 import { catalog } from '../src/proxy/catalog.ts'
 import { BODIES, mediaTypeOf, type BodyName } from '../src/proxy/upstream-bodies.ts'
-import { declarations } from './generate-types.ts'
+import { declarations, type Schema } from './generate-types.ts'
 import { PROBLEM_CODES } from '../src/problem.ts'
 import { CLOSE } from '../src/sockets/close-codes.ts'
 import { OPERATIONS, READS } from '../src/sockets/operations.ts'
@@ -57,12 +57,10 @@ ${meanings.join('')}]
 /** The requests of trading sockets, by operation, with their answers. Public sockets have some of them. */
 function messagesSource(): string {
   const { operations, components } = asyncApi()
-  const pairs = Object.entries(operations).flatMap(([name, { messages, reply }]) => {
+  const pairs = Object.entries(operations).flatMap(([name, { messages }]) => {
     if (!name.startsWith('trading.')) return []
-    const [request = '', answer = ''] = [messages[0], reply?.messages[0]].map((message) =>
-      message?.$ref.split('/').at(-1),
-    )
-    return [{ operation: name.slice('trading.'.length), request, answer }]
+    const request = messages[0]?.$ref.split('/').at(-1) ?? ''
+    return [{ operation: name.slice('trading.'.length), request, answer: request.replace(/Request$/, 'Answer') }]
   })
   const table = pairs.map(
     ({ operation, request, answer }) => `  ${operation}: { request: ${request}; answer: ${answer} }\n`,
@@ -70,7 +68,17 @@ function messagesSource(): string {
   const names = pairs.flatMap(({ request, answer }) => [request, answer])
   const about = '/** The operations of sockets that are described, with their requests and answers. */\n'
   const operationsTable = `${about}export interface Operations {\n${table.join('')}}\n\n`
-  return HEADER + operationsTable + declarations(names, components.schemas)
+  const { TicksHistoryAnswer, ...schemas } = components.schemas
+  const answers = { TicksHistoryAnswer: withAllMembers(TicksHistoryAnswer, schemas), ...schemas }
+  return HEADER + operationsTable + declarations(names, answers)
+}
+
+/** One type for several kinds of answer, which a page reads in one place: any of their members may be absent. */
+function withAllMembers({ description, anyOf = [] }: Schema = {}, schemas: Readonly<Record<string, Schema>>): Schema {
+  const kinds = anyOf.map(({ $ref = '' }) => schemas[$ref.split('/').at(-1) ?? '']?.allOf ?? [])
+  const [answer = {}] = kinds[0] ?? []
+  const properties = Object.assign({}, ...kinds.map(([, own]) => own?.properties)) as NonNullable<Schema['properties']>
+  return { ...(description !== undefined && { description }), allOf: [answer, { type: 'object', properties }] }
 }
 
 /** What the server lets pass while orders are paused, because it stops an automation: it changes something nevertheless. */

@@ -8,6 +8,7 @@ import { buildPage } from './build-page.ts'
 import { requireFree } from './listening.ts'
 import { startProvider } from './provider.ts'
 import { startRedis } from './redis-process.ts'
+import { SANDBOX_SETTINGS } from './settings.ts'
 import { readSharing } from './sharing.ts'
 import { startUpstream } from './upstream.ts'
 
@@ -23,7 +24,6 @@ const ports = {
   PROVIDER_PORT: Number(environment['PROVIDER_PORT'] ?? 4000),
   UPSTREAM_PORT: Number(environment['UPSTREAM_PORT'] ?? 4100),
 }
-const CLIENT_ID = 'demo-client'
 const HOST = '127.0.0.1'
 const READY_MS = 20_000
 const opsUrl = `http://${HOST}:${ports.OPS_PORT}`
@@ -46,7 +46,7 @@ async function run(): Promise<void> {
   const publicUrl = `http://localhost:${ports.PORT}`
   const provider = await startProvider({
     port: ports.PROVIDER_PORT,
-    clientId: CLIENT_ID,
+    clientId: SANDBOX_SETTINGS.CLIENT_ID,
     redirectUris: [`${publicUrl}/auth/callback`],
   })
   closers.push(() => provider.close())
@@ -60,12 +60,9 @@ async function run(): Promise<void> {
     AUTH_URL: provider.url,
     API_URL: upstream.url,
     WS_URL: upstream.wsUrl,
-    CLIENT_ID,
+    ...SANDBOX_SETTINGS,
     STATIC_DIR: await page(),
     PUBLIC_FEED: 'shared',
-    PARTNER_OVERVIEW_PATH: '/partners/analytics/v1/overview',
-    IDENTITY_PATH: '/account/v1/me',
-    IDENTITY_POINTER: '/data/user_id',
     HOST,
     PORT: String(ports.PORT),
     OPS_PORT: String(ports.OPS_PORT),

@@ -1,7 +1,9 @@
 import './quiet-provider.ts'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { Provider } from 'oidc-provider'
+import type { Certificate } from './certificate.ts'
 import { closeNow, listen } from './listening.ts'
 import { InteractionPages } from './provider/interaction.ts'
 import { ProviderMemory } from './provider/memory.ts'
@@ -39,6 +41,8 @@ export interface ProviderOptions {
   host?: string
   /** The address to listen on, if it differs from the host, for example in a container. */
   bind?: string
+  /** Its certificate, if it speaks TLS. */
+  tls?: Certificate | undefined
   /** The id of the only application. */
   clientId: string
   /** How that client is registered, if it is not a public one (RFC 7591 §2), for example `client_secret`. */
@@ -65,10 +69,10 @@ export interface ProviderWatch {
 
 /** Starts the provider. @throws the error of the server, such as EADDRINUSE */
 export async function startProvider(options: ProviderOptions): Promise<SandboxProvider> {
-  const { port = 0, host = '127.0.0.1', clientId, redirectUris } = options
-  const server = createServer()
+  const { port = 0, host = '127.0.0.1', tls, clientId, redirectUris } = options
+  const server = tls === undefined ? createServer() : createTlsServer(tls)
   const actualPort = await listen(server, port, options.bind ?? host)
-  const url = `http://${host}:${actualPort}`
+  const url = `${tls === undefined ? 'http' : 'https'}://${host}:${actualPort}`
   const memory = new ProviderMemory()
   const users = new Users()
   const settings = oidcSettings({

@@ -1,4 +1,6 @@
 import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { Certificate } from './certificate.ts'
 import { closeNow, listen } from './listening.ts'
 import type { SandboxProvider } from './provider.ts'
 import type { Sharing } from './sharing.ts'
@@ -15,9 +17,9 @@ import type { World } from './upstream/world.ts'
 
 /** A running trading service (docs/upstream.md, The trading service) with invented data in memory. */
 export interface SandboxUpstream {
-  /** `http://host:port`, without a trailing slash. */
+  /** `http://host:port`, or `https`, without a trailing slash. */
   url: string
-  /** `ws://host:port`, without a trailing slash. */
+  /** `ws://host:port`, or `wss`, without a trailing slash. */
   wsUrl: string
   /** All issued one-time passwords and all issued URLs with them. */
   issued: Set<string>
@@ -36,6 +38,8 @@ export interface UpstreamOptions {
   host?: string
   /** The address to listen on, if it differs from the host, for example in a container. */
   bind?: string
+  /** Its certificate, if it speaks TLS. */
+  tls?: Certificate | undefined
   /** The provider that validates access tokens. */
   provider: Pick<SandboxProvider, 'isActive'>
   /** The seed of the random walk of prices. */
@@ -59,10 +63,11 @@ const TOLD_TICKS = 100
 
 /** Starts the trading service. @throws the error of the server, such as EADDRINUSE */
 export async function startUpstream(options: UpstreamOptions): Promise<SandboxUpstream> {
-  const { port = 0, host = '127.0.0.1', provider, seed = 1, tickMs = 1000, limits = GENEROUS_LIMITS } = options
-  const server = createServer()
+  const { port = 0, host = '127.0.0.1', tls, provider, seed = 1, tickMs = 1000, limits = GENEROUS_LIMITS } = options
+  const server = tls === undefined ? createServer() : createTlsServer(tls)
   const address = `${host}:${await listen(server, port, options.bind ?? host)}`
-  const wsUrl = `ws://${address}`
+  const [scheme, wsScheme] = tls === undefined ? ['http', 'ws'] : ['https', 'wss']
+  const wsUrl = `${wsScheme}://${address}`
   const world: World = {
     provider,
     market: new Market({ seed, tickMs }),
@@ -82,7 +87,7 @@ export async function startUpstream(options: UpstreamOptions): Promise<SandboxUp
   server.on('request', (request, response) => app.routing(request, response))
   sockets.attach(server)
   return {
-    url: `http://${address}`,
+    url: `${scheme}://${address}`,
     wsUrl,
     issued: world.oneTimePasswords.issued,
     requests,

@@ -1,29 +1,20 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import { freePort } from '../sandbox/listening.ts'
 import { JarBrowser } from './support/browser/jar-browser.ts'
-import { runCommand, type RunningCommand } from './support/sandbox/command.ts'
+import { runCommand, runNpm } from './support/sandbox/command.ts'
 import { takenPort } from './support/server/http-server.ts'
 import { until, within } from './support/time/until.ts'
 import { logIn } from './support/parts.ts'
 import { testServer } from './support/server/test-server.ts'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-
-/** Runs `npm run sandbox` with these environment variables. */
-function runSandbox(t: Test, env: Record<string, string>): RunningCommand {
-  // As in a user's shell: without the options of the test runner, and with the machine's own Node.js, which may be older.
-  const { PATH = '', HOME } = process.env
-  const path = PATH.split(':').filter((folder) => !folder.includes('node_modules'))
-  const options = { cwd: ROOT, env: { PATH: path.join(':'), HOME, ...env } }
-  return runCommand(t, ['npm', 'run', '--silent', 'sandbox'], options)
-}
-
 await test('npm run sandbox prints the .env of a server where users log in, and stops on SIGINT', async (t) => {
   const [port, PROVIDER_PORT, UPSTREAM_PORT] = [await freePort(), String(await freePort()), String(await freePort())]
   const publicUrl = `http://localhost:${port}`
-  const sandbox = runSandbox(t, { PUBLIC_URL: publicUrl, PROVIDER_PORT, UPSTREAM_PORT })
+  const sandbox = runNpm(t, ['sandbox'], { PUBLIC_URL: publicUrl, PROVIDER_PORT, UPSTREAM_PORT })
   await until(() => sandbox.output.stdout.includes('PARTNER_OVERVIEW_PATH') || sandbox.output.stderr !== '')
   t.equal(sandbox.output.stderr, '')
 
@@ -43,8 +34,44 @@ await test('npm run sandbox prints the .env of a server where users log in, and 
 
 await test('npm run sandbox: exit code 1 names the port that is taken', async (t) => {
   const port = await takenPort(t)
-  const { exited, output } = runSandbox(t, { PROVIDER_PORT: String(await freePort()), UPSTREAM_PORT: String(port) })
+  const { exited, output } = runNpm(t, ['sandbox'], {
+    PROVIDER_PORT: String(await freePort()),
+    UPSTREAM_PORT: String(port),
+  })
   t.equal(await exited, 1)
   const stderr = `Port ${port} is taken. Stop what uses it, or choose another: UPSTREAM_PORT=… npm run sandbox\n`
   t.same(output, { stdout: '', stderr })
+})
+
+const SERVE = fileURLToPath(new URL('../sandbox/serve.ts', import.meta.url))
+
+await test('npm run sandbox -- --write-env writes what it would print into .env, and never over one', async (t) => {
+  const cwd = t.testdir({})
+  const ports = { PROVIDER_PORT: String(await freePort()), UPSTREAM_PORT: String(await freePort()) }
+  const run = (...args: string[]) =>
+    runCommand(t, [process.execPath, SERVE, ...args], { cwd, env: { PUBLIC_URL: 'http://localhost:5173', ...ports } })
+  const sandbox = run('--write-env')
+  await until(() => sandbox.output.stdout.includes('npm run dev') || sandbox.output.stderr !== '')
+  t.notMatch(sandbox.output.stdout, /=/, 'nothing to copy')
+  const written = await readFile(join(cwd, '.env'), 'utf8')
+  sandbox.signal('SIGINT')
+  await sandbox.exited
+
+  const printing = run()
+  await until(() => printing.output.stdout.includes('HOST=') || printing.output.stderr !== '')
+  t.same(parseEnv(printing.output.stdout), parseEnv(written))
+  t.match(parseEnv(written), {
+    PUBLIC_URL: 'http://localhost:5173',
+    AUTH_URL: `http://127.0.0.1:${ports.PROVIDER_PORT}`,
+  })
+  printing.signal('SIGINT')
+  await printing.exited
+
+  const again = run('--write-env')
+  t.equal(await again.exited, 1)
+  t.same(again.output, {
+    stdout: '',
+    stderr: 'There is a .env already. Move it away first, or start without --write-env\n',
+  })
+  t.equal(await readFile(join(cwd, '.env'), 'utf8'), written)
 })

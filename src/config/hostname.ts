@@ -45,3 +45,9 @@ export function isPublicHost(host: string): boolean {
   const version = isIP(host)
   return version !== 0 && !INNER.check(host, version === 4 ? 'ipv4' : 'ipv6')
 }
+
+/** Whether the hostname of a URL refers to this machine, or is an address of its network. */
+export function isNearHost(hostname = ''): boolean {
+  const host = withoutBrackets(hostname)
+  return isLoopbackHost(hostname) || (isIP(host) !== 0 && !isPublicHost(host))
+}

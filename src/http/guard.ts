@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
+import { isNearHost } from '../config/hostname.ts'
 import { MinuteCounts } from '../limits/minute-counts.ts'
 import { Problem } from '../problem.ts'
 import { BoundedLines } from '../telemetry/bounded-lines.ts'
@@ -58,28 +59,42 @@ export class Guard {
 
   /**
    * The problem for a request whose Origin is not listed. The usual cause is a wrong PUBLIC_URL or FRONTEND_ORIGINS, so
-   * the problem names the Origin and the allowed ones. In production only the log does, once a minute for each of ten
-   * Origins; others are counted.
+   * the log names the Origin and the allowed ones, and outside production the problem does as well.
    */
   refusal(
     code: 'csrf_rejected' | 'origin_rejected',
     { headers: { origin = 'none' } }: FastifyRequest,
     detail?: string,
   ): Problem {
+    this.#note(origin)
+    if (this.#isProduction) return new Problem(code, { ...(detail !== undefined && { detail }) })
+    const allowed = [...this.#origins].join(', ')
+    return new Problem(code, {
+      detail: `The Origin of the request is ${origin}; allowed are ${allowed} (FRONTEND_ORIGINS, PUBLIC_URL).`,
+    })
+  }
+
+  /**
+   * The problem for a socket of a page whose Origin is not listed, to which browsers show no response to a handshake. So it asks
+   * without one, and may read this problem, which names no origin.
+   */
+  readableRefusal(origin = 'none'): Problem {
+    this.#note(origin)
+    return new Problem('origin_rejected', { headers: { 'access-control-allow-origin': '*' } })
+  }
+
+  /** Counts a refused Origin, and logs it: each once a minute, ten of them at most. The others are counted. */
+  #note(origin: string): void {
     this.#metrics.refusedOrigins.inc()
-    const allowed = [...this.#origins]
-    if (!this.#isProduction) {
-      return new Problem(code, {
-        detail: `The Origin of the request is ${origin}; allowed are ${allowed.join(', ')} (FRONTEND_ORIGINS, PUBLIC_URL).`,
-      })
-    }
     const logged = origin.slice(0, MAX_ORIGIN_LENGTH).replaceAll(/[^\x20-\x7e]/g, '?')
-    if (this.#refused.allows(logged, 1)) {
-      const write = (count: number): void =>
-        this.#log.warn({ origin: logged, allowed, ...(count > 1 && { count }) }, 'an origin is not allowed')
-      refusedOrigins.add(this.#log, { id: 'origin', write })
-    }
-    return new Problem(code, { ...(detail !== undefined && { detail }) })
+    if (!this.#refused.allows(logged, 1)) return
+    const allowed = [...this.#origins]
+    // A page that is being developed runs on another port or name of this machine, or in its network.
+    const isNear = !this.#isProduction && logged === origin && isNearHost(URL.parse(origin)?.hostname)
+    const setting = isNear ? `FRONTEND_ORIGINS=${[...allowed, origin].join()}` : undefined
+    const write = (count: number): void =>
+      this.#log.warn({ origin: logged, allowed, setting, ...(count > 1 && { count }) }, 'an origin is not allowed')
+    refusedOrigins.add(this.#log, { id: 'origin', write })
   }
 
   /** Admits only top-level navigations (Fetch Metadata). @throws Problem navigation_required */

@@ -78,11 +78,11 @@ function components({ sessionCookie, idempotency }: OpenApiFacts): Json {
     headers: {
       IdempotencyReplayed: {
         description: 'The response is that of an earlier request with the same Idempotency-Key; nothing was sent',
-        schema: { const: 'true' },
+        schema: { type: 'string', enum: ['true'] },
       },
       Challenge: {
         description: 'Of a 401 of this server: a scheme for which no browser asks its user',
-        schema: { const: 'Session' },
+        schema: { type: 'string', enum: ['Session'] },
       },
       Upgrade: { description: 'The protocol that is needed', schema: { type: 'string' } },
       RetryAfter: { description: 'Seconds to wait before the next attempt', schema: { type: 'integer' } },

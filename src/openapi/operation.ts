@@ -54,7 +54,7 @@ export function openApiOperation(endpoint: Endpoint, { maxBodyBytes, idempotency
 
 function successes(endpoint: Endpoint): Json {
   const { method, response: body } = endpoint
-  const bodies = typeof body === 'object' ? body : { '2XX': body }
+  const bodies = typeof body === 'object' ? body : { 200: body, ...(method === 'POST' && { 201: body }) }
   const headers = changesSomething(endpoint) && {
     headers: { 'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' } },
   }
@@ -81,8 +81,7 @@ function failures(endpoint: Endpoint, needsKey: boolean): Json {
       return status === 401 && bearer ? [] : ['upstream']
     }),
     ...(changesSomething(endpoint) && { '408': response(408, ['bad_request', 'upstream']) }),
-    '4XX': response('4XX', ['upstream']),
-    '5XX': response('5XX', ['upstream_error']),
+    default: response('default', ['upstream_error', 'upstream']),
   }
 }
 

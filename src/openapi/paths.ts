@@ -15,7 +15,7 @@ const returnTo = parameter(
 const attribution = [
   parameter('query', 'sidc', { type: 'string', format: 'uuid' }, 'Tracking session'),
   parameter('query', 'utm_source', { type: 'string', maxLength: 128 }, 'Affiliate id'),
-  parameter('query', 'utm_medium', { type: 'string', const: 'affiliate' }, 'Always affiliate'),
+  parameter('query', 'utm_medium', { type: 'string', enum: ['affiliate'] }, 'Always affiliate'),
   parameter('query', 'utm_campaign', { type: 'string', maxLength: 128 }, 'Campaign name'),
 ]
 
@@ -135,7 +135,7 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
   '/auth/session': {
     ...get('login', 'getSession', 'Who is logged in, and until when', 'Asking does not prolong an idle session.', {
       security: [{}, { session: [] }],
-      parameters: [parameter('query', 'others', { type: 'string', const: 'true' }, 'Adds other_sessions')],
+      parameters: [parameter('query', 'others', { type: 'string', enum: ['true'] }, 'Adds other_sessions')],
       responses: {
         '200': { description: 'Never a token', content: content('application/json', ref('Session')) },
         ...problems('validation_failed', 'session_store_unavailable'),
@@ -162,8 +162,13 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
     post: operation('login', 'logout', 'Log out', 'Ends the session on all instances, and closes its sockets.', {
       security: [{ csrf: [] }, { session: [], csrf: [] }],
       parameters: [
-        parameter('query', 'everywhere', { type: 'string', const: 'true' }, 'Ends all sessions of the subject'),
-        parameter('query', 'provider', { type: 'string', const: 'true' }, 'Asks where to log out at the provider, too'),
+        parameter('query', 'everywhere', { type: 'string', enum: ['true'] }, 'Ends all sessions of the subject'),
+        parameter(
+          'query',
+          'provider',
+          { type: 'string', enum: ['true'] },
+          'Asks where to log out at the provider, too',
+        ),
       ],
       responses: {
         '200': {

@@ -6,9 +6,15 @@ export const PROBLEM = 'application/problem+json'
 /** Why a response is what it is: a problem, or upstream itself refuses the call. */
 type Cause = ProblemCode | 'upstream'
 
-/** A reference to the response of a status. Its name lists the causes, and {@link responseComponents} reads them from it. */
-export function response(status: number | string, causes: readonly Cause[]): Json {
-  return { $ref: `#/components/responses/${[status, ...causes].join('.')}` }
+/** Begins the name of a response, which would otherwise be no identifier: several generators need one. */
+const NAME = 'status_'
+
+/**
+ * A reference to the response of a status, or of all that are not listed. Its name lists the causes, and
+ * {@link responseComponents} reads them from it.
+ */
+export function response(status: number | 'default', causes: readonly Cause[]): Json {
+  return { $ref: `#/components/responses/${NAME}${[status, ...causes].join('__')}` }
 }
 
 /**
@@ -30,7 +36,7 @@ export function problemResponses(
 /** The responses to which these paths refer. */
 export function responseComponents(paths: Json): Json {
   const responses = referencesIn(paths, 'responses').map((name) => {
-    const [status = '', ...causes] = name.split('.')
+    const [status = '', ...causes] = name.slice(NAME.length).split('__')
     return [name, component(status, causes as Cause[])]
   })
   return Object.fromEntries(responses) as Json
@@ -77,8 +83,8 @@ function header(name: string): Json {
 }
 
 function problemContent(status: string, codes: readonly ProblemCode[]): Json {
-  const isRange = status.endsWith('XX')
-  const properties = { code: { enum: codes }, ...(!isRange && { status: { const: Number(status) } }) }
+  const one = status !== 'default' && { status: { type: 'integer', enum: [Number(status)] } }
+  const properties = { code: { type: 'string', enum: codes }, ...one }
   // The sample of a code has its usual status.
   const samples = codes.filter((code) => String(new Problem(code).status) === status)
   return {

@@ -11,7 +11,7 @@ const OWN: Readonly<Record<string, Json>> = {
     description: 'A problem (RFC 9457). A request that accepts text/html gets a page with the same information.',
     required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
     properties: {
-      type: { type: 'string', format: 'uri-reference', description: 'An address that explains the code' },
+      type: { ...TEXT, description: 'An address that explains the code, without the origin' },
       title: TEXT,
       status: { type: 'integer', minimum: 400, maximum: 599 },
       detail: TEXT,
@@ -22,22 +22,30 @@ const OWN: Readonly<Record<string, Json>> = {
         description: 'With validation_failed',
         items: { type: 'object', required: ['field', 'message'], properties: { field: TEXT, message: TEXT } },
       },
-      outcome: { const: 'unknown', description: 'The call may have been executed: look before you repeat it' },
+      outcome: {
+        type: 'string',
+        enum: ['unknown'],
+        description: 'The call may have been executed: look before you repeat it',
+      },
       login_url: { type: 'string', format: 'uri', description: 'With login_required and session_expired' },
-      error: { const: 'invalid_request', description: 'On /auth/backchannel-logout: the error of OAuth' },
+      error: {
+        type: 'string',
+        enum: ['invalid_request'],
+        description: 'On /auth/backchannel-logout: the error of OAuth',
+      },
     },
   },
-  Session: { oneOf: [ref('NoSession'), ref('ActiveSession')] },
+  Session: { anyOf: [ref('NoSession'), ref('ActiveSession')] },
   NoSession: {
     type: 'object',
     required: ['authenticated', 'now'],
-    properties: { authenticated: { const: false }, now: NOW, notice: ref('Notice') },
+    properties: { authenticated: { type: 'boolean', enum: [false] }, now: NOW, notice: ref('Notice') },
   },
   ActiveSession: {
     type: 'object',
     required: ['authenticated', 'now', 'session', 'expires_at', 'idle_expires_at', 'scope'],
     properties: {
-      authenticated: { const: true },
+      authenticated: { type: 'boolean', enum: [true] },
       now: NOW,
       session: { ...TEXT, description: 'Tells this session from every other; no credential' },
       expires_at: { type: 'integer', description: 'When the session ends whatever the user does' },
@@ -47,7 +55,7 @@ const OWN: Readonly<Record<string, Json>> = {
       claims: {
         type: 'object',
         description: 'What the ID token says of the user, with IDENTITY_CLAIMS',
-        additionalProperties: { type: ['string', 'number', 'boolean'] },
+        additionalProperties: { anyOf: [TEXT, { type: 'number' }, { type: 'boolean' }] },
       },
       notice: ref('Notice'),
       other_sessions: {

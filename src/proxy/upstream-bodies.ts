@@ -42,7 +42,7 @@ export const BODIES = {
     field: TEXT,
   }),
   Meta: record('About the call', { endpoint: TEXT, method: TEXT, timing: { type: 'number' } }),
-  Amount: { type: ['number', 'string'], description: 'A number, or the same in a string' },
+  Amount: { anyOf: [{ type: 'number' }, TEXT], description: 'A number, or the same in a string' },
 } as const satisfies Readonly<Record<string, Json>>
 
 /** The name of a body of upstream, or of a part of one. */

@@ -91,10 +91,12 @@ function requireListedOrigin(
   request: FastifyRequest,
   { guard, metrics }: Pick<SharedDependencies, 'guard' | 'metrics'>,
 ): void {
-  const { origin } = request.headers
-  if (guard.isListed(origin) || (!request.ws && origin === undefined)) return
+  const { ws, headers } = request
+  // A GET to the page's own origin has no Origin: such as one to a proxy that also serves the page.
+  const origin = headers.origin ?? (ws ? undefined : URL.parse(headers.referer ?? '')?.origin)
+  if (guard.isListed(origin) || (!ws && origin === undefined)) return
   metrics.relayRefusals.inc({ reason: 'origin_rejected' })
-  throw guard.refusal('origin_rejected', request)
+  throw guard.readableRefusal(origin)
 }
 
 /** What a 426 must have (RFC 9110 §15.5.22). */

@@ -22,7 +22,9 @@ const step: fc.Arbitrary<PageStep> = fc.oneof(
   },
   {
     weight: 5,
-    arbitrary: fc.constantFrom('true', 'true', 'ends', 'proxy').map((how): PageStep => ({ is: 'answer', how })),
+    arbitrary: fc
+      .constantFrom('true', 'true', 'ends', 'proxy', 'rejected')
+      .map((how): PageStep => ({ is: 'answer', how })),
   },
   {
     weight: 6,
@@ -74,10 +76,11 @@ async function walk(steps: readonly PageStep[], hasLocks: boolean): Promise<stri
   }
   client.close()
   if (page.error !== 'ended') return `a stream of a closed client has the error ${page.error}`
-  const { calls } = page
+  const { calls, asked } = page
+  const before = asked.length
   void client.session.check()
   await page.pass(LONG_MS)
-  if (page.calls > calls + 1) return 'a closed client calls the server'
+  if (page.calls > calls + 1 || asked.length > before) return 'a closed client calls the server'
   return page.sockets.size > 0 ? 'a closed client has a socket' : undefined
 }
 

@@ -113,6 +113,35 @@ await test('useApi: one call in StrictMode; a reload keeps the data, another pat
   t.same(await page.evaluate('faults'), [])
 })
 
+await test('an account of null is none yet: nothing is opened until there is one, and nothing stays open after it', async (t) => {
+  const app = `function App() {
+      const [account, choose] = useState(null)
+      globalThis.choose = choose
+      const session = useSession(client)
+      const { socket, status } = useSocket(client, account)
+      const own = useSubscription(client, { balance: 1 }, account)
+      const chart = useSeries(client, { symbol: 'R_100', style: 'ticks' }, account)
+      return h('p', null, [session.status, socket ? 'socket' : 'none', status.state, own.status.state,
+        chart.points.length].join(' '))
+    }`
+  const world = await startWorld(t, { upstream: 'scripted', settings: { STATIC_DIR: await reactApp(t, app) } })
+  const service = new TradingService(world.upstream)
+  service.instead['ticks_history'] = (_message, reply) => reply({ history: { prices: [], times: [] } })
+  const page = await userOf(t, world)
+  await shows(page, 'active none waiting waiting 0')
+  t.same(world.upstream.upgrades, [])
+  await page.evaluate(`choose('VRTC100')`)
+  await shows(page, 'active socket open open 0')
+  t.equal(world.upstream.upgrades.length, 1)
+  await page.evaluate(`globalThis.choose(null)`)
+  await shows(page, 'active none waiting waiting 0')
+  await until(() => service.streams === 0, 'the connection is closed')
+  await page.evaluate(`choose(undefined)`)
+  await shows(page, 'active socket open open 0')
+  t.match(world.upstream.upgrades.at(-1), { url: /public/ })
+  t.same(await page.evaluate('faults'), [])
+})
+
 await test('useSeries and useSocket: a chart that another symbol replaces at once, and sockets that end with the component', async (t) => {
   const app = `const shown = (globalThis.shown = [])
     function Chart({ symbol }) {

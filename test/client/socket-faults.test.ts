@@ -63,29 +63,33 @@ await sideBySide({
     t.equal(world.seen.length, 1)
   },
 
-  'after close(), a command under way has the code closed and an unknown outcome, and no listener is called': async (
-    t,
-  ) => {
-    const world = await socketPeer(t)
-    world.reply = () => undefined
-    const socket = world.client.tradingSocket('VRTC100')
-    const other = world.client.tradingSocket('VRTC100')
-    await until(() => socket.status().state === 'open')
-    const command = untyped(socket).command({ buy: 1 })
-    await until(() => world.seen.length === 1)
-    let calls = 0
-    socket.listen(() => calls++)
-    socket.onStatus(() => calls++)
-    socket.close()
-    socket.listen(() => calls++)
-    socket.onStatus(() => calls++)
-    t.match(await failure(command), { code: 'closed', outcome: 'unknown' })
-    world.reply = (_message, send) => send({ ok: true })
-    await other.request({ time: 1 })
-    world.sockets[0]?.terminate()
-    await until(() => world.sockets.length === 2 && other.status().state === 'open')
-    t.equal(calls, 0)
-  },
+  'after close(), a command under way has the code closed and an unknown outcome, and no listener is called but for the end':
+    async (t) => {
+      const world = await socketPeer(t)
+      world.reply = () => undefined
+      const socket = world.client.tradingSocket('VRTC100')
+      const other = world.client.tradingSocket('VRTC100')
+      await until(() => socket.status().state === 'open')
+      const command = untyped(socket).command({ buy: 1 })
+      await until(() => world.seen.length === 1)
+      let calls = 0
+      const states: string[] = []
+      socket.listen(() => calls++)
+      socket.onStatus(() => states.push(socket.status().state))
+      socket.onStatus(() => calls++)()
+      socket.close()
+      socket.close()
+      socket.listen(() => calls++)
+      socket.onStatus(() => calls++)
+      t.match(await failure(command), { code: 'closed', outcome: 'unknown' })
+      world.reply = (_message, send) => send({ ok: true })
+      await other.request({ time: 1 })
+      world.sockets[0]?.terminate()
+      await until(() => world.sockets.length === 2 && other.status().state === 'open')
+      t.equal(calls, 0)
+      t.same([states, socket.status()], [['ended'], { state: 'ended', code: 1000, reason: '' }])
+      t.equal(socket.status(), socket.status())
+    },
 })
 
 await test('a stopped stream whose end is refused is forgotten when its next message arrives', async (t) => {

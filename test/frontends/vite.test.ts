@@ -7,7 +7,8 @@ import { answers, freePort } from '../../sandbox/listening.ts'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { packed, run } from '../support/client/packed.ts'
 import { EXAMPLE_PAGE } from '../support/browser/example-page.ts'
-import { testServer } from '../support/server/test-server.ts'
+import { runNpm } from '../support/sandbox/command.ts'
+import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 
 /** What a package.json says of the tools of a project. */
@@ -25,13 +26,16 @@ await test('the example page has the versions of Vite and TypeScript that the te
 await test('the example page runs and builds with Vite as docs/frontends.md describes', async (t) => {
   const port = await freePort()
   const url = `http://localhost:${port}`
-  const { server, settings } = await startWorld(t, { settings: { PUBLIC_URL: url } })
+  const ports: Record<string, string> = {}
+  for (const name of ['PORT', 'OPS_PORT', 'PROVIDER_PORT', 'UPSTREAM_PORT']) ports[name] = String(await freePort())
+  const sandbox = runNpm(t, ['sandbox', '--', '--page', url], ports)
+  await until(() => sandbox.output.stdout.startsWith(`Open ${url}. `) || sandbox.output.stderr !== '')
   const dir = t.testdir()
   await cp(EXAMPLE_PAGE, dir, { recursive: true })
   const config = await readFile(join(dir, 'vite.config.ts'), 'utf8')
   await writeFile(
     join(dir, 'vite.config.ts'),
-    config.replace('5173', String(port)).replace('http://localhost:3000', server.url),
+    config.replace('5173', String(port)).replace('localhost:3000', `localhost:${ports['PORT']}`),
   )
   // Vite and TypeScript are those of the repository, of which the folder is a part, so that no registry is needed.
   const { devDependencies: _tools, ...project } = JSON.parse(await readFile(join(dir, 'package.json'), 'utf8')) as Tools
@@ -60,8 +64,7 @@ await test('the example page runs and builds with Vite as docs/frontends.md desc
   }
 
   await run(dir, 'npm', 'run', 'build')
-  const { PUBLIC_URL: _, ...others } = settings
-  const built = await testServer(t, { ...others, STATIC_DIR: join(dir, 'dist') })
-  await page.goto(`${built.url}/authors/one`)
+  const { server } = await startWorld(t, { settings: { STATIC_DIR: join(dir, 'dist') } })
+  await page.goto(`${server.url}/authors/one`)
   await page.locator('#R_100', { hasText: /^\d/ }).waitFor()
 })

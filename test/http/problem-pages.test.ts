@@ -52,8 +52,8 @@ await test('a navigation gets a problem as an HTML page, every other request as 
 await test('a problem page escapes the values of a request', async (t) => {
   const { port } = await testServer(t, ALONE)
   const origin = `http://a"><img src=x onerror=alert(1)>'&`
-  const headers = { ...NAVIGATION, origin }
-  const { text } = await sendTo(port, 'GET', '/ws/public', { headers })
+  const headers = { ...NAVIGATION, 'x-csrf': '1', origin }
+  const { text } = await sendTo(port, 'GET', '/api/account/v1/nickname', { headers })
   t.match(text, 'http://a&quot;&gt;&lt;img src=x onerror=alert(1)&gt;&#39;&amp;')
   t.notMatch(text, '<img')
 })

@@ -1,3 +1,4 @@
+import { parseEnv } from 'node:util'
 import { test } from 'tap'
 import { sendTo } from '../support/user.ts'
 import { ALONE, IN_PRODUCTION } from '../support/server/settings.ts'
@@ -20,13 +21,75 @@ await test('in development origin_rejected names the refused Origin and the allo
   for (const [method, path, headers, code] of REFUSALS) {
     const { status, json } = await sendTo(port, method, path, { headers })
     t.equal(status, 403, `${method} ${path}`)
-    t.match(json, { code, detail: EVIL })
-    for (const origin of FRONTEND_ORIGINS.split(',')) t.match(json['detail'], origin)
+    t.match(json, { code })
+    const isNamed = !path.startsWith('/ws/')
+    for (const origin of [EVIL, ...FRONTEND_ORIGINS.split(',')]) {
+      t.equal(String(json['detail']).includes(origin), isNamed, `${path}: ${origin}`)
+    }
   }
-  const { json } = await sendTo(port, 'GET', '/ws/public', {
-    headers: { connection: 'upgrade', upgrade: 'websocket' },
+})
+
+for (const kind of ['development', 'production']) {
+  await test(`in ${kind} a page of another origin may read that a socket is refused because of it, and nothing else`, async (t) => {
+    const settings = kind === 'development' ? ALONE : { ...IN_PRODUCTION, REDIS_URL: (await testRedis(t)).url }
+    const { port, log, opsUrl } = await testServer(t, settings)
+    const listed = settings.PUBLIC_URL
+    const ask = (path: string, headers: Record<string, string>) => sendTo(port, 'GET', path, { headers })
+    const refused: Record<string, string>[] = [
+      { origin: EVIL },
+      { origin: EVIL, referer: listed },
+      { origin: 'null' },
+      // A page that asks its own origin, which a proxy serves, sends no Origin.
+      { referer: `${EVIL}/page?query` },
+    ]
+    for (const path of ['/ws/public', '/ws/session', '/ws/trading/VRTC100']) {
+      for (const headers of refused) {
+        const { status, json, text, headers: response } = await ask(path, headers)
+        t.equal(status, 403, `${path} ${JSON.stringify(headers)}`)
+        t.match(json, { code: 'origin_rejected', detail: json['title'] })
+        t.notMatch(text, /evil|bff\.example|localhost/)
+        t.equal(response['access-control-allow-origin'], '*')
+        t.strictSame(
+          Object.keys(response).filter((name) => /^access-control-(?!allow-origin$)|cookie/.test(name)),
+          [],
+        )
+      }
+      for (const headers of [{}, { origin: listed }, { referer: `${listed}/page` }, { referer: 'none' }]) {
+        const { status, headers: response } = await ask(path, headers)
+        t.equal(status, 426, `${path} ${JSON.stringify(headers)}`)
+        t.equal(response['access-control-allow-origin'], undefined)
+      }
+    }
+    const logged = log.filter(({ msg }) => msg === 'an origin is not allowed')
+    t.match(logged, exactly({ origin: EVIL, allowed: [listed] }, { origin: 'null' }))
+    t.equal(await valueOf(opsUrl, 'bff_refused_origins_total'), 12)
   })
-  t.match(json, { detail: /Origin of the request is none/ })
+}
+
+await test('in development the log names the setting that would allow a page of this machine or its network', async (t) => {
+  const { port, log } = await testServer(t, ALONE)
+  const near = [
+    'http://localhost:5174',
+    'http://127.0.0.1:3000',
+    'http://[::1]:5173',
+    'http://app.localhost',
+    'http://192.168.1.20:5173',
+    'http://[fd00::1]:5173',
+  ]
+  const far = [EVIL, 'null', `http://${'a'.repeat(120)}.localhost:5173`, 'http://8.8.8.8']
+  for (const origin of [...near, ...far]) await sendTo(port, 'GET', '/ws/public', { headers: { origin } })
+  const logged = log.filter(({ msg }) => msg === 'an origin is not allowed')
+  t.strictSame(
+    logged.map(({ origin, setting }) => [origin, setting]),
+    [
+      ...near.map((origin) => [origin, `FRONTEND_ORIGINS=http://localhost:3000,${origin}`]),
+      ...far.map((origin) => [origin.slice(0, 128), undefined]),
+    ],
+  )
+  const { FRONTEND_ORIGINS } = parseEnv(String(logged[0]?.['setting'])) as { FRONTEND_ORIGINS: string }
+  const next = await testServer(t, { ...ALONE, FRONTEND_ORIGINS })
+  const { status } = await sendTo(next.port, 'GET', '/ws/public', { headers: { origin: 'http://localhost:5174' } })
+  t.equal(status, 426, 'a copy of it does')
 })
 
 await test('in production the log names a refused Origin once a minute', async (t) => {
@@ -40,11 +103,13 @@ await test('in production the log names a refused Origin once a minute', async (
     }
   }
   await sendTo(port, 'GET', '/ws/public', { headers: { origin: `https://${'a'.repeat(4000)}` } })
+  await sendTo(port, 'GET', '/ws/public', { headers: { origin: 'http://localhost:5173' } })
   const logged = log.filter(({ msg }) => msg === 'an origin is not allowed')
-  t.equal(logged.length, 2)
+  t.equal(logged.length, 3)
   t.match(logged[0], { origin: EVIL, allowed: ['https://bff.example'], level: 40 })
+  t.notOk(logged.some((line) => 'setting' in line))
   t.equal(String(logged[1]?.['origin']).length, 128)
-  t.equal(await valueOf(opsUrl, 'bff_refused_origins_total'), 13)
+  t.equal(await valueOf(opsUrl, 'bff_refused_origins_total'), 14)
 })
 
 await test('in production the log names at most ten refused Origins a minute, in printable characters, and counts the others', async (t) => {

@@ -5,7 +5,7 @@ import { asyncApiJson } from '../../client/generate-asyncapi.ts'
 import { OPERATIONS } from '../../src/sockets/operations.ts'
 import { CLOSE } from '../../src/sockets/close-codes.ts'
 import { messageSocket, rise, trading } from '../support/sandbox/world.ts'
-import { asyncApi, messageChecker, SOURCE, type AsyncApiDocument } from '../support/openapi/messages.ts'
+import { asyncApi, messageChecker, messageKinds, SOURCE, type AsyncApiDocument } from '../support/openapi/messages.ts'
 import { checkerOf } from '../support/openapi/document.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
@@ -46,13 +46,34 @@ await test('it lists the operations that the server knows, but those of automati
   t.end()
 })
 
-await test('messages that were recorded are as described', (t) => {
+await test('every enum and every object with members has a name, so that generators need not make one up', (t) => {
+  const nameless = (part: unknown, path: string): readonly string[] => {
+    if (typeof part !== 'object' || part === null) return []
+    const isNameless = 'enum' in part || ('properties' in part && !path.includes('/allOf/'))
+    return [
+      ...(isNameless ? [path] : []),
+      ...Object.entries(part).flatMap(([name, value]) => nameless(value, `${path}/${name}`)),
+    ]
+  }
+  const named = Object.entries(asyncApi.components.schemas)
+  t.same(
+    named.flatMap(([name, { enum: _enum, properties, ...rest }]) => nameless({ ...rest, members: properties }, name)),
+    [],
+  )
+  t.equal(nameless({ a: { properties: { b: { enum: [1] } } } }, 'A').length, 2)
+  t.end()
+})
+
+await test('messages that were recorded are as described, and of one kind', (t) => {
   const check = messageChecker()
+  const kinds = messageKinds()
   for (const line of RECORDED) {
     const message = JSON.parse(line) as Message
     const asked = Object.keys(message['echo_req'] as Message)
     const operation = asked.find((key) => `trading.${key}` in asyncApi.operations) ?? ''
     t.same(check(operation, message), [], operation)
+    t.equal(kinds(message).length, 1, kinds(message).join())
+    t.equal(kinds(message)[0] === 'Refusal', 'error' in message, operation)
   }
   t.same(check('ticks', { msg_type: 'tick', echo_req: { ticks: 'R_1', granularity: 60 }, tick: { epoch: 1 } }), [
     'request has granularity',
@@ -61,7 +82,7 @@ await test('messages that were recorded are as described', (t) => {
   t.end()
 })
 
-await test('the messages of the sandbox are as described', async (t) => {
+await test('the messages of the sandbox are as described, and of one kind', async (t) => {
   const { upstream, otpUrl } = await trading(t)
   const check = messageChecker()
   const line = await messageSocket(t, await otpUrl('demo'))
@@ -101,13 +122,23 @@ await test('the messages of the sandbox are as described', async (t) => {
   }
   await open.next('ohlc')
   const operations = new Set<string>()
+  const kinds = messageKinds()
+  const seenKinds = new Set<string>()
   for (const message of seen) {
     const request = message['echo_req'] as Message
     const operation = Object.keys(request).find((key) => OPERATIONS.has(key)) ?? ''
     operations.add(operation)
     t.same(check(operation, message), [], JSON.stringify(message))
+    const [kind = '', ...others] = kinds(message)
+    t.same(others, [], kind)
+    seenKinds.add(kind)
   }
   t.equal(operations.size, 19, [...operations].join(' '))
+  t.ok(
+    ['PastPricesAnswer', 'PastCandlesAnswer', 'TicksAnswer', 'OhlcAnswer', 'Refusal'].every((kind) =>
+      seenKinds.has(kind),
+    ),
+  )
 })
 
 await test('GET /asyncapi.json names this server, and the session socket sends what it describes', async (t) => {

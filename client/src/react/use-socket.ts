@@ -35,12 +35,12 @@ export interface Subscription<T> {
  * return <button disabled={status.state !== 'open'} onClick={() => socket?.command(order)}>Buy</button>
  * ```
  * A trading socket is opened once a user is logged in. In another session it is another socket.
- * @param account the account to trade on; undefined for the public socket
+ * @param account the account to trade on; null for none yet, so that no socket is opened; undefined for the public socket
  */
 export function useSocket(client: Client): OpenSocket<PublicSocket>
-export function useSocket(client: Client, account: string): OpenSocket<TradingSocket>
-export function useSocket(client: Client, account: string | undefined): OpenSocket<PublicSocket>
-export function useSocket(client: Client, account?: string): OpenSocket<PublicSocket> {
+export function useSocket(client: Client, account: string | null): OpenSocket<TradingSocket>
+export function useSocket(client: Client, account: string | null | undefined): OpenSocket<PublicSocket>
+export function useSocket(client: Client, account?: string | null): OpenSocket<PublicSocket> {
   return useWhileOpen<OpenSocket<PublicSocket>>(client, account, '', NONE, (socket, show) => {
     const changed = (): void => show({ socket, status: socket.status() })
     socket.onStatus(changed)
@@ -54,20 +54,25 @@ export function useSocket(client: Client, account?: string): OpenSocket<PublicSo
  * const { data, error, status } = useSubscription(client, { ticks: 'R_100' })
  * ```
  * @param message the subscription; undefined to subscribe to nothing
- * @param account the account whose trading socket carries the stream, once a user is logged in; undefined for the public socket
+ * @param account the account whose trading socket carries the stream, once a user is logged in; null for none yet; undefined for the
+ * public socket
  */
 export function useSubscription<const M extends object>(
   client: Client,
   message: (M & Described<M, StreamOperation>) | undefined,
-  account?: string,
+  account?: string | null,
 ): Subscription<AnswerTo<M>>
 /** The same for an operation that the package does not know: give the type of the messages by hand. */
 export function useSubscription<T = never>(
   client: Client,
   message: Undescribed<T> | undefined,
-  account?: string,
+  account?: string | null,
 ): Subscription<NoInfer<T>>
-export function useSubscription(client: Client, message: object | undefined, account?: string): Subscription<Message> {
+export function useSubscription(
+  client: Client,
+  message: object | undefined,
+  account?: string | null,
+): Subscription<Message> {
   const text = message && JSON.stringify(message)
   return useWhileOpen<Subscription<Message>>(client, account, text, NONE, (socket, show) => {
     let now: Subscription<Message> = { status: socket.status() }
@@ -88,12 +93,13 @@ export function useSubscription(client: Client, message: object | undefined, acc
  * const { points } = useSeries(client, { symbol: 'R_100', style: 'candles', granularity: 60 })
  * ```
  * @param options what to show; undefined for nothing
- * @param account the account whose trading socket carries the stream, once a user is logged in; undefined for the public socket
+ * @param account the account whose trading socket carries the stream, once a user is logged in; null for none yet; undefined for the
+ * public socket
  */
 export function useSeries<S extends keyof SeriesPoints>(
   client: Client,
   options: SeriesOptions<S> | undefined,
-  account?: string,
+  account?: string | null,
 ): SeriesState<SeriesPoints[S]> {
   type State = SeriesState<SeriesPoints[S]>
   const text = options && JSON.stringify(options)
@@ -106,30 +112,37 @@ export function useSeries<S extends keyof SeriesPoints>(
 /**
  * Opens a socket while the component is mounted, for what `use` does with it, and another one after any change. A trading socket
  * belongs to one session.
+ * @param account null to open nothing
  * @param what changes when `use` has to do something else; undefined to open nothing
  * @param none what to return until `use` has shown something. Nothing that was shown before a change is returned after it
  */
 function useWhileOpen<T>(
   client: Client,
-  account: string | undefined,
+  account: string | null | undefined,
   what: string | undefined,
   none: T,
   use: (socket: TradingSocket, show: (value: T) => void) => void,
 ): T {
-  const isUsers = account !== undefined
-  const session = useSessionKey(client, isUsers)
-  const of = what === undefined || (isUsers && session === undefined) ? undefined : `${account} ${session} ${what}`
+  const session = useSessionKey(client, typeof account === 'string')
+  const isReady = what !== undefined && account !== null && (account === undefined || session !== undefined)
+  const of = isReady ? `${account} ${session} ${what}` : undefined
   const [found, set] = useState<{ client?: Client; of?: string | undefined; value: T }>({ value: none })
   useEffect(() => {
-    if (of === undefined) return void set((before) => (before.of === undefined ? before : { value: none }))
-    const socket = isUsers ? client.tradingSocket(account) : (client.publicSocket() as TradingSocket)
-    try {
-      use(socket, (value) => set({ client, of, value }))
-    } catch (error) {
+    if (!isReady) return void set((before) => (before.of === undefined ? before : { value: none }))
+    const socket = account === undefined ? (client.publicSocket() as TradingSocket) : client.tradingSocket(account)
+    let isOpen = true
+    const close = (): void => {
+      // What it shows of its end concerns no component any more.
+      isOpen = false
       socket.close()
+    }
+    try {
+      use(socket, (value) => isOpen && set({ client, of, value }))
+    } catch (error) {
+      close()
       throw error
     }
-    return () => socket.close()
+    return close
   }, [client, of])
   return found.client === client && found.of === of ? found.value : none
 }

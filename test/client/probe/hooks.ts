@@ -37,6 +37,10 @@ export function sockets(client: Client, account: string | undefined): unknown[] 
   const trading: TradingSocket | undefined = useSocket(client, 'VRTC100').socket
   const market: PublicSocket | undefined = useSocket(client).socket
   const either = useSocket(client, account)
+  const none: string | null = account ?? null
+  const later: TradingSocket | undefined = useSocket(client, none).socket
+  const own = useSubscription(client, { balance: 1 }, none).data?.balance.currency
+  const chart = useSeries(client, { symbol: 'R_100', style: 'ticks' }, none).points
   // @ts-expect-error a public socket has no commands
   market?.command({ buy: 'an id', price: 1 })
   // @ts-expect-error it may be the public socket
@@ -44,5 +48,5 @@ export function sockets(client: Client, account: string | undefined): unknown[] 
   const listen = (message: Message): unknown => message['msg_type']
   market?.listen(listen)
   const key: string | undefined = sessionKey(useSession(client))
-  return [trading?.command({ buy: 'an id', price: 1 }), either.status.state, key]
+  return [trading?.command({ buy: 'an id', price: 1 }), either.status.state, key, later, own, chart]
 }

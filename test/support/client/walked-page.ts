@@ -5,7 +5,7 @@ import { createClient, type Client, type PublicSocket } from '../../../client/di
 export type PageStep =
   | { readonly is: 'call'; readonly what: 'subscribe' | 'check' | 'close' }
   | { readonly is: 'page'; readonly event: 'pagehide' | 'pageshow' | 'online' | 'offline' | 'visibilitychange' }
-  | { readonly is: 'answer'; readonly how: 'ends' | 'true' | 'proxy' }
+  | { readonly is: 'answer'; readonly how: 'ends' | 'true' | 'proxy' | 'rejected' }
   | { readonly is: 'socket'; readonly how: 'opens' | 'speaks' | 'pongs' | 'ends' }
   | { readonly is: 'close'; readonly code: number; readonly reason: string }
   | { readonly is: 'session'; readonly to: 'log in' | 'log out' }
@@ -97,6 +97,8 @@ export class WalkedPage {
   isCalm = false
   /** How many calls of the server there were, and how many pings and sales on all sockets. */
   calls = 0
+  /** How the page has asked why its sockets do not open. */
+  readonly asked: { readonly path: string; readonly init: RequestInit }[] = []
   pings = 0
   sales = 0
   /** The error of a stream of prices. */
@@ -120,7 +122,7 @@ export class WalkedPage {
     const connect = (url: string): WalkedSocket => this.#connect(url)
     this.client = createClient({
       baseUrl: 'http://walked.test',
-      fetch: () => this.#fetch(),
+      fetch: (url, init) => this.#fetch(new URL(url).pathname, init),
       WebSocket: function (url: string) {
         return connect(url)
       } as never,
@@ -231,11 +233,13 @@ export class WalkedPage {
     page.dispatchEvent(Object.assign(new Event(name), { persisted: true }))
   }
 
-  #fetch(): Promise<Response> {
-    this.calls++
+  #fetch(path: string, init: RequestInit): Promise<Response> {
+    if (path.startsWith('/ws/')) this.asked.push({ path, init })
+    else this.calls++
     return new Promise((resolve, reject) => {
       this.#waiting.push((how) => {
         if (how === 'ends') reject(new TypeError('Failed to fetch'))
+        else if (how === 'rejected') resolve(Response.json({ code: 'origin_rejected' }, { status: 403 }))
         else resolve(how === 'true' ? Response.json(this.body()) : new Response('<h1>proxy</h1>', { status: 502 }))
       })
     })

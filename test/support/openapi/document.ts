@@ -47,10 +47,10 @@ export function fullDocument(): OpenApi {
   return JSON.parse(JSON.stringify(openApiDocument(catalog('/partners/analytics/v1/overview'), facts))) as OpenApi
 }
 
-/** The response of an operation for a status, by its own key or by that of the range. */
+/** The response of an operation for a status: its own, or that of all that are not listed. */
 export function responseOf(document: OpenApi, method: string, path: string, status: number): Response | undefined {
   const responses = document.paths[path]?.[method.toLowerCase()]?.responses
-  const found = responses?.[status] ?? responses?.[`${String(status)[0]}XX`]
+  const found = responses?.[status] ?? responses?.['default']
   const name = found?.$ref?.split('/').at(-1)
   return name === undefined ? found : document.components.responses[name]
 }
@@ -59,9 +59,13 @@ export function responseOf(document: OpenApi, method: string, path: string, stat
 export function checkerOf(document: object): (schema: Schema | undefined, value: unknown) => readonly string[] {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
   ajv.addSchema({ ...document, $id: 'https://trading.test/openapi.json' })
+  const compiled = new Map<Schema, ReturnType<typeof ajv.compile>>()
   return (schema, value) => {
     if (schema === undefined) return ['there is no schema']
-    const check = ajv.compile({ $id: `https://trading.test/openapi.json/${crypto.randomUUID()}`, ...absolute(schema) })
+    const check =
+      compiled.get(schema) ??
+      ajv.compile({ $id: `https://trading.test/openapi.json/${crypto.randomUUID()}`, ...absolute(schema) })
+    compiled.set(schema, check)
     return check(value) ? [] : (check.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
   }
 }

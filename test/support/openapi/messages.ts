@@ -48,6 +48,14 @@ export function messageChecker(): (operation: string, message: Readonly<Record<s
   }
 }
 
+/** The kinds of message that the trading service sends, as which the document describes a message. */
+export function messageKinds(): (message: Readonly<Record<string, unknown>>) => readonly string[] {
+  const check = checkerOf(asyncApi)
+  const { TicksHistoryAnswer: _several, ...schemas } = asyncApi.components.schemas
+  const kinds = Object.entries(schemas).filter(([name]) => /.Answer$|^Refusal$/.test(name))
+  return (message) => kinds.flatMap(([name, schema]) => (check(schema, message).length === 0 ? [name] : []))
+}
+
 /** The members of a request that its schema does not have: upstream would refuse them. */
 function unknownMembers(schema: Schema | undefined, request: object): readonly string[] {
   return Object.keys(request).filter((member) => !membersOf(schema).has(member))

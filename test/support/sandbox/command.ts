@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 
 /** A command that has been started. */
@@ -28,4 +29,15 @@ export function runCommand(
     if (child.exitCode === null && child.signalCode === null) signal('SIGKILL')
   })
   return { output, exited, signal }
+}
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** Runs a script of package.json, as in a user's shell: without the options of the test runner, and with the machine's own Node.js. */
+export function runNpm(t: Test, args: readonly string[], env: Record<string, string>): RunningCommand {
+  // That Node.js may be older.
+  const { PATH = '', HOME } = process.env
+  const path = PATH.split(':').filter((folder) => !folder.includes('node_modules'))
+  const options = { cwd: ROOT, env: { PATH: path.join(':'), HOME, ...env } }
+  return runCommand(t, ['npm', 'run', '--silent', ...args], options)
 }

@@ -27,28 +27,30 @@ export interface Subscription<T> {
  * return <button disabled={status.state !== 'open'} onClick={() => socket?.command(order)}>Buy</button>
  * ```
  * A trading socket is opened once a user is logged in. In another session it is another socket.
- * @param account the account to trade on; undefined for the public socket
+ * @param account the account to trade on; null for none yet, so that no socket is opened; undefined for the public socket
  */
 export declare function useSocket(client: Client): OpenSocket<PublicSocket>;
-export declare function useSocket(client: Client, account: string): OpenSocket<TradingSocket>;
-export declare function useSocket(client: Client, account: string | undefined): OpenSocket<PublicSocket>;
+export declare function useSocket(client: Client, account: string | null): OpenSocket<TradingSocket>;
+export declare function useSocket(client: Client, account: string | null | undefined): OpenSocket<PublicSocket>;
 /**
  * Follows a stream while the component is mounted. Equal streams of a client share one subscription.
  * ```tsx
  * const { data, error, status } = useSubscription(client, { ticks: 'R_100' })
  * ```
  * @param message the subscription; undefined to subscribe to nothing
- * @param account the account whose trading socket carries the stream, once a user is logged in; undefined for the public socket
+ * @param account the account whose trading socket carries the stream, once a user is logged in; null for none yet; undefined for the
+ * public socket
  */
-export declare function useSubscription<const M extends object>(client: Client, message: (M & Described<M, StreamOperation>) | undefined, account?: string): Subscription<AnswerTo<M>>;
+export declare function useSubscription<const M extends object>(client: Client, message: (M & Described<M, StreamOperation>) | undefined, account?: string | null): Subscription<AnswerTo<M>>;
 /** The same for an operation that the package does not know: give the type of the messages by hand. */
-export declare function useSubscription<T = never>(client: Client, message: Undescribed<T> | undefined, account?: string): Subscription<NoInfer<T>>;
+export declare function useSubscription<T = never>(client: Client, message: Undescribed<T> | undefined, account?: string | null): Subscription<NoInfer<T>>;
 /**
  * The newest prices or candles of a symbol, while the component is mounted.
  * ```tsx
  * const { points } = useSeries(client, { symbol: 'R_100', style: 'candles', granularity: 60 })
  * ```
  * @param options what to show; undefined for nothing
- * @param account the account whose trading socket carries the stream, once a user is logged in; undefined for the public socket
+ * @param account the account whose trading socket carries the stream, once a user is logged in; null for none yet; undefined for the
+ * public socket
  */
-export declare function useSeries<S extends keyof SeriesPoints>(client: Client, options: SeriesOptions<S> | undefined, account?: string): SeriesState<SeriesPoints[S]>;
+export declare function useSeries<S extends keyof SeriesPoints>(client: Client, options: SeriesOptions<S> | undefined, account?: string | null): SeriesState<SeriesPoints[S]>;

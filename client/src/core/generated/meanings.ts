@@ -11,7 +11,7 @@ export const MEANINGS: readonly {
   { code: 'login_required', status: 401, closes: [4401], about: "There is no session.", advice: "Show the login." },
   { code: 'session_expired', status: 401, closes: [4401], about: "The session has ended.", advice: "Show the login." },
   { code: 'csrf_rejected', status: 403, closes: [], about: "The origin of the page is not listed, or the call lacks X-CSRF: 1.", advice: "Fix the page, or have its origin listed." },
-  { code: 'origin_rejected', status: 403, closes: [], about: "The same, of a preflight or of a socket, which a page sees as 1006.", advice: "Have the operator list the origin." },
+  { code: 'origin_rejected', status: 403, closes: [], about: "The same, of a preflight or of a socket, which a page sees as 1006. The package asks why, and has it as status().reason.", advice: "Have the operator list the origin: in development the log names the setting." },
   { code: 'navigation_required', status: 403, closes: [], about: "A login was fetched, framed or prefetched.", advice: "Use a plain link." },
   { code: 'not_found', status: 404, closes: [], about: "There is no such path, or an id is malformed.", advice: "Fix the page." },
   { code: 'not_found', closes: [4404], about: "The account does not exist.", advice: "Say so." },

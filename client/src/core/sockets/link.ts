@@ -22,6 +22,9 @@ interface LinkOwner {
 /** The minimum delay after close codes that an immediate reconnect would only provoke again, where the server asks for none. */
 const FLOORS_MS: Readonly<Record<number, number>> = { 1009: 5000, 1011: 5000, 4408: 2000, 4429: 10_000 }
 
+/** The status of what the page has closed. */
+export const CLOSED: SocketStatus = { state: 'ended', code: 1000, reason: '' }
+
 /** A ping that has had no reply for this long makes the connection stale; after the same time again, it is dropped. */
 const PATIENCE_MS = 4000
 
@@ -29,7 +32,7 @@ const PATIENCE_MS = 4000
  * A connection that reconnects by itself until it is closed or the server forbids it. Its phases are the states of its status, and
  * in each of them something owns the next step:
  * - `waiting`: the timer until `retryAt`, and the clock where that is late; without a `retryAt` the question whether the session
- *   has ended, or the return of a page that was left.
+ *   has ended or why no connection opens, or the return of a page that was left.
  * - `connecting`: the events of the connection, and the clock, which gives up.
  * - `open`: the clock, which pings a silent connection.
  * - `stale`: a message, which shows that it works, and the clock, which drops it.
@@ -45,6 +48,8 @@ export class Link {
   #socket: WebSocket | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #failures = 0
+  /** Why no connection opens, as far as the server has told; empty once one does. */
+  #why = ''
   #startedAt = 0
   #receivedAt = 0
   #sentAt = 0
@@ -98,7 +103,7 @@ export class Link {
   }
 
   close(): void {
-    if (this.status.state !== 'ended') this.#enter({ state: 'ended', code: 1000, reason: '' })
+    if (this.status.state !== 'ended') this.#enter(CLOSED)
   }
 
   /**
@@ -150,6 +155,7 @@ export class Link {
     socket.onopen = () => {
       if (socket !== this.#socket) return
       this.#receivedAt = Date.now()
+      this.#why = ''
       this.#ping()
       this.#owner.up()
     }
@@ -191,19 +197,34 @@ export class Link {
 
   /** Takes a connection as lost, and connects again unless the server forbids it. */
   async #lost(code: number, full: string): Promise<void> {
-    const [reason = ''] = full.split(';')
-    const ended: SocketStatus = { state: 'ended', code, reason }
-    if (code === 4403 || code === 4404) return void this.#enter(ended)
+    let [reason = ''] = (full || this.#why).split(';')
+    if (code === 4403 || code === 4404) return void this.#enter({ state: 'ended', code, reason })
     const waiting = this.#enter({ state: 'waiting', code, reason })
     const isOver = code === 4401 && !(await this.#core.store.confirm())
     // Meanwhile a listener may have closed the link, or the user may have returned to the page.
     if (this.status !== waiting) return
-    if (isOver) return void this.#enter(ended)
-    // The delays after losses grow until a connection has worked for this long.
-    if (this.#provenAt > 0 && elapsedMs(this.#provenAt) > 10_000) this.#failures = 0
+    if (isOver) return void this.#enter({ state: 'ended', code, reason })
+    if (this.#provenAt > 0) {
+      // The delays after losses grow until a connection has worked for this long.
+      if (elapsedMs(this.#provenAt) > 10_000) this.#failures = 0
+    } else if (code === 1006 && this.#failures % 8 === 2 && isOnline()) {
+      // A browser shows no response to a handshake, so after every eighth attempt in a row the page asks without one. To its own
+      // origin, such as that of a proxy, it sends no Origin but its Referer.
+      try {
+        const init = { credentials: 'omit', signal: AbortSignal.timeout(10_000) } as const
+        const response = await this.#core.server.fetch(this.#path, init)
+        const { code } = (await response.json()) as { code?: unknown }
+        reason = code === 'origin_rejected' ? code : ''
+      } catch {
+        // The network, or another server, is the reason.
+      }
+      if (this.status !== waiting) return
+      this.#why = reason
+    }
     const floorMs = retryAfterMs(full) || (FLOORS_MS[code] ?? 0)
     // The reason for a minimum delay concerns this connection alone, so it does not move the shared delay.
-    this.#enter(waiting, floorMs > 0 ? floorMs + jitter(this.#failures) : sharedDelayMs(this.#failures))
+    const waitMs = floorMs > 0 ? floorMs + jitter(this.#failures) : sharedDelayMs(this.#failures)
+    this.#enter({ state: 'waiting', code, reason }, waitMs)
     this.#failures++
   }
 

@@ -2,7 +2,7 @@ import { notify, SocketError } from '../base/errors.ts'
 import type { Core } from '../core.ts'
 import { Exchange, type RequestOptions } from './exchange.ts'
 import { lazySeries } from './lazy-series.ts'
-import { Link } from './link.ts'
+import { CLOSED, Link } from './link.ts'
 import { OrderLog } from './order-log.ts'
 import type { Series, SeriesOptions, SeriesPoints, SeriesSocket } from './series-shape.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
@@ -65,7 +65,10 @@ export interface PublicSocket {
    * @returns a function that stops the calls
    */
   listen(listener: (message: Message) => void): () => void
-  /** Stops the streams and listeners of this socket and rejects its open requests. Other sockets are not affected. */
+  /**
+   * Stops the streams and listeners of this socket and rejects its open requests. Its status is `ended` from now on, which those of
+   * `onStatus` are told last. Other sockets are not affected.
+   */
   close(): void
 }
 
@@ -198,16 +201,21 @@ function socketOn(
   const own = new AbortController()
   const { signal } = own
   const stops = new Set<() => void>()
+  /** Set by close(), unless the connection has ended before. */
+  let last: SocketStatus | undefined
   /** Makes close() stop what has been started, unless that has been stopped before. */
   const untilClosed = (stop: () => void): (() => void) => {
     const once = (): void => void (stops.delete(once) && stop())
     stops.add(once)
     return once
   }
-  const until = <T>(set: Set<T>, value: T): (() => void) => {
+  const until = <T>(set: Set<T>, value: T, stopped?: () => unknown): (() => void) => {
     if (signal.aborted) return () => undefined
     set.add(value)
-    return untilClosed(() => set.delete(value))
+    return untilClosed(() => {
+      set.delete(value)
+      stopped?.()
+    })
   }
   const bound = (options: RequestOptions = {}): RequestOptions => ({
     ...options,
@@ -215,8 +223,13 @@ function socketOn(
   })
   const socket: TradingSocket & SeriesSocket = {
     serverNow,
-    status: () => streams.status,
-    onStatus: (listener) => until(statusListeners, () => listener()),
+    status: () => last ?? streams.status,
+    onStatus: (listener) =>
+      until(
+        statusListeners,
+        () => listener(),
+        () => last && listener(),
+      ),
     request: (message: object, options?: RequestOptions) =>
       exchange.request(message as Message, bound(options)) as Promise<never>,
     command: (message: object, options?: RequestOptions) =>
@@ -233,8 +246,9 @@ function socketOn(
     listen: (listener) => until(listeners, (message: Message) => listener(message)),
     close() {
       if (signal.aborted) return
+      if (streams.status.state !== 'ended') last = CLOSED
       own.abort(new SocketError('closed', 'the socket was closed'))
-      for (const stop of stops) stop()
+      notify(stops, (stop) => stop())
       release()
     },
   }

@@ -148,24 +148,27 @@ export interface TicksHistoryRequest {
     start?: number;
     /** The newest so many at most. */
     count?: number;
-    /** Prices or candles. Prices unless stated. */
-    style?: 'ticks' | 'candles';
-    /** The length of a candle in seconds. 60 unless stated. */
-    granularity?: 60 | 120 | 180 | 300 | 600 | 900 | 1800 | 3600 | 7200 | 14400 | 28800 | 86400;
-    /** 1 asks for an earlier period if the market was closed. */
-    adjust_start_time?: 1;
+    style?: HistoryStyle;
+    granularity?: Granularity;
+    adjust_start_time?: AdjustStartTime;
     subscribe?: Subscribe;
     req_id?: RequestId;
     passthrough?: Passthrough;
 }
+/** Prices or candles. Prices unless stated. */
+export type HistoryStyle = 'ticks' | 'candles';
+/** The length of a candle in seconds. 60 unless stated. */
+export type Granularity = 60 | 120 | 180 | 300 | 600 | 900 | 1800 | 3600 | 7200 | 14400 | 28800 | 86400;
+/** 1 asks for an earlier period if the market was closed. */
+export type AdjustStartTime = 1;
 /** First `history` or `candles`, by the `style` of the request. Then, of a stream, `tick` or `ohlc`. */
 export interface TicksHistoryAnswer extends Answer {
     history?: TickHistory;
+    /** How many digits follow the decimal point. */
+    pip_size?: number;
     candles?: Candle[];
     tick?: Tick;
     ohlc?: Ohlc;
-    /** How many digits follow the decimal point. */
-    pip_size?: number;
 }
 /** Past prices, oldest first. */
 export interface TickHistory {
@@ -204,12 +207,14 @@ export interface Ohlc {
 export type Price = number | string;
 /** The symbols that can be traded. */
 export interface ActiveSymbolsRequest {
-    active_symbols: 'brief' | 'full';
+    active_symbols: SymbolDetail;
     /** Only symbols for one of these types of contract. */
     contract_type?: string[];
     req_id?: RequestId;
     passthrough?: Passthrough;
 }
+/** How much is said about each symbol. */
+export type SymbolDetail = 'brief' | 'full';
 /** The symbols that can be traded. */
 export interface ActiveSymbolsAnswer extends Answer {
     active_symbols: ActiveSymbol[];
@@ -279,10 +284,12 @@ export interface ContractOnOffer {
 }
 /** The types of contract that there are. */
 export interface ContractsListRequest {
-    contracts_list: 1;
+    contracts_list: One;
     req_id?: RequestId;
     passthrough?: Passthrough;
 }
+/** Always 1. */
+export type One = 1;
 /** The types of contract that there are. */
 export interface ContractsListAnswer extends Answer {
     contracts_list: ContractCategory[];
@@ -338,7 +345,7 @@ export interface TradingDay {
 }
 /** The clock of the trading service. */
 export interface TimeRequest {
-    time: 1;
+    time: One;
     req_id?: RequestId;
     passthrough?: Passthrough;
 }
@@ -348,7 +355,7 @@ export interface TimeAnswer extends Answer {
 }
 /** Keeps a connection open. */
 export interface PingRequest {
-    ping: 1;
+    ping: One;
     req_id?: RequestId;
     passthrough?: Passthrough;
 }
@@ -358,7 +365,7 @@ export interface PingAnswer extends Answer {
 }
 /** The price of a contract, and with `subscribe` every change of it. */
 export interface ProposalRequest extends ContractTerms {
-    proposal: 1;
+    proposal: One;
     subscribe?: Subscribe;
     req_id?: RequestId;
     passthrough?: Passthrough;
@@ -371,11 +378,10 @@ export interface ContractTerms {
     underlying_symbol: string;
     /** The stake or the payout, by `basis`. */
     amount?: number;
-    basis?: 'payout' | 'stake';
+    basis?: AmountBasis;
     /** How long the contract runs. */
     duration?: number;
-    /** Ticks, seconds, minutes, hours or days. */
-    duration_unit?: 't' | 's' | 'm' | 'h' | 'd';
+    duration_unit?: DurationUnit;
     date_expiry?: Epoch;
     barrier?: string;
     barrier2?: string;
@@ -387,6 +393,10 @@ export interface ContractTerms {
     cancellation?: string;
     limit_order?: LimitOrder;
 }
+/** What `amount` is. */
+export type AmountBasis = 'payout' | 'stake';
+/** Ticks, seconds, minutes, hours or days. */
+export type DurationUnit = 't' | 's' | 'm' | 'h' | 'd';
 /** At which loss or profit the contract is sold. */
 export interface LimitOrder {
     stop_loss?: number;
@@ -521,7 +531,7 @@ export interface CancelAnswer extends Answer {
 }
 /** Changes the limits of a contract. It is a command - send it once. */
 export interface ContractUpdateRequest {
-    contract_update: 1;
+    contract_update: One;
     contract_id: number | string;
     limit_order: LimitChange;
     req_id?: RequestId;
@@ -534,11 +544,13 @@ export interface LimitChange {
 }
 /** The limits as they are now. */
 export interface ContractUpdateAnswer extends Answer {
-    contract_update: {
-        stop_loss?: ContractLimit;
-        take_profit?: ContractLimit;
-        [name: string]: unknown;
-    };
+    contract_update: ContractLimits;
+}
+/** The limits of a contract. */
+export interface ContractLimits {
+    stop_loss?: ContractLimit;
+    take_profit?: ContractLimit;
+    [name: string]: unknown;
 }
 /** A limit of a contract. */
 export interface ContractLimit {
@@ -550,7 +562,7 @@ export interface ContractLimit {
 }
 /** A contract of the account, or all open ones, and with `subscribe` every change. */
 export interface ProposalOpenContractRequest {
-    proposal_open_contract: 1;
+    proposal_open_contract: One;
     /** Without it, all open contracts. */
     contract_id?: number | string;
     subscribe?: Subscribe;
@@ -568,7 +580,7 @@ export interface OpenContract {
     contract_type?: string;
     underlying_symbol?: string;
     currency?: string;
-    status?: 'open' | 'sold' | 'won' | 'lost' | 'cancelled' | null;
+    status?: ContractStatus | null;
     /** The contract in words, for people. */
     longcode?: string;
     shortcode?: string;
@@ -609,27 +621,33 @@ export interface OpenContract {
     growth_rate?: number;
     tick_count?: number;
     tick_passed?: number;
-    tick_stream?: {
-        epoch?: Epoch;
-        tick?: number | null;
-        tick_display_value?: string | null;
-        [name: string]: unknown;
-    }[];
-    transaction_ids?: {
-        buy?: number | string;
-        sell?: number | string;
-        [name: string]: unknown;
-    };
+    tick_stream?: ContractTick[];
+    transaction_ids?: ContractTransactions;
     /** Why it cannot be sold, for people. */
     validation_error?: string;
     validation_error_code?: string;
     [name: string]: unknown;
 }
+/** What has become of a contract. */
+export type ContractStatus = 'open' | 'sold' | 'won' | 'lost' | 'cancelled';
 /** An amount of money, as a number or as a text of digits. */
 export type Money = number | string;
+/** A price that counts for a contract. */
+export interface ContractTick {
+    epoch?: Epoch;
+    tick?: number | null;
+    tick_display_value?: string | null;
+    [name: string]: unknown;
+}
+/** The transactions of a contract. */
+export interface ContractTransactions {
+    buy?: number | string;
+    sell?: number | string;
+    [name: string]: unknown;
+}
 /** The open contracts of the account. */
 export interface PortfolioRequest {
-    portfolio: 1;
+    portfolio: One;
     contract_type?: string[];
     req_id?: RequestId;
     passthrough?: Passthrough;
@@ -662,7 +680,7 @@ export interface PortfolioContract {
 }
 /** The contracts of the account that have ended. */
 export interface ProfitTableRequest {
-    profit_table: 1;
+    profit_table: One;
     contract_type?: string[];
     /** A day, YYYY-MM-DD, or seconds since 1970. */
     date_from?: string;
@@ -672,10 +690,12 @@ export interface ProfitTableRequest {
     /** 500 at most. 50 unless stated. */
     limit?: number;
     offset?: number;
-    sort?: 'ASC' | 'DESC';
+    sort?: SortOrder;
     req_id?: RequestId;
     passthrough?: Passthrough;
 }
+/** Ascending or descending. */
+export type SortOrder = 'ASC' | 'DESC';
 /** The contracts of the account that have ended. */
 export interface ProfitTableAnswer extends Answer {
     profit_table: ProfitTable;
@@ -707,7 +727,7 @@ export interface EndedContract {
 }
 /** The transactions of the account. */
 export interface StatementRequest {
-    statement: 1;
+    statement: One;
     action_type?: ActionType;
     date_from?: Epoch;
     date_to?: Epoch;
@@ -748,7 +768,7 @@ export interface StatementLine {
 }
 /** Every transaction of the account from now on. */
 export interface TransactionRequest {
-    transaction: 1;
+    transaction: One;
     subscribe?: Subscribe;
     req_id?: RequestId;
     passthrough?: Passthrough;
@@ -777,7 +797,7 @@ export interface Transaction {
 }
 /** The balance of the account, and with `subscribe` every change of it. */
 export interface BalanceRequest {
-    balance: 1;
+    balance: One;
     subscribe?: Subscribe;
     req_id?: RequestId;
     passthrough?: Passthrough;

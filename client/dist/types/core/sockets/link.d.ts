@@ -12,11 +12,13 @@ interface LinkOwner {
     /** Called after every change of {@link Link.status}. */
     readonly status: () => void;
 }
+/** The status of what the page has closed. */
+export declare const CLOSED: SocketStatus;
 /**
  * A connection that reconnects by itself until it is closed or the server forbids it. Its phases are the states of its status, and
  * in each of them something owns the next step:
  * - `waiting`: the timer until `retryAt`, and the clock where that is late; without a `retryAt` the question whether the session
- *   has ended, or the return of a page that was left.
+ *   has ended or why no connection opens, or the return of a page that was left.
  * - `connecting`: the events of the connection, and the clock, which gives up.
  * - `open`: the clock, which pings a silent connection.
  * - `stale`: a message, which shows that it works, and the clock, which drops it.

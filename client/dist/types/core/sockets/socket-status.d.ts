@@ -17,6 +17,9 @@ export interface SocketStatus {
     readonly retryAt?: number;
     /** The close code of the last connection. */
     readonly code?: CloseCode | (number & {});
-    /** The close reason of the last connection. */
-    readonly reason?: CloseReason | (string & {});
+    /**
+     * The close reason of the last connection. With 1006 it is `origin_rejected` if no connection opens because the operator of the
+     * server has not listed the origin of the page, and otherwise empty.
+     */
+    readonly reason?: CloseReason | 'origin_rejected' | (string & {});
 }

@@ -52,7 +52,10 @@ export interface PublicSocket {
      * @returns a function that stops the calls
      */
     listen(listener: (message: Message) => void): () => void;
-    /** Stops the streams and listeners of this socket and rejects its open requests. Other sockets are not affected. */
+    /**
+     * Stops the streams and listeners of this socket and rejects its open requests. Its status is `ended` from now on, which those of
+     * `onStatus` are told last. Other sockets are not affected.
+     */
     close(): void;
 }
 /** A socket for trading on one account. */

@@ -50,10 +50,7 @@ export interface ClientOptions extends ServerOptions {
 }
 
 /** A client with `debug`, and the connection to its server, whose functions the devtools replace. */
-export interface Debugged {
-  readonly client: Client
-  readonly server: Server
-}
+export type Debugged = readonly [client: Client, server: Server]
 
 /** Where the devtools find these. They put something of their own in place of the list. */
 export interface DebugScope {
@@ -100,6 +97,6 @@ export function createClient(options: ClientOptions = {}): Client {
       sockets.close()
     },
   }
-  if (options.debug) ((globalThis as DebugScope).tradingBffDebug ??= [] as Debugged[]).push({ client, server })
+  if (options.debug) ((globalThis as DebugScope).tradingBffDebug ??= [] as Debugged[]).push([client, server])
   return client
 }

@@ -33,13 +33,7 @@ export class ObservedClient {
   #source = this.#told
 
   /** @param onClose called when the page closes the client */
-  constructor(
-    { client, server }: Debugged,
-    traffic: Traffic,
-    faults: Faults,
-    onChange: () => void,
-    onClose: () => void,
-  ) {
+  constructor([client, server]: Debugged, traffic: Traffic, faults: Faults, onChange: () => void, onClose: () => void) {
     this.client = client
     this.#onChange = onChange
     this.#state = client.session.get()

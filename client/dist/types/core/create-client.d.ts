@@ -41,10 +41,7 @@ export interface ClientOptions extends ServerOptions {
     readonly debug?: boolean;
 }
 /** A client with `debug`, and the connection to its server, whose functions the devtools replace. */
-export interface Debugged {
-    readonly client: Client;
-    readonly server: Server;
-}
+export type Debugged = readonly [client: Client, server: Server];
 /** Where the devtools find these. They put something of their own in place of the list. */
 export interface DebugScope {
     tradingBffDebug?: {

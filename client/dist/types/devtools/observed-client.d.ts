@@ -20,7 +20,7 @@ export declare class ObservedClient {
     readonly client: Client;
     readonly sockets: Set<PageSocket>;
     /** @param onClose called when the page closes the client */
-    constructor({ client, server }: Debugged, traffic: Traffic, faults: Faults, onChange: () => void, onClose: () => void);
+    constructor([client, server]: Debugged, traffic: Traffic, faults: Faults, onChange: () => void, onClose: () => void);
     /** Who has told the client of the state that it has now. */
     get source(): Source;
 }

@@ -69,19 +69,17 @@ export class ApiError extends Error {
     const code = own ?? problem?.code
     const why = own === 'aborted' ? `: ${String(cause)}` : ''
     super(`${method} ${path}: ${code ?? (status || 'no response')}${why}`, { cause })
+    this.code = code
+    this.name = 'ApiError'
+    this.status = status
+    this.problem = problem
     // A 5xx or a redirect without a problem comes from a proxy, and a problem that has not arrived in full may be any, such
     // as outcome_unknown. So the server may or may not have executed the call.
     const isUnclear = !code && method !== 'GET' && (status < 400 || status >= 500 || cause !== undefined)
-    Object.assign(this, {
-      name: 'ApiError',
-      code,
-      status,
-      problem,
-      outcome: isUnclear || own === 'aborted' ? 'unknown' : problem?.outcome,
-      detail: problem?.detail,
-      retryAfter: response && retryAfterOf(response.headers),
-      response,
-    })
+    this.outcome = isUnclear || own === 'aborted' ? 'unknown' : problem?.outcome
+    this.detail = problem?.detail
+    this.retryAfter = response && retryAfterOf(response.headers)
+    this.response = response
   }
 }
 

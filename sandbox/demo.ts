@@ -53,7 +53,7 @@ async function run(): Promise<void> {
   const upstream = await startUpstream({ port: ports.UPSTREAM_PORT, provider, sharing: () => readSharing(opsUrl) })
   closers.push(() => upstream.close())
   const redisUrl = await redis()
-  const { DEV_INSECURE_COOKIES: insecureCookies, OPS_TOKEN: opsToken } = environment
+  const { DEV_INSECURE_COOKIES: insecureCookies, OPS_TOKEN: opsToken, PUBLIC_FEED: feed = 'shared' } = environment
 
   const child = startServer({
     PUBLIC_URL: publicUrl,
@@ -62,7 +62,7 @@ async function run(): Promise<void> {
     WS_URL: upstream.wsUrl,
     ...SANDBOX_SETTINGS,
     STATIC_DIR: await page(),
-    PUBLIC_FEED: 'shared',
+    PUBLIC_FEED: feed,
     HOST,
     PORT: String(ports.PORT),
     OPS_PORT: String(ports.OPS_PORT),
@@ -73,7 +73,7 @@ async function run(): Promise<void> {
   })
   await untilReady(child)
   const where = redisUrl === undefined ? 'in memory (no redis-server found)' : 'in Redis'
-  process.stdout.write(`Open ${publicUrl} (sessions ${where}; any e-mail signs up; Ctrl-C stops)\n`)
+  process.stdout.write(`Open ${publicUrl} (sessions ${where}; ${feed} feed; any e-mail signs up; Ctrl-C stops)\n`)
 }
 
 /** Builds the page, for this run of the demo. @returns its directory */

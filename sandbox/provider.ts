@@ -139,7 +139,10 @@ class Traffic {
 type Listener = (request: IncomingMessage, response: ServerResponse) => void
 
 function requestListener(provider: Provider, pages: InteractionPages, traffic: Traffic): Listener {
-  const style = readFileSync(new URL('provider/style.css', import.meta.url))
+  const files: Readonly<Record<string, { type: string; content: Buffer }>> = {
+    '/sandbox.css': { type: 'text/css', content: readFileSync(new URL('provider/style.css', import.meta.url)) },
+    '/sandbox.svg': { type: 'image/svg+xml', content: readFileSync(new URL('provider/favicon.svg', import.meta.url)) },
+  }
   const library = provider.callback()
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -147,8 +150,12 @@ function requestListener(provider: Provider, pages: InteractionPages, traffic: T
     const url = new URL(`http://sandbox${request.url ?? '/'}`)
     traffic.record(request.method, url)
     // There is no form-action, as browsers would apply it to all redirects, including those to the application.
-    response.setHeader('content-security-policy', "default-src 'none'; style-src 'self'; frame-ancestors 'none'")
-    if (url.pathname === '/sandbox.css') response.setHeader('content-type', 'text/css').end(style)
+    response.setHeader(
+      'content-security-policy',
+      "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'",
+    )
+    const file = files[url.pathname]
+    if (file !== undefined) response.setHeader('content-type', file.type).end(file.content)
     else if (url.pathname.startsWith('/interaction/')) await pages.handle(request, response)
     else await library(request, response)
   }

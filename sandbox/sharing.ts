@@ -1,5 +1,7 @@
 /** What browsers of the server before this sandbox share at the moment. */
 export interface Sharing {
+  /** Its PUBLIC_FEED. */
+  readonly feed: 'relay' | 'shared'
   /** Browsers with a public socket. */
   readonly browsers: number
   /** Upstream sockets that all of them share. */
@@ -21,6 +23,8 @@ export async function readSharing(opsUrl: string): Promise<Sharing> {
         ?.slice(series.length) ?? 0,
     )
   return {
+    // A relay has no such metrics.
+    feed: metrics.includes('\nbff_feed_upstream_sockets ') ? 'shared' : 'relay',
     browsers: value('bff_relays{kind="public"}'),
     sockets: value('bff_feed_upstream_sockets'),
     streams: value('bff_feed_streams'),

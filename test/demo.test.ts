@@ -53,10 +53,10 @@ await test('npm run demo prints its address, lets a user log in, and stops every
   t.equal(output.stderr, '')
 })
 
-await test('npm run demo keeps sessions in memory without redis-server, and says so', async (t) => {
-  const demo = await startDemo(t, { PATH: '/nonexistent' })
+await test('npm run demo keeps sessions in memory without redis-server, relays where PUBLIC_FEED says so, and says both', async (t) => {
+  const demo = await startDemo(t, { PATH: '/nonexistent', PUBLIC_FEED: 'relay' })
   await hasPrinted(demo)
-  t.match(demo.output.stdout, /sessions in memory/)
+  t.match(demo.output.stdout, /sessions in memory.*; relay feed; /)
   demo.signal('SIGTERM')
   t.equal(await demo.exited, 0)
 })

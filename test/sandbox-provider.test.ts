@@ -124,3 +124,19 @@ await test('An access token expires', async (t) => {
   t.ok(await provider.isActive(token))
   await until(async () => (await provider.isActive(token)) === undefined)
 })
+
+await test('The pages of the provider have a stylesheet and an icon, which their policy allows', async (t) => {
+  const { provider, client } = await providerOf(t)
+  const { response, body } = await clientBrowser().navigate(client.authorizationUrl())
+  const policy = response.headers.get('content-security-policy')
+  for (const [link, directive, type] of [
+    ['rel="stylesheet" href="/sandbox.css"', "style-src 'self'", 'text/css'],
+    ['rel="icon" href="/sandbox.svg"', "img-src 'self'", 'image/svg+xml'],
+  ] as const) {
+    t.match(body, link)
+    t.match(policy, directive)
+    const file = await fetch(provider.url + /href="(.*)"/.exec(link)?.[1])
+    t.equal(file.headers.get('content-type'), type)
+    t.ok((await file.text()).length > 100)
+  }
+})

@@ -96,6 +96,14 @@ class Accounts extends EventTarget {
       el(
         'span',
         { class: 'row-actions' },
+        chosen && el('span', { class: 'in-use', 'data-testid': 'account-in-use', tabindex: -1 }, 'In use'),
+        demo &&
+          !chosen &&
+          el(
+            'button',
+            { type: 'button', class: 'button small', 'data-testid': 'account-use', onclick: () => this.#use(account) },
+            'Trade with it',
+          ),
         demo &&
           el(
             'button',
@@ -107,18 +115,6 @@ class Accounts extends EventTarget {
             },
             'Reset balance',
           ),
-        demo &&
-          el(
-            'button',
-            {
-              type: 'button',
-              class: 'button small',
-              'data-testid': 'account-use',
-              'aria-pressed': String(chosen),
-              onclick: () => this.#use(account),
-            },
-            chosen ? 'In use' : 'Trade with it',
-          ),
         !demo && el('span', { class: 'fine' }, 'This demo trades demo accounts only.'),
       ),
     )
@@ -129,7 +125,8 @@ class Accounts extends EventTarget {
     this.#choose(account)
     remember('account', account.id)
     this.#draw()
-    rowOf(account.id)?.querySelector('[aria-pressed]').focus()
+    // The button that had the focus has gone.
+    rowOf(account.id)?.querySelector('.in-use').focus()
   }
 
   #choose(account) {

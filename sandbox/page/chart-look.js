@@ -30,7 +30,8 @@ export function chartOptions() {
     },
     grid: { vertLines: { color: line }, horzLines: { color: line } },
     crosshair: { vertLine: crosshairLine, horzLine: crosshairLine },
-    rightPriceScale: { borderColor: edge },
+    // A label at the edge would be cut off.
+    rightPriceScale: { borderColor: edge, entireTextOnly: true },
     timeScale: {
       borderColor: edge,
       timeVisible: true,

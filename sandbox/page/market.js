@@ -10,6 +10,13 @@ import { remember, remembered } from './remembered.js'
 const PREFERRED = ['R_100', '1HZ100V', 'R_50']
 const ARROWS = { up: '▲', down: '▼', flat: '' }
 const RETRY_MS = 10_000
+const FEEDS = {
+  shared:
+    'The server shares upstream subscriptions among all browsers (PUBLIC_FEED=shared), so a page may subscribe twice.',
+  relay:
+    'Each public socket has an upstream socket of its own (PUBLIC_FEED=relay), where a second equal subscription is ' +
+    'refused as AlreadySubscribed. The browser package then opens another.',
+}
 /** The length of a candle in seconds, by the range in minutes. */
 const CANDLE_SECONDS = { 1: 5, 5: 15, 15: 30, 60: 120 }
 
@@ -37,6 +44,14 @@ class Market extends EventTarget {
       this.#show()
     })
     this.#loadSymbols()
+    this.#socket.onStatus(() => this.#sayFeed())
+  }
+
+  /** Which of both feeds it is matters to a page: only one of them refuses an equal subscription. Only the demo knows. */
+  async #sayFeed() {
+    if (this.#socket.status().state !== 'open' || $('#feed').textContent !== '') return
+    const { sandbox_sharing: sharing } = await this.#socket.request({ sandbox_sharing: 1 }).catch(() => ({}))
+    setText($('#feed'), FEEDS[sharing?.feed] ?? '')
   }
 
   mark(mark) {

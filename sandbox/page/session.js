@@ -157,11 +157,15 @@ class Session extends EventTarget {
   }
 
   #drawCountdown() {
-    const { idleExpiresAt, expiresAt } = this.#active ?? {}
-    const left = (at) => duration(at - Date.now())
-    const text = this.#active ? `idle limit ${left(idleExpiresAt)}, ends in ${left(expiresAt)}` : ''
-    setText($('#session-countdown'), text)
+    setText($('#session-countdown'), this.#active ? endInWords(this.#active) : '')
   }
+}
+
+/** One clock, of the limit that comes first. Use of the session moves that of the idle time. */
+function endInWords({ idleExpiresAt, expiresAt }) {
+  const left = (at) => duration(at - Date.now())
+  if (idleExpiresAt >= expiresAt) return `Ends in ${left(expiresAt)}`
+  return `Ends in ${left(idleExpiresAt)} if unused, else at ${clock(expiresAt).slice(0, 5)}`
 }
 
 export const session = new Session()

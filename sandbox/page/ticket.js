@@ -23,8 +23,9 @@ export function readTicket() {
  * @param hint what the user may expect while there is none
  * @param isUsable whether the connection is there that an order needs
  * @param isBuying whether the reply to an order is awaited
+ * @param isPaused whether the last order was refused because orders are paused
  */
-export function showQuote(quote, { problem = '', hint = '', isUsable = false, isBuying = false }) {
+export function showQuote(quote, { problem = '', hint = '', isUsable = false, isBuying = false, isPaused = false }) {
   const profit = quote && quote.payout - quote.price
   setText($('#payout'), quote ? money(quote.payout, quote.currency) : '–')
   setText($('#payout-profit'), quote ? `${signed(profit)} (${Math.round((profit / quote.price) * 100)} %)` : '–')
@@ -34,6 +35,8 @@ export function showQuote(quote, { problem = '', hint = '', isUsable = false, is
   const type = quote?.type ?? new FormData($('#ticket')).get('contract')
   button.dataset.contract = type
   setUsable(button, quote !== undefined && isUsable)
+  button.toggleAttribute('data-paused', isPaused)
   const price = quote ? ` for ${money(quote.price, quote.currency)}` : ''
-  setText(button, isBuying ? 'Buying' : `Buy ${type === 'PUT' ? 'fall' : 'rise'}${price}`)
+  const offer = `Buy ${type === 'PUT' ? 'fall' : 'rise'}${price}`
+  setText(button, isBuying ? 'Buying' : isPaused ? `${offer} (orders paused)` : offer)
 }

@@ -28,6 +28,8 @@ class Trade {
   #stopQuote
   #quoteTimer
   #isBuying = false
+  /** Whether the last order was refused because orders are paused. Only another one shows whether they still are. */
+  #isPaused = false
 
   start() {
     accounts.addEventListener('change', () => this.#accountChanged())
@@ -48,6 +50,7 @@ class Trade {
     const { id, currency } = this.#account ?? {}
     this.#socket = id === undefined ? undefined : client.tradingSocket(id)
     this.#isBuying = false
+    this.#isPaused = false
     this.#isConnected = false
     // Without an account the session has ended or changed, and the next user must not read what concerns this one.
     if (id === undefined) $(`#${AREA}`).replaceChildren()
@@ -124,7 +127,13 @@ class Trade {
     this.#problem = problem
     const isOpen = this.#socket?.status().state === 'open'
     const hint = this.#socket && !isOpen ? NOT_CONNECTED : ''
-    showQuote(quote, { problem, hint, isUsable: isOpen && !this.#isBuying, isBuying: this.#isBuying })
+    showQuote(quote, {
+      problem,
+      hint,
+      isUsable: isOpen && !this.#isBuying,
+      isBuying: this.#isBuying,
+      isPaused: this.#isPaused,
+    })
   }
 
   /** Buys what the quote offers. The order is sent now and once, or never. */
@@ -162,6 +171,7 @@ class Trade {
   }
 
   #bought(order, { contract_id: id, buy_price, purchase_time, balance_after }) {
+    this.#isPaused = false
     const stake = toNumber(buy_price) ?? order.price
     this.#contracts.add({ ...order, id, stake, at: Number(purchase_time) * 1000 })
     this.#showBalance(this.#account.id, { balance: balance_after, currency: order.currency })
@@ -170,6 +180,7 @@ class Trade {
   #notBought(order, error) {
     const { outcome, reply, message } = error
     const show = (contract) => order.account === this.#account && this.#contracts.add(contract)
+    if (reply && order.account === this.#account) this.#isPaused = error.code === 'OrdersPaused'
     if (outcome === 'unknown') findOut(order, error, show)
     else if (reply) notice({ key: 'buy', kind: 'error', text: `Nothing was bought. ${message}`, area: AREA })
     else notSent('bought')

@@ -140,6 +140,7 @@ function document(title: string, body: Html): string {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${title} · Sandbox provider</title>
+        <link rel="icon" href="/sandbox.svg" type="image/svg+xml" />
         <link rel="stylesheet" href="/sandbox.css" />
       </head>
       <body>

@@ -197,3 +197,14 @@ await test('The page shows what the operator tells all users, as text, and takes
   await control('DELETE')
   await page.locator('#messages').getByText('Back at <b>noon</b>.').waitFor({ state: 'detached' })
 })
+
+await test('On a small phone the price, the form and Buy are on the first screen', async (t) => {
+  const { server } = await demo(t)
+  const page = await (await testChromium(t, { viewport: { width: 360, height: 640 } })).newPage()
+  await logIn(page, server.url)
+  for (const id of ['symbol', 'price', 'trade-rise', 'trade-stake', 'trade-payout', 'trade-buy']) {
+    const box = await page.getByTestId(id).boundingBox()
+    t.ok(Number(box?.y) + Number(box?.height) <= 640, id)
+  }
+  t.equal(await page.evaluate('scrollY'), 0)
+})

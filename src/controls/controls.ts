@@ -38,10 +38,11 @@ interface Unidentified {
   readonly is: 'unidentified'
 }
 
-/** A notice as pages get it. */
-interface NoticeState {
-  /** A text, and the time at which it ends (epoch seconds). */
+/** What pages get of the controls, beside the state of their session. Texts are shown as texts; `until` is in epoch seconds. */
+interface ControlsState {
   readonly notice?: { readonly message: string; readonly until?: number }
+  /** While the orders of the session's user are paused. */
+  readonly orders_paused?: { readonly message?: string; readonly until?: number; readonly closing: boolean }
 }
 
 interface ControlsDependencies extends Omit<SharedControlsDependencies, 'onChange'> {
@@ -68,6 +69,8 @@ export class Controls {
   #document: ControlDocument = new Map()
   /** The names of the pauses that the last change has begun or altered. */
   readonly #begun = new Changeable<ReadonlySet<string>>(new Set())
+  /** Tells the pauses that are in force from others. */
+  readonly #pauses = new Changeable('')
 
   constructor({ registry, identify, ...deps }: ControlsDependencies) {
     this.#identification = new Identification(identify)
@@ -79,17 +82,30 @@ export class Controls {
     })
   }
 
-  /** The notice that all users get at present, as pages get it: beside the state of their session. */
-  get noticeState(): NoticeState {
+  /** What the page of a session gets of the controls at present, as far as this process knows it. Nobody is asked for it. */
+  stateFor(session: Session | undefined): ControlsState {
     const notice = this.#current(this.#notice.current)
-    if (notice === undefined) return {}
-    const { message, until } = notice
-    return { notice: { message, ...(until !== undefined && { until: Math.floor(until / 1000) }) } }
+    const pause = session && this.#pauseOf(session)
+    return {
+      ...(notice && { notice: { message: notice.message, ...endOf(notice) } }),
+      ...(pause && {
+        orders_paused: {
+          ...(pause.message !== undefined && { message: pause.message }),
+          ...endOf(pause),
+          closing: pause.closing,
+        },
+      }),
+    }
   }
 
   /** Calls a listener whenever the notice has changed. Returns a function that ends this. */
   onNotice(listener: () => void): () => void {
     return this.#notice.onChange(listener)
+  }
+
+  /** Calls a listener whenever a pause has begun, has been altered or has ended. Returns a function that ends this. */
+  onPauses(listener: () => void): () => void {
+    return this.#pauses.onChange(listener)
   }
 
   /** Calls a listener whenever a pause has begun, or has been altered, that may be one of this session. Returns a function that ends this. */
@@ -128,6 +144,13 @@ export class Controls {
     return until === Infinity ? undefined : Math.max(1, Math.ceil((until - this.shared.now) / 1000))
   }
 
+  /** The pause of a session's orders. That of its own user counts only where the user is known. */
+  #pauseOf(session: Session): Paused | undefined {
+    const whose = this.#identification.of(session)
+    const own = whose === undefined || whose === 'failed' ? undefined : this.#subjects.get(whose.subject)
+    return paused([this.#current(this.#all), this.#current(own)])
+  }
+
   /** The same control unless it has ended. */
   #current<Value extends { readonly until?: number | undefined }>(value: Value | undefined): Value | undefined {
     return value !== undefined && (value.until ?? Infinity) > this.shared.now ? value : undefined
@@ -137,17 +160,20 @@ export class Controls {
   #refresh(): void {
     const { document, now } = this.shared
     let notice: Notice | undefined
+    let pauses = ''
     this.#all = undefined
     this.#subjects.clear()
     for (const [name, control] of document) {
       if (!isInForce(control, now)) continue
       const subject = subjectOf(name)
+      if (name !== NOTICE) pauses += `${name} ${control.version} ${control.at}\n`
       if (name === NOTICE) notice = control.value as Notice
       else if (name === ORDERS) this.#all = control.value as OrdersPause
       else if (subject !== undefined) this.#subjects.set(subject, control.value as OrdersPause)
     }
     this.#forbidsClosing = [...this.#subjects.values()].some(({ closing }) => !closing)
     if (JSON.stringify(notice) !== JSON.stringify(this.#notice.current)) this.#notice.change(notice)
+    if (pauses !== this.#pauses.current) this.#pauses.change(pauses)
     const before = this.#document
     if (document === before) return
     this.#document = document
@@ -161,6 +187,11 @@ export class Controls {
 /** Instances that are cut off from each other may give the same version to two controls. */
 function isOther(one: Control, other: Control | undefined): boolean {
   return one.version !== other?.version || one.at !== other.at
+}
+
+/** When something ends by itself, as pages get it. */
+function endOf({ until = Infinity }: { readonly until?: number | undefined }): { readonly until?: number } {
+  return until === Infinity ? {} : { until: Math.floor(until / 1000) }
 }
 
 /** All of these at once; undefined where there is none. */

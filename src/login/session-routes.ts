@@ -30,7 +30,7 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
   fastify.get<{ Querystring: RawQuery }>('/auth/session', async (request) => {
     const asksForOthers = asks(request, 'others')
     const session = sessionOf(await sessions.read(request.headers.cookie), request)
-    const state = { ...sessions.state(session), ...controls?.noticeState }
+    const state = { ...sessions.state(session), ...controls?.stateFor(session) }
     if (subjects === undefined || session?.record.subject === undefined || !asksForOthers) return state
     const others = await unlessAway(subjects.countOthers(session.record.subject, session.key))
     return { ...state, ...(others !== undefined && { other_sessions: others }) }

@@ -58,6 +58,7 @@ const OWN: Readonly<Record<string, Json>> = {
         additionalProperties: { anyOf: [TEXT, { type: 'number' }, { type: 'boolean' }] },
       },
       notice: ref('Notice'),
+      orders_paused: ref('OrdersPause'),
       other_sessions: {
         type: 'integer',
         minimum: 0,
@@ -94,6 +95,16 @@ const OWN: Readonly<Record<string, Json>> = {
     properties: {
       message: TEXT,
       until: { type: 'integer', description: 'When it ends by itself, in seconds since 1970' },
+    },
+  },
+  OrdersPause: {
+    type: 'object',
+    description: 'Orders of the user are refused at present',
+    required: ['closing'],
+    properties: {
+      message: { ...TEXT, description: 'What the operator says about it. Show it as text' },
+      until: { type: 'integer', description: 'When it ends by itself, in seconds since 1970' },
+      closing: { type: 'boolean', description: 'What was bought can be sold or cancelled all the same' },
     },
   },
   PartnerLink: {

@@ -26,6 +26,21 @@ for (const [kind, start] of KINDS) {
     t.same(seen, ['anonymous', 'active', 'anonymous'])
   })
 
+  await test(`${kind}: a pause of orders is in the state of the session until it is lifted`, async (t) => {
+    const { client, server } = await start(t)
+    const { session } = client
+    const seen: unknown[] = []
+    session.subscribe((isOther) => seen.push((session.get() as ActiveSession).ordersPaused, isOther))
+    await server.logIn()
+    seen.splice(0)
+    const pause = { message: 'Wait.', closing: true }
+    await server.pauseOrders(pause)
+    t.match(session.get(), { status: 'active' })
+    await server.pauseOrders()
+    await session.check()
+    t.same(seen, [pause, false, undefined, false])
+  })
+
   await test(`${kind}: logout() ends the session at once; calls are then refused with login_required`, async (t) => {
     const { client, server } = await start(t)
     await server.logIn()

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { ApiError } from '../../client/dist/client.js'
+import { ApiError, type Client } from '../../client/dist/client.js'
 import { clientOf } from '../support/client/client-of.ts'
 import { pageClient } from '../support/client/page-client.ts'
 import { activeTabs, tabSession } from '../support/client/session-tabs.ts'
@@ -8,6 +8,11 @@ import { controlsWorld, control, pause } from '../support/controls/controls-worl
 import { until } from '../support/time/until.ts'
 
 const NOTICE = { message: 'Prices of R_100 are late.' }
+
+function isPaused({ session }: Client): boolean {
+  const state = session.get()
+  return state.status === 'active' && state.ordersPaused !== undefined
+}
 
 await test('a notice of the session socket reaches all tabs, and goes when it is lifted', async (t) => {
   const { server, tabs } = await activeTabs(t, 2)
@@ -85,6 +90,8 @@ await test('with a real server: the notice and the pause reach a page through th
   await control(server, 'DELETE', '/notice')
   await until(() => client.session.get().notice === undefined)
   await pause(server, { message: 'Not now.' })
+  await until(() => isPaused(client))
+  t.match(client.session.get(), { status: 'active', ordersPaused: { message: 'Not now.', closing: true } })
   const call = client.api('/payment-agents/v1/transfer', { method: 'POST', body: '{}', idempotencyKey: true })
   t.match(await call.catch((error: unknown) => error), { code: 'orders_paused', problem: { detail: 'Not now.' } })
   const socket = client.tradingSocket('VRTC100')
@@ -99,4 +106,7 @@ await test('with a real server: the notice and the pause reach a page through th
     message: 'Not now.',
   })
   t.same(orders, [])
+  await control(server, 'DELETE', '/orders')
+  await until(() => !isPaused(client))
+  t.equal(client.session.get().status, 'active')
 })

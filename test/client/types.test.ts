@@ -47,6 +47,9 @@ declare function showContract(id: number | string): void
 declare function showOpenContracts(): Promise<void>
 declare function draw(quote: number): void
 declare function drawCandles(candles: readonly import('trading-bff-client').CandlePoint[]): void
+interface ImportMeta {
+  hot?: { accept(callback: () => void): void; dispose(callback: () => void): void; invalidate(): void }
+}
 declare module 'react' {
   export function useEffect(effect: () => () => void, of: unknown[]): void
   export function useState<S>(first: S): [S, (next: S) => void]

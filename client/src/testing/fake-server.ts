@@ -1,4 +1,4 @@
-import type { ApiPath, EndReason, Message, Operation, ResponseBody, Responses } from '../core/client.ts'
+import type { ApiPath, EndReason, Message, Operation, OrdersPause, ResponseBody, Responses } from '../core/client.ts'
 import { FakeApi, type FakeAnswer, type FakeCall } from './fake-api.ts'
 import { FakeNetwork, type NetworkState } from './fake-network.ts'
 import { FakeSessions, type FakeSession } from './fake-session.ts'
@@ -13,6 +13,11 @@ export interface FakeServer {
   logInElsewhere(device?: string): string
   /** Ends the session, as from elsewhere; `logout` by default. Resolves once the page knows. */
   endSession(reason?: EndReason): Promise<void>
+  /**
+   * Says in the state of the session that orders are paused, or without a pause no longer. Resolves once the page knows. How
+   * orders are refused, {@link respond} and {@link reply} say.
+   */
+  pauseOrders(pause?: OrdersPause): Promise<void>
   /** The addresses that `login()` and `signup()` would have led to. */
   readonly navigations: readonly string[]
   /**
@@ -134,6 +139,10 @@ export class ServerInMemory {
         // A page that loses its trading socket first asks several times whether the session has really ended.
         await check()
         closeSockets()
+      },
+      async pauseOrders(pause) {
+        sessions.pauseOrders(pause)
+        await check()
       },
       navigations,
       respond: (method: string, path: string, answer: FakeAnswer<unknown>) => api.respond(method, path, answer),

@@ -1,4 +1,4 @@
-import type { EndReason } from '../core/client.ts'
+import type { EndReason, OrdersPause } from '../core/client.ts'
 import { problem } from './fake-api.ts'
 import type { FakeSocket } from './fake-socket.ts'
 
@@ -12,6 +12,8 @@ export interface FakeSession {
   readonly expiresInMs?: number
   /** How long it lasts unused, in milliseconds; as long as that by default. */
   readonly idleMs?: number
+  /** That the orders of its user are paused; they are not by default. */
+  readonly ordersPaused?: OrdersPause | undefined
 }
 
 const HOUR_MS = 3_600_000
@@ -73,6 +75,14 @@ export class FakeSessions {
     return true
   }
 
+  /** Pauses the orders of the session's user, or ends that, and tells the page. */
+  pauseOrders(ordersPaused: OrdersPause | undefined): void {
+    if (!this.#session) return
+    this.#session = { ...this.#session, ordersPaused }
+    for (const socket of this.#sockets)
+      if (socket.path === '/ws/session') socket.deliver({ event: 'session', ...this.#body() })
+  }
+
   left(socket: FakeSocket): void {
     this.#sockets.delete(socket)
   }
@@ -123,6 +133,7 @@ export class FakeSessions {
       subject,
       expiresInMs = HOUR_MS,
       idleMs = expiresInMs,
+      ordersPaused: orders_paused,
     } = this.#session
     const endsAt = startedAt + expiresInMs
     const idleEndsAt = Math.min(this.#usedAt + idleMs, endsAt)
@@ -131,7 +142,7 @@ export class FakeSessions {
       return { authenticated: false, now: seconds(now) }
     }
     const times = { now: seconds(now), expires_at: seconds(endsAt), idle_expires_at: seconds(idleEndsAt) }
-    return { authenticated: true, ...times, scope, subject, session }
+    return { authenticated: true, ...times, scope, subject, session, orders_paused }
   }
 }
 

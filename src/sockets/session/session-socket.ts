@@ -21,15 +21,16 @@ const MAX_MESSAGE_BYTES = 1024
 
 interface SessionSocketOptions {
   readonly sessions: Sessions
-  /** Absent where there are no notices. */
-  readonly controls?: Pick<Controls, 'noticeState' | 'onNotice'> | undefined
+  /** Absent where operators have no token. */
+  readonly controls?: Pick<Controls, 'stateFor' | 'onNotice' | 'onPauses'> | undefined
   readonly waiting: WaitingBytes
   /** Called once, when the socket ends. */
   readonly onEnd: (close: CloseStatus) => void
 }
 
 /**
- * An open session socket: it sends a page the state of its session and the notice of the operator whenever these change, a warning
+ * An open session socket: it sends a page the state of its session, pauses of its orders included, and the notice of the operator
+ * whenever these change, a warning
  * before the session expires, and the reason of its end (docs/reference.md, The session socket). Being open is no use of the session.
  */
 export class SessionSocket {
@@ -37,8 +38,10 @@ export class SessionSocket {
   readonly #options: SessionSocketOptions
   readonly #messages = new Window(60_000)
   #unwatch = (): void => undefined
-  readonly #endNotices: (() => void) | undefined
+  readonly #endControls: readonly ((() => void) | undefined)[] = []
   #session: Session
+  /** The pause of orders that the page knows of, as a text. */
+  #pause: string | undefined
   #warning: NodeJS.Timeout | undefined
   #isOver = false
 
@@ -55,9 +58,14 @@ export class SessionSocket {
     onTooLong(browser.socket, () => this.end(POLICY_VIOLATION))
     this.#update(session)
     if (this.#isOver) return
-    this.#endNotices = options.controls?.onNotice(() => {
-      this.#send({ event: 'notice', notice: null, ...options.controls?.noticeState })
-    })
+    this.#endControls = [
+      options.controls?.onNotice(() => {
+        this.#send({ event: 'notice', notice: options.controls?.stateFor(undefined).notice ?? null })
+      }),
+      options.controls?.onPauses(() => {
+        if (pauseIn(options.controls?.stateFor(this.#session)) !== this.#pause) this.#update(this.#session)
+      }),
+    ]
     this.#unwatch = options.sessions.watch(session, {
       isUse: false,
       onChange: (changed) => this.#update(changed),
@@ -78,7 +86,7 @@ export class SessionSocket {
     this.#isOver = true
     clearTimeout(this.#warning)
     this.#unwatch()
-    this.#endNotices?.()
+    for (const end of this.#endControls) end?.()
     this.#end.close(close)
     this.#options.onEnd(close)
   }
@@ -86,7 +94,9 @@ export class SessionSocket {
   #update(session: Session): void {
     this.#session = session
     const { sessions, controls } = this.#options
-    this.#send({ event: 'session', ...sessions.state(session), ...controls?.noticeState })
+    const state = controls?.stateFor(session)
+    this.#pause = pauseIn(state)
+    this.#send({ event: 'session', ...sessions.state(session), ...state })
     this.#scheduleWarning()
   }
 
@@ -117,6 +127,10 @@ export class SessionSocket {
     this.#end.send(Buffer.from(JSON.stringify(message)), false, 0)
     if (this.#end.bufferedBytes > MAX_BUFFERED_BYTES) this.end(CLOSE.slowConsumer)
   }
+}
+
+function pauseIn(state: ReturnType<Controls['stateFor']> | undefined): string | undefined {
+  return JSON.stringify(state?.orders_paused)
 }
 
 function nearerEnd(state: SessionState): { readonly at: number; readonly why: 'idle' | 'absolute' } {

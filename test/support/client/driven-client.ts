@@ -5,6 +5,8 @@ import type { WebSocket } from 'ws'
 import { createClient, type Client, type Message, type ServerOptions } from '../../../client/dist/client.js'
 import { parseJson } from '../../../client/src/core/base/json.ts'
 import { createFakeClient, type FakeServer } from '../../../client/dist/testing.js'
+import { control, pause } from '../controls/controls-world.ts'
+import { OPS_TOKEN } from '../login/identity.ts'
 import { logIn } from '../parts.ts'
 import { until } from '../time/until.ts'
 import { pageOptions } from './page-client.ts'
@@ -15,7 +17,7 @@ import { startWorld, type World } from '../world.ts'
 type Answer<Body> = Body | ((message: Message) => Body | undefined)
 
 /** What the suite for both kinds of client uses of a fake server. */
-export interface DrivenServer extends Pick<FakeServer, 'logIn' | 'endSession'> {
+export interface DrivenServer extends Pick<FakeServer, 'logIn' | 'endSession' | 'pauseOrders'> {
   respond(method: string, path: string, answer: unknown): void
   readonly calls: readonly { readonly method: string; readonly path: string; readonly json: unknown }[]
   reply(operation: string, reply: Answer<object>): void
@@ -40,7 +42,7 @@ function fakeClient(t: Test): DrivenClient {
 
 /** A real client at a real server, in front of a scripted trading service. They end with the test. */
 async function realClient(t: Test): Promise<DrivenClient> {
-  const world = await startWorld(t, { upstream: 'scripted' })
+  const world = await startWorld(t, { upstream: 'scripted', settings: { OPS_TOKEN } })
   const network = new PageNetwork(pageOptions(world.browser, world.server.url, world.server.url))
   const client = createClient({ baseUrl: world.server.url, ...network.options })
   t.teardown(() => {
@@ -117,6 +119,10 @@ function realServer(world: World<'scripted'>, client: Client, network: PageNetwo
       await until(() => network.hasSessionSocket !== false)
       await world.logOut()
       await until(() => client.session.get().status === 'anonymous')
+    },
+    async pauseOrders(paused) {
+      await (paused ? pause(server, paused) : control(server, 'DELETE', '/orders'))
+      await client.session.check()
     },
     respond(method, path, answer) {
       answers.set(`${method} ${path}`, answer)

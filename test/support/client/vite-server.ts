@@ -1,25 +1,22 @@
-import { symlink } from 'node:fs/promises'
+import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { createServer } from 'vite'
 
 const CLIENT = new URL('../../../client', import.meta.url).pathname
 
-/** A page that Vite serves while it is developed. */
-interface ServedPage {
-  readonly port: number
-  readonly root: string
-}
+/** Changes a file of the page, of which Vite learns once. */
+type Edit = (name: string, text: string) => Promise<void>
 
 /**
- * Serves these files, which may import the browser package, and forwards the paths of the server to it. It ends with the test.
- * @param port on which localhost is this server
+ * Serves a page with Vite while it is developed: these files, which may import the browser package. The paths of the server are
+ * forwarded to it. It ends with the test.
  */
 export async function viteServer(
   t: Test,
   files: Readonly<Record<string, string>>,
   { port, target }: { readonly port: number; readonly target: string },
-): Promise<ServedPage> {
+): Promise<Edit> {
   // Vite decides by this what is production.
   process.env['NODE_ENV'] = 'development'
   const root = t.testdir({ node_modules: {}, ...files })
@@ -33,11 +30,16 @@ export async function viteServer(
       host: '127.0.0.1',
       port,
       strictPort: true,
+      // It would take two changes in a row for one.
+      watch: null,
       fs: { allow: [root, CLIENT] },
       proxy: { '^/(?:auth|api|ws)/': { target, ws: true } },
     },
   })
   t.teardown(() => vite.close())
   await vite.listen()
-  return { port, root }
+  return async (name, text) => {
+    await writeFile(join(root, name), text)
+    vite.watcher.emit('change', join(root, name))
+  }
 }

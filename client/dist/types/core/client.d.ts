@@ -17,7 +17,7 @@ export type { CallInit } from './api/call.ts';
 export type { OrderSocket, SentOrder } from './base/order-shape.ts';
 export type { ServerOptions } from './server.ts';
 export type { ServerTime } from './base/server-clock.ts';
-export type { ActiveSession, EndReason, Notice, SessionState } from './session/session-state.ts';
+export type { ActiveSession, EndReason, Notice, OrdersPause, SessionState } from './session/session-state.ts';
 export type * from './sockets/series-shape.ts';
 export type { PublicSocket, TradingSocket } from './sockets/socket.ts';
 export type { AnswerTo, Described, Operation, StreamOperation, Undescribed } from './sockets/typed-messages.ts';

@@ -1,4 +1,4 @@
-import type { EndReason } from '../core/client.ts';
+import type { EndReason, OrdersPause } from '../core/client.ts';
 import type { FakeSocket } from './fake-socket.ts';
 /** A session that begins. */
 export interface FakeSession {
@@ -10,6 +10,8 @@ export interface FakeSession {
     readonly expiresInMs?: number;
     /** How long it lasts unused, in milliseconds; as long as that by default. */
     readonly idleMs?: number;
+    /** That the orders of its user are paused; they are not by default. */
+    readonly ordersPaused?: OrdersPause | undefined;
 }
 /** The session of the browser, and what the server does with those who have none. */
 export declare class FakeSessions {
@@ -25,6 +27,8 @@ export declare class FakeSessions {
     end(reason: EndReason): () => void;
     /** Opens a socket that needs a session, or refuses it as the server does: it opens and closes at once. */
     accept(socket: FakeSocket): boolean;
+    /** Pauses the orders of the session's user, or ends that, and tells the page. */
+    pauseOrders(ordersPaused: OrdersPause | undefined): void;
     left(socket: FakeSocket): void;
     /** The server's own response to a request, which is its method and path; undefined if it passes the request on. */
     respond(request: string, query: string): Response | undefined;

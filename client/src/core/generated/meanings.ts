@@ -42,7 +42,7 @@ export const MEANINGS: readonly {
   { code: 'provider_unavailable', status: 503, closes: [1013], about: "The token cannot be renewed now; the session stays.", advice: "Try again later." },
   { code: 'session_store_unavailable', status: 503, closes: [1013], about: "The session cannot be read; the cookie stays.", advice: "Try again later." },
   { code: 'shutting_down', status: 503, closes: [1012], about: "This server restarts; another instance takes over.", advice: "Try again after retryAfter." },
-  { code: 'orders_paused', status: 503, closes: [], about: "The operator has paused orders, of all users or of this one. Reads go on. The package does not try again by itself.", advice: "Show problem.detail." },
+  { code: 'orders_paused', status: 503, closes: [], about: "The operator has paused orders, of all users or of this one. Reads go on. The package does not try again by itself.", advice: "Show problem.detail. Say it before the click." },
   { code: 'slow_consumer', closes: [4408], about: "The page read nothing for more than 10 seconds while 1 MiB waited, often in a background tab; or too much waited for all pages together, and much of it for this one.", advice: "Subscribe to less." },
   { code: 'message_too_big', closes: [1009], about: "A message of the trading service had more than 1 MiB.", advice: "Request less at once." },
   { code: 'internal_error', status: 500, closes: [1011], about: "A fault of this server.", advice: "Report problem.request_id." },

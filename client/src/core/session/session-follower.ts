@@ -125,7 +125,7 @@ export class SessionFollower implements SessionStore {
   #apply(body?: SessionBody): SessionBody | undefined {
     if (body) this.#notice = body.notice
     if (!body?.authenticated) return void this.#set({ status: 'anonymous', reason: this.#endedBy })
-    const { now, expires_at, idle_expires_at, session, scope, subject, claims } = body
+    const { now, expires_at, idle_expires_at, session, scope, subject, claims, orders_paused: ordersPaused } = body
     const skewMs = now * 1000 - Date.now()
     if (!(Math.abs(skewMs - this.#skewMs) < SKEW_MS)) this.#skewMs = skewMs
     this.#endedBy = undefined
@@ -144,6 +144,7 @@ export class SessionFollower implements SessionStore {
       scope,
       subject,
       claims,
+      ordersPaused,
       expiring:
         Math.min(expiresAt, idleExpiresAt) - Date.now() > EXPIRING_MS
           ? undefined

@@ -24,11 +24,22 @@ export interface ActiveSession {
     readonly subject?: string | undefined;
     /** What the provider says of the user, on servers with OpenID Connect: those that the operator shows to pages. */
     readonly claims?: Claims | undefined;
+    /** Set while the operator refuses orders of all users, or of this one. */
+    readonly ordersPaused?: OrdersPause | undefined;
     /** Set when the session ends within a minute, with the limit that ends it. `extend()` helps against `idle` only. */
     readonly expiring?: 'idle' | 'absolute' | undefined;
 }
 /** Claims of an ID token, by name. */
 type Claims = Readonly<Record<string, string | number | boolean>>;
+/** Why orders are refused: disable the button, and say so. */
+export interface OrdersPause {
+    /** What the operator says about it. Show it as text. */
+    readonly message?: string;
+    /** When it ends, in seconds since 1970 by the clock of the server; undefined where nobody knows yet. */
+    readonly until?: number;
+    /** Whether the user may sell and cancel all the same. */
+    readonly closing: boolean;
+}
 /** What the operator tells all users. Show it as text. */
 export interface Notice {
     readonly message: string;
@@ -67,6 +78,7 @@ export type SessionBody = ({
     readonly scope: string;
     readonly subject?: string;
     readonly claims?: Claims;
+    readonly orders_paused?: OrdersPause;
 }) & {
     readonly notice?: Notice;
 };

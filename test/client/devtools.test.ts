@@ -66,7 +66,7 @@ await test('a panel that is loaded after the client sees it from then on', async
 await test('without debug, a client is no different: nothing knows of it', async (t) => {
   createClient().close()
   createClient({ debug: false }).close()
-  t.notOk('tradingBffDebug' in globalThis)
+  t.notOk('tradingBff' in globalThis)
   const source = await readFile(new URL('../../client/dist/client.js', import.meta.url), 'utf8')
-  t.equal(source.split('tradingBffDebug').length, 2, 'it is named once')
+  t.equal(source.split('tradingBff').length, 2, 'it is named once')
 })

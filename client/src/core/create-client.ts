@@ -54,7 +54,7 @@ export type Debugged = readonly [client: Client, server: Server]
 
 /** Where the devtools find these. They put something of their own in place of the list. */
 export interface DebugScope {
-  tradingBffDebug?: { push(entry: Debugged): unknown }
+  tradingBff?: { push(entry: Debugged): unknown }
 }
 
 /**
@@ -97,6 +97,6 @@ export function createClient(options: ClientOptions = {}): Client {
       sockets.close()
     },
   }
-  if (options.debug) ((globalThis as DebugScope).tradingBffDebug ??= [] as Debugged[]).push([client, server])
+  if (options.debug) ((globalThis as DebugScope).tradingBff ??= [] as Debugged[]).push([client, server])
   return client
 }

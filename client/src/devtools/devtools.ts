@@ -16,8 +16,8 @@ const scope = globalThis as DebugScope & Partial<typeof globalThis>
 // Not on a rendering server, and not a second time, as after a hot reload: the first copy sees every client.
 if (scope.customElements && !scope.customElements.get(NAME)) {
   scope.customElements.define(NAME, DevtoolsPanel)
-  const before = (scope.tradingBffDebug ?? []) as readonly Debugged[]
-  scope.tradingBffDebug = { push: (entry) => devtools.add(entry) }
+  const before = (scope.tradingBff ?? []) as readonly Debugged[]
+  scope.tradingBff = { push: (entry) => devtools.add(entry) }
   for (const entry of before) devtools.add(entry)
 }
 

@@ -44,7 +44,7 @@ export interface ClientOptions extends ServerOptions {
 export type Debugged = readonly [client: Client, server: Server];
 /** Where the devtools find these. They put something of their own in place of the list. */
 export interface DebugScope {
-    tradingBffDebug?: {
+    tradingBff?: {
         push(entry: Debugged): unknown;
     };
 }

@@ -1,4 +1,4 @@
-// A bundler inlines the constants of a module that imports nothing.
+// Times of the core. A bundler inlines the constants of a module that imports nothing.
 
 /** How often a clock looks at the time. */
 export const TICK_MS = 1000
@@ -10,3 +10,7 @@ export const GRACE_MS = 200
 export const PROBE_MS = 1000
 /** A ping that has had no reply for this long makes the connection stale; after the same time again, it is dropped. */
 export const PATIENCE_MS = 4000
+/** How often the response of a call that is still running is asked for, which takes about a minute. */
+export const MAX_POLLS = 45
+/** An order is not repeated later than this after it failed. The pause and the question about the session take less. */
+export const MAX_LATE_MS = 20_000

@@ -8,3 +8,7 @@ export declare const GRACE_MS = 200;
 export declare const PROBE_MS = 1000;
 /** A ping that has had no reply for this long makes the connection stale; after the same time again, it is dropped. */
 export declare const PATIENCE_MS = 4000;
+/** How often the response of a call that is still running is asked for, which takes about a minute. */
+export declare const MAX_POLLS = 45;
+/** An order is not repeated later than this after it failed. The pause and the question about the session take less. */
+export declare const MAX_LATE_MS = 20000;

@@ -195,17 +195,6 @@ await test('DELETE /sessions ends nothing unless it understands the whole reques
   t.notOk(server.log.some(({ audit }) => audit === 'sessions_revoked'))
 })
 
-await test('while the store is away, GET and DELETE /sessions are 503, and the body says so', async (t) => {
-  const { server, redis } = await startWorld(t, { ...IDENTIFIED, redis: true })
-  redis?.process.kill('SIGKILL')
-  await until(async () => (await operate(server, 'GET', { subject: 'CR1' })).status !== 200)
-  for (const method of ['GET', 'DELETE'] as const) {
-    const answer = await operate(server, method, { subject: 'CR1' })
-    t.equal(answer.status, 503, method)
-    t.same(await answer.json(), { error: 'The session store is unavailable' })
-  }
-})
-
 await test('GET /sessions: + is a space, as in a form, and %2B is a plus', async (t) => {
   const world = await startWorld(t, IDENTIFIED)
   world.upstream.onIdentity = (_request, response) => response.end(JSON.stringify({ data: { id: 'a b+c' } }))

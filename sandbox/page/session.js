@@ -4,7 +4,6 @@ import { $, setText, setUsable } from './dom.js'
 import { explain } from './failures.js'
 import { clock, duration } from './format.js'
 import { dismiss, notice } from './notices.js'
-import { recordedFetch } from './traffic.js'
 
 const STATES = { loading: 'Checking session', authenticated: 'Logged in', anonymous: 'Logged out' }
 const ENDINGS = {
@@ -150,7 +149,7 @@ class Session extends EventTarget {
     const others = $('#other-sessions')
     if (!session?.subject) others.hidden = true
     else if (!document.hidden) {
-      const response = await recordedFetch('/auth/session?others=true', {}).catch(() => undefined)
+      const response = await fetch('/auth/session?others=true').catch(() => undefined)
       const body = response?.ok ? await response.json().catch(() => undefined) : undefined
       // Meanwhile the session may have ended, or another may have begun.
       if (this.#active?.session !== session.session) return

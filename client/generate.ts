@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Endpoint } from '../src/proxy/endpoint.ts'
 import { catalog } from '../src/proxy/catalog.ts'
 import { BODIES, mediaTypeOf, type BodyName } from '../src/proxy/upstream-bodies.ts'
@@ -20,7 +21,37 @@ export function generatedSources(): Readonly<Record<string, string>> {
     'bodies.ts': HEADER + declarations(bodies, BODIES),
     'messages.ts': messagesSource(),
     'operations.ts': operationsSource(),
+    'meanings.ts': meaningsSource(),
   }
+}
+
+const GUIDE = new URL('../docs/frontends.md', import.meta.url)
+
+/** The text of a cell of a table in Markdown, as a literal. */
+const plain = (text: string): string => JSON.stringify(text.replace(/\[([^\]]+)\]\([^)]+\)|`/g, '$1'))
+
+/** What the table of all codes in docs/frontends.md says to those who build pages, as plain text. */
+function meaningsSource(): string {
+  const [, table = ''] = /^## All codes\n(.*?)^## /ms.exec(readFileSync(GUIDE, 'utf8')) ?? []
+  const rows = [...table.matchAll(/^\| (?!Code|---)(.+) \|$/gm)].map(([, row = '']) =>
+    row.split(/ ?\|/).map((cell) => cell.trim()),
+  )
+  const meanings = rows.map(([name = '', status = '', closes = '', about = '', advice = '']) => {
+    const code = /^`(\w+)`$/.exec(name)?.[1] ?? ''
+    const numbers = closes.match(/\d+/g) ?? []
+    const ofProblem = status === '' ? '' : ` status: ${status},`
+    return `  { code: '${code}',${ofProblem} closes: [${numbers.join(', ')}], about: ${plain(about)}, advice: ${plain(advice)} },\n`
+  })
+  return `${HEADER}/** Of every problem and every close of a socket: what happened, and what a page does about it. An empty code is none. */
+export const MEANINGS: readonly {
+  readonly code: string
+  readonly status?: number
+  readonly closes: readonly number[]
+  readonly about: string
+  readonly advice: string
+}[] = [
+${meanings.join('')}]
+`
 }
 
 /** The requests of trading sockets, by operation, with their answers. Public sockets have some of them. */

@@ -33,7 +33,7 @@ interface PageServer {
 export async function startForPage({ page, host, environment }: PageServer): Promise<string> {
   const bind = host === undefined ? LOOPBACK : (environment['BIND'] ?? host)
   const ports = portsOf(environment)
-  await requirePorts(ports, page, bind)
+  await requirePorts(ports, { page, host }, bind)
   const inside = bind === '0.0.0.0' ? LOOPBACK : bind
   const certificate = host === undefined ? undefined : certificateFor([...new Set([host, inside, LOOPBACK])])
   // The page and the server have one host, since cookies belong to it. The provider has another where it can, as in production.
@@ -56,10 +56,13 @@ export async function startForPage({ page, host, environment }: PageServer): Pro
     ...SANDBOX_SETTINGS,
     HOST: LOOPBACK,
     PORT: String(serverPort),
+    // Those that the log told to add, too.
+    FRONTEND_ORIGINS: [host === undefined ? page.origin : [], publicUrl, environment['FRONTEND_ORIGINS'] ?? []]
+      .flat()
+      .join(','),
   }
   if (certificate === undefined) {
-    const frontend = { FRONTEND_URL: page.origin, FRONTEND_ORIGINS: `${page.origin},${publicUrl}` }
-    await startServer({ ...environment, ...settings, ...frontend })
+    await startServer({ ...environment, ...settings, FRONTEND_URL: page.origin })
     return `Open ${page.origin}. The server is at ${publicUrl}; any e-mail signs up; Ctrl-C stops everything.\n`
   }
   setDefaultCACertificates([...getCACertificates('default'), certificate.authority])
@@ -98,12 +101,20 @@ function portsOf(environment: Settings) {
   }
 }
 
-async function requirePorts(ports: ReturnType<typeof portsOf>, page: URL, bind: string): Promise<void> {
-  const command = `npm run sandbox -- --page ${page.origin}`
+async function requirePorts(
+  ports: ReturnType<typeof portsOf>,
+  { page, host }: Pick<PageServer, 'page' | 'host'>,
+  bind: string,
+): Promise<void> {
+  const command = `npm run sandbox -- --page ${page.origin}${host === undefined ? '' : ` --host ${host}`}`
+  const owners = new Map([[Number(page.port || 80), 'your page']])
   for (const [name, port] of Object.entries(ports)) {
-    if (port === Number(page.port || 80)) {
-      throw new Error(`Port ${port} is that of your page. Choose another for the server: ${name}=… ${command}`)
+    if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`${name} must be a port from 1 to 65535`)
+    const owner = owners.get(port)
+    if (owner !== undefined) {
+      throw new Error(`Port ${port} is that of ${owner}. Choose another for the server: ${name}=… ${command}`)
     }
+    owners.set(port, name)
     const isOutside = name === 'PORT' || name === 'PROVIDER_PORT'
     await requireFree(name, port, isOutside ? bind : LOOPBACK, command).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') throw new Error(notHere(bind), { cause: error })

@@ -9,7 +9,8 @@ await test('npm run sandbox -- --page: a page on another port logs in, calls and
   const port = await freePort()
   const server = `http://localhost:${port}`
   const origin = await developmentServer(t, () => page(`${server}/client.js`, server))
-  const sandbox = await runSandbox(t, ['--page', origin], { PORT: String(port) })
+  const other = 'http://localhost:5174'
+  const sandbox = await runSandbox(t, ['--page', origin], { PORT: String(port), FRONTEND_ORIGINS: other })
   t.same(sandbox.output, {
     stdout: `Open ${origin}. The server is at ${server}; any e-mail signs up; Ctrl-C stops everything.\n`,
     stderr: '',
@@ -18,6 +19,8 @@ await test('npm run sandbox -- --page: a page on another port logs in, calls and
   await tab.goto(`${origin}/deep/link`)
   await useThePage(tab)
   t.equal(tab.url(), `${origin}/deep/link`)
+  const allowed = await fetch(`${server}/api/v1/health`, { headers: { 'x-csrf': '1', origin: other } })
+  t.equal(allowed.headers.get('access-control-allow-origin'), other, 'FRONTEND_ORIGINS adds to it')
 
   sandbox.signal('SIGINT')
   t.equal(await within(sandbox.exited, 'the sandbox ends'), 0)
@@ -27,7 +30,7 @@ await test('npm run sandbox -- --page: a page on another port logs in, calls and
 })
 
 await test('npm run sandbox refuses what cannot work with a sentence that says what to do', async (t) => {
-  const taken = await takenPort(t)
+  const [taken, twice] = [await takenPort(t), String(await freePort())]
   const page = ['--page', 'http://localhost:5173']
   const cases: [args: string[], sentence: RegExp, env?: Record<string, string>][] = [
     [
@@ -46,6 +49,12 @@ await test('npm run sandbox refuses what cannot work with a sentence that says w
       { PORT: String(taken) },
     ],
     [page, /LOG_LEVEL must be /, { LOG_LEVEL: 'loud' }],
+    [page, /^OPS_PORT must be a port from 1 to 65535$/, { OPS_PORT: '0' }],
+    [
+      page,
+      /^Port \d+ is that of PROVIDER_PORT\. .*: UPSTREAM_PORT=… npm run/,
+      { PROVIDER_PORT: twice, UPSTREAM_PORT: twice },
+    ],
     [['--port', '5173'], /^Unknown option '--port'.* Usage: npm run sandbox -- --page http:\/\/localhost:5173/],
   ]
   const refused = cases.map(async ([args, sentence, env]) => {

@@ -28,3 +28,14 @@ await test('a socket that has ended keeps its last word when it is closed, and a
   t.match(other.status(), { state: 'ended', code: 4404, reason: 'not_found' })
   t.same([states, closed.status().code], [['ended'], 1000])
 })
+
+await test('a command that was sent before its socket ended for good may have been executed', async (t) => {
+  const world = await socketPeer(t)
+  const socket = world.client.publicSocket()
+  await untyped(socket).request({ time: 1 })
+  world.reply = () => undefined
+  const failed = failure(untyped(socket).command({ sell: 7, price: 0 }))
+  await until(() => world.seen.some((message) => 'sell' in message))
+  world.sockets[0]?.close(4404, 'not_found')
+  t.match(await failed, { code: 'ended', closeCode: 4404, outcome: 'unknown' })
+})

@@ -87,6 +87,17 @@ await test('the server answers with what the test says: a response, a problem, o
   })
 })
 
+await test('nothing is pushed to a stream that was refused', async (t) => {
+  const client = fake(t)
+  client.server.reply('ticks', { error: { code: 'InvalidSymbol', message: 'unknown' } })
+  const errors: string[] = []
+  const seen = (): unknown => t.fail('it was refused')
+  client.publicSocket().subscribe({ ticks: 'R_100' }, seen, ({ code }) => errors.push(code))
+  await until(() => errors.length === 1)
+  t.equal(client.server.push({ ticks: 'R_100' }, { tick: { epoch: 1, quote: 1 } }), 0)
+  t.same(errors, ['InvalidSymbol'])
+})
+
 await test('a message without an answer is refused with a hint, and a stream without one is silent until a push', async (t) => {
   const client = fake(t, {})
   const socket = client.publicSocket()

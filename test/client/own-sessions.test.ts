@@ -128,15 +128,17 @@ for (const [kind, start] of [
   })
 }
 
-await test('listSessions(): times are comparable with Date.now() on a machine whose clock is wrong', async (t) => {
+await test('listSessions(): times are comparable with Date.now() on a machine whose clock is wrong, ahead or behind', async (t) => {
   const client = createFakeClient({ session: { subject: 'CR1' } })
   t.teardown(() => client.close())
-  const now = Math.floor(Date.now() / 1000) - 3600
-  const session = { tag: 'a', started_at: now - 10, last_used_at: now - 5, current: true }
-  client.server.respond('GET', '/auth/sessions', { now, sessions: [session] })
-  const [{ startedAt, lastUsedAt = 0 } = { startedAt: 0 }] = await listSessions(client)
-  t.ok(Math.abs(Date.now() - 10_000 - startedAt) < 2000)
-  t.equal(lastUsedAt - startedAt, 5000)
+  for (const aheadSeconds of [3600, -3600]) {
+    const now = Math.floor(Date.now() / 1000) - aheadSeconds
+    const session = { tag: 'a', started_at: now - 10, last_used_at: now - 5, current: true }
+    client.server.respond('GET', '/auth/sessions', { now, sessions: [session] })
+    const [{ startedAt, lastUsedAt = 0 } = { startedAt: 0 }] = await listSessions(client)
+    t.ok(Math.abs(Date.now() - 10_000 - startedAt) < 2000, String(aheadSeconds))
+    t.equal(lastUsedAt - startedAt, 5000)
+  }
 })
 
 await test('endSession() rejects when the session may go on', async (t) => {

@@ -80,6 +80,20 @@ await test('after a 4401 without a reason, the end of the session is believed af
   t.equal(server.checks, 4)
 })
 
+await test('the reason for which a session ended is not that of the next one', async (t) => {
+  const { server, session } = await activeTabs(t, 1, { hasSocket: false })
+  session.end('logout')
+  t.match(session.get(), { status: 'anonymous', reason: 'logout' })
+  server.isLoggedIn = true
+  await session.check()
+  t.equal(session.get().status, 'active')
+  server.checks = 0
+  server.isLoggedIn = false
+  t.equal(await session.confirm(), false)
+  t.match(session.get(), { status: 'anonymous', reason: undefined })
+  t.equal(server.checks, 4, 'another tab may have logged in')
+})
+
 await test('without a session socket, the store polls the server and tries the socket less and less often', async (t) => {
   const { server, session, states } = await activeTabs(t, 1, { hasSocket: false, expiresInSeconds: 2 })
   server.isLoggedIn = false

@@ -82,6 +82,22 @@ await test('a process that cannot hear discards what waits and closes the socket
   }
 })
 
+await test('a session that was known again may be unknown for as long once more', async (t) => {
+  const pass = clockAhead(t)
+  const { state, user, answer } = unknownUser()
+  const { browser, seen } = await relay(t, user)
+  for (const message of ['1', '2']) {
+    state.isCurrent = false
+    browser.send(message)
+    await until(() => state.asked.length > 0, 'the session is asked for')
+    pass(1100)
+    state.isCurrent = true
+    await answer('asked')
+    await until(() => seen.includes(message))
+  }
+  t.same(seen, ['1', '2'])
+})
+
 await test('without the store a socket lives on only if its session was read since the process stood still', async (t) => {
   const suspend = timeAhead(t)
   let isAsked = true

@@ -4,6 +4,7 @@ import { Masters } from '../../src/store/servers/masters.ts'
 import type { MasterReport } from '../../src/store/servers/master-probe.ts'
 import { QUIET } from '../support/redis/connected-store.ts'
 import { exactly } from '../support/exactly.ts'
+import { clockAhead } from '../support/time/clock-ahead.ts'
 
 const SERVES: MasterReport = { refusal: undefined, refused: [], clock: undefined }
 
@@ -61,6 +62,26 @@ await test('a master that has lost its last slot shows no sign of life before it
   pong.resolve('PONG')
   await asked
   t.equal(alive, 1)
+})
+
+await test('a store that refuses is unavailable since the first probe that found it so', (t) => {
+  const link = { masterNames: () => new Set(['one']), masterOf, probe: () => undefined }
+  const masters = new Masters(link, HEALTHY, QUIET)
+  t.teardown(() => masters.clock.close())
+  const pass = clockAhead(t)
+  masters.note('one', SERVES)
+  const found: (number | undefined)[] = []
+  for (let count = 0; count < 2; count++) {
+    masters.note('one', { ...SERVES, refusal: 'READONLY' })
+    found.push(masters.unavailableSince)
+    pass(1000)
+  }
+  t.type(found[0], 'number')
+  t.equal(found[1], found[0])
+  masters.note('one', SERVES)
+  masters.note('one', { ...SERVES, refusal: 'READONLY' })
+  t.ok(Number(masters.unavailableSince) >= Number(found[0]) + 2000, 'another outage begins anew')
+  t.end()
 })
 
 await test('a master that is full at the start, and so tells no rights, is warned of once it tells them', (t) => {

@@ -1,4 +1,4 @@
-export { createClient, type Client } from './create-client.ts'
+export { createClient, type Client, type ClientOptions } from './create-client.ts'
 export { createSession } from './session/session-follower.ts'
 export { sessionKey } from './session/session-state.ts'
 export type { SessionStore } from './session/session-store.ts'

@@ -1,4 +1,5 @@
 import { notify, SocketError } from '../base/errors.ts'
+import { GRACE_MS } from '../base/times.ts'
 import type { Core } from '../core.ts'
 import { Exchange, type RequestOptions } from './exchange.ts'
 import { lazySeries } from './lazy-series.ts'
@@ -140,9 +141,6 @@ class Connection {
     return this.streams.link
   }
 }
-
-/** How long an unused connection stays open, because a component may be mounted again at once. */
-const GRACE_MS = 200
 
 /** The sockets of a client. */
 export class Sockets {

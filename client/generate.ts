@@ -86,9 +86,10 @@ function withAllMembers({ description, anyOf = [] }: Schema = {}, schemas: Reado
  * member of an answer would be one of these; a page that knows more adds it by declaration merging.
  */
 function closed<Schemas extends object>(schemas: Schemas): Schemas {
-  const close = (_name: string, value: { readonly properties?: object } | null): unknown =>
-    value?.properties ? { ...value, additionalProperties: undefined } : value
-  return JSON.parse(JSON.stringify(schemas, close)) as Schemas
+  const text = JSON.stringify(schemas, (_name, value: { readonly properties?: object } | null) =>
+    value?.properties ? { ...value, additionalProperties: undefined } : value,
+  )
+  return JSON.parse(text) as Schemas
 }
 
 /** What the server lets pass while orders are paused, because it stops an automation: it changes something nevertheless. */

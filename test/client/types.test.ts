@@ -23,6 +23,9 @@ const CLIENT = new URL('../../client/', import.meta.url).pathname
 /** What the page around a sample in the README would declare. */
 const PAGE = `
 declare const client: import('trading-bff-client').Client
+declare const createClient: typeof import('trading-bff-client').createClient
+declare const request: Request
+declare const settings: { bffUrl: string }
 declare const ApiError: typeof import('trading-bff-client').ApiError
 declare const SocketError: typeof import('trading-bff-client').SocketError
 declare const market: import('trading-bff-client').PublicSocket
@@ -51,6 +54,7 @@ declare function showOpenContracts(): Promise<void>
 declare function draw(quote: number): void
 declare function drawCandles(candles: readonly import('trading-bff-client').CandlePoint[]): void
 interface ImportMeta {
+  env: { DEV: boolean }
   hot?: { accept(callback: () => void): void; dispose(callback: () => void): void; invalidate(): void }
 }
 declare module 'react' {

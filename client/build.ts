@@ -15,7 +15,9 @@ const ENTRIES = {
   'client/orders': 'orders/orders',
   'client/series': 'series/series',
   'client/sessions': 'sessions/sessions',
+  devtools: 'devtools/devtools',
   react: 'react/react',
+  server: 'server/server',
   testing: 'testing/testing',
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Endpoint } from '../src/proxy/endpoint.ts'
 import { catalog } from '../src/proxy/catalog.ts'
 import { BODIES, mediaTypeOf, type BodyName } from '../src/proxy/upstream-bodies.ts'
@@ -20,7 +21,37 @@ export function generatedSources(): Readonly<Record<string, string>> {
     'bodies.ts': HEADER + declarations(bodies, BODIES),
     'messages.ts': messagesSource(),
     'operations.ts': operationsSource(),
+    'meanings.ts': meaningsSource(),
   }
+}
+
+const GUIDE = new URL('../docs/frontends.md', import.meta.url)
+
+/** The text of a cell of a table in Markdown, as a literal. */
+const plain = (text: string): string => JSON.stringify(text.replace(/\[([^\]]+)\]\([^)]+\)|`/g, '$1'))
+
+/** What the table of all codes in docs/frontends.md says to those who build pages, as plain text. */
+function meaningsSource(): string {
+  const [, table = ''] = /^## All codes\n(.*?)^## /ms.exec(readFileSync(GUIDE, 'utf8')) ?? []
+  const rows = [...table.matchAll(/^\| (?!Code|---)(.+) \|$/gm)].map(([, row = '']) =>
+    row.split(/ ?\|/).map((cell) => cell.trim()),
+  )
+  const meanings = rows.map(([name = '', status = '', closes = '', about = '', advice = '']) => {
+    const code = /^`(\w+)`$/.exec(name)?.[1] ?? ''
+    const numbers = closes.match(/\d+/g) ?? []
+    const ofProblem = status === '' ? '' : ` status: ${status},`
+    return `  { code: '${code}',${ofProblem} closes: [${numbers.join(', ')}], about: ${plain(about)}, advice: ${plain(advice)} },\n`
+  })
+  return `${HEADER}/** Of every problem and every close of a socket: what happened, and what a page does about it. An empty code is none. */
+export const MEANINGS: readonly {
+  readonly code: string
+  readonly status?: number
+  readonly closes: readonly number[]
+  readonly about: string
+  readonly advice: string
+}[] = [
+${meanings.join('')}]
+`
 }
 
 /** The requests of trading sockets, by operation, with their answers. Public sockets have some of them. */
@@ -39,7 +70,7 @@ function messagesSource(): string {
   const operationsTable = `${about}export interface Operations {\n${table.join('')}}\n\n`
   const { TicksHistoryAnswer, ...schemas } = components.schemas
   const answers = { TicksHistoryAnswer: withAllMembers(TicksHistoryAnswer, schemas), ...schemas }
-  return HEADER + operationsTable + declarations(names, answers)
+  return HEADER + operationsTable + declarations(names, closed(answers))
 }
 
 /** One type for several kinds of answer, which a page reads in one place: any of their members may be absent. */
@@ -48,6 +79,17 @@ function withAllMembers({ description, anyOf = [] }: Schema = {}, schemas: Reado
   const [answer = {}] = kinds[0] ?? []
   const properties = Object.assign({}, ...kinds.map(([, own]) => own?.properties)) as NonNullable<Schema['properties']>
   return { ...(description !== undefined && { description }), allOf: [answer, { type: 'object', properties }] }
+}
+
+/**
+ * The same schemas, whose objects have no members but those that are named. The trading service may send more, but then a misspelt
+ * member of an answer would be one of these; a page that knows more adds it by declaration merging.
+ */
+function closed<Schemas extends object>(schemas: Schemas): Schemas {
+  const text = JSON.stringify(schemas, (_name, value: { readonly properties?: object } | null) =>
+    value?.properties ? { ...value, additionalProperties: undefined } : value,
+  )
+  return JSON.parse(text) as Schemas
 }
 
 /** What the server lets pass while orders are paused, because it stops an automation: it changes something nevertheless. */

@@ -20,6 +20,8 @@ export async function buildPage(outdir: string): Promise<void> {
     format: 'esm',
     target: 'es2022',
     external: ['/client.js', '/client/*'],
+    // The devtools refuse production builds. The demo is for developers.
+    define: { 'process.env.NODE_ENV': '"development"' },
     logLevel: 'warning',
   })
   await build({ entryPoints: [`${PAGE}/style.css`], outdir, minify: true, logLevel: 'warning' })

@@ -1,7 +1,7 @@
-/** The page's client: it knows the session, makes every call and keeps every connection. */
+/** The page's client: it knows the session, makes every call and keeps every connection. The devtools see all of it. */
 import { createClient } from '/client.js'
-import { recordedFetch, RecordedSocket } from './traffic.js'
+import '../../client/dist/devtools.js'
 
 export { ApiError, SocketError } from '/client.js'
 
-export const client = createClient({ fetch: recordedFetch, WebSocket: RecordedSocket })
+export const client = createClient({ debug: true })

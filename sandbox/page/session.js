@@ -4,7 +4,6 @@ import { $, setText, setUsable } from './dom.js'
 import { explain } from './failures.js'
 import { clock, duration } from './format.js'
 import { dismiss, notice } from './notices.js'
-import { recordedFetch } from './traffic.js'
 
 const STATES = { loading: 'Checking session', authenticated: 'Logged in', anonymous: 'Logged out' }
 const ENDINGS = {
@@ -32,6 +31,11 @@ class Session extends EventTarget {
   /** Whether the server knows whose session it is. */
   get isKnown() {
     return this.#active?.subject !== undefined
+  }
+
+  /** What the operator says of a pause of the user's orders; undefined where there is none. Tells of changes as `pause`. */
+  get ordersPaused() {
+    return this.#active?.ordersPaused
   }
 
   start() {
@@ -108,8 +112,10 @@ class Session extends EventTarget {
 
   #set(state, active, isOther = false) {
     const changed = state !== this.state || isOther
+    const pauseBefore = JSON.stringify(this.ordersPaused)
     this.state = state
     this.#active = active
+    if (JSON.stringify(this.ordersPaused) !== pauseBefore) this.dispatchEvent(new Event('pause'))
     const badge = $('#session-state')
     setText(badge, STATES[state])
     badge.dataset.state = state
@@ -143,7 +149,7 @@ class Session extends EventTarget {
     const others = $('#other-sessions')
     if (!session?.subject) others.hidden = true
     else if (!document.hidden) {
-      const response = await recordedFetch('/auth/session?others=true', {}).catch(() => undefined)
+      const response = await fetch('/auth/session?others=true').catch(() => undefined)
       const body = response?.ok ? await response.json().catch(() => undefined) : undefined
       // Meanwhile the session may have ended, or another may have begun.
       if (this.#active?.session !== session.session) return

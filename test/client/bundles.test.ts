@@ -2,12 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'tap'
 import { builtPage } from '../support/client/vite-page.ts'
 
-const { exports } = JSON.parse(await readFile(new URL('../../client/package.json', import.meta.url), 'utf8')) as {
-  exports: Record<string, { default?: string }>
-}
-/** The entries besides the core, such as `./react`, and the module of each. */
+const { exports, sideEffects } = JSON.parse(
+  await readFile(new URL('../../client/package.json', import.meta.url), 'utf8'),
+) as { exports: Record<string, { default?: string }>; sideEffects: readonly string[] }
+/** The entries besides the core, such as `./react`, and the module of each. One that does something by itself is always loaded. */
 const ENTRIES = Object.entries(exports).flatMap(([entry, { default: path }]) =>
-  entry === '.' || path === undefined ? [] : [{ entry, module: path.replace('./dist/', '') }],
+  entry === '.' || path === undefined || sideEffects.includes(path)
+    ? []
+    : [{ entry, module: path.replace('./dist/', '') }],
 )
 
 await test('a page that imports the core loads no other entry at first: at most 10 KiB besides what Vite adds', async (t) => {

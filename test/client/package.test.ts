@@ -89,9 +89,11 @@ await test('the whole core has at most 10 KiB and the session part at most 2,300
   const series = await sizeOf(`export * from './client/series.js'`)
   const orders = await sizeOf(`export * from './client/orders.js'`)
   const sessions = await sizeOf(`export * from './client/sessions.js'`)
+  const server = await sizeOf(`export * from './server.js'`)
   t.comment(
-    `the core ${whole} bytes, the session part ${session}, series ${series}, orders ${orders}, sessions ${sessions}`,
+    `the core ${whole} bytes, the session part ${session}, series ${series}, orders ${orders}, sessions ${sessions}, server ${server}`,
   )
+  t.ok(server <= KIB, `${server} bytes`)
   t.ok(sessions <= 600, `${sessions} bytes`)
   t.ok(orders <= 4.5 * KIB, `${orders} bytes`)
   t.ok(series <= 2.75 * KIB, `${series} bytes`)
@@ -117,6 +119,7 @@ await test('npm pack makes a package for bundlers, TypeScript and Node.js, and a
 import { fate } from 'trading-bff-client/orders'
 import { endSession, listSessions } from 'trading-bff-client/sessions'
 import { useSession } from 'trading-bff-client/react'
+import { sessionFor } from 'trading-bff-client/server'
 import { createFakeClient } from 'trading-bff-client/testing'
 const client = Math.random() < 0.5 ? createClient() : createFakeClient()
 const state: SessionState = useSession(client)
@@ -124,6 +127,9 @@ if (state.status === 'active') console.log(new Date(state.expiresAt), state.scop
 const json = { data: { to_nickname: 'somebody', amount: '1.00', currency: 'USD' } }
 client.api('/payment-agents/v1/transfer', { method: 'POST', json, idempotencyKey: true }).catch((error: unknown) => {
   if (error instanceof ApiError && error.problem?.code === 'login_required') client.login()
+})
+sessionFor(new Request('https://page.example/'), { baseUrl: 'https://bff.example' }).then((session) => {
+  if (session) console.log(session.scope, session.expiresAt)
 })
 listSessions(client).then(([first]) => {
   if (first && !first.isCurrent) return endSession(client, first.tag)

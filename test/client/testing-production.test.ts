@@ -9,6 +9,8 @@ const DIST = new URL('../../client/dist', import.meta.url).pathname
 const SOURCE = `import { createFakeClient } from 'trading-bff-client/testing'
   globalThis.used = createFakeClient().session.get().status`
 const REFUSED = 'trading-bff-client/testing is for tests, and not for production builds'
+const DEVTOOLS = `import 'trading-bff-client/devtools'; globalThis.used = 'devtools'`
+const NO_DEVTOOLS = 'trading-bff-client/devtools is for development, and not for production builds'
 
 /**
  * What becomes of a script: the status of its session, or the message of its error.
@@ -56,4 +58,19 @@ await test('the module itself throws with NODE_ENV=production, and in a browser,
   t.equal(await outcome(t, script, `process.env.NODE_ENV = 'test'`), 'unknown')
   t.equal(await outcome(t, script, `process.env.NODE_ENV = 'production'`), REFUSED)
   t.equal(await outcome(t, script, `delete globalThis.process`), REFUSED)
+})
+
+await test('production builds of Vite with the devtools throw, and have nothing of them where they are for development alone', async (t) => {
+  const { script } = await builtPage(t, DEVTOOLS)
+  t.equal(await outcome(t, script, `process.env.NODE_ENV = 'test'`), NO_DEVTOOLS)
+  const guarded = `if (import.meta.env.DEV) await import('trading-bff-client/devtools'); globalThis.used = 'none'`
+  const built = await builtPage(t, guarded)
+  t.same([built.first, built.later], [[], []])
+  t.equal(await outcome(t, built.script), 'none')
+})
+
+await test('a build of Vite for development has the devtools, also where nothing is imported by name or a server renders', async (t) => {
+  const { script, first } = await builtPage(t, DEVTOOLS, 'development')
+  t.same(first, ['devtools.js'])
+  t.equal(await outcome(t, script, `delete globalThis.process`), 'devtools')
 })

@@ -195,7 +195,7 @@ await test('The page shows what the operator tells all users, as text, and takes
   t.equal((await control('PUT', { message: 'Back at <b>noon</b>.' })).status, 200)
   await page.locator('#messages').getByText('Back at <b>noon</b>.').waitFor()
   await control('DELETE')
-  await page.getByText('Back at <b>noon</b>.').waitFor({ state: 'detached' })
+  await page.locator('#messages').getByText('Back at <b>noon</b>.').waitFor({ state: 'detached' })
 })
 
 await test('On a small phone the price, the form and Buy are on the first screen', async (t) => {

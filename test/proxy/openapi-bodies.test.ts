@@ -81,6 +81,7 @@ await test('the schemas of upstream say no more than what is publicly documented
     'ActiveSession',
     'NoSession',
     'Notice',
+    'OrdersPause',
     'OwnSession',
     'OwnSessions',
     'PartnerLink',

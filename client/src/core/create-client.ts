@@ -4,7 +4,7 @@ import { keyUses } from './api/key-use.ts'
 import { ApiError } from './base/errors.ts'
 import { serverClock, type ServerTime } from './base/server-clock.ts'
 import type { Core } from './core.ts'
-import { serverAt, type ServerOptions } from './server.ts'
+import { serverAt, type Server, type ServerOptions } from './server.ts'
 import type { LoginOptions } from './session/login.ts'
 import { sessionOf, type LogoutOptions, type Session } from './session/session.ts'
 import { SessionFollower } from './session/session-follower.ts'
@@ -43,6 +43,20 @@ export interface Client {
   close(): void
 }
 
+/** Options of {@link createClient}. */
+export interface ClientOptions extends ServerOptions {
+  /** Lets `trading-bff-client/devtools` see what this client does. For development: `import.meta.env.DEV`, for example. */
+  readonly debug?: boolean
+}
+
+/** A client with `debug`, and the connection to its server, whose functions the devtools replace. */
+export type Debugged = readonly [client: Client, server: Server]
+
+/** Where the devtools find these. They put something of their own in place of the list. */
+export interface DebugScope {
+  tradingBff?: { push(entry: Debugged): unknown }
+}
+
 /**
  * Creates the client of a page; one is enough. It sends nothing until you use it, so you can also create it while a
  * server renders the page.
@@ -50,7 +64,7 @@ export interface Client {
  * const client = createClient({ baseUrl: 'https://bff.example.com' })
  * ```
  */
-export function createClient(options: ServerOptions = {}): Client {
+export function createClient(options: ClientOptions = {}): Client {
   const clock = serverClock()
   const server = serverAt(options, clock)
   const store = new SessionFollower(server)
@@ -64,7 +78,7 @@ export function createClient(options: ServerOptions = {}): Client {
   }
   const session = sessionOf(core)
   const sockets = new Sockets(core)
-  return {
+  const client: Client = {
     session,
     api: apiOf(core),
     serverNow: clock.get,
@@ -83,4 +97,6 @@ export function createClient(options: ServerOptions = {}): Client {
       sockets.close()
     },
   }
+  if (options.debug) ((globalThis as DebugScope).tradingBff ??= [] as Debugged[]).push([client, server])
+  return client
 }

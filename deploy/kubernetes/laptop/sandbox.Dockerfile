@@ -4,6 +4,8 @@ WORKDIR /sandbox
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund && npm cache clean --force
 COPY sandbox ./sandbox
+# The demo page has the devtools of the browser package in it.
+COPY client/dist/devtools.js ./client/dist/devtools.js
 # The pages of the provider are written with its function for HTML.
 COPY src/http/html.ts ./src/http/html.ts
 RUN node sandbox/build-page.ts sandbox/built-page

@@ -6,7 +6,6 @@ import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
 import { sendForm, testChromium } from '../../support/browser/chromium.ts'
-import { freePort } from '../../../sandbox/listening.ts'
 import { startWorld } from '../../support/world.ts'
 import type { Stranger, User } from './shared/calls.ts'
 
@@ -119,7 +118,9 @@ await test('clients of generators compile under strict, have types of successes,
   const dir = await folderOf(t)
   await mkdir(join(dir, 'site'))
   await writeFile(join(dir, 'site/index.html'), '<!doctype html><title>Page</title>')
-  const { server } = await startWorld(t, { port: await freePort(), settings: { STATIC_DIR: join(dir, 'site') } })
+  const { server } = await startWorld(t, {
+    settings: { STATIC_DIR: join(dir, 'site'), PARTNER_OVERVIEW_PATH: '/partners/analytics/v1/overview' },
+  })
   const document = await (await fetch(`${server.url}/openapi.json`)).text()
   const scripts: { name: string; script: string }[] = []
 
@@ -144,6 +145,7 @@ await test('clients of generators compile under strict, have types of successes,
   }
   await page.goto(`${server.url}/auth/login`)
   await sendForm(page)
+  await page.waitForURL(`${server.url}/`)
   const mediaTypes: (string | undefined)[] = []
   page.on('request', (request) => {
     if (request.method() === 'POST') mediaTypes.push(request.headers()['content-type'])

@@ -1,6 +1,6 @@
 import { type Api } from './api/api.ts';
 import { type ServerTime } from './base/server-clock.ts';
-import { type ServerOptions } from './server.ts';
+import { type Server, type ServerOptions } from './server.ts';
 import type { LoginOptions } from './session/login.ts';
 import { type LogoutOptions, type Session } from './session/session.ts';
 import { type PublicSocket, type TradingSocket } from './sockets/socket.ts';
@@ -35,6 +35,19 @@ export interface Client {
     /** Closes every socket and stops following the session, for a page that goes on without its client. */
     close(): void;
 }
+/** Options of {@link createClient}. */
+export interface ClientOptions extends ServerOptions {
+    /** Lets `trading-bff-client/devtools` see what this client does. For development: `import.meta.env.DEV`, for example. */
+    readonly debug?: boolean;
+}
+/** A client with `debug`, and the connection to its server, whose functions the devtools replace. */
+export type Debugged = readonly [client: Client, server: Server];
+/** Where the devtools find these. They put something of their own in place of the list. */
+export interface DebugScope {
+    tradingBff?: {
+        push(entry: Debugged): unknown;
+    };
+}
 /**
  * Creates the client of a page; one is enough. It sends nothing until you use it, so you can also create it while a
  * server renders the page.
@@ -42,4 +55,4 @@ export interface Client {
  * const client = createClient({ baseUrl: 'https://bff.example.com' })
  * ```
  */
-export declare function createClient(options?: ServerOptions): Client;
+export declare function createClient(options?: ClientOptions): Client;

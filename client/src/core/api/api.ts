@@ -3,6 +3,7 @@ import { elapsedMs } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { withIds, writeJson } from '../base/json.ts'
 import { isOnline } from '../base/page.ts'
+import { MAX_LATE_MS, MAX_POLLS } from '../base/times.ts'
 import type { Core } from '../core.ts'
 import { call, TIMEOUT_MS, type CallInit } from './call.ts'
 import type { KeyUse } from './key-use.ts'
@@ -116,10 +117,6 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined):
   if (use?.mayBeExecuted && (await mustNotRepeat())) {
     throw new ApiError(method, path, undefined, undefined, new Error('the key belongs to another session'))
   }
-  /** How often the response of a call that is still running is asked for, which takes about a minute. */
-  const maxPolls = 45
-  /** An order is not repeated later than this after it failed. The pause and the question about the session take less. */
-  const maxLateMs = 20_000
   let mayRepeat = true
   for (let polls = 0; ;) {
     const askedAt = Date.now()
@@ -133,7 +130,7 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined):
       const code = error.problem?.code ?? ''
       if (code === 'login_required' || code === 'session_expired') void core.store.confirm()
       if (use && code === 'idempotency_in_progress') use.mayBeExecuted = true
-      const isRunning = code === 'idempotency_in_progress' && polls++ < maxPolls
+      const isRunning = code === 'idempotency_in_progress' && polls++ < MAX_POLLS
       const pauseMs = isRunning || mayRepeat ? repeatableAfterMs(error, method, key) : undefined
       // The first attempt has consumed a stream, so it cannot be sent again.
       if (pauseMs !== undefined && !(init.body instanceof ReadableStream)) {
@@ -142,7 +139,7 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined):
         await pause(pauseMs, signal)
         const mustNot = await mustNotRepeat()
         // After a machine has slept, also before it read the response, the user may not want the order any more.
-        const isLate = elapsedMs(failedAt) > maxLateMs || elapsedMs(askedAt) > timeoutMs + maxLateMs
+        const isLate = elapsedMs(failedAt) > MAX_LATE_MS || elapsedMs(askedAt) > timeoutMs + MAX_LATE_MS
         if (!mustNot && (method === 'GET' || !isLate)) continue
       }
       throw lastWord(error, method, path, use)

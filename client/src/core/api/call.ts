@@ -58,8 +58,11 @@ export async function call(server: Server, path: string, init: Omit<CallInit, 'j
   )
 }
 
-/** @throws if the body is cut off or malformed, which counts as no problem */
-async function problemOf(response: Response): Promise<Problem | undefined> {
+/**
+ * The problem in a response, if its type says that there is one.
+ * @throws if the body is cut off or malformed, which counts as no problem
+ */
+export async function problemOf(response: Response): Promise<Problem | undefined> {
   if (!response.headers.get('content-type')?.startsWith('application/problem+json')) return undefined
   const problem = (await response.json()) as Partial<Problem> | null
   // The trading service or a proxy may send problems of its own, which do not have the codes of the server.

@@ -1,8 +1,6 @@
 import { notify } from './errors.ts'
+import { JUMP_MS, TICK_MS } from './times.ts'
 
-const TICK_MS = 1000
-/** A tick that is this much too late shows that the machine slept. Like a clock that was set, that counts as a jump. */
-const JUMP_MS = 4000
 const listeners = new Set<(hasJumped: boolean) => void>()
 let timer: ReturnType<typeof setInterval> | undefined
 

@@ -6,6 +6,7 @@ import { writeJson } from '../base/json.ts'
 import { COMMANDS, READS } from '../generated/operations.ts'
 import type { SentOrder } from '../base/order-shape.ts'
 import type { ServerClock } from '../base/server-clock.ts'
+import { PROBE_MS } from '../base/times.ts'
 import type { Link } from './link.ts'
 import type { OrderLog } from './order-log.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
@@ -17,9 +18,6 @@ export interface RequestOptions {
   /** Timeout until the reply arrives, in milliseconds; by default 15,000 for a request and 30,000 for a command. */
   readonly timeoutMs?: number | undefined
 }
-
-/** How long a connection that has been silent may take to reply to a ping before a command. */
-const PROBE_MS = 1000
 
 /** A message whose reply is awaited. */
 interface Pending {

@@ -3,6 +3,7 @@ import { elapsedMs, onTick } from '../base/clock.ts'
 import { report } from '../base/errors.ts'
 import { parseJson } from '../base/json.ts'
 import { isOnline, onPage, type PageEvent } from '../base/page.ts'
+import { PATIENCE_MS } from '../base/times.ts'
 import type { Core } from '../core.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 
@@ -24,9 +25,6 @@ const FLOORS_MS: Readonly<Record<number, number>> = { 1009: 5000, 1011: 5000, 44
 
 /** The status of what the page has closed. */
 export const CLOSED: SocketStatus = { state: 'ended', code: 1000, reason: '' }
-
-/** A ping that has had no reply for this long makes the connection stale; after the same time again, it is dropped. */
-const PATIENCE_MS = 4000
 
 /**
  * A connection that reconnects by itself until it is closed or the server forbids it. Its phases are the states of its status, and

@@ -6,11 +6,16 @@ import {
   getTradingV1OptionsAccounts,
   getTradingV1OptionsAccounts200Schema,
   getTradingV1OptionsAccounts401Schema,
+  type Logout200,
+  type LogoutMutationResponse,
   postTradingV1OptionsAccounts,
 } from './client/index.ts'
 
 // Otherwise it sends JSON as text/plain.
 setConfig({ headers: { ...CSRF, 'Content-Type': 'application/json' } })
+
+// It may have no body.
+same<LogoutMutationResponse, Logout200 | void>(true)
 
 export async function stranger(): Promise<Stranger> {
   const session = await getSession()

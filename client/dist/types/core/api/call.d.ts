@@ -1,3 +1,4 @@
+import { type Problem } from '../base/errors.ts';
 import type { Server } from '../server.ts';
 /** The default of {@link CallInit.timeoutMs}. */
 export declare const TIMEOUT_MS = 60000;
@@ -18,3 +19,8 @@ export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {
  * `signal` when he aborts a GET, or before anything was sent
  */
 export declare function call(server: Server, path: string, init?: Omit<CallInit, 'json'>): Promise<Response>;
+/**
+ * The problem in a response, if its type says that there is one.
+ * @throws if the body is cut off or malformed, which counts as no problem
+ */
+export declare function problemOf(response: Response): Promise<Problem | undefined>;

@@ -1,0 +1,1 @@
+export * from './types/devtools/devtools.js'

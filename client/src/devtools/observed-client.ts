@@ -1,0 +1,115 @@
+import type { Debugged } from '../core/create-client.ts'
+import type { Client, PublicSocket, SessionState, SocketStatus, TradingSocket } from '../core/client.ts'
+import type { Faults } from './faults.ts'
+import { observedFetch } from './observed-fetch.ts'
+import { ObservedSocket } from './observed-socket.ts'
+import type { Traffic } from './traffic.ts'
+
+/** Members that others may not change, and the devtools replace. */
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
+
+/** A socket that the page has opened and not closed. */
+interface PageSocket {
+  readonly path: string
+  readonly status: () => SocketStatus
+  /** How many requests and commands have not ended. */
+  waiting: number
+}
+
+/** Who has told the client of its session last, and when. */
+interface Source {
+  readonly name: string
+  readonly at: number
+}
+
+/** A client whose calls, connections and sockets the devtools see. */
+export class ObservedClient {
+  readonly client: Client
+  readonly sockets = new Set<PageSocket>()
+  readonly #onChange: () => void
+  readonly #tabs: BroadcastChannel
+  #state: SessionState
+  #told: Source = { name: 'nobody yet', at: Date.now() }
+  #source = this.#told
+
+  /** @param onClose called when the page closes the client */
+  constructor([client, server]: Debugged, traffic: Traffic, faults: Faults, onChange: () => void, onClose: () => void) {
+    this.client = client
+    this.#onChange = onChange
+    this.#state = client.session.get()
+    const { fetch, socket } = server
+    const connection = server as Writable<typeof server>
+    connection.fetch = observedFetch(fetch, traffic, faults, ({ method, path }) => this.#tell(`${method} ${path}`))
+    connection.socket = (path) =>
+      new ObservedSocket(
+        () => socket(path),
+        path,
+        traffic,
+        faults,
+        () => this.#tell('the session socket'),
+      ) as unknown as WebSocket
+    // A second listener of what tabs tell each other. The name is that of the client.
+    this.#tabs = new BroadcastChannel(`trading-bff:${server.base}`)
+    this.#tabs.onmessage = () => this.#tell('another tab')
+    this.#replace(client, onClose)
+  }
+
+  /** Who has told the client of the state that it has now. */
+  get source(): Source {
+    this.#attribute()
+    return this.#source
+  }
+
+  #replace(client: Writable<Client>, onClose: () => void): void {
+    const { publicSocket, tradingSocket, close } = client
+    client.publicSocket = () => this.#opened('/ws/public', publicSocket())
+    client.tradingSocket = (id) => this.#opened(`/ws/trading/${id}`, tradingSocket(id))
+    client.close = () => {
+      close()
+      this.#tabs.close()
+      this.#onChange()
+      onClose()
+    }
+  }
+
+  /** Notes that somebody tells of the session. What has changed before was somebody else. */
+  #tell(name: string): void {
+    this.#attribute()
+    this.#told = { name, at: Date.now() }
+    setTimeout(() => this.#attribute())
+  }
+
+  #attribute(): void {
+    const state = this.client.session.get()
+    if (state === this.#state) return
+    this.#state = state
+    this.#source = this.#told
+    this.#onChange()
+  }
+
+  #opened<S extends PublicSocket | TradingSocket>(path: string, socket: S): S {
+    const noted: PageSocket = { path, status: () => socket.status(), waiting: 0 }
+    this.sockets.add(noted)
+    this.#onChange()
+    const changed = socket as Writable<TradingSocket>
+    for (const name of ['request', 'command'] as const) {
+      const send = changed[name] as ((...given: unknown[]) => Promise<never>) | undefined
+      if (!send) continue
+      changed[name] = (...given: unknown[]) => {
+        noted.waiting++
+        this.#onChange()
+        return send(...given).finally(() => {
+          noted.waiting--
+          this.#onChange()
+        })
+      }
+    }
+    const close = socket.close.bind(socket)
+    changed.close = () => {
+      this.sockets.delete(noted)
+      this.#onChange()
+      close()
+    }
+    return socket
+  }
+}

@@ -70,7 +70,7 @@ function messagesSource(): string {
   const operationsTable = `${about}export interface Operations {\n${table.join('')}}\n\n`
   const { TicksHistoryAnswer, ...schemas } = components.schemas
   const answers = { TicksHistoryAnswer: withAllMembers(TicksHistoryAnswer, schemas), ...schemas }
-  return HEADER + operationsTable + declarations(names, answers)
+  return HEADER + operationsTable + declarations(names, closed(answers))
 }
 
 /** One type for several kinds of answer, which a page reads in one place: any of their members may be absent. */
@@ -79,6 +79,17 @@ function withAllMembers({ description, anyOf = [] }: Schema = {}, schemas: Reado
   const [answer = {}] = kinds[0] ?? []
   const properties = Object.assign({}, ...kinds.map(([, own]) => own?.properties)) as NonNullable<Schema['properties']>
   return { ...(description !== undefined && { description }), allOf: [answer, { type: 'object', properties }] }
+}
+
+/**
+ * The same schemas, whose objects have no members but those that are named. The trading service may send more, but then a misspelt
+ * member of an answer would be one of these; a page that knows more adds it by declaration merging.
+ */
+function closed<Schemas extends object>(schemas: Schemas): Schemas {
+  const text = JSON.stringify(schemas, (_name, value: { readonly properties?: object } | null) =>
+    value?.properties ? { ...value, additionalProperties: undefined } : value,
+  )
+  return JSON.parse(text) as Schemas
 }
 
 /** What the server lets pass while orders are paused, because it stops an automation: it changes something nevertheless. */

@@ -2,6 +2,7 @@
 import { $, el, setText, setUsable } from './dom.js'
 import { clock, duration, money, signed, toneOf, toNumber } from './format.js'
 import { market } from './market.js'
+import { session } from './session.js'
 
 const TYPES = { CALL: { name: 'Rise', arrow: '▲', tone: 'up' }, PUT: { name: 'Fall', arrow: '▼', tone: 'down' } }
 
@@ -70,8 +71,11 @@ function drawSell(button, contract, isConnected, next) {
   if (!isShown && document.activeElement === button) next.focus()
   button.hidden = !isShown
   if (!isShown) return
-  setUsable(button, isConnected && !isSelling)
-  setText(button, isSelling ? 'Selling' : isConnected ? `Sell for ${money(bid, currency)}` : 'Sell once connected')
+  const isPaused = session.ordersPaused?.closing === false
+  setUsable(button, isConnected && !isSelling && !isPaused)
+  if (isSelling) setText(button, 'Selling')
+  else if (!isConnected) setText(button, 'Sell once connected')
+  else setText(button, isPaused ? 'Selling is paused' : `Sell for ${money(bid, currency)}`)
 }
 
 function statusOf({ result, profit, currency, type }) {

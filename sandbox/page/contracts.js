@@ -8,6 +8,7 @@ import { $ } from './dom.js'
 import { toNumber } from './format.js'
 import { dismiss, notice } from './notices.js'
 import { AREA, notSent } from './not-sent.js'
+import { session } from './session.js'
 
 /** The number of contracts in the list, unless more are open. */
 const SHOWN = 8
@@ -104,6 +105,7 @@ export class Contracts {
     const { id, bid, result, isSelling } = contract
     if (isSelling || result !== 'open') return
     if (!this.#isConnected) return notSent('sold')
+    if (session.ordersPaused?.closing === false) return
     const show = (isBusy) => {
       contract.isSelling = isBusy
       this.#draw()

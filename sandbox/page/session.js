@@ -33,6 +33,11 @@ class Session extends EventTarget {
     return this.#active?.subject !== undefined
   }
 
+  /** What the operator says of a pause of the user's orders; undefined where there is none. Tells of changes as `pause`. */
+  get ordersPaused() {
+    return this.#active?.ordersPaused
+  }
+
   start() {
     client.session.subscribe((isOther) => this.#take(isOther))
     setInterval(() => this.#drawCountdown(), 1000)
@@ -107,8 +112,10 @@ class Session extends EventTarget {
 
   #set(state, active, isOther = false) {
     const changed = state !== this.state || isOther
+    const pauseBefore = JSON.stringify(this.ordersPaused)
     this.state = state
     this.#active = active
+    if (JSON.stringify(this.ordersPaused) !== pauseBefore) this.dispatchEvent(new Event('pause'))
     const badge = $('#session-state')
     setText(badge, STATES[state])
     badge.dataset.state = state

@@ -1,6 +1,6 @@
 /** The form of the Demo trade card: what the user wants to buy, and the quote for it. */
 import { $, setText, setUsable } from './dom.js'
-import { money, signed } from './format.js'
+import { clock, money, signed } from './format.js'
 
 const MAX_DURATION = { t: 10, m: 60 }
 
@@ -23,20 +23,26 @@ export function readTicket() {
  * @param hint what the user may expect while there is none
  * @param isUsable whether the connection is there that an order needs
  * @param isBuying whether the reply to an order is awaited
- * @param isPaused whether the last order was refused because orders are paused
+ * @param pause what the operator says of a pause of orders
  */
-export function showQuote(quote, { problem = '', hint = '', isUsable = false, isBuying = false, isPaused = false }) {
+export function showQuote(quote, { problem = '', hint = '', isUsable = false, isBuying = false, pause }) {
   const profit = quote && quote.payout - quote.price
   setText($('#payout'), quote ? money(quote.payout, quote.currency) : '–')
   setText($('#payout-profit'), quote ? `${signed(profit)} (${Math.round((profit / quote.price) * 100)} %)` : '–')
-  setText($('#ticket-problem'), problem || hint)
+  setText($('#ticket-problem'), problem || hint || pauseInWords(pause))
   $('#ticket-problem').dataset.kind = problem ? 'problem' : 'hint'
   const button = $('#buy')
   const type = quote?.type ?? new FormData($('#ticket')).get('contract')
   button.dataset.contract = type
-  setUsable(button, quote !== undefined && isUsable)
-  button.toggleAttribute('data-paused', isPaused)
+  setUsable(button, quote !== undefined && isUsable && pause === undefined)
   const price = quote ? ` for ${money(quote.price, quote.currency)}` : ''
   const offer = `Buy ${type === 'PUT' ? 'fall' : 'rise'}${price}`
-  setText(button, isBuying ? 'Buying' : isPaused ? `${offer} (orders paused)` : offer)
+  setText(button, isBuying ? 'Buying' : pause ? 'Orders are paused' : offer)
+}
+
+/** Empty without a pause. */
+function pauseInWords(pause) {
+  if (pause === undefined) return ''
+  const { message = 'The operator has paused orders.', until } = pause
+  return until === undefined ? message : `${message} Until ${clock(until * 1000).slice(0, 5)}.`
 }

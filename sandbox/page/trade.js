@@ -10,6 +10,7 @@ import { findOut } from './lost-order.js'
 import { market } from './market.js'
 import { dismiss, notice } from './notices.js'
 import { AREA, notSent, sentNothing } from './not-sent.js'
+import { session } from './session.js'
 import { readTicket, showQuote } from './ticket.js'
 
 const QUOTE_DELAY_MS = 300
@@ -28,11 +29,10 @@ class Trade {
   #stopQuote
   #quoteTimer
   #isBuying = false
-  /** Whether the last order was refused because orders are paused. Only another one shows whether they still are. */
-  #isPaused = false
 
   start() {
     accounts.addEventListener('change', () => this.#accountChanged())
+    session.addEventListener('pause', () => this.#socket && this.#connectionChanged())
     market.addEventListener('change', () => {
       this.#contracts.drawNewest()
       this.#quoteSoon()
@@ -50,7 +50,6 @@ class Trade {
     const { id, currency } = this.#account ?? {}
     this.#socket = id === undefined ? undefined : client.tradingSocket(id)
     this.#isBuying = false
-    this.#isPaused = false
     this.#isConnected = false
     // Without an account the session has ended or changed, and the next user must not read what concerns this one.
     if (id === undefined) $(`#${AREA}`).replaceChildren()
@@ -132,7 +131,7 @@ class Trade {
       hint,
       isUsable: isOpen && !this.#isBuying,
       isBuying: this.#isBuying,
-      isPaused: this.#isPaused,
+      pause: session.ordersPaused,
     })
   }
 
@@ -140,7 +139,7 @@ class Trade {
   async #buy() {
     if (this.#isBuying) return
     const [quote, socket, account] = [this.#quote, this.#socket, this.#account]
-    if (quote === undefined) return this.#refuse()
+    if (quote === undefined || session.ordersPaused) return this.#refuse()
     dismiss('buy')
     dismiss('not-sent')
     this.#isBuying = true
@@ -164,6 +163,8 @@ class Trade {
   #refuse() {
     const state = this.#socket?.status().state
     if (state !== 'open' || isOffline()) notSent('bought')
+    // The form says so already.
+    else if (session.ordersPaused) return
     else if (this.#problem === undefined)
       showQuote(undefined, { hint: 'The price is not known yet. Please try again in a moment.' })
     // What the form or the trading service has said stays, and is read out with the field.
@@ -171,7 +172,6 @@ class Trade {
   }
 
   #bought(order, { contract_id: id, buy_price, purchase_time, balance_after }) {
-    this.#isPaused = false
     const stake = toNumber(buy_price) ?? order.price
     this.#contracts.add({ ...order, id, stake, at: Number(purchase_time) * 1000 })
     this.#showBalance(this.#account.id, { balance: balance_after, currency: order.currency })
@@ -180,7 +180,6 @@ class Trade {
   #notBought(order, error) {
     const { outcome, reply, message } = error
     const show = (contract) => order.account === this.#account && this.#contracts.add(contract)
-    if (reply && order.account === this.#account) this.#isPaused = error.code === 'OrdersPaused'
     if (outcome === 'unknown') findOut(order, error, show)
     else if (reply) notice({ key: 'buy', kind: 'error', text: `Nothing was bought. ${message}`, area: AREA })
     else notSent('bought')

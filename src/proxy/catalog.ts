@@ -59,7 +59,7 @@ const ENDPOINTS: readonly Endpoint[] = [
     response: 'AgentsBody',
   }),
   bearer('GET', '/payment-agents/v1/agents', 'List payment agents', { response: 'AgentList' }),
-  bearer('GET', '/payment-agents/v1/agents/:id', 'One payment agent', { response: 'AgentsBody' }),
+  bearer('GET', '/payment-agents/v1/agents/:id', 'One payment agent', { response: 'AgentBody' }),
   bearer('GET', '/payment-agents/v1/agent-statistics', 'Payment-agent statistics', { response: 'AgentsBody' }),
   bearer('POST', '/payment-agents/v1/transfer', 'Create a transfer', {
     request: 'TransferRequest',

@@ -16,10 +16,20 @@ export const BODIES = {
   AccountList: options(listOf('Account')),
   ExistingAccount: options(ref('Account')),
   NewAccount: options(listOf('Account')),
-  Account: record('A trading account', { balance: ref('Amount') }),
+  Account: {
+    ...record('A trading account', {
+      account_id: { ...TEXT, description: 'Its id, for paths and sockets' },
+      account_type: { ...TEXT, description: '`demo` or `real`' },
+      currency: { ...TEXT, description: 'A code of ISO 4217' },
+      balance: ref('Amount'),
+    }),
+    required: ['account_id'],
+  },
 
   AgentsBody: agents({}),
-  AgentList: agents({ type: 'array', items: OPEN }),
+  AgentBody: agents(ref('Agent')),
+  AgentList: agents(listOf('Agent')),
+  Agent: record('A payment agent', {}),
 
   WalletsBody: wallets({}),
   WalletList: wallets(listOf('Wallet')),

@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { compile } from '../../client/build.ts'
 import type {
+  Account,
+  Agent,
+  ApiError,
   AuthErrorCode,
   Client,
   CloseReason,
@@ -20,6 +23,9 @@ const CLIENT = new URL('../../client/', import.meta.url).pathname
 /** What the page around a sample in the README would declare. */
 const PAGE = `
 declare const client: import('trading-bff-client').Client
+declare const createClient: typeof import('trading-bff-client').createClient
+declare const request: Request
+declare const settings: { bffUrl: string }
 declare const ApiError: typeof import('trading-bff-client').ApiError
 declare const SocketError: typeof import('trading-bff-client').SocketError
 declare const market: import('trading-bff-client').PublicSocket
@@ -48,6 +54,7 @@ declare function showOpenContracts(): Promise<void>
 declare function draw(quote: number): void
 declare function drawCandles(candles: readonly import('trading-bff-client').CandlePoint[]): void
 interface ImportMeta {
+  env: { DEV: boolean }
   hot?: { accept(callback: () => void): void; dispose(callback: () => void): void; invalidate(): void }
 }
 declare module 'react' {
@@ -96,13 +103,22 @@ export async function typed({ api, session }: Client, socket: PublicSocket, tick
   await api('/payment-agents/v1/transfer')
   const listed = await (await api('/trading/v1/options/accounts?page=2')).json()
   const opened = await (await api('/trading/v1/options/accounts', { method: 'POST', body: '{}' })).json()
+  const [account] = listed.data
+  const agents = await (await api('/payment-agents/v1/agents')).json()
   const bodies: [
+    Equal<Account['account_id'], string>,
+    Equal<(typeof listed.data)[number], Account>,
+    Equal<Account['account_type' | 'currency'], string | undefined>,
+    Equal<Account['nothing'], unknown>,
+    Equal<(typeof agents.data)[number], Agent>,
+    Equal<ResponseBody<'GET', '/payment-agents/v1/agents/${string}'>['data'], Agent>,
+    Equal<NonNullable<ApiError['problem']>['code'], ProblemCode | (string & {})>,
     Equal<(typeof listed.data)[number]['balance'], number | string | undefined>,
     Equal<typeof opened, ExistingAccount | NewAccount>,
     Equal<ResponseBody<'GET', '/wallet/v1/transactions/main?page=2'>['data'], unknown>,
     Equal<ResponseBody<'GET', '/v1/health'>, never>,
     Equal<ResponseBody<'GET', '/partners/analytics/v1/overview'>, unknown>,
-  ] = [true, true, true, true, true]
+  ] = [true, true, true, true, true, true, true, true, true, true, true, true]
   const own = await (await api('/account/v1/nickname')).json<{ data: { nickname: string } }>()
   // @ts-expect-error an envelope has no such field
   const nothing: unknown = listed.accounts
@@ -111,7 +127,7 @@ export async function typed({ api, session }: Client, socket: PublicSocket, tick
   if (state.status !== 'active') return state.scope
   const codes: [Equal<ProblemCode, ServerCode>, Equal<AuthErrorCode, AuthError>] = [true, true]
   const reason: CloseReason = 'slow_consumer'
-  return [state.scope, codes, reason, bodies, own.data.nickname, nothing]
+  return [state.scope, codes, reason, bodies, own.data.nickname, nothing, account?.account_id]
 }
 
 await test('the types of the package match those of the server', (t) => {

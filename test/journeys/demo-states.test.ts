@@ -15,7 +15,7 @@ async function logIn(page: Page, url: string): Promise<void> {
   await isOnOffer(page)
 }
 
-await test('A paused order is not bought, and Buy says so until an order is taken again', async (t) => {
+await test('While orders are paused, Buy says so before a click, nothing is sent, and selling goes on unless that is paused, too', async (t) => {
   const token = 'an-ops-token-of-32-bytes-or-longer'
   const { server } = await startWorld(t, { settings: { ...SETTINGS, OPS_TOKEN: token }, market: { tickMs: 1000 } })
   const orders = (method: string, body?: object): Promise<Response> =>
@@ -25,20 +25,49 @@ await test('A paused order is not bought, and Buy says so until an order is take
       ...(body && { body: JSON.stringify(body) }),
     })
   const page = await (await testChromium(t)).newPage()
+  const sent: string[] = []
+  page.on('websocket', (socket) => {
+    socket.on(
+      'framesent',
+      ({ payload }) => void (/"(?:buy|sell)":/.test(String(payload)) && sent.push(String(payload))),
+    )
+  })
   await logIn(page, server.url)
-  const buy = page.getByTestId('trade-buy')
-  t.equal(await buy.getAttribute('data-paused'), null)
-  t.equal((await orders('PUT', { paused: true, message: 'Prices of R_100 are wrong.' })).status, 200)
+  await page.getByTestId('trade-duration').fill('2')
+  await page.getByTestId('trade-unit').selectOption('m')
+  await isOnOffer(page)
+  const [buy, sell] = [page.getByTestId('trade-buy'), page.getByTestId('trade-sell')]
   await buy.click()
-  await page.getByText('Nothing was bought. Prices of R_100 are wrong.').waitFor()
-  await buy.filter({ hasText: /^Buy rise for 10\.00 USD \(orders paused\)$/ }).waitFor()
-  t.equal(await buy.getAttribute('data-paused'), '')
+  await sell.filter({ hasText: /^Sell for \d/ }).waitFor()
+  await isOnOffer(page)
+
+  t.equal((await orders('PUT', { paused: true, message: 'Prices of R_100 are wrong.' })).status, 200)
+  await buy.filter({ hasText: /^Orders are paused$/ }).waitFor()
+  t.equal(await buy.getAttribute('aria-disabled'), 'true')
+  const reason = page.getByTestId('trade-problem')
+  await reason.filter({ hasText: /^Prices of R_100 are wrong\.$/ }).waitFor()
+  await buy.dispatchEvent('click')
+  t.match(await sell.textContent(), /^Sell for \d/)
+  t.equal(await sell.getAttribute('aria-disabled'), 'false')
+
+  const until = Math.floor(Date.now() / 1000) + 600
+  await orders('PUT', { paused: true, closing: false, until })
+  await sell.filter({ hasText: /^Selling is paused$/ }).waitFor()
+  await sell.dispatchEvent('click')
+  await reason.filter({ hasText: /^The operator has paused orders\. Until \d\d:\d\d\.$/ }).waitFor()
+
   await orders('DELETE')
   await isOnOffer(page)
-  await buy.click()
-  await page.getByTestId('trade-status').filter({ hasText: 'Rise open' }).waitFor()
   await buy.filter({ hasText: /^Buy rise for 10\.00 USD$/ }).waitFor()
-  t.equal(await buy.getAttribute('data-paused'), null)
+  await sell.filter({ hasText: /^Sell for \d/ }).waitFor()
+  t.equal(sent.length, 1, 'no order of the pause was sent')
+  t.equal(await page.locator('#trade-messages .notice').count(), 0)
+
+  // Without a quote, no price draws the button anew.
+  await page.getByTestId('trade-stake').fill('0')
+  await reason.filter({ hasText: 'Enter a stake above zero.' }).waitFor()
+  await orders('PUT', { paused: true })
+  await buy.filter({ hasText: /^Orders are paused$/ }).waitFor()
 })
 
 await test('The header has one clock, of the limit that comes first, and says the other', async (t) => {

@@ -20,7 +20,16 @@ export type { ServerTime } from './base/server-clock.ts'
 export type { ActiveSession, EndReason, Notice, OrdersPause, SessionState } from './session/session-state.ts'
 export type * from './sockets/series-shape.ts'
 export type { PublicSocket, TradingSocket } from './sockets/socket.ts'
-export type { AnswerTo, Described, Operation, StreamOperation, Undescribed } from './sockets/typed-messages.ts'
+export type {
+  AnswerTo,
+  Checked,
+  Described,
+  Operation,
+  StreamOperation,
+  Undescribed,
+  UnknownMember,
+  UnknownOperation,
+} from './sockets/typed-messages.ts'
 
 /** Put in by the build. */
 declare const PACKAGE_VERSION: string

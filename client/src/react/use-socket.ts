@@ -4,7 +4,7 @@ import type { SocketError } from '../core/base/errors.ts'
 import type { Message, SocketStatus } from '../core/sockets/socket-status.ts'
 import type { SeriesOptions, SeriesPoints, SeriesState } from '../core/sockets/series-shape.ts'
 import type { PublicSocket, TradingSocket } from '../core/sockets/socket.ts'
-import type { AnswerTo, Described, StreamOperation, Undescribed } from '../core/sockets/typed-messages.ts'
+import type { AnswerTo, Checked, StreamOperation, Undescribed } from '../core/sockets/typed-messages.ts'
 import { useSessionKey } from './use-session.ts'
 
 const NONE = { status: { state: 'waiting' } } as const
@@ -48,6 +48,12 @@ export function useSocket(client: Client, account?: string | null): OpenSocket<P
   })
 }
 
+/** Follows a stream of an operation that the package does not know: give the type of the messages by hand. */
+export function useSubscription<T = never>(
+  client: Client,
+  message: Undescribed<T> | undefined,
+  account?: string | null,
+): Subscription<NoInfer<T>>
 /**
  * Follows a stream while the component is mounted. Equal streams of a client share one subscription.
  * ```tsx
@@ -59,15 +65,9 @@ export function useSocket(client: Client, account?: string | null): OpenSocket<P
  */
 export function useSubscription<const M extends object>(
   client: Client,
-  message: (M & Described<M, StreamOperation>) | undefined,
+  message: Checked<M, StreamOperation> | undefined,
   account?: string | null,
 ): Subscription<AnswerTo<M>>
-/** The same for an operation that the package does not know: give the type of the messages by hand. */
-export function useSubscription<T = never>(
-  client: Client,
-  message: Undescribed<T> | undefined,
-  account?: string | null,
-): Subscription<NoInfer<T>>
 export function useSubscription(
   client: Client,
   message: object | undefined,

@@ -3,6 +3,13 @@ import { series } from 'trading-bff-client/series'
 
 // Nothing runs this. Each compiler must accept it, and so find an error after every `@ts-expect-error`.
 
+declare module 'trading-bff-client' {
+  /** A member that this trading service sends. */
+  interface Tick {
+    volume?: number
+  }
+}
+
 /** What infers its types from the operation. */
 export async function known(market: PublicSocket, trading: TradingSocket, symbol: string): Promise<unknown[]> {
   const { history } = await market.request({ ticks_history: symbol, end: 'latest', count: 10, style: 'ticks' })
@@ -37,6 +44,7 @@ export async function known(market: PublicSocket, trading: TradingSocket, symbol
   const chart = market.series({ symbol, style: 'candles', granularity: 60 })
   const close: number | undefined = chart.get().points.at(-1)?.close
   const quote: number | undefined = series(market, { symbol, style: 'ticks', count: 10 }).get().points[0]?.quote
+  market.subscribe({ ticks: symbol }, ({ tick, echo_req }) => [tick.volume?.toFixed(), echo_req?.['ticks']])
   return [prices, id, close, quote]
 }
 
@@ -64,12 +72,16 @@ export async function wrong(market: PublicSocket, trading: TradingSocket): Promi
   await market.request({ ticks_history: 'R_100', end: 'latest', style: 'candels' })
   // @ts-expect-error a member is missing
   await market.request({ ticks_history: 'R_100' })
+  const parameters = { contract_type: 'CALL', currency: 'USD', underlying_symbol: 'R_100', amuont: 1 }
   // @ts-expect-error a misspelt member inside another
-  await trading.command({
-    buy: 1,
-    price: 10,
-    parameters: { contract_type: 'CALL', currency: 'USD', underlying_symbol: 'R_100', amuont: 1 },
-  })
+  await trading.command({ buy: 1, price: 10, parameters })
+  // @ts-expect-error a misspelt member of an answer
+  market.subscribe({ ticks: 'R_100' }, ({ tikc }) => tikc)
+  // @ts-expect-error a misspelt member inside of one
+  market.subscribe({ ticks: 'R_100' }, ({ tick }) => tick.qoute)
+  const { buy } = await trading.command({ buy: 'an id', price: 1 })
+  // @ts-expect-error the same of a command
+  await trading.command({ sell: buy.contractid, price: 0 })
   // @ts-expect-error the price is a number
   await trading.command({ buy: 'an id', price: '10' })
   // @ts-expect-error the type of a known operation cannot be given by hand

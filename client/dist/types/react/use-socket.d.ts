@@ -3,7 +3,7 @@ import type { SocketError } from '../core/base/errors.ts';
 import type { SocketStatus } from '../core/sockets/socket-status.ts';
 import type { SeriesOptions, SeriesPoints, SeriesState } from '../core/sockets/series-shape.ts';
 import type { PublicSocket, TradingSocket } from '../core/sockets/socket.ts';
-import type { AnswerTo, Described, StreamOperation, Undescribed } from '../core/sockets/typed-messages.ts';
+import type { AnswerTo, Checked, StreamOperation, Undescribed } from '../core/sockets/typed-messages.ts';
 /** A socket that is open as long as its component. */
 export interface OpenSocket<S> {
     /** Undefined until the component has been mounted, and for a trading socket until a user is logged in. */
@@ -32,6 +32,8 @@ export interface Subscription<T> {
 export declare function useSocket(client: Client): OpenSocket<PublicSocket>;
 export declare function useSocket(client: Client, account: string | null): OpenSocket<TradingSocket>;
 export declare function useSocket(client: Client, account: string | null | undefined): OpenSocket<PublicSocket>;
+/** Follows a stream of an operation that the package does not know: give the type of the messages by hand. */
+export declare function useSubscription<T = never>(client: Client, message: Undescribed<T> | undefined, account?: string | null): Subscription<NoInfer<T>>;
 /**
  * Follows a stream while the component is mounted. Equal streams of a client share one subscription.
  * ```tsx
@@ -41,9 +43,7 @@ export declare function useSocket(client: Client, account: string | null | undef
  * @param account the account whose trading socket carries the stream, once a user is logged in; null for none yet; undefined for the
  * public socket
  */
-export declare function useSubscription<const M extends object>(client: Client, message: (M & Described<M, StreamOperation>) | undefined, account?: string | null): Subscription<AnswerTo<M>>;
-/** The same for an operation that the package does not know: give the type of the messages by hand. */
-export declare function useSubscription<T = never>(client: Client, message: Undescribed<T> | undefined, account?: string | null): Subscription<NoInfer<T>>;
+export declare function useSubscription<const M extends object>(client: Client, message: Checked<M, StreamOperation> | undefined, account?: string | null): Subscription<AnswerTo<M>>;
 /**
  * The newest prices or candles of a symbol, while the component is mounted.
  * ```tsx

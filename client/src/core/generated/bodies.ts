@@ -24,6 +24,12 @@ export interface AccountList {
 
 /** A trading account. */
 export interface Account {
+  /** Its id, for paths and sockets. */
+  account_id: string
+  /** `demo` or `real`. */
+  account_type?: string
+  /** A code of ISO 4217. */
+  currency?: string
   balance?: Amount
   [name: string]: unknown
 }
@@ -101,7 +107,19 @@ export interface WalletsBody {
 
 /** A response about payment agents or the nickname. */
 export interface AgentList {
-  data: { [name: string]: unknown }[]
+  data: Agent[]
+  errors?: RefusalReason[]
+  metadata?: { [name: string]: unknown }
+}
+
+/** A payment agent. */
+export interface Agent {
+  [name: string]: unknown
+}
+
+/** A response about payment agents or the nickname. */
+export interface AgentBody {
+  data: Agent
   errors?: RefusalReason[]
   metadata?: { [name: string]: unknown }
 }

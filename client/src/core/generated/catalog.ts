@@ -11,6 +11,7 @@ import type {
   WalletList,
   WalletsBody,
   AgentList,
+  AgentBody,
   TransferRequest,
   WithdrawalRequest,
   VerificationCodeRequest,
@@ -30,7 +31,7 @@ export interface Responses {
     readonly '/applications/v1/markup-statistics': unknown
     readonly '/payment-agents/v1/clients/me': AgentsBody
     readonly '/payment-agents/v1/agents': AgentList
-    readonly [path: `/payment-agents/v1/agents/${string}`]: AgentsBody
+    readonly [path: `/payment-agents/v1/agents/${string}`]: AgentBody
     readonly '/payment-agents/v1/agent-statistics': AgentsBody
     readonly [path: `/payment-agents/v1/transfer/${string}`]: AgentsBody
     readonly [path: `/payment-agents/v1/withdraw/${string}`]: AgentsBody

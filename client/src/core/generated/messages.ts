@@ -59,13 +59,11 @@ export interface Answer {
   req_id?: RequestId
   passthrough?: Passthrough
   subscription?: SubscriptionId
-  [name: string]: unknown
 }
 
 /** Only in the messages of a stream. The id belongs to the connection. */
 export interface SubscriptionId {
   id: string
-  [name: string]: unknown
 }
 
 /** A price of a symbol. */
@@ -79,7 +77,6 @@ export interface Tick {
   pip_size?: number
   quote: number
   symbol?: string
-  [name: string]: unknown
 }
 
 /** Seconds since 1970. */
@@ -127,7 +124,6 @@ export interface TickHistory {
   prices: number[]
   /** One for each price. */
   times: Epoch[]
-  [name: string]: unknown
 }
 
 /** The prices of a period. */
@@ -137,7 +133,6 @@ export interface Candle {
   high: number
   low: number
   close: number
-  [name: string]: unknown
 }
 
 /** The newest candle of a stream as it is now. */
@@ -155,7 +150,6 @@ export interface Ohlc {
   low: Price
   close: Price
   pip_size?: number
-  [name: string]: unknown
 }
 
 /** A price of the market, as a number or as a text of digits. */
@@ -192,7 +186,6 @@ export interface ActiveSymbol {
   exchange_is_open?: Flag
   is_trading_suspended?: Flag
   trade_count?: number
-  [name: string]: unknown
 }
 
 /** 1 means yes. */
@@ -215,7 +208,6 @@ export interface ContractsForAnswer extends Answer {
 export interface ContractsOnOffer {
   available: ContractOnOffer[]
   hit_count?: number
-  [name: string]: unknown
 }
 
 /** A type of contract that is on offer. */
@@ -244,7 +236,6 @@ export interface ContractOnOffer {
   min_stake?: number | null
   max_stake?: number | null
   payout_limit?: number
-  [name: string]: unknown
 }
 
 /** The types of contract that there are. */
@@ -268,7 +259,6 @@ export interface ContractCategory {
   contract_types: string[]
   /** For people. */
   display_name?: string
-  [name: string]: unknown
 }
 
 /** When the markets are open on a day. */
@@ -287,21 +277,18 @@ export interface TradingTimesAnswer extends Answer {
 /** The markets of a day. */
 export interface TradingTimes {
   markets: Market[]
-  [name: string]: unknown
 }
 
 /** A market. */
 export interface Market {
   name: string
   submarkets?: Submarket[]
-  [name: string]: unknown
 }
 
 /** A part of a market. */
 export interface Submarket {
   name: string
   symbols: TradingDay[]
-  [name: string]: unknown
 }
 
 /** When a symbol can be traded on the day. */
@@ -313,7 +300,6 @@ export interface TradingDay {
   times?: { [name: string]: unknown }
   trading_days?: string[]
   events?: unknown[]
-  [name: string]: unknown
 }
 
 /** The clock of the trading service. */
@@ -416,7 +402,6 @@ export interface Proposal {
   payout_choices?: string[]
   /** What the service accepts. */
   validation_params?: { [name: string]: unknown }
-  [name: string]: unknown
 }
 
 /** Ends a stream. */
@@ -476,7 +461,6 @@ export interface Purchase {
   shortcode: string
   purchase_time: Epoch
   start_time: Epoch
-  [name: string]: unknown
 }
 
 /** Sells a contract before it ends. It is a command - send it once. */
@@ -502,7 +486,6 @@ export interface Sale {
   transaction_id?: number | string
   sold_for?: number
   balance_after?: number
-  [name: string]: unknown
 }
 
 /** Cancels a contract that has a cancellation. It is a command - send it once. */
@@ -542,7 +525,6 @@ export interface ContractUpdateAnswer extends Answer {
 export interface ContractLimits {
   stop_loss?: ContractLimit
   take_profit?: ContractLimit
-  [name: string]: unknown
 }
 
 /** A limit of a contract. */
@@ -551,7 +533,6 @@ export interface ContractLimit {
   order_amount?: number | null
   order_date?: Epoch
   value?: string | null
-  [name: string]: unknown
 }
 
 /** A contract of the account, or all open ones, and with `subscribe` every change. */
@@ -620,7 +601,6 @@ export interface OpenContract {
   /** Why it cannot be sold, for people. */
   validation_error?: string
   validation_error_code?: string
-  [name: string]: unknown
 }
 
 /** What has become of a contract. */
@@ -634,14 +614,12 @@ export interface ContractTick {
   epoch?: Epoch
   tick?: number | null
   tick_display_value?: string | null
-  [name: string]: unknown
 }
 
 /** The transactions of a contract. */
 export interface ContractTransactions {
   buy?: number | string
   sell?: number | string
-  [name: string]: unknown
 }
 
 /** The open contracts of the account. */
@@ -660,7 +638,6 @@ export interface PortfolioAnswer extends Answer {
 /** The open contracts of the account. */
 export interface Portfolio {
   contracts: PortfolioContract[]
-  [name: string]: unknown
 }
 
 /** An open contract. */
@@ -678,7 +655,6 @@ export interface PortfolioContract {
   date_start?: Epoch
   expiry_time?: Epoch
   purchase_time?: Epoch
-  [name: string]: unknown
 }
 
 /** The contracts of the account that have ended. */
@@ -710,7 +686,6 @@ export interface ProfitTableAnswer extends Answer {
 export interface ProfitTable {
   count?: number
   transactions?: EndedContract[]
-  [name: string]: unknown
 }
 
 /** A contract that has ended. */
@@ -730,7 +705,6 @@ export interface EndedContract {
   duration_type?: string | null
   multiplier?: string
   growth_rate?: string
-  [name: string]: unknown
 }
 
 /** The transactions of the account. */
@@ -759,7 +733,6 @@ export interface StatementAnswer extends Answer {
 export interface Statement {
   count?: number
   transactions?: StatementLine[]
-  [name: string]: unknown
 }
 
 /** A transaction of the account. */
@@ -776,7 +749,6 @@ export interface StatementLine {
   reference_id?: number | string | null
   transaction_id?: number | string
   transaction_time?: Epoch
-  [name: string]: unknown
 }
 
 /** Every transaction of the account from now on. */
@@ -808,7 +780,6 @@ export interface Transaction {
   purchase_time?: Epoch
   transaction_id?: number | string
   transaction_time?: Epoch
-  [name: string]: unknown
 }
 
 /** The balance of the account, and with `subscribe` every change of it. */
@@ -832,5 +803,4 @@ export interface Balance {
   id?: string
   /** The account. */
   loginid?: string
-  [name: string]: unknown
 }

@@ -8,7 +8,7 @@ import { OrderLog } from './order-log.ts'
 import type { Series, SeriesOptions, SeriesPoints, SeriesSocket } from './series-shape.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 import { Streams } from './streams.ts'
-import type { AnswerTo, Described, StreamOperation, Undescribed } from './typed-messages.ts'
+import type { AnswerTo, Checked, StreamOperation, Undescribed } from './typed-messages.ts'
 
 /** A socket for market data. All public sockets of a client share one connection, which closes after the last of them. */
 export interface PublicSocket {
@@ -19,6 +19,8 @@ export interface PublicSocket {
    * @returns a function that stops the calls
    */
   onStatus(listener: () => void): () => void
+  /** A request of an operation that the package does not know: give the type of the reply by hand. */
+  request<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>
   /**
    * Sends a message once, as soon as there is a connection, and resolves with its reply. Leave out `req_id`: the package
    * sets it. A message that may change something, or whose operation the package does not know, is sent as a `command`.
@@ -27,9 +29,13 @@ export interface PublicSocket {
    * ```
    * @throws SocketError; the reason of `signal` when you abort
    */
-  request<const M extends object>(message: M & Described<M>, options?: RequestOptions): Promise<AnswerTo<M>>
-  /** The same for an operation that the package does not know: give the type of the reply by hand. */
-  request<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>
+  request<const M extends object>(message: Checked<M>, options?: RequestOptions): Promise<AnswerTo<M>>
+  /** Follows a stream of an operation that the package does not know: give the type of its messages by hand. */
+  subscribe<T = never>(
+    message: Undescribed<T>,
+    listener: (message: NoInfer<T>) => void,
+    onError?: (error: SocketError) => void,
+  ): () => void
   /**
    * Follows a stream. The package adds `subscribe: 1`, and subscribes again after every reconnect, so the listener gets
    * the first message of a stream, such as a history, again each time. Equal streams share one subscription.
@@ -42,14 +48,8 @@ export interface PublicSocket {
    * @throws TypeError if the message may change something; SocketError if the socket is closed
    */
   subscribe<const M extends object>(
-    message: M & Described<M, StreamOperation>,
+    message: Checked<M, StreamOperation>,
     listener: (message: AnswerTo<M>) => void,
-    onError?: (error: SocketError) => void,
-  ): () => void
-  /** The same for an operation that the package does not know: give the type of the messages by hand. */
-  subscribe<T = never>(
-    message: Undescribed<T>,
-    listener: (message: NoInfer<T>) => void,
     onError?: (error: SocketError) => void,
   ): () => void
   /**
@@ -75,6 +75,8 @@ export interface PublicSocket {
 
 /** A socket for trading on one account. */
 export interface TradingSocket extends PublicSocket {
+  /** A command that the package does not know: give the type of its reply by hand. */
+  command<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>
   /**
    * Sends a message that may change something, such as `buy`, `sell` or `cancel`. It is sent now and once, or never: it
    * does not wait for a connection and is not repeated. If the connection has been silent for 3 s, it must reply to a ping
@@ -86,9 +88,7 @@ export interface TradingSocket extends PublicSocket {
    *   `outcome: 'unknown'` if it was sent but may or may not have been executed; with the code of the trading service if
    *   that refused it
    */
-  command<const M extends object>(message: M & Described<M>, options?: RequestOptions): Promise<AnswerTo<M>>
-  /** The same for an operation that the package does not know: give the type of the reply by hand. */
-  command<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>
+  command<const M extends object>(message: Checked<M>, options?: RequestOptions): Promise<AnswerTo<M>>
 }
 
 /** What a page sends and receives on one path, and the sockets that share it. */

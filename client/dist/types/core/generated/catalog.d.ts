@@ -1,4 +1,4 @@
-import type { AgentsBody, AccountList, ExistingAccount, NewAccount, NewAccountRequest, OptionsBody, BulkPurchase, WalletList, WalletsBody, AgentList, TransferRequest, WithdrawalRequest, VerificationCodeRequest } from './bodies.ts';
+import type { AgentsBody, AccountList, ExistingAccount, NewAccount, NewAccountRequest, OptionsBody, BulkPurchase, WalletList, WalletsBody, AgentList, AgentBody, TransferRequest, WithdrawalRequest, VerificationCodeRequest } from './bodies.ts';
 /**
  * The paths of the trading service that the server serves below `/api`, by method. Each has the type of the JSON in its
  * response as far as it is publicly documented; `never` means that the response is a text.
@@ -13,7 +13,7 @@ export interface Responses {
         readonly '/applications/v1/markup-statistics': unknown;
         readonly '/payment-agents/v1/clients/me': AgentsBody;
         readonly '/payment-agents/v1/agents': AgentList;
-        readonly [path: `/payment-agents/v1/agents/${string}`]: AgentsBody;
+        readonly [path: `/payment-agents/v1/agents/${string}`]: AgentBody;
         readonly '/payment-agents/v1/agent-statistics': AgentsBody;
         readonly [path: `/payment-agents/v1/transfer/${string}`]: AgentsBody;
         readonly [path: `/payment-agents/v1/withdraw/${string}`]: AgentsBody;

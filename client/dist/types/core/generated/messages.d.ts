@@ -116,12 +116,10 @@ export interface Answer {
     req_id?: RequestId;
     passthrough?: Passthrough;
     subscription?: SubscriptionId;
-    [name: string]: unknown;
 }
 /** Only in the messages of a stream. The id belongs to the connection. */
 export interface SubscriptionId {
     id: string;
-    [name: string]: unknown;
 }
 /** A price of a symbol. */
 export interface Tick {
@@ -134,7 +132,6 @@ export interface Tick {
     pip_size?: number;
     quote: number;
     symbol?: string;
-    [name: string]: unknown;
 }
 /** Seconds since 1970. */
 export type Epoch = number;
@@ -175,7 +172,6 @@ export interface TickHistory {
     prices: number[];
     /** One for each price. */
     times: Epoch[];
-    [name: string]: unknown;
 }
 /** The prices of a period. */
 export interface Candle {
@@ -184,7 +180,6 @@ export interface Candle {
     high: number;
     low: number;
     close: number;
-    [name: string]: unknown;
 }
 /** The newest candle of a stream as it is now. */
 export interface Ohlc {
@@ -201,7 +196,6 @@ export interface Ohlc {
     low: Price;
     close: Price;
     pip_size?: number;
-    [name: string]: unknown;
 }
 /** A price of the market, as a number or as a text of digits. */
 export type Price = number | string;
@@ -233,7 +227,6 @@ export interface ActiveSymbol {
     exchange_is_open?: Flag;
     is_trading_suspended?: Flag;
     trade_count?: number;
-    [name: string]: unknown;
 }
 /** 1 means yes. */
 export type Flag = 0 | 1;
@@ -252,7 +245,6 @@ export interface ContractsForAnswer extends Answer {
 export interface ContractsOnOffer {
     available: ContractOnOffer[];
     hit_count?: number;
-    [name: string]: unknown;
 }
 /** A type of contract that is on offer. */
 export interface ContractOnOffer {
@@ -280,7 +272,6 @@ export interface ContractOnOffer {
     min_stake?: number | null;
     max_stake?: number | null;
     payout_limit?: number;
-    [name: string]: unknown;
 }
 /** The types of contract that there are. */
 export interface ContractsListRequest {
@@ -300,7 +291,6 @@ export interface ContractCategory {
     contract_types: string[];
     /** For people. */
     display_name?: string;
-    [name: string]: unknown;
 }
 /** When the markets are open on a day. */
 export interface TradingTimesRequest {
@@ -316,19 +306,16 @@ export interface TradingTimesAnswer extends Answer {
 /** The markets of a day. */
 export interface TradingTimes {
     markets: Market[];
-    [name: string]: unknown;
 }
 /** A market. */
 export interface Market {
     name: string;
     submarkets?: Submarket[];
-    [name: string]: unknown;
 }
 /** A part of a market. */
 export interface Submarket {
     name: string;
     symbols: TradingDay[];
-    [name: string]: unknown;
 }
 /** When a symbol can be traded on the day. */
 export interface TradingDay {
@@ -341,7 +328,6 @@ export interface TradingDay {
     };
     trading_days?: string[];
     events?: unknown[];
-    [name: string]: unknown;
 }
 /** The clock of the trading service. */
 export interface TimeRequest {
@@ -441,7 +427,6 @@ export interface Proposal {
     validation_params?: {
         [name: string]: unknown;
     };
-    [name: string]: unknown;
 }
 /** Ends a stream. */
 export interface ForgetRequest {
@@ -493,7 +478,6 @@ export interface Purchase {
     shortcode: string;
     purchase_time: Epoch;
     start_time: Epoch;
-    [name: string]: unknown;
 }
 /** Sells a contract before it ends. It is a command - send it once. */
 export interface SellRequest {
@@ -516,7 +500,6 @@ export interface Sale {
     transaction_id?: number | string;
     sold_for?: number;
     balance_after?: number;
-    [name: string]: unknown;
 }
 /** Cancels a contract that has a cancellation. It is a command - send it once. */
 export interface CancelRequest {
@@ -550,7 +533,6 @@ export interface ContractUpdateAnswer extends Answer {
 export interface ContractLimits {
     stop_loss?: ContractLimit;
     take_profit?: ContractLimit;
-    [name: string]: unknown;
 }
 /** A limit of a contract. */
 export interface ContractLimit {
@@ -558,7 +540,6 @@ export interface ContractLimit {
     order_amount?: number | null;
     order_date?: Epoch;
     value?: string | null;
-    [name: string]: unknown;
 }
 /** A contract of the account, or all open ones, and with `subscribe` every change. */
 export interface ProposalOpenContractRequest {
@@ -626,7 +607,6 @@ export interface OpenContract {
     /** Why it cannot be sold, for people. */
     validation_error?: string;
     validation_error_code?: string;
-    [name: string]: unknown;
 }
 /** What has become of a contract. */
 export type ContractStatus = 'open' | 'sold' | 'won' | 'lost' | 'cancelled';
@@ -637,13 +617,11 @@ export interface ContractTick {
     epoch?: Epoch;
     tick?: number | null;
     tick_display_value?: string | null;
-    [name: string]: unknown;
 }
 /** The transactions of a contract. */
 export interface ContractTransactions {
     buy?: number | string;
     sell?: number | string;
-    [name: string]: unknown;
 }
 /** The open contracts of the account. */
 export interface PortfolioRequest {
@@ -659,7 +637,6 @@ export interface PortfolioAnswer extends Answer {
 /** The open contracts of the account. */
 export interface Portfolio {
     contracts: PortfolioContract[];
-    [name: string]: unknown;
 }
 /** An open contract. */
 export interface PortfolioContract {
@@ -676,7 +653,6 @@ export interface PortfolioContract {
     date_start?: Epoch;
     expiry_time?: Epoch;
     purchase_time?: Epoch;
-    [name: string]: unknown;
 }
 /** The contracts of the account that have ended. */
 export interface ProfitTableRequest {
@@ -704,7 +680,6 @@ export interface ProfitTableAnswer extends Answer {
 export interface ProfitTable {
     count?: number;
     transactions?: EndedContract[];
-    [name: string]: unknown;
 }
 /** A contract that has ended. */
 export interface EndedContract {
@@ -723,7 +698,6 @@ export interface EndedContract {
     duration_type?: string | null;
     multiplier?: string;
     growth_rate?: string;
-    [name: string]: unknown;
 }
 /** The transactions of the account. */
 export interface StatementRequest {
@@ -748,7 +722,6 @@ export interface StatementAnswer extends Answer {
 export interface Statement {
     count?: number;
     transactions?: StatementLine[];
-    [name: string]: unknown;
 }
 /** A transaction of the account. */
 export interface StatementLine {
@@ -764,7 +737,6 @@ export interface StatementLine {
     reference_id?: number | string | null;
     transaction_id?: number | string;
     transaction_time?: Epoch;
-    [name: string]: unknown;
 }
 /** Every transaction of the account from now on. */
 export interface TransactionRequest {
@@ -793,7 +765,6 @@ export interface Transaction {
     purchase_time?: Epoch;
     transaction_id?: number | string;
     transaction_time?: Epoch;
-    [name: string]: unknown;
 }
 /** The balance of the account, and with `subscribe` every change of it. */
 export interface BalanceRequest {
@@ -814,5 +785,4 @@ export interface Balance {
     id?: string;
     /** The account. */
     loginid?: string;
-    [name: string]: unknown;
 }

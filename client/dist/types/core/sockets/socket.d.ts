@@ -3,7 +3,7 @@ import type { Core } from '../core.ts';
 import { type RequestOptions } from './exchange.ts';
 import type { Series, SeriesOptions, SeriesPoints } from './series-shape.ts';
 import type { Message, SocketStatus } from './socket-status.ts';
-import type { AnswerTo, Described, StreamOperation, Undescribed } from './typed-messages.ts';
+import type { AnswerTo, Checked, StreamOperation, Undescribed } from './typed-messages.ts';
 /** A socket for market data. All public sockets of a client share one connection, which closes after the last of them. */
 export interface PublicSocket {
     /** The state of the connection. It is the same object until that changes. */
@@ -13,6 +13,8 @@ export interface PublicSocket {
      * @returns a function that stops the calls
      */
     onStatus(listener: () => void): () => void;
+    /** A request of an operation that the package does not know: give the type of the reply by hand. */
+    request<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>;
     /**
      * Sends a message once, as soon as there is a connection, and resolves with its reply. Leave out `req_id`: the package
      * sets it. A message that may change something, or whose operation the package does not know, is sent as a `command`.
@@ -21,9 +23,9 @@ export interface PublicSocket {
      * ```
      * @throws SocketError; the reason of `signal` when you abort
      */
-    request<const M extends object>(message: M & Described<M>, options?: RequestOptions): Promise<AnswerTo<M>>;
-    /** The same for an operation that the package does not know: give the type of the reply by hand. */
-    request<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>;
+    request<const M extends object>(message: Checked<M>, options?: RequestOptions): Promise<AnswerTo<M>>;
+    /** Follows a stream of an operation that the package does not know: give the type of its messages by hand. */
+    subscribe<T = never>(message: Undescribed<T>, listener: (message: NoInfer<T>) => void, onError?: (error: SocketError) => void): () => void;
     /**
      * Follows a stream. The package adds `subscribe: 1`, and subscribes again after every reconnect, so the listener gets
      * the first message of a stream, such as a history, again each time. Equal streams share one subscription.
@@ -35,9 +37,7 @@ export interface PublicSocket {
      * @returns a function that stops the stream
      * @throws TypeError if the message may change something; SocketError if the socket is closed
      */
-    subscribe<const M extends object>(message: M & Described<M, StreamOperation>, listener: (message: AnswerTo<M>) => void, onError?: (error: SocketError) => void): () => void;
-    /** The same for an operation that the package does not know: give the type of the messages by hand. */
-    subscribe<T = never>(message: Undescribed<T>, listener: (message: NoInfer<T>) => void, onError?: (error: SocketError) => void): () => void;
+    subscribe<const M extends object>(message: Checked<M, StreamOperation>, listener: (message: AnswerTo<M>) => void, onError?: (error: SocketError) => void): () => void;
     /**
      * The newest prices or candles of a symbol, kept up to date: ordered, each once. After a reconnect it asks for what came after
      * its last point, not for everything again.
@@ -60,6 +60,8 @@ export interface PublicSocket {
 }
 /** A socket for trading on one account. */
 export interface TradingSocket extends PublicSocket {
+    /** A command that the package does not know: give the type of its reply by hand. */
+    command<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>;
     /**
      * Sends a message that may change something, such as `buy`, `sell` or `cancel`. It is sent now and once, or never: it
      * does not wait for a connection and is not repeated. If the connection has been silent for 3 s, it must reply to a ping
@@ -71,9 +73,7 @@ export interface TradingSocket extends PublicSocket {
      *   `outcome: 'unknown'` if it was sent but may or may not have been executed; with the code of the trading service if
      *   that refused it
      */
-    command<const M extends object>(message: M & Described<M>, options?: RequestOptions): Promise<AnswerTo<M>>;
-    /** The same for an operation that the package does not know: give the type of the reply by hand. */
-    command<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>;
+    command<const M extends object>(message: Checked<M>, options?: RequestOptions): Promise<AnswerTo<M>>;
 }
 /** The sockets of a client. */
 export declare class Sockets {

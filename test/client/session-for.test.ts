@@ -60,6 +60,20 @@ await test('sessionFor() returns what the client of the page knows, for every ki
   t.equal(await sessionFor(request({ cookie }), { baseUrl: server.url }), null)
 })
 
+await test('sessionFor() tells that orders are paused, and what the operator says, with times by the clock of the renderer', async (t) => {
+  const told = { scope: 'trade', session: 'a-tag', notice: { message: 'Back at noon.' } }
+  const pause = { message: 'Wait.', closing: true }
+  // A server whose clock is an hour behind.
+  const now = Math.floor(Date.now() / 1000) - 3600
+  const body = { authenticated: true, now, expires_at: now + 600, idle_expires_at: now + 60, orders_paused: pause }
+  const { url } = await asked(t, (_request, response) => response.end(JSON.stringify({ ...told, ...body })))
+  const session = await sessionFor(request({ cookie: '__Host-session=one' }), { baseUrl: url })
+  const { expiresAt = 0, idleExpiresAt = 0, ...rest } = { ...session }
+  t.same(rest, { ...told, status: 'active', ordersPaused: pause })
+  t.ok(Math.abs(expiresAt - Date.now() - 600_000) < 10_000)
+  t.ok(Math.abs(idleExpiresAt - Date.now() - 60_000) < 10_000)
+})
+
 await test('sessionFor() is no use of the session: it ends by its idle limit, however often it is asked for', async (t) => {
   const { server, cookie } = await startWorld(t, { ...RELAY, settings: { SESSION_IDLE_SECONDS: '2' } })
   const idleEnds: number[] = []

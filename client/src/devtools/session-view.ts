@@ -39,7 +39,7 @@ function facts({ client, source }: ObservedClient, keepsSocket: boolean): (reado
     ['Session socket', keepsSocket ? 'kept by this tab' : 'none in this tab: another tab keeps it, or nobody needs it'],
   ]
   if (shown.status === 'active') {
-    const { session, subject, scope, expiresAt, idleExpiresAt, expiring } = shown
+    const { session, subject, scope, expiresAt, idleExpiresAt, expiring, ordersPaused } = shown
     known.push(
       ['Session', session],
       ['Subject', subject ?? 'not known'],
@@ -47,6 +47,7 @@ function facts({ client, source }: ObservedClient, keepsSocket: boolean): (reado
       ['Ends', left(expiresAt)],
       ['Ends unless used', `${left(idleExpiresAt)}${expiring ? ` (expiring: ${expiring})` : ''}`],
     )
+    if (ordersPaused) known.push(['Orders', `paused: ${ordersPaused.message ?? 'no reason given'}`])
   }
   if (state.notice) known.push(['Notice', state.notice.message])
   const time = client.serverNow()

@@ -94,7 +94,7 @@ function connectionFact({ id, state, code, reason, startedAt, received, sent }: 
   if (state !== 'closed') return [`Connection ${id}`, `${state} for ${duration(Date.now() - startedAt)}, ${frames}`]
   const why =
     code === undefined
-      ? 'closed by the page'
+      ? 'closed from here'
       : `closed ${code} ${reason ?? ''}: ${closeMeaning(code, reason ?? '').about}`
   return [`Connection ${id}`, `${why} (${frames})`]
 }

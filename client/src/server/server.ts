@@ -3,9 +3,6 @@ import { ApiError, type ActiveSession, type Notice, type Problem } from '../core
 import { SESSION_PATH } from '../core/server.ts'
 import type { SessionBody } from '../core/session/session-state.ts'
 
-/** How long the answer may take. A page waits for it. */
-const TIMEOUT_MS = 2000
-
 /** A `Request` of the Fetch API, one of Node.js, or anything else with their headers. */
 export interface RequestHeaders {
   readonly headers: Pick<Headers, 'get'> | Readonly<Record<string, string | readonly string[] | undefined>>
@@ -63,14 +60,23 @@ export async function sessionFor(
   let problem: Problem | undefined
   let cause: unknown
   try {
-    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    // A page waits for the answer.
+    const signal = AbortSignal.timeout(2000)
     response = await fetch(url, { headers: { cookie }, redirect: 'manual', cache: 'no-store', signal })
     if (response.ok) {
-      const { authenticated, now, expires_at, idle_expires_at, ...told } = (await response.json()) as Body
-      const at = (seconds: number): number => Date.now() + (seconds - now) * 1000
-      const [expiresAt, idleExpiresAt] = [at(expires_at), at(idle_expires_at)]
+      const { authenticated, now, expires_at, idle_expires_at, orders_paused, ...told } =
+        (await response.json()) as Body
       if (authenticated === false) return null
-      if (expiresAt + idleExpiresAt < Infinity) return { status: 'active', ...told, expiresAt, idleExpiresAt }
+      const at = (seconds: number): number => Date.now() + (seconds - now) * 1000
+      // NaN unless all three are there.
+      if (now + expires_at + idle_expires_at < Infinity)
+        return {
+          ...told,
+          status: 'active',
+          expiresAt: at(expires_at),
+          idleExpiresAt: at(idle_expires_at),
+          ordersPaused: orders_paused,
+        }
     } else problem = await problemOf(response)
   } catch (error) {
     cause = error

@@ -1,7 +1,7 @@
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
-import { documentedSample } from '../support/browser/documented-samples.ts'
 import { reactApp } from '../support/client/react-app.ts'
 import { startWorld } from '../support/world.ts'
 
@@ -53,7 +53,8 @@ const RECORDER = `
 const WITH_HOOKS = `${RECORDER}
   const useAccounts = (path) => useApi(client, path)
   const App = () => h(Recorded, { useAccounts })`
-/** The same with the recipe of the guide in place of useApi. */
+const QUERIES = new URL('../../docs/examples/tanstack-query/src/query.ts', import.meta.url)
+/** The same with a recipe in place of useApi. */
 const WITH_QUERIES = `
   import { QueryClientProvider } from '@tanstack/react-query'
   import { forgetOtherSessions, queryClient, useApiQuery } from './query.ts'
@@ -147,8 +148,8 @@ await test('no frame shows the data of a user after the session says another, ho
   await journey(t, await reactApp(t, WITH_HOOKS, { options: NETWORK }))
 })
 
-await test('query.ts of docs/frontends.md: the same with TanStack Query, whose cache keeps one session', async (t) => {
-  const files = { 'query.ts': documentedSample('query.ts') }
+await test('docs/examples/tanstack-query: the same with queries, whose cache keeps one session', async (t) => {
+  const files = { 'query.ts': await readFile(QUERIES, 'utf8') }
   const tab = await journey(t, await reactApp(t, WITH_QUERIES, { options: NETWORK, files }))
   t.same(await tab.evaluate('cached()'), [await tab.evaluate('frames.at(-1).session')])
   await tab.evaluate('client.logout()')

@@ -38,7 +38,7 @@ await test('every sample of docs/frontends.md has a file name, and the TypeScrip
     t.ok(name, `the sample starting with ${code.slice(0, 40)}`)
     if (/^tsx?$/.test(language) && name !== 'vite.config.ts') files[`src/${name}`] = code
   }
-  t.equal(Object.keys(files).length, 12)
+  t.equal(Object.keys(files).length, 11)
   const dir = await examplePage(t, files)
   // The types of others may need those of React.
   await t.resolves(compile(['-p', dir, '--jsx', 'preserve', '--skipLibCheck'], dir))

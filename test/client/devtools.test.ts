@@ -53,6 +53,34 @@ await test('the panel keeps the last 200 frames, in this page alone, and shows t
   t.same(await page.evaluate(`indexedDB.databases()`), [])
 })
 
+await test('for the Tab key, the frames are one stop, and the arrow keys lead from one to the next', async (t) => {
+  const { page } = await devtoolsPage(t)
+  await page.evaluate(`{
+    const link = Object.assign(document.createElement('a'), { href: '/', textContent: 'After the panel' })
+    document.body.append(link)
+    globalThis.market = client.publicSocket()
+  }`)
+  for (let sent = 0; sent < 3; sent++) await page.evaluate('market.request({ time: 1 })')
+  await page.locator('.frames tbody tr').nth(5).waitFor()
+  const focused = `document.activeElement.shadowRoot?.activeElement`
+  await page.getByRole('button', { name: 'Clear all logs' }).focus()
+  await page.keyboard.press('Tab')
+  t.equal(await page.evaluate(`${focused}.getAttribute('role')`), 'region')
+  await page.keyboard.press('Tab')
+  const row = `[...${focused}.closest('tbody').children].indexOf(${focused}.closest('tr'))`
+  t.equal(await page.evaluate(row), 0)
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowUp')
+  t.equal(await page.evaluate(row), 1)
+  await page.keyboard.press('Enter')
+  t.equal(await page.evaluate(`${focused}.parentElement.open`), true)
+  await page.keyboard.press('Tab')
+  t.equal(await page.evaluate('document.activeElement.textContent'), 'After the panel')
+  await page.keyboard.press('Shift+Tab')
+  t.equal(await page.evaluate(`${focused}.localName`), 'summary', 'back where it was')
+})
+
 await test('a panel that is loaded after the client sees it from then on', async (t) => {
   const { page, part } = await devtoolsPage(t, 'late')
   await page.evaluate('first')

@@ -22,6 +22,9 @@ interface Source {
   readonly at: number
 }
 
+/** How long after a message of another tab a change comes from that. */
+const TAB_MS = 100
+
 /** A client whose calls, connections and sockets the devtools see. */
 export class ObservedClient {
   readonly client: Client
@@ -90,10 +93,11 @@ export class ObservedClient {
     const before = this.#told
     const tab = { name: 'another tab', at: Date.now() }
     this.#told = tab
+    // The message arrives at the client in a task of its own.
     setTimeout(() => {
       this.#attribute()
       if (this.#told === tab) this.#told = before
-    })
+    }, TAB_MS)
   }
 
   #attribute(): void {

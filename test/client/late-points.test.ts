@@ -45,6 +45,7 @@ await test('a series is in the order of its seconds, whatever arrives late', asy
   // The stream begins again, and is late before its history has arrived.
   feed.begin({ tick: { epoch: feed.time + 6, quote: 106 } })
   feed.ticks(5, 8, 7)
+  t.same(seconds(), [-1, 0, 1, 2, 3, 3, 4], 'the history of the stream before is not its history')
   const times = [4, 5, 6].map((second) => feed.time + second)
   await feed.answer({ history: { times: times.toReversed(), prices: [106, 105, 104] } })
   t.same(seconds(), [0, 1, 2, 3, 3, 4, 5, 6, 7, 8].slice(-10))
@@ -98,6 +99,8 @@ await test('a point that is ahead of its time is left out until then, and those 
   feed.time += HOUR
   mock.timers.tick(HOUR * 1000)
   t.same(seconds(), [-1, 0, 1, 2, 3, 4, 60, HOUR])
+  feed.begin({ tick: { epoch: feed.time + 1, quote: 1 } })
+  t.match(feed.asked, exactly({ message: { start: feed.time } }), 'what was shown since is not asked for')
 
   const { feed: market, closes } = await minutes(t)
   market.push(ohlc(market.time + HOUR))
@@ -151,6 +154,42 @@ for (const [what, disturb] of [
   })
 }
 
+await test('a history that is behind its stream is asked for five times, and as often when the stream begins again', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const feed = new PriceFeed()
+  const chart = series(feed.socket, { symbol: 'R_100', style: 'ticks', count: 10 })
+  t.teardown(() => chart.stop())
+  for (const second of [10, 20]) {
+    const epoch = feed.time + second
+    feed.begin({ tick: { epoch, quote: 1 } })
+    for (let question = 1; question <= 5; question++) {
+      await feed.answer({ history: { times: [epoch - 2], prices: [1] } })
+      mock.timers.tick(150 * 2 ** 5)
+    }
+    t.same(feed.asked, [], 'upstream has no more')
+    t.equal(chart.get().gap?.from, epoch - 2)
+  }
+  feed.begin({ tick: { epoch: feed.time + 30, quote: 1 } })
+  await feed.answer({ history: { times: [feed.time + 28], prices: [1] } })
+  feed.begin({ tick: { epoch: feed.time + 31, quote: 1 } })
+  t.match(
+    feed.asked,
+    exactly({ message: { start: feed.time + 28 } }),
+    'nothing is certain after a history that is behind',
+  )
+})
+
+await test('equal prices of a second are as many as the stream has brought, though the history has them, too', async (t) => {
+  const feed = new PriceFeed()
+  const chart = series(feed.socket, { symbol: 'R_100', style: 'ticks', count: 10 })
+  t.teardown(() => chart.stop())
+  feed.begin({ tick: { epoch: feed.time, quote: 1 } })
+  feed.push({ tick: { epoch: feed.time, quote: 1 } })
+  await feed.answer({ history: { times: [feed.time, feed.time], prices: [1, 1] } })
+  t.equal(chart.get().points.length, 2)
+})
+
 await test('three points in a row that are ahead show that the clock is wrong: they pass, and it is measured again', async (t) => {
   const { feed, seconds } = await ticks(t)
   feed.ticks(HOUR, 2, HOUR + 1, HOUR + 2)
@@ -193,9 +232,14 @@ await test('a chart that was opened while the market is closed asks again within
   mock.timers.tick(600_000)
   t.equal(feed.subscriptions, 3)
   feed.refuse('MarketIsClosed')
+  feed.ticks(6)
+  feed.refuse('MarketIsClosed')
+  mock.timers.tick(300_000)
+  t.equal(feed.subscriptions, 4, 'another evening')
+  feed.refuse('MarketIsClosed')
   chart.stop()
   mock.timers.tick(600_000)
-  t.equal(feed.subscriptions, 3, 'not after stop()')
+  t.equal(feed.subscriptions, 4, 'not after stop()')
   const wrong = new PriceFeed()
   const none = series(wrong.socket, { symbol: 'R_0', style: 'ticks' })
   wrong.refuse('InvalidSymbol')

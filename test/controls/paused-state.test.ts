@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { Controls } from '../../src/controls/controls.ts'
 import { control, controlsWorld, pause } from '../support/controls/controls-world.ts'
 import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { until } from '../support/time/until.ts'
@@ -87,4 +88,19 @@ await test('a session without a subject is told of no pause of a user, and nobod
   t.same([told(socket), asked.length], [[undefined], before])
   t.match(await own.order({ at: server }), { status: 503, json: { code: 'orders_paused' } })
   t.same(await pauseAt(server.port, own.cookie), { closing: true }, 'once an order has asked, it is known')
+})
+
+await test('a session socket that has ended listens to the controls no more', async (t) => {
+  const listeners = new Set<() => void>()
+  const value = (listener: () => void) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
+  for (const name of ['onNotice', 'onPauses'] as const) t.intercept(Controls.prototype, name, { value })
+  const { user } = await controlsWorld(t, { instances: 1, redis: false })
+  const socket = (await user('CR1')).socket('/ws/session')
+  await socket.count(1)
+  t.equal(listeners.size, 2)
+  socket.socket.close()
+  await until(() => listeners.size === 0)
 })

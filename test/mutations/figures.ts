@@ -16,9 +16,9 @@ const HEAD = `# Slips that tests notice
 each, and writes its row here. It takes minutes for a file. Run it when you have changed a file that money or sessions depend on:
 each slip that survives wants a test, or a line in [equivalents.ts](../test/mutations/equivalents.ts) that says why it
 changes nothing. [near.ts](../test/mutations/near.ts) says which tests are near. With \`--again\` before the file, a slip that was
-noticed before is only tried again if the file or the test has changed. A forgotten \`await\` is one of the slips.
-\`--awaits\` tries no others, and writes no row. An \`await\` that is forgotten all the same
-[ends no instance](../test/ops/unhandled-rejections.test.ts), even if its promise is rejected.
+noticed before is only tried again if the file or the test has changed. A forgotten \`await\` and a forgotten assignment, such as
+a reset, are among the slips; \`--only=DroppedAwait,DroppedAssignment\` tries no others, and writes no row. An \`await\` that is
+forgotten all the same [ends no instance](../test/ops/unhandled-rejections.test.ts), even if its promise is rejected.
 
 | File | Slips | Noticed | Equivalent | Unnoticed | Date | Seconds |
 | --- | ---: | ---: | ---: | ---: | --- | ---: |

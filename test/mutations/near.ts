@@ -47,7 +47,13 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'client/sockets',
     'client/streams',
     'client/socket-faults',
+    'client/commands',
+    'client/closed-sockets',
+    'client/refused-sockets',
+    'client/why-unopened',
+    'client/lost-orders',
   ],
+  'client/src/series': ['client/late-points', 'client/series'],
   'client/src/orders': [
     'client/once-fate',
     'client/fate-clock',

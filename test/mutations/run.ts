@@ -1,18 +1,20 @@
 /*
- * npm run test:mutations -- [--again] [--awaits] src/sessions/near-cache.ts [test/sessions/near-cache.test.ts …]
+ * npm run test:mutations -- [--again] [--only=DroppedAwait,DroppedAssignment] src/sessions/near-cache.ts [test/sessions/near-cache.test.ts …]
  *
  * Makes typical slips in source files, one at a time, and runs the near tests of each. Prints the slips that no test notices, unless
  * `equivalents.ts` says why they change nothing, and writes the figures to docs/mutations.md. Exit code 1 if a slip survives.
  * With --again, a slip that a test has noticed is only tried once more if the file or that test has changed since.
- * With --awaits, the only slips are that an `await` is forgotten, and no figures are written.
+ * With --only, there are slips of these kinds alone, such as that an `await` or an assignment is forgotten, and no figures are
+ * written.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { dropAwaits } from './dropped-awaits.ts'
+import { parseArgs } from 'node:util'
 import { isEquivalent } from './equivalents.ts'
 import { noteFigures } from './figures.ts'
+import { chooseKinds } from './kinds.ts'
 import { NEAR } from './near.ts'
 
 /** A slip of one place of the code, as Stryker reports it. */
@@ -53,9 +55,12 @@ const LEFT_OUT = ['.git', '.tap', 'bench/results', 'test/*/node_modules', 'test/
 process.env['TAP_TIMEOUT'] = '180'
 // Compiling takes a third of the time of a test that starts a server.
 process.env['NODE_COMPILE_CACHE'] = join(ROOT, 'node_modules/.cache/compiled-slips')
-const isAgain = process.argv.includes('--again')
-const isAwaits = process.argv.includes('--awaits')
-const named = process.argv.slice(2).filter((argument) => argument !== '--again' && argument !== '--awaits')
+const { values, positionals: named } = parseArgs({
+  allowPositionals: true,
+  options: { again: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
+})
+const { again: isAgain } = values
+const only = values.only.split(',').filter((kind) => kind !== '')
 const sources = named.filter((path) => path.startsWith('src/') || path.startsWith('client/src/'))
 const tests = named.filter((path) => path.startsWith('test/'))
 if (sources.length === 0 || sources.length + tests.length < named.length) {
@@ -65,7 +70,7 @@ if (sources.length === 0 || sources.length + tests.length < named.length) {
   process.exit(64)
 }
 
-await dropAwaits(isAwaits)
+await chooseKinds(only)
 let survivors = 0
 for (const [near, together] of Map.groupBy(sources, (source) => nearTests(source).join(' '))) {
   if (near === '') throw new Error(`${together.join(' ')}: no test is near, name some`)
@@ -97,7 +102,7 @@ function report(source: string, mutants: readonly Mutant[], seconds: number | un
     ({ status }) => status !== 'Ignored' && status !== 'CompileError' && status !== 'RuntimeError',
   )
   process.stdout.write(`${source}: ${judged.length} slips, ${unexplained.length} unnoticed\n`)
-  if (isAwaits) return unexplained.length
+  if (only.length > 0) return unexplained.length
   noteFigures(join(ROOT, 'docs/mutations.md'), {
     file: source,
     mutants: judged.length,
@@ -119,7 +124,7 @@ async function run(files: readonly string[], near: readonly string[]): Promise<r
       coverageAnalysis: 'perTest',
       concurrency: JOBS,
       incremental: true,
-      incrementalFile: join(ROOT, `node_modules/.cache/slips${isAwaits ? '-awaits' : ''}.json`),
+      incrementalFile: join(ROOT, `node_modules/.cache/slips${['', ...only].join('-')}.json`),
       force: !isAgain,
       timeoutMS: TIMEOUT_MS,
       reporters: ['dots'],

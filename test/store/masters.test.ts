@@ -76,11 +76,39 @@ await test('a store that refuses is unavailable since the first probe that found
     found.push(masters.unavailableSince)
     pass(1000)
   }
-  t.type(found[0], 'number')
+  t.ok(Number.isFinite(found[0]), 'it has served before')
   t.equal(found[1], found[0])
   masters.note('one', SERVES)
   masters.note('one', { ...SERVES, refusal: 'READONLY' })
   t.ok(Number(masters.unavailableSince) >= Number(found[0]) + 2000, 'another outage begins anew')
+  t.end()
+})
+
+await test('a fault is logged once, until another is found or none', (t) => {
+  const link = { masterNames: () => new Set(['one', 'other']), masterOf, probe: () => undefined }
+  const logged: string[] = []
+  const write = (_details: object, message: string): void => void logged.push(message)
+  const masters = new Masters(link, HEALTHY, { ...QUIET, info: write, warn: write, error: write })
+  t.teardown(() => masters.clock.close())
+  const silent = { ...SERVES, refusal: 'ETIMEDOUT' }
+  for (const name of ['one', 'other']) masters.note(name, SERVES)
+  for (const name of ['one', 'one', 'other', 'other']) masters.note(name, silent)
+  for (const name of ['one', 'one', 'other', 'other']) masters.note(name, SERVES)
+  t.same(logged, [
+    'a master of the session store does not serve',
+    'the session store does not serve',
+    'a master of the session store does not serve',
+    'every master of the session store serves',
+  ])
+  t.end()
+})
+
+await test('a store that refuses everything from the start was never available', (t) => {
+  const link = { masterNames: () => new Set(['one']), masterOf, probe: () => undefined }
+  const masters = new Masters(link, HEALTHY, QUIET)
+  t.teardown(() => masters.clock.close())
+  masters.note('one', { ...SERVES, refusal: 'READONLY' })
+  t.equal(masters.unavailableSince, -Infinity)
   t.end()
 })
 

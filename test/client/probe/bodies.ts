@@ -37,6 +37,9 @@ export async function right({ api, tradingSocket }: Client, agent_id: number): P
     return (await api('/trading/v1/options/accounts')).json()
   })
   await once<string>(async (idempotencyKey) => `${idempotencyKey} ${sent?.data.length}`, { remember: 'transfer' })
+  const [first] = sent?.data ?? []
+  if (first) tradingSocket(first.account_id).status()
+  const more: unknown = first?.['landing_company']
   const kinds = ['demo', 'real'] as const
   for (const kind of kinds) {
     await api(`/trading/v1/options/contracts/bulk-purchase/${kind}`, {
@@ -51,7 +54,7 @@ export async function right({ api, tradingSocket }: Client, agent_id: number): P
   }
   await api('/trading/v1/options/accounts', { method: 'POST', json: account })
   await api('/trading/v1/options/accounts/VRTC100/reset-demo-balance', { method: 'POST' })
-  return account.account_type
+  return [account.account_type, more]
 }
 
 /** Bodies that are not described, and those that a page writes by itself. */

@@ -96,7 +96,7 @@ await test('Session ended: to this page it has, with its sockets and calls, and 
     async () => /4401 session_expired .*The session has ended\. Show the login\./s.test(await part('Problems')),
     'what it means',
   )
-  t.match(await part('Session'), /anonymous, ended: idle/)
+  t.match(await part('Session'), /anonymous, ended: idle\s+Told by\s+GET \/auth\/session/)
   await press(page, 'Session ended')
   await holds(page, `client.session.get().status === 'active'`)
   await page.evaluate(TRADE)

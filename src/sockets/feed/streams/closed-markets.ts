@@ -5,9 +5,8 @@ import { frameOf, type FeedRequest, type UpstreamMessage } from '../wire/index.t
 /** The refusal that passes by itself, and is the same for everybody. */
 export const MARKET_IS_CLOSED = 'MarketIsClosed'
 /** How long it is given to equal subscriptions (ms). */
-const KEPT_MS = 300_000
+const KEPT_MS = 30_000
 const MAX_KEPT = 1000
-const NO_SUBSCRIPTION = Buffer.alloc(0)
 
 interface Refusal {
   readonly body: Buffer
@@ -30,6 +29,6 @@ export class ClosedMarkets {
   /** What a request is answered that names this stream; undefined if upstream is to be asked. */
   answer(identity: string, { prefix }: FeedRequest): Buffer | undefined {
     const refusal = this.#refusals.get(identity)
-    return refusal && true ? frameOf(prefix, refusal.body, refusal.body) : undefined
+    return refusal && standstill.now() < refusal.until ? frameOf(prefix, refusal.body) : undefined
   }
 }

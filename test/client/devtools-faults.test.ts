@@ -45,7 +45,18 @@ await test('Slow: what arrives is two seconds late and in its order, also when i
     return order
   })()`)
   t.same(order, [1, 2, 3, 4])
-  t.equal(await page.getByRole('button', { name: 'Slow' }).getAttribute('aria-pressed'), 'false')
+  await page.locator('button[aria-pressed=false]', { hasText: 'Slow' }).waitFor()
+  await press(page, 'Slow')
+  const early = await page.evaluate<string>(`(async () => {
+    const market = client.publicSocket()
+    globalThis.time = market.request({ time: 1 })
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    const { shadowRoot } = document.querySelector('trading-bff-devtools')
+    return [...shadowRoot.querySelectorAll('.paths > li')].find((each) => each.innerText.includes('/ws/public')).innerText
+  })()`)
+  t.match(early, /connecting.* 0 out/s, 'nothing is sent before the page knows that the connection is open')
+  t.ok(await page.evaluate('time.then(({ time }) => time > 0)'))
+  await press(page, 'Slow')
 })
 
 await test('Lose the next answer: the order is executed, once, and its outcome is unknown; the one after is answered', async (t) => {
@@ -68,7 +79,7 @@ await test('Lose the next answer: the order is executed, once, and its outcome i
   await holds(page, `trading.status().state === 'open'`)
   const open = `trading.request({ portfolio: 1 }).then(({ portfolio }) => portfolio.contracts.length)`
   t.equal(await page.evaluate(open), 1, 'it was executed')
-  t.equal(await page.getByRole('button', { name: 'Lose the next answer' }).getAttribute('aria-pressed'), 'false')
+  await page.locator('button[aria-pressed=false]', { hasText: 'Lose the next answer' }).waitFor()
   t.notMatch(await page.evaluate('buy()'), 'unknown')
   t.equal(await page.evaluate(open), 2)
 
@@ -96,7 +107,7 @@ await test('Session ended: to this page it has, with its sockets and calls, and 
     async () => /4401 session_expired .*The session has ended\. Show the login\./s.test(await part('Problems')),
     'what it means',
   )
-  t.match(await part('Session'), /anonymous, ended: idle/)
+  t.match(await part('Session'), /anonymous, ended: idle\s+Told by\s+GET \/auth\/session/)
   await press(page, 'Session ended')
   await holds(page, `client.session.get().status === 'active'`)
   await page.evaluate(TRADE)

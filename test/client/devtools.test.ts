@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { test } from 'tap'
 import { createClient } from '../../client/dist/client.js'
-import { devtoolsPage, holds, press, TRADE } from '../support/client/devtools-page.ts'
+import { devtoolsPage, holds, partOf, press, TRADE } from '../support/client/devtools-page.ts'
 import { until } from '../support/time/until.ts'
 
 await test('the panel shows the session and who told of it, the sockets with streams and queues, and every frame', async (t) => {
@@ -51,6 +51,55 @@ await test('the panel keeps the last 200 frames, in this page alone, and shows t
   const stored = `JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])`
   t.equal(await page.evaluate(stored), '[{},{},""]')
   t.same(await page.evaluate(`indexedDB.databases()`), [])
+})
+
+await test('in a second tab, the first one has told of what it hears, such as a notice of the operator', async (t) => {
+  const token = 'an-ops-token-of-32-bytes-or-longer'
+  const { page, part, world } = await devtoolsPage(t, 'index', { OPS_TOKEN: token })
+  await until(async () => /Session socket\s+kept by this tab/.test(await part('Session')))
+  const second = await page.context().newPage()
+  await second.goto(page.url())
+  await holds(second, `globalThis.client?.session.get().status === 'active'`)
+  const first = /Told by\s+GET \/auth\/session.*Session socket\s+none in this tab/s
+  await until(async () => first.test(await partOf(second, 'Session')), 'the server has told the second tab')
+  await fetch(`${world.server.opsUrl}/controls/notice`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ message: 'Back at noon.' }),
+  })
+  await until(
+    async () => /Told by\s+another tab.*Back at noon/s.test(await partOf(second, 'Session')),
+    'the second tab',
+  )
+  await until(async () => /Told by\s+the session socket.*Back at noon/s.test(await part('Session')), 'the first tab')
+})
+
+await test('for the Tab key, the frames are one stop, and the arrow keys lead from one to the next', async (t) => {
+  const { page } = await devtoolsPage(t)
+  await page.evaluate(`{
+    const link = Object.assign(document.createElement('a'), { href: '/', textContent: 'After the panel' })
+    document.body.append(link)
+    globalThis.market = client.publicSocket()
+  }`)
+  for (let sent = 0; sent < 3; sent++) await page.evaluate('market.request({ time: 1 })')
+  await page.locator('.frames tbody tr').nth(5).waitFor()
+  const focused = `document.activeElement.shadowRoot?.activeElement`
+  await page.getByRole('button', { name: 'Clear all logs' }).focus()
+  await page.keyboard.press('Tab')
+  t.equal(await page.evaluate(`${focused}.getAttribute('role')`), 'region')
+  await page.keyboard.press('Tab')
+  const row = `[...${focused}.closest('tbody').children].indexOf(${focused}.closest('tr'))`
+  t.equal(await page.evaluate(row), 0)
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowUp')
+  t.equal(await page.evaluate(row), 1)
+  await page.keyboard.press('Enter')
+  t.equal(await page.evaluate(`${focused}.parentElement.open`), true)
+  await page.keyboard.press('Tab')
+  t.equal(await page.evaluate('document.activeElement.textContent'), 'After the panel')
+  await page.keyboard.press('Shift+Tab')
+  t.equal(await page.evaluate(`${focused}.localName`), 'summary', 'back where it was')
 })
 
 await test('a panel that is loaded after the client sees it from then on', async (t) => {

@@ -34,7 +34,7 @@ await test('a browser that leaves before the answer to its forget_all leaves no 
 
 await test('forget_all ends the stream of a second request whose turn comes when the first is refused', async (t) => {
   const { market, join } = await feedWorld(t)
-  const error = { code: 'MarketIsClosed', message: '' }
+  const error = { code: 'InternalServerError', message: '' }
   for (const hasOwn of [false, true]) {
     const browser = await join()
     if (hasOwn) {
@@ -176,7 +176,7 @@ await test('forget_all names a stream once that has taken the place of two that 
     browser.send({ ticks, subscribe: 1, req_id: index + 1 })
   }
   const forget = await market.askedBy(browser, { forget_all: 'ticks', req_id: 4 })
-  const error = { code: 'MarketIsClosed', message: '' }
+  const error = { code: 'InternalServerError', message: '' }
   for (const symbol of ['R_1', 'R_2']) reply(await market.next('ticks', symbol), { msg_type: 'tick', error })
   t.same(
     (await Promise.all([browser.next(), browser.next()])).map(({ req_id }) => req_id),

@@ -15,7 +15,7 @@ import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
 const SETTINGS = { FEED_RECONNECT_SPREAD_SECONDS: '0' }
-const CLOSED = { msg_type: 'tick', error: { code: 'MarketIsClosed', message: '' } }
+const REFUSED = { msg_type: 'tick', error: { code: 'InternalServerError', message: '' } }
 
 /** Lets upstream accept connections, or refuse them. */
 function setAway({ upstream }: FeedWorld, isAway: boolean): void {
@@ -232,8 +232,8 @@ await test('a stream that upstream does not renew', async (t) => {
       for (const [index, each] of back.entries()) {
         const own = await market.next('ticks_history')
         t.match(own.message, { count: index + 1 })
-        reply(own, CLOSED)
-        t.match(await each.next(), { req_id: index, ...CLOSED })
+        reply(own, REFUSED)
+        t.match(await each.next(), { req_id: index, ...REFUSED })
       }
       t.equal(market.asked('ticks_history').length, 4)
     },

@@ -59,7 +59,9 @@ export function framesView(traffic: Traffic): View {
     const wanted = filter.value.toLowerCase()
     const all = held ?? traffic.frames
     rows.draw(all.filter(({ path, text }) => `${path} ${text}`.toLowerCase().includes(wanted)))
+    oneTabStop(body)
   }
+  body.addEventListener('keydown', moveByArrows)
   filter.addEventListener('input', draw)
   hold.addEventListener('click', () => {
     held = held ? undefined : [...traffic.frames]
@@ -71,7 +73,28 @@ export function framesView(traffic: Traffic): View {
     traffic.clear()
   })
   const bar = el('div', { class: 'bar' }, el('label', {}, 'Show only ', filter), hold, clear)
-  return { root: el('div', {}, bar, scrolling('Frames', table)), draw }
+  return {
+    root: el('div', {}, bar, scrolling('Frames, the newest first; the arrow keys lead from one to the next', table)),
+    draw,
+  }
+}
+
+/** The summaries of all frames are one stop of the Tab key: that with the focus, or the first. */
+function oneTabStop(body: HTMLElement): void {
+  const summaries = [...body.querySelectorAll('summary')]
+  const stop = summaries.find((each) => each.matches(':focus')) ?? summaries[0]
+  for (const each of summaries) each.tabIndex = each === stop ? 0 : -1
+}
+
+/** Moves the focus to the frame above or below. */
+function moveByArrows(event: KeyboardEvent): void {
+  const row = event.target instanceof Element ? event.target.closest('tr') : null
+  const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[event.key]
+  const summary = next?.querySelector('summary')
+  if (!row || !summary) return
+  event.preventDefault()
+  summary.focus()
+  oneTabStop(summary.closest('tbody') ?? row)
 }
 
 /** What a message is about: its type, or the operation that it asks for. */

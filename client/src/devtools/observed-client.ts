@@ -22,6 +22,9 @@ interface Source {
   readonly at: number
 }
 
+/** How long after a message of another tab a change comes from that. */
+const TAB_MS = 100
+
 /** A client whose calls, connections and sockets the devtools see. */
 export class ObservedClient {
   readonly client: Client
@@ -50,7 +53,7 @@ export class ObservedClient {
       ) as unknown as WebSocket
     // A second listener of what tabs tell each other. The name is that of the client.
     this.#tabs = new BroadcastChannel(`trading-bff:${server.base}`)
-    this.#tabs.onmessage = () => this.#tell('another tab')
+    this.#tabs.onmessage = ({ data }) => this.#hearTab(data)
     this.#replace(client, onClose)
   }
 
@@ -77,6 +80,24 @@ export class ObservedClient {
     this.#attribute()
     this.#told = { name, at: Date.now() }
     setTimeout(() => this.#attribute())
+  }
+
+  /**
+   * A tab has told of the session, perhaps this one. A client takes only an active session or a notice from another tab, and at once.
+   * In all other cases it asks the server, which is then the source.
+   */
+  #hearTab(data: unknown): void {
+    this.#attribute()
+    const { authenticated, notice } = Object(data) as { authenticated?: boolean; notice?: unknown }
+    if (authenticated !== true && notice === undefined) return
+    const before = this.#told
+    const tab = { name: 'another tab', at: Date.now() }
+    this.#told = tab
+    // The message arrives at the client in a task of its own.
+    setTimeout(() => {
+      this.#attribute()
+      if (this.#told === tab) this.#told = before
+    }, TAB_MS)
   }
 
   #attribute(): void {

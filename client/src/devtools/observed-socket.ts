@@ -60,8 +60,10 @@ export class ObservedSocket implements Pick<WebSocket, Used>, FaultySocket {
     else setTimeout(() => this.endSession())
   }
 
+  /** As the page has been told: what the real socket has done since may be on its way. */
   get readyState(): WebSocket['readyState'] {
-    return this.#hasEnded ? WebSocket.CLOSED : (this.#socket?.readyState ?? WebSocket.CONNECTING)
+    if (this.#hasEnded) return WebSocket.CLOSED
+    return this.#connection.state === 'open' ? WebSocket.OPEN : WebSocket.CONNECTING
   }
 
   get bufferedAmount(): number {

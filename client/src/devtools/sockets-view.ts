@@ -1,6 +1,6 @@
 import type { SocketStatus } from '../core/client.ts'
 import { count, drawFacts, duration, el, Rows, setText } from './dom.ts'
-import { closeMeaning } from './meaning.ts'
+import { closeMeaning, type Meaning } from './meaning.ts'
 import type { DevtoolsState } from './state.ts'
 import type { Connection } from './traffic.ts'
 
@@ -92,12 +92,11 @@ function statusInWords(status: SocketStatus | undefined, live: readonly Connecti
 function connectionFact({ id, state, code, reason, startedAt, received, sent }: Connection): [string, string] {
   const frames = `${count(received, 'frame')} in, ${sent} out`
   if (state !== 'closed') return [`Connection ${id}`, `${state} for ${duration(Date.now() - startedAt)}, ${frames}`]
-  const why =
-    code === undefined
-      ? 'closed from here'
-      : `closed ${code} ${reason ?? ''}: ${closeMeaning(code, reason ?? '').about}`
+  const why = code === undefined ? 'closed from here' : closedInWords(closeMeaning(code, reason ?? ''))
   return [`Connection ${id}`, `${why} (${frames})`]
 }
+
+const closedInWords = ({ code, about }: Meaning): string => `closed ${code}: ${about}`
 
 function drawStreams(list: HTMLElement, live: readonly Connection[]): void {
   const texts = live.flatMap(({ id, streams }) =>

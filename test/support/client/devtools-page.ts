@@ -37,14 +37,18 @@ interface Shown {
 }
 
 /** A user who is logged in, on a page with the panel and a client in `client`. */
-export async function devtoolsPage(t: Test, name: keyof typeof PAGES = 'index'): Promise<Shown> {
+export async function devtoolsPage(
+  t: Test,
+  name: keyof typeof PAGES = 'index',
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Shown> {
   const files: Record<string, string> = { 'devtools.js': await bundled() }
   for (const [page, script] of Object.entries(PAGES)) {
     files[`${page}.js`] = script
     files[`${page}.html`] =
       `<!doctype html><html lang="en"><title>A page</title><script type="module" src="/${page}.js"></script>`
   }
-  const world = await startWorld(t, { settings: { STATIC_DIR: t.testdir(files) } })
+  const world = await startWorld(t, { settings: { STATIC_DIR: t.testdir(files), ...settings } })
   const page = await (await testChromium(t)).newPage()
   const errors: string[] = []
   page.on('console', (message) => /Content Security Policy/.test(message.text()) && errors.push(message.text()))
@@ -52,10 +56,12 @@ export async function devtoolsPage(t: Test, name: keyof typeof PAGES = 'index'):
   await page.goto(`${world.server.url}/auth/login?return_to=/${name}.html`)
   await sendForm(page)
   await holds(page, `globalThis.client?.session.get().status === 'active'`)
-  const part = (summary: string): Promise<string> =>
-    page.locator('details', { has: page.locator('h3', { hasText: summary }) }).innerText()
-  return { world, page, errors, part }
+  return { world, page, errors, part: (summary) => partOf(page, summary) }
 }
+
+/** The text of a part of the panel on a page. */
+export const partOf = (page: Page, name: string): Promise<string> =>
+  page.locator('details', { has: page.locator('h3', { hasText: name }) }).innerText()
 
 /** Waits until an expression is true in the page, whose Content-Security-Policy allows no other way. */
 export const holds = (page: Page, expression: string): Promise<void> =>

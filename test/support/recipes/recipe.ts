@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import { answers, freePort } from '../../../sandbox/listening.ts'
 import { sendForm, testChromium } from '../browser/chromium.ts'
 import { packed, run } from '../client/packed.ts'
-import { runCommand } from '../sandbox/command.ts'
+import { runCommand, type RunningCommand } from '../sandbox/command.ts'
 import { runSandbox } from '../sandbox/page-command.ts'
 
 const EXAMPLES = fileURLToPath(new URL('../../../docs/examples', import.meta.url))
@@ -15,6 +15,10 @@ const EXAMPLES = fileURLToPath(new URL('../../../docs/examples', import.meta.url
 const PATH = [dirname(process.execPath), process.env['PATH']?.split(':').filter((dir) => !dir.includes('node_modules'))]
   .flat()
   .join(':')
+/** Frameworks report nothing to their makers. */
+const SILENT = { DO_NOT_TRACK: '1', NEXT_TELEMETRY_DISABLED: '1', NG_CLI_ANALYTICS: 'false' }
+const ENVIRONMENT = { PATH, ...SILENT }
+const ASSIGNED = Object.entries(ENVIRONMENT).map(([name, value]) => `${name}=${value}`)
 
 /** A copy of a recipe of docs/examples with its packages, outside of the repository, so that no other module is found. */
 export interface Recipe {
@@ -31,13 +35,13 @@ export async function installed(t: Test, name: string): Promise<Recipe> {
     recursive: true,
     filter: (path) => !/\/(?:node_modules|dist|\.\w+)$/.test(path),
   })
-  const npm = (...options: readonly string[]) => run(dir, `PATH=${PATH}`, 'npm', ...options)
+  const npm = (...options: readonly string[]) => run(dir, 'env', ...ASSIGNED, 'npm', ...options)
   await npm('ci', '--ignore-scripts', '--no-audit', '--no-fund')
   await npm('install', '--no-save', '--offline', '--no-audit', '--no-fund', (await packed()).tarball)
   return {
     dir,
     run: (program, ...options) =>
-      run(dir, `PATH=${PATH}`, join('node_modules/.bin', program), ...options).catch(
+      run(dir, 'env', ...ASSIGNED, join('node_modules/.bin', program), ...options).catch(
         (error: Error & { stdout: string }) => {
           throw new Error(`${error.message}\n${error.stdout}`)
         },
@@ -46,13 +50,45 @@ export async function installed(t: Test, name: string): Promise<Recipe> {
 }
 
 /** Replaces texts of a file of the recipe, each of which it must have. */
-async function edit({ dir }: Recipe, file: string, texts: Readonly<Record<string, string>>): Promise<void> {
+export async function edit({ dir }: Recipe, file: string, texts: Readonly<Record<string, string>>): Promise<void> {
   let text = await readFile(join(dir, file), 'utf8')
   for (const [old, replacement] of Object.entries(texts)) {
     if (!text.includes(old)) throw new Error(`${file} has no ${old}`)
     text = text.replaceAll(old, replacement)
   }
   await writeFile(join(dir, file), text)
+}
+
+/** The page of a recipe, and the server and sandbox that run for it. */
+export interface Place {
+  readonly port: string
+  /** The origin of the page. */
+  readonly origin: string
+  /** The host and port of the server. */
+  readonly server: string
+}
+
+/** Runs the sandbox for a page at a free port. */
+export async function sandboxFor(t: Test): Promise<Place> {
+  const port = String(await freePort())
+  const origin = `http://localhost:${port}`
+  const { ports } = await runSandbox(t, ['--page', origin])
+  return { port, origin, server: `localhost:${ports['PORT']}` }
+}
+
+/** Starts a script of the recipe, and waits until it listens. */
+export async function started(
+  t: Test,
+  { dir }: Recipe,
+  script: string,
+  { port, env }: { readonly port: string; readonly env?: Readonly<Record<string, string>> },
+): Promise<RunningCommand> {
+  const running = runCommand(t, ['npm', 'run', script], {
+    cwd: dir,
+    env: { ...ENVIRONMENT, HOME: process.env['HOME'], ...env },
+  })
+  await answers(Number(port))
+  return running
 }
 
 /**
@@ -62,13 +98,10 @@ async function edit({ dir }: Recipe, file: string, texts: Readonly<Record<string
  * @returns the origin of the page
  */
 export async function developed(t: Test, recipe: Recipe, config: string, port: string): Promise<string> {
-  const ownPort = await freePort()
-  const origin = `http://localhost:${ownPort}`
-  const { ports } = await runSandbox(t, ['--page', origin])
-  await edit(recipe, config, { [port]: String(ownPort), 'localhost:3000': `localhost:${ports['PORT']}` })
-  runCommand(t, ['npm', 'run', 'dev'], { cwd: recipe.dir, env: { PATH, HOME: process.env['HOME'] } })
-  await answers(ownPort)
-  return origin
+  const place = await sandboxFor(t)
+  await edit(recipe, config, { [port]: place.port, 'localhost:3000': place.server })
+  await started(t, recipe, 'dev', place)
+  return place.origin
 }
 
 /** Opens the page of a recipe, sees a price, logs in, sees an account, and logs out. */

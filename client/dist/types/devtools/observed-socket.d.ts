@@ -10,6 +10,7 @@ export declare class ObservedSocket implements Pick<WebSocket, Used>, FaultySock
     onclose: WebSocket['onclose'];
     /** @param open opens the real socket; it may throw */
     constructor(open: () => WebSocket, path: string, traffic: Traffic, faults: Faults, onSession: () => void);
+    /** As the page has been told: what the real socket has done since may be on its way. */
     get readyState(): WebSocket['readyState'];
     get bufferedAmount(): number;
     send(text: string): void;

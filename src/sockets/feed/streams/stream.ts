@@ -5,6 +5,7 @@ import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
 import { CLOSE } from '../../close-codes.ts'
 import { type FeedRequest, type UpstreamMessage, frameOf } from '../wire/index.ts'
 import { PATIENCE_MS, type Carried, type StreamLink, type StreamPool } from '../upstream/index.ts'
+import { MARKET_IS_CLOSED } from './closed-markets.ts'
 import type { AnswerContext } from './shared-answer.ts'
 import type { StreamSpec, SubscribedStream, Subscription } from './subscription.ts'
 
@@ -21,6 +22,8 @@ export interface StreamContext extends AnswerContext {
   readonly limits: Pick<Config['feed'], 'cacheMs' | 'lingerMs' | 'maxSubscriptions' | 'reconnectSpreadMs'>
   /** The stream is over, and no browser has it. */
   ended(stream: Stream): void
+  /** Upstream has refused a stream because its market is closed. */
+  marketClosed(spec: StreamSpec, message: UpstreamMessage): void
 }
 
 /** The subscriptions of a stream, and what each gets of the stream's messages. */
@@ -117,7 +120,7 @@ export class Stream implements Carried, SubscribedStream {
   /** Closes the browsers that would get the message. Upstream may have begun the stream, so it is forgotten there. */
   tooBig({ subscriptionId }: UpstreamMessage): void {
     this.id = subscriptionId ?? this.id
-    this.#refuse(({ browser }) => browser.end(CLOSE.tooBig))
+    this.#refuse(({ browser }) => browser.end(CLOSE.tooBig), this.phase === 'asked')
   }
 
   /** The browsers that have it may have missed something, or have waited in vain. */
@@ -180,12 +183,14 @@ export class Stream implements Carried, SubscribedStream {
     if (isRateLimit) this.#context.fairShare.refused()
     if (this.phase === 'asked' && isRateLimit && this.#wasLive) return this.#retryLater()
     if (this.phase === 'asked' && errorCode === 'AlreadySubscribed' && this.#moved()) return
-    this.#refuse((each) => each.fail(frameOf(each.prefix, part, body)))
+    const isClosed = this.phase === 'asked' && errorCode === MARKET_IS_CLOSED
+    if (isClosed) this.#context.marketClosed(this.spec, message)
+    this.#refuse((each) => each.fail(frameOf(each.prefix, part, body)), this.phase === 'asked' && !isClosed)
   }
 
-  /** Upstream sends no more. In the phase `asked` that concerns those with this request; others may have another one. */
-  #refuse(tell: (subscription: Subscription) => void): void {
-    for (const each of this.#delivery.detach(this.phase === 'asked')) tell(each)
+  /** Upstream sends no more. @param isOfRequest whether that concerns only those with this request; others may have another one */
+  #refuse(tell: (subscription: Subscription) => void, isOfRequest: boolean): void {
+    for (const each of this.#delivery.detach(isOfRequest)) tell(each)
     if (this.#delivery.replace?.() !== true) return this.end()
     this.#become('unasked')
     this.link?.leave(this)

@@ -1,5 +1,6 @@
 import { network } from '../../../limits/networks.ts'
 import { type FeedRequest, alreadySubscribed, rateLimitError } from '../wire/index.ts'
+import { ClosedMarkets } from './closed-markets.ts'
 import { HistoryDelivery } from './history-delivery.ts'
 import { Stream, type StreamContext } from './stream.ts'
 import { Subscription, SymbolList, type StreamSpec, type Subscriber } from './subscription.ts'
@@ -16,15 +17,18 @@ export class Streams {
   readonly #all = new Set<Stream>()
   /** The streams that browsers may join. */
   readonly #byIdentity = new Map<string, Stream>()
+  readonly #closedMarkets = new ClosedMarkets()
   readonly #context: StreamContext
 
-  constructor(context: Omit<StreamContext, 'ended'>) {
+  constructor(context: Omit<StreamContext, 'ended' | 'marketClosed'>) {
     const ended = (stream: Stream): void => {
       this.#all.delete(stream)
       const { identity } = stream.spec
       if (this.#byIdentity.get(identity) === stream) this.#byIdentity.delete(identity)
     }
-    this.#context = { ...context, ended }
+    const marketClosed: StreamContext['marketClosed'] = ({ identity }, message) =>
+      this.#closedMarkets.note(identity, message)
+    this.#context = { ...context, ended, marketClosed }
   }
 
   get size(): number {
@@ -80,7 +84,13 @@ export class Streams {
       })
       return false
     }
-    const started = specs.filter(({ identity }) => !this.#byIdentity.has(identity)).length
+    const asked = specs.filter(({ identity }) => !this.#byIdentity.has(identity))
+    const refusal = asked.map(({ identity }) => this.#closedMarkets.answer(identity, request)).find(Boolean)
+    if (refusal !== undefined) {
+      browser.outbox.answer(refusal)
+      return false
+    }
+    const started = asked.length
     const isTooMany = subscriptions.size + specs.length > this.#context.limits.maxSubscriptions
     const isAdmitted = !isTooMany && (started === 0 || this.#mayStart(subscriber, started))
     if (!isAdmitted) browser.outbox.answer(rateLimitError(request))

@@ -1,0 +1,5 @@
+export default ({ children }: LayoutProps<'/'>) => (
+  <html lang="en">
+    <body>{children}</body>
+  </html>
+)

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Page, WebSocketRoute } from 'playwright-core'
+import type { WebSocketRoute } from 'playwright-core'
 import { test } from 'tap'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { installed } from '../support/recipes/recipe.ts'

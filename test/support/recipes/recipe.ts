@@ -4,11 +4,12 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
-import { answers, freePort } from '../../../sandbox/listening.ts'
+import { freePort } from '../../../sandbox/listening.ts'
 import { sendForm, testChromium } from '../browser/chromium.ts'
 import { packed, run } from '../client/packed.ts'
 import { runCommand, type RunningCommand } from '../sandbox/command.ts'
-import { runSandbox } from '../sandbox/page-command.ts'
+import { listens, runSandbox } from '../sandbox/page-command.ts'
+import { untilSlow } from '../time/until.ts'
 
 const EXAMPLES = fileURLToPath(new URL('../../../docs/examples', import.meta.url))
 /** The Node.js of the tests first, and no program of the repository: a recipe has its own. */
@@ -87,7 +88,7 @@ export async function started(
     cwd: dir,
     env: { ...ENVIRONMENT, HOME: process.env['HOME'], ...env },
   })
-  await answers(Number(port))
+  await untilSlow(() => listens(Number(port), '127.0.0.1'), `npm run ${script} listens`)
   return running
 }
 

@@ -1,8 +1,8 @@
 #!/bin/sh
-# MSW 3.0.5, Chromium 156: a guess says that its service worker leaves navigations alone, as that of MSW 2.9.0 does. Yet it
-# answers them with a fetch of its own, so that a server sees `Sec-Fetch-Dest: empty` where a user has followed a link. A server
-# that wants `document` for a login (Fetch Metadata) refuses every login of a page that runs MSW, also for paths without a
-# handler. A worker that stops the event before MSW hears of it is left alone: "document".
+# MSW 3.0.5, Chromium 156: a guess says that its service worker leaves alone what has no handler, and navigations above all, as that
+# of MSW 2.9.0 does. Yet since it can answer navigations (mswjs/msw#2721) it passes each on with a fetch of its own, and a server
+# sees `Sec-Fetch-Dest: empty` where a user has followed a link (w3c/ServiceWorker#1803). A server that wants `document` for a
+# login refuses every login of a page that runs MSW. With a listener before MSW's that stops the event it is "document" again.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

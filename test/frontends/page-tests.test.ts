@@ -1,10 +1,12 @@
-import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { compile } from '../../client/build.ts'
 import { freshProject, run } from '../support/client/packed.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
+const VITEST = join(ROOT, 'node_modules/.bin/vitest')
+const RECIPE = join(ROOT, 'docs/examples/vitest')
 /** What a page's own project would have installed. */
 const TOOLS = ['vitest', 'jsdom', 'react', 'react-dom']
 
@@ -27,29 +29,32 @@ test('a price is drawn', async () => {
   client.close()
 })`
 
-await test('an exception in a listener of a page fails its tests under Vitest in jsdom, also where that has no reportError', async (t) => {
+/** A project with the recipe for Vitest, and the tools of this repository. */
+async function project(t: Test): Promise<string> {
   const dir = await freshProject(t, {})
   for (const name of TOOLS) await symlink(join(ROOT, 'node_modules', name), join(dir, 'node_modules', name))
-  for (const name of ['vitest.config.ts', 'tsconfig.json']) {
-    await cp(join(ROOT, 'test/frontends/vitest', name), join(dir, name))
-  }
-  await mkdir(join(dir, 'src'))
+  for (const name of ['vitest.config.ts', 'src']) await cp(join(RECIPE, name), join(dir, name), { recursive: true })
+  await cp(join(ROOT, 'test/frontends/vitest'), dir, { recursive: true })
+  return dir
+}
+
+await test('an exception in a listener of a page fails its tests under Vitest in jsdom, also where that has no reportError', async (t) => {
+  const dir = await project(t)
   await writeFile(join(dir, 'src/faulty.spec.js'), FAULTY)
-  const failed = run(dir, join(ROOT, 'node_modules/.bin/vitest'), 'run')
+  const failed = run(dir, VITEST, 'run', 'src/faulty.spec.js')
   await t.rejects(failed)
   t.match(await failed.catch(String), /the fault of a listener/)
 })
 
-await test('the tests of a page with a fake client pass under Vitest in jsdom, and compile', async (t) => {
-  const dir = await freshProject(t, {})
-  for (const name of TOOLS) await symlink(join(ROOT, 'node_modules', name), join(dir, 'node_modules', name))
-  await cp(join(ROOT, 'test/frontends/vitest'), dir, { recursive: true })
-  const readme = await readFile(join(ROOT, 'client/README.md'), 'utf8')
-  const [, sample = ''] = /```ts\n([^`]*from 'vitest'.*?)```/s.exec(readme) ?? []
-  await writeFile(join(dir, 'src/readme.spec.ts'), sample)
+await test('the tests of a page with a fake client pass under Vitest in jsdom and in Node.js, and compile', async (t) => {
+  const dir = await project(t)
   await t.resolves(compile([], dir))
-  const vitest = join(ROOT, 'node_modules/.bin/vitest')
-  const output = await run(dir, vitest, 'run', '--reporter=tap-flat').catch(String)
-  t.match(output, /^1\.\.9$/m)
+  const output = await run(dir, VITEST, 'run', '--reporter=tap-flat').catch(String)
+  t.match(output, /^1\.\.10$/m)
   t.notMatch(output, /^not ok|Error/m)
+})
+
+await test('the test in client/README.md is that of the recipe for Vitest', async (t) => {
+  const readme = await readFile(join(ROOT, 'client/README.md'), 'utf8')
+  t.ok(readme.includes(`\`\`\`ts\n${await readFile(join(RECIPE, 'src/page.spec.ts'), 'utf8')}\`\`\``))
 })

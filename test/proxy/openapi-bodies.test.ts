@@ -50,12 +50,14 @@ await test('the schemas of upstream say no more than what is publicly documented
   const { schemas } = document.components
   const problems = checkerOf(document)
   const more = { balance: '1.50', some: { thing: [1] } }
+  const account = { ...more, account_id: 'CR1' }
   const envelopes = {
-    AccountList: [more],
-    ExistingAccount: more,
-    NewAccount: [more],
+    AccountList: [account],
+    ExistingAccount: account,
+    NewAccount: [account],
     OptionsBody: 7,
     AgentsBody: null,
+    AgentBody: more,
     AgentList: [more],
     WalletList: [more],
     WalletsBody: 'x',
@@ -66,11 +68,12 @@ await test('the schemas of upstream say no more than what is publicly documented
     t.same(problems(schemas[name], { data, unknown: 1 }), [], name)
     t.not(problems(schemas[name], { unknown: 1 }).length, 0, name)
   }
-  for (const name of ['Account', 'Wallet']) {
-    for (const balance of [1.5, '1.50']) t.same(problems(schemas[name], { balance }), [])
-    t.same(problems(schemas[name], {}), [])
-    t.not(problems(schemas[name], { balance: true }).length, 0)
+  for (const [name, least] of Object.entries({ Account: { account_id: 'CR1' }, Wallet: {} })) {
+    for (const balance of [1.5, '1.50']) t.same(problems(schemas[name], { ...least, balance }), [])
+    t.same(problems(schemas[name], least), [])
+    t.not(problems(schemas[name], { ...least, balance: true }).length, 0)
   }
+  t.not(problems(schemas['Account'], more).length, 0, 'an account has an id (docs/upstream.md)')
   t.same(problems(schemas['Refusal'], { errors: [{ status: 499, code: 'Unheard-of', message: 'No' }], meta: {} }), [])
   t.same(problems(schemas['Health'], 'OK'), [])
   // The markup statistics belong to no documented family.

@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { PassThrough } from 'node:stream'
 import { test } from 'tap'
 import { samplesOf } from '../support/telemetry/metrics.ts'
@@ -127,12 +128,18 @@ await test('two instances keep the budget together, in every window', async (t) 
     for (const { status } of await Promise.all(calls)) t.ok([200, 429].includes(status))
     return arrivals.length > 55
   }
+  const delays = monitorEventLoopDelay()
+  delays.enable()
   await until(twenty, 'more calls than one long window has', 20_000)
+  // What a busy machine holds up arrives late, and so closer to what follows.
+  const heldUpMs = delays.max / 1e6
   for (const [calls, windowMs] of [
     [30, 2000],
     [50, 5000],
   ] as const) {
-    const within = arrivals.map((first, at) => arrivals.slice(at).filter((each) => each < first + windowMs).length)
-    t.ok(Math.max(...within) <= calls, `${Math.max(...within)} calls within ${windowMs} ms`)
+    const within = arrivals.map(
+      (first, at) => arrivals.slice(at).filter((each) => each < first + windowMs - heldUpMs).length,
+    )
+    t.ok(Math.max(...within) <= calls, `${Math.max(...within)} calls within ${windowMs} ms, held up for ${heldUpMs} ms`)
   }
 })

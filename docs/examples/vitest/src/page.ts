@@ -3,10 +3,7 @@ import { SocketError, type Client, type TradingSocket } from 'trading-bff-client
 /** Shows the session, a price, and a button that buys. */
 export function showPage(client: Client, root: HTMLElement): void {
   root.innerHTML = '<a></a><output></output><button>Buy</button><p></p>'
-  const link = root.querySelector('a') as HTMLAnchorElement
-  const price = root.querySelector('output') as HTMLOutputElement
-  const button = root.querySelector('button') as HTMLButtonElement
-  const message = root.querySelector('p') as HTMLParagraphElement
+  const [link, price, button, note] = [...root.children] as [HTMLAnchorElement, Element, HTMLButtonElement, Element]
   let trading: TradingSocket | undefined
 
   const show = (): void => {
@@ -28,10 +25,10 @@ export function showPage(client: Client, root: HTMLElement): void {
   button.onclick = async () => {
     try {
       const answer = await trading?.command({ buy: 'a-proposal', price: 10 })
-      message.textContent = `Bought ${answer?.buy.contract_id}`
+      note.textContent = `Bought ${answer?.buy.contract_id}`
     } catch (error) {
       const isUnknown = error instanceof SocketError && error.outcome === 'unknown'
-      message.textContent = isUnknown ? 'Look at your contracts' : 'Nothing was bought'
+      note.textContent = isUnknown ? 'Look at your contracts' : 'Nothing was bought'
     }
   }
 }

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
 import { test, type Test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { edit, installed, sandboxFor, started, type Place } from '../support/recipes/recipe.ts'
 
@@ -98,4 +99,13 @@ await test('docs/examples/next: a build renders the session of the user who asks
   })
   t.equal(elsewhere.status, 200, 'a visitor from another site is not sent away')
   t.match(await elsewhere.text(), 'Checking your login')
+
+  const port = String(await freePort())
+  await edit(recipe, 'package.json', { [place.port]: port })
+  await started(t, recipe, 'start', { port, env: { BFF_URL: 'http://127.0.0.1:9' } })
+  const moved = { ...place, origin: `http://localhost:${port}` }
+  const unanswered = { status: 200, heading: 'Checking your login' }
+  t.match(await rendered(windows[0], moved), unanswered, 'a user is not sent away while the server does not answer')
+  const health = await windows[0].request.get(`${moved.origin}/api/v1/health`, { headers: { 'x-csrf': '1' } })
+  t.equal(health.status(), 200, 'rewrites keep the address that they had when the page was built')
 })

@@ -96,7 +96,10 @@ export class Guard {
     const open = isNear ? this.#allowedNameOf(origin) : undefined
     const setting = isNear && open === undefined ? `FRONTEND_ORIGINS=${[...allowed, origin].join()}` : undefined
     const write = (count: number): void =>
-      this.#log.warn({ origin: logged, allowed, open, setting, ...(count > 1 && { count }) }, 'an origin is not allowed')
+      this.#log.warn(
+        { origin: logged, allowed, open, setting, ...(count > 1 && { count }) },
+        'an origin is not allowed',
+      )
     refusedOrigins.add(this.#log, { id: 'origin', write })
   }
 
@@ -106,7 +109,7 @@ export class Guard {
    */
   #allowedNameOf(origin: string): string | undefined {
     const page = new URL(origin)
-    if (!isLoopbackHost(page.hostname) ) return undefined
+    if (!isLoopbackHost(page.hostname)) return undefined
     page.hostname = this.#publicHostname
     return this.isListed(page.origin) ? page.origin : undefined
   }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildPage } from './build-page.ts'
-import { requireFree } from './listening.ts'
+import { portsOf, requireFree } from './ports.ts'
 import { startProvider } from './provider.ts'
 import { startRedis } from './redis-process.ts'
 import { SANDBOX_SETTINGS } from './settings.ts'
@@ -18,12 +18,7 @@ import { startUpstream } from './upstream.ts'
  */
 
 const environment = process.env
-const ports = {
-  PORT: Number(environment['PORT'] ?? 3000),
-  OPS_PORT: Number(environment['OPS_PORT'] ?? 9464),
-  PROVIDER_PORT: Number(environment['PROVIDER_PORT'] ?? 4000),
-  UPSTREAM_PORT: Number(environment['UPSTREAM_PORT'] ?? 4100),
-}
+const ports = portsOf(environment, ['PORT', 'OPS_PORT', 'PROVIDER_PORT', 'UPSTREAM_PORT'])
 const HOST = '127.0.0.1'
 const READY_MS = 20_000
 const opsUrl = `http://${HOST}:${ports.OPS_PORT}`
@@ -39,7 +34,7 @@ try {
 }
 
 async function run(): Promise<void> {
-  for (const [name, port] of Object.entries(ports)) await requireFree(name, port, HOST, 'npm run demo')
+  await requireFree(ports, () => HOST, 'npm run demo')
   // A Ctrl-C comes twice: npm passes on what the terminal sends to all its processes.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop(0))
 

@@ -56,17 +56,8 @@ export async function freePort(above = 0): Promise<number> {
   }
 }
 
-/**
- * @param name the environment variable that chooses the port
- * @param command what the user has started
- * @throws Error that says what to do when the port is taken
- */
-export async function requireFree(name: string, port: number, host: string, command: string): Promise<void> {
-  if (await isFree(port, host)) return
-  throw new Error(`Port ${port} is taken. Stop what uses it, or choose another: ${name}=… ${command}`)
-}
-
-async function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
+/** Whether nothing listens on a port. @throws the error of the system, such as EADDRNOTAVAIL, if nothing can */
+export async function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   const server = createServer()
   try {
     await once(server.listen(port, host), 'listening')

@@ -37,12 +37,8 @@ function parsed(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options }).values
   } catch (error) {
-    throw new Error(
-      `${error instanceof Error ? error.message : String(error)}. Usage: ${EXAMPLE} [--host 192.168.1.20]`,
-      {
-        cause: error,
-      },
-    )
+    const message = error instanceof Error ? error.message : String(error)
+    throw new Error(`${message.replace(/\.$/, '')}. Usage: ${EXAMPLE} [--host 192.168.1.20]`, { cause: error })
   }
 }
 

@@ -8,7 +8,8 @@ import { serve } from '../src/serve.ts'
 import { createLog } from '../src/telemetry/log.ts'
 import { certificateFor } from './certificate.ts'
 import { AUTHORITY_PATH, startFront } from './front.ts'
-import { freePort, requireFree } from './listening.ts'
+import { freePort } from './listening.ts'
+import { portsOf, requireFree } from './ports.ts'
 import { startProvider } from './provider.ts'
 import { SANDBOX_SETTINGS } from './settings.ts'
 import { startUpstream } from './upstream.ts'
@@ -32,7 +33,7 @@ interface PageServer {
  */
 export async function startForPage({ page, host, environment }: PageServer): Promise<string> {
   const bind = host === undefined ? LOOPBACK : (environment['BIND'] ?? host)
-  const ports = portsOf(environment)
+  const ports = portsOf(environment, ['PORT', 'OPS_PORT', 'PROVIDER_PORT', 'UPSTREAM_PORT'])
   await requirePorts(ports, { page, host }, bind)
   const inside = bind === '0.0.0.0' ? LOOPBACK : bind
   const certificate = host === undefined ? undefined : certificateFor([...new Set([host, inside, LOOPBACK])])
@@ -92,35 +93,20 @@ async function startServer(settings: Settings): Promise<void> {
   handleSignals(() => process.exit(0))
 }
 
-function portsOf(environment: Settings) {
-  return {
-    PORT: Number(environment['PORT'] ?? 3000),
-    OPS_PORT: Number(environment['OPS_PORT'] ?? 9464),
-    PROVIDER_PORT: Number(environment['PROVIDER_PORT'] ?? 4000),
-    UPSTREAM_PORT: Number(environment['UPSTREAM_PORT'] ?? 4100),
-  }
-}
-
 async function requirePorts(
-  ports: ReturnType<typeof portsOf>,
+  ports: Readonly<Record<string, number>>,
   { page, host }: Pick<PageServer, 'page' | 'host'>,
   bind: string,
 ): Promise<void> {
-  const command = `npm run sandbox -- --page ${page.origin}${host === undefined ? '' : ` --host ${host}`}`
-  const owners = new Map([[Number(page.port || 80), 'your page']])
   for (const [name, port] of Object.entries(ports)) {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`${name} must be a port from 1 to 65535`)
-    const owner = owners.get(port)
-    if (owner !== undefined) {
-      throw new Error(`Port ${port} is that of ${owner}. Choose another for the server: ${name}=… ${command}`)
-    }
-    owners.set(port, name)
-    const isOutside = name === 'PORT' || name === 'PROVIDER_PORT'
-    await requireFree(name, port, isOutside ? bind : LOOPBACK, command).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') throw new Error(notHere(bind), { cause: error })
-      throw error
-    })
   }
+  const command = `npm run sandbox -- --page ${page.origin}${host === undefined ? '' : ` --host ${host}`}`
+  const hostOf = (name: string): string => (/^(?:PORT|PROVIDER_PORT)$/.test(name) ? bind : LOOPBACK)
+  await requireFree(ports, hostOf, command, Number(page.port || 80)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') throw new Error(notHere(bind), { cause: error })
+    throw error
+  })
 }
 
 function notHere(host: string): string {

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { loadEnvFile } from 'node:process'
-import { requireFree } from './listening.ts'
 import { readOptions } from './options.ts'
+import { portsOf, requireFree } from './ports.ts'
 import { startProvider } from './provider.ts'
 import { SANDBOX_SETTINGS } from './settings.ts'
 import { startUpstream } from './upstream.ts'
@@ -39,11 +39,8 @@ async function run(writesEnv: boolean): Promise<void> {
   const bind = environment['BIND'] ?? host
   const publicUrl = environment['PUBLIC_URL'] ?? 'http://localhost:3000'
   const clientId = environment['CLIENT_ID'] ?? SANDBOX_SETTINGS.CLIENT_ID
-  const ports = {
-    PROVIDER_PORT: Number(environment['PROVIDER_PORT'] ?? 4000),
-    UPSTREAM_PORT: Number(environment['UPSTREAM_PORT'] ?? 4100),
-  }
-  for (const [name, port] of Object.entries(ports)) await requireFree(name, port, bind, 'npm run sandbox')
+  const ports = portsOf(environment, ['PROVIDER_PORT', 'UPSTREAM_PORT'])
+  await requireFree(ports, () => bind, `npm run sandbox${writesEnv ? ' -- --write-env' : ''}`)
   const redirectUris = [`${publicUrl}/auth/callback`]
   const provider = await startProvider({ port: ports.PROVIDER_PORT, host, bind, clientId, redirectUris })
   const upstream = await startUpstream({ port: ports.UPSTREAM_PORT, host: upstreamHost, bind, provider })

@@ -32,15 +32,31 @@ await test('npm run sandbox prints the .env of a server where users log in, and 
   await t.rejects(fetch(`http://127.0.0.1:${UPSTREAM_PORT}`), 'the trading service has stopped')
 })
 
-await test('npm run sandbox: exit code 1 names the port that is taken', async (t) => {
-  const port = await takenPort(t)
-  const { exited, output } = runNpm(t, ['sandbox'], {
-    PROVIDER_PORT: String(await freePort()),
-    UPSTREAM_PORT: String(port),
-  })
-  t.equal(await exited, 1)
-  const stderr = `Port ${port} is taken. Stop what uses it, or choose another: UPSTREAM_PORT=… npm run sandbox\n`
-  t.same(output, { stdout: '', stderr })
+await test('npm run sandbox and npm run demo: exit code 1 names all ports that are taken, and a command that starts', async (t) => {
+  const taken = [await takenPort(t), await takenPort(t)].map(String) as [string, string]
+  const free = [await freePort(), await freePort()].map(String) as [string, string]
+  for (const [script, env] of [
+    ['sandbox', { PROVIDER_PORT: free[0], UPSTREAM_PORT: taken[0] }],
+    ['sandbox -- --write-env', { PROVIDER_PORT: taken[0], UPSTREAM_PORT: taken[1] }],
+    ['demo', { PORT: free[0], OPS_PORT: taken[0], PROVIDER_PORT: taken[1], UPSTREAM_PORT: free[1] }],
+  ] as const) {
+    const { exited, output } = runNpm(t, script.split(' '), env)
+    t.equal(await exited, 1)
+    t.equal(output.stdout, '')
+    const inUse = Object.values(env).filter((port) => taken.includes(port))
+    const ports = inUse.map((port) => `port ${port} is taken`).join(', ')
+    const [, sentence, command = ''] = /^(.*) or choose others: (.*)\n$/.exec(output.stderr) ?? []
+    t.equal(sentence, `P${ports.slice(1)}. Stop what uses ${inUse.length === 1 ? 'it' : 'them'},`)
+    t.ok(command.endsWith(` npm run ${script}`), command)
+    const chosen = parseEnv(command.replaceAll(' ', '\n')) as Record<string, string>
+    for (const [name, port] of Object.entries(env)) t.equal(chosen[name] === port, !taken.includes(port), name)
+    if (script !== 'sandbox') continue
+    const second = runNpm(t, ['sandbox'], chosen)
+    await until(() => second.output.stdout.includes('The sandbox is running') || second.output.stderr !== '')
+    t.equal(second.output.stderr, '')
+    second.signal('SIGINT')
+    await within(second.exited, 'npm run sandbox stops')
+  }
 })
 
 const SERVE = fileURLToPath(new URL('../sandbox/serve.ts', import.meta.url))

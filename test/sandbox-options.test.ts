@@ -40,6 +40,7 @@ await test('Options of npm run sandbox that cannot work are refused, each with w
     [['--page', PAGE, '--host', 'fd00::1'], /^--host must be/],
     [['--page', PAGE, '--host', '../../x'], /^--host must be/],
     [['--page', PAGE, '--host', ''], /^--host must be/],
+    [['--page', '--pge', 'x'], /^Option '--page' .* '--page=-XYZ'\. Usage: npm run sandbox/s],
     [['--page'], /Usage: npm run sandbox -- --page http:\/\/localhost:5173/],
     [[PAGE], /Usage: npm run sandbox -- --page http:\/\/localhost:5173/],
   ]

@@ -181,8 +181,8 @@ await test('sessionFor() rejects with an ApiError where it is not known whether 
   t.match(await failure(sessionFor({ headers }, { baseUrl: closed })), { name: 'ApiError', status: 0 })
 })
 
-await test('sessionFor() without baseUrl rejects at once, whoever asks', async (t) => {
-  for (const baseUrl of ['', undefined, '/relative']) {
+await test('sessionFor() without an address as baseUrl rejects at once, whoever asks', async (t) => {
+  for (const baseUrl of ['', undefined, '/relative', 'localhost:3000']) {
     t.match(await failure(sessionFor(request(), { baseUrl: baseUrl as string })), { name: 'TypeError' })
   }
 })
@@ -210,6 +210,8 @@ await test('In Chromium, the page after a login comes without the cookie: sessio
   await sendForm(page)
   await page.waitForURL(`${frontend}/account`)
   t.equal(await shown(), 'unknown')
+  await page.reload()
+  t.equal(await shown(), 'unknown', 'a reload does not help')
   await page.getByText('Again').click()
   await page.getByText('active').waitFor()
 })

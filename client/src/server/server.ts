@@ -37,7 +37,8 @@ export interface RenderedSession extends Omit<ActiveSession, 'expiring'> {
  * @returns null if nobody is logged in; undefined if this request cannot tell, because it comes from another site: browsers then
  * withhold the cookie, also when the user returns from the login. Render the page without the user, and leave it to its client; a
  * redirect to the login would loop
- * @throws ApiError if the server does not say within 2 seconds: the user may be logged in
+ * @throws ApiError if the server does not say within 2 seconds: the user may be logged in; TypeError if `baseUrl` is no address with
+ * its scheme
  */
 export async function sessionFor(
   { headers }: RequestHeaders,

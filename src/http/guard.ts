@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
-import { isNearHost } from '../config/hostname.ts'
+import { isLoopbackHost, isNearHost } from '../config/hostname.ts'
 import { MinuteCounts } from '../limits/minute-counts.ts'
 import { Problem } from '../problem.ts'
 import { BoundedLines } from '../telemetry/bounded-lines.ts'
@@ -22,17 +22,19 @@ const refusedOrigins = new BoundedLines({ atOnce: 10, everyMs: 60_000 })
 /** Decides which requests may call: the CSRF rule, the Origin allow-list, Fetch Metadata and CORS. */
 export class Guard {
   readonly #origins: ReadonlySet<string>
+  readonly #publicHostname: string
   readonly #isProduction: boolean
   readonly #log: FastifyBaseLogger
   readonly #metrics: Pick<Metrics, 'refusedOrigins'>
   readonly #refused = new MinuteCounts(MAX_ORIGINS)
 
   constructor(
-    config: Pick<Config['http'], 'frontendOrigins' | 'production'>,
+    config: Pick<Config['http'], 'frontendOrigins' | 'production' | 'publicUrl'>,
     log: FastifyBaseLogger,
     metrics: Pick<Metrics, 'refusedOrigins'>,
   ) {
     this.#origins = config.frontendOrigins
+    this.#publicHostname = new URL(config.publicUrl).hostname
     this.#isProduction = config.production
     this.#log = log
     this.#metrics = metrics
@@ -91,10 +93,25 @@ export class Guard {
     const allowed = [...this.#origins]
     // A page that is being developed runs on another port or name of this machine, or in its network.
     const isNear = !this.#isProduction && logged === origin && isNearHost(URL.parse(origin)?.hostname)
-    const setting = isNear ? `FRONTEND_ORIGINS=${[...allowed, origin].join()}` : undefined
+    const open = isNear ? this.#allowedNameOf(origin) : undefined
+    const setting = isNear && open === undefined ? `FRONTEND_ORIGINS=${[...allowed, origin].join()}` : undefined
     const write = (count: number): void =>
-      this.#log.warn({ origin: logged, allowed, setting, ...(count > 1 && { count }) }, 'an origin is not allowed')
+      this.#log.warn(
+        { origin: logged, allowed, open, setting, ...(count > 1 && { count }) },
+        'an origin is not allowed',
+      )
     refusedOrigins.add(this.#log, { id: 'origin', write })
+  }
+
+  /**
+   * The allowed origin of a page that was opened under another name of this machine than that of PUBLIC_URL. To list the origin would
+   * not do: cookies belong to a name, so no login would work there.
+   */
+  #allowedNameOf(origin: string): string | undefined {
+    const page = new URL(origin)
+    if (!isLoopbackHost(page.hostname)) return undefined
+    page.hostname = this.#publicHostname
+    return this.isListed(page.origin) ? page.origin : undefined
   }
 
   /** Admits only top-level navigations (Fetch Metadata). @throws Problem navigation_required */

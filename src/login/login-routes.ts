@@ -9,7 +9,7 @@ import { startLogin } from './start-login.ts'
 /** The routes that start a login or a sign-up, and those with which partners check their sign-up links. */
 export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
   const { config, guard, metrics, attributionCookie, publicUrl } = deps
-  const isRedirected = redirectorTo(publicUrl)
+  const isRedirected = redirectorTo(publicUrl, guard)
 
   fastify.get<{ Querystring: RawQuery }>('/auth/login', async (request, reply) => {
     guard.requireNavigation(request)

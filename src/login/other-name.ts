@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isLoopbackHost } from '../config/hostname.ts'
+import type { Guard } from '../http/guard.ts'
 import type { RawQuery } from '../http/server.ts'
 import { BoundedLines } from '../telemetry/bounded-lines.ts'
 import { Window } from '../time/window.ts'
@@ -23,18 +24,23 @@ const REDIRECTS_MS = 10_000
  * right name.
  * @returns a function that says whether it has redirected the browser
  */
-export function redirectorTo(publicUrl: string): (request: StartRequest, reply: FastifyReply) => boolean {
+export function redirectorTo(
+  publicUrl: string,
+  guard: Pick<Guard, 'isListed'>,
+): (request: StartRequest, reply: FastifyReply) => boolean {
   const wanted = new URL(publicUrl)
   const redirects = new Window(REDIRECTS_MS)
+  const isPage = ({ origin }: URL): boolean => origin === wanted.origin || guard.isListed(origin)
   return (request, reply) => {
     const used = URL.parse(`${wanted.protocol}//${request.host}`)
     if (used === null || used.hostname === wanted.hostname) return false
     if (isLoopbackHost(wanted.hostname)) {
-      // Another port is that of a proxy's target, which may rewrite Host.
-      if (!isLoopbackHost(used.hostname) || used.port !== wanted.port) return false
       // Without the header it is a script or an old browser. A script may well keep its cookies by another rule.
       if (request.headers['sec-fetch-mode'] !== 'navigate') return false
-      if (redirects.allows(MAX_REDIRECTS)) {
+      const renamed = new URL(used)
+      renamed.hostname = wanted.hostname
+      // A port that no page has is that of a proxy's target, which may rewrite Host.
+      if (isLoopbackHost(used.hostname) && isPage(renamed) && redirects.allows(MAX_REDIRECTS)) {
         const { text } = request.query
         reply.redirect(`${publicUrl}${String(request.routeOptions.url)}${text === '' ? '' : `?${text}`}`, 303)
         return true

@@ -11,7 +11,7 @@ import { storeNow } from '../time/store-time.ts'
 /** A token is renewed this long before it expires at most. */
 const MAX_MARGIN_MS = 60_000
 /** How long a caller waits for a renewal, by the state of its old token. The renewal continues after that. */
-const PATIENCE_MS = { valid: 2000, expired: 5000 }
+const PATIENCE_MS = { valid: 1000, expired: 5000 }
 /** A token that is valid for this long outlives the patience of a caller who would wait for another one. */
 const AHEAD_MS = 3000
 

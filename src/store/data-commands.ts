@@ -29,11 +29,10 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`)
 
-/** Counts, and sets the expiry of a new counter. */
+/** Counts. A counter begins with its expiry, so that none is left without one. */
 const COUNT = `
-local count = redis.call('INCRBY', KEYS[1], ARGV[1])
-if count == tonumber(ARGV[1]) then redis.call('PEXPIRE', KEYS[1], ARGV[2], 'NX') end
-return count`
+redis.call('SET', KEYS[1], 0, 'NX', 'PX', ARGV[2])
+return redis.call('INCRBY', KEYS[1], ARGV[1])`
 const COUNT_EVEN_WHEN_FULL = evenWhenFull(COUNT)
 
 /** Removes a key if it still holds the expected value. */

@@ -95,7 +95,8 @@ class StreamedBody extends Readable {
   #bytes: number
   /** Received in this window; undefined, so that the window does not count, if upstream was slower than the browser. */
   #windowBytes: number | undefined = 0
-  #endWait: () => void
+  /** Ends the window. There is none before upstream reads: the call may wait for a connection. */
+  #endWait: (() => void) | undefined
   readonly #onData = (chunk: Buffer): void => {
     this.#bytes += chunk.length
     if (this.#windowBytes !== undefined) this.#windowBytes += chunk.length
@@ -107,7 +108,7 @@ class StreamedBody extends Readable {
   }
   readonly #onEnd = (): void => {
     this.#source.off('close', this.#onClose)
-    this.#endWait()
+    this.#endWait?.()
     this.push(null)
   }
   readonly #onClose = (): void => void this.destroy(new Error('the browser left'))
@@ -117,26 +118,28 @@ class StreamedBody extends Readable {
     this.#source = source
     this.#maxBytes = maxBytes
     this.#bytes = start.reduce((sum, { length }) => sum + length, 0)
-    this.#endWait = judgeAfter(WINDOW_MS, () => this.#endWindow())
     // Without a listener, an error before undici starts to read the body would end the process.
     this.on('error', () => undefined)
     source.on('data', this.#onData).once('end', this.#onEnd).once('close', this.#onClose)
     for (const piece of start) this.push(piece)
   }
 
-  #endWindow(): void {
-    const bytes = this.#windowBytes
-    this.#windowBytes = this.#source.isPaused() ? undefined : 0
-    if (bytes !== undefined && bytes < MIN_BYTES_PER_WINDOW) return void this.destroy(new BodyRefused(tooSlow()))
-    this.#endWait = judgeAfter(WINDOW_MS, () => this.#endWindow())
+  #beginWindow(): void {
+    this.#endWait = judgeAfter(WINDOW_MS, () => {
+      const bytes = this.#windowBytes
+      this.#windowBytes = this.#source.isPaused() ? undefined : 0
+      if (bytes !== undefined && bytes < MIN_BYTES_PER_WINDOW) return void this.destroy(new BodyRefused(tooSlow()))
+      this.#beginWindow()
+    })
   }
 
   override _read(): void {
+    if (this.#endWait === undefined) this.#beginWindow()
     this.#source.resume()
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#endWait()
+    this.#endWait?.()
     this.#source.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose)
     // Reads and drops the rest, as in receiveBody().
     this.#source.resume()

@@ -90,8 +90,42 @@ await test('the reason for which a session ended is not that of the next one', a
   server.checks = 0
   server.isLoggedIn = false
   t.equal(await session.confirm(), false)
-  t.match(session.get(), { status: 'anonymous', reason: undefined })
+  t.same(session.get(), { status: 'anonymous', reason: 'gone' })
   t.equal(server.checks, 4, 'another tab may have logged in')
+  await session.check()
+  t.same(session.get(), { status: 'anonymous', reason: 'gone' }, 'a later check does not forget it')
+})
+
+await test('a session that a restart of the server has lost has ended with the reason gone, and every listener hears so once', async (t) => {
+  const { server, tabs } = await activeTabs(t, 2)
+  const heard = tabs.map((tab) => {
+    const calls: [isOther: boolean, status: string][] = []
+    tab.subscribe((isOther) => calls.push([isOther, tab.get().status]))
+    return calls
+  })
+  Object.assign(server, { status: 503, hasSocket: false })
+  server.drop(1012)
+  await until(() => tabs[0]?.get().status === 'unavailable')
+  Object.assign(server, { status: 200, hasSocket: true, isLoggedIn: false })
+  await until(() => tabs.every((tab) => tab.get().status === 'anonymous'))
+  await Promise.all(tabs.map((tab) => tab.check()))
+  for (const tab of tabs) t.same(tab.get(), { status: 'anonymous', reason: 'gone' })
+  const leading = [
+    [false, 'unavailable'],
+    [true, 'anonymous'],
+  ]
+  t.same(heard, [leading, leading.slice(1)])
+})
+
+await test('a page that has never known a session is told no reason, also after the server could not tell', async (t) => {
+  const server = await SessionServer.start(t, { isLoggedIn: false, status: 503 })
+  const session = tabSession(t, server.url)
+  const states = watched(session)
+  await until(() => session.get().status === 'unavailable')
+  server.status = 200
+  await session.check()
+  t.same(session.get(), { status: 'anonymous', reason: undefined })
+  t.same(states, ['unavailable', 'anonymous'])
 })
 
 await test('without a session socket, the store polls the server and tries the socket less and less often', async (t) => {

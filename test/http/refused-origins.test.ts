@@ -70,7 +70,7 @@ await test('in development the log names the setting that would allow a page of 
   const { port, log } = await testServer(t, ALONE)
   const near = [
     'http://localhost:5174',
-    'http://127.0.0.1:3000',
+    'http://127.0.0.1:5173',
     'http://[::1]:5173',
     'http://app.localhost',
     'http://192.168.1.20:5173',
@@ -90,6 +90,30 @@ await test('in development the log names the setting that would allow a page of 
   const next = await testServer(t, { ...ALONE, FRONTEND_ORIGINS })
   const { status } = await sendTo(next.port, 'GET', '/ws/public', { headers: { origin: 'http://localhost:5174' } })
   t.equal(status, 426, 'a copy of it does')
+})
+
+await test('in development the log tells to open the allowed address of a page that was opened under another loopback name', async (t) => {
+  // The cookies belong to localhost, which PUBLIC_URL names.
+  const allowed = ['http://localhost:5183', 'http://127.0.0.1:5184', 'http://localhost:3210']
+  const settings = { ...ALONE, PUBLIC_URL: 'http://localhost:3210', FRONTEND_ORIGINS: allowed.join() }
+  const { port, log } = await testServer(t, settings)
+  const allowing = (origin: string) => `FRONTEND_ORIGINS=${allowed.join()},${origin}`
+  const cases: [origin: string, open: string | undefined, setting: string | undefined][] = [
+    ['http://127.0.0.1:5183', 'http://localhost:5183', undefined],
+    ['http://[::1]:5183', 'http://localhost:5183', undefined],
+    ['http://app.localhost:3210', 'http://localhost:3210', undefined],
+    // No login works at the allowed name, and one works here.
+    ['http://localhost:5184', undefined, allowing('http://localhost:5184')],
+    ['http://127.0.0.1:5185', undefined, allowing('http://127.0.0.1:5185')],
+    ['https://127.0.0.1:5183', undefined, allowing('https://127.0.0.1:5183')],
+    ['http://192.168.1.20:5183', undefined, allowing('http://192.168.1.20:5183')],
+  ]
+  for (const [origin] of cases) await sendTo(port, 'GET', '/ws/public', { headers: { origin } })
+  const logged = log.filter(({ msg }) => msg === 'an origin is not allowed')
+  t.strictSame(
+    logged.map(({ origin, open, setting }) => [origin, open, setting]),
+    cases,
+  )
 })
 
 await test('in production the log names a refused Origin once a minute', async (t) => {

@@ -30,6 +30,20 @@ await test('a login or sign-up that begins under another loopback name: 303 to P
   }
 })
 
+await test('a login that begins at a page under another loopback name than that of PUBLIC_URL: 303 to PUBLIC_URL', async (t) => {
+  const settings = { ...ALONE, FRONTEND_URL: 'http://localhost:5183', FRONTEND_ORIGINS: 'http://localhost:5183' }
+  const { port, log } = await testServer(t, settings)
+  const begin = (host: string) => sendTo(port, 'GET', '/auth/login?return_to=%2Fa', { headers: { host, ...NAVIGATES } })
+  for (const host of ['127.0.0.1:5183', '[::1]:5183', '127.0.0.1:3000']) {
+    const { status, headers } = await begin(host)
+    t.equal(status, 303, host)
+    t.equal(headers.location, 'http://localhost:3000/auth/login?return_to=%2Fa', host)
+    t.notOk('set-cookie' in headers)
+  }
+  t.match((await begin('localhost:5183')).headers.location, /^http:\/\/127\.0\.0\.1:1\/oauth2\/auth\?/)
+  t.notOk(log.some(({ msg }) => MESSAGE.test(msg)))
+})
+
 await test('behind a proxy that rewrites Host to such a name a login begins before the browser gives up, and a warning says why', async (t) => {
   const { port, log } = await testServer(t, ALONE)
   const addresses: unknown[] = []
@@ -44,21 +58,35 @@ await test('behind a proxy that rewrites Host to such a name a login begins befo
   t.same(warned, ['127.0.0.1'])
 })
 
-await test('a login under the name of PUBLIC_URL, a name that is no loopback one, or at the target of a proxy: it begins', async (t) => {
-  const { port } = await testServer(t, ALONE)
-  for (const host of ['localhost:3000', 'LOCALHOST:3000', 'localhost:5173', '127.0.0.1:5173', '192.0.2.1:3000']) {
+await test('a login under the name of PUBLIC_URL: it begins without a warning', async (t) => {
+  const { port, log } = await testServer(t, ALONE)
+  for (const host of ['localhost:3000', 'LOCALHOST:3000', 'localhost:5173']) {
     const { status, headers } = await sendTo(port, 'GET', '/auth/login', { headers: { host, ...NAVIGATES } })
     t.equal(status, 303, host)
     t.match(headers.location, /^http:\/\/127\.0\.0\.1:1\/oauth2\/auth\?/, host)
   }
+  t.notOk(log.some(({ msg }) => MESSAGE.test(msg)))
+})
+
+await test('a login under a name that is no loopback one, or with a port that no page has: it begins, and a warning says why it may fail', async (t) => {
+  for (const host of ['127.0.0.1:5173', '192.0.2.1:3000', 'bff.example:3000']) {
+    const { port, log } = await testServer(t, ALONE)
+    const { status, headers } = await sendTo(port, 'GET', '/auth/login', { headers: { host, ...NAVIGATES } })
+    t.equal(status, 303, host)
+    t.match(headers.location, /^http:\/\/127\.0\.0\.1:1\/oauth2\/auth\?/, host)
+    const lines = log.filter(({ msg }) => MESSAGE.test(msg))
+    t.match(lines, [{ level: 40, host: host.split(':')[0], publicUrl: 'http://localhost:3000' }])
+    t.equal(lines.length, 1)
+  }
 })
 
 await test('a script under another loopback name begins its login there', async (t) => {
-  const { port } = await testServer(t, ALONE)
+  const { port, log } = await testServer(t, ALONE)
   for (const headers of [{}, { 'sec-fetch-mode': 'cors' }]) {
     const answer = await sendTo(port, 'GET', '/auth/login', { headers: { host: '127.0.0.1:3000', ...headers } })
     t.match(answer.headers.location, /^http:\/\/127\.0\.0\.1:1\/oauth2\/auth\?/)
   }
+  t.notOk(log.some(({ msg }) => MESSAGE.test(msg)))
 })
 
 await test('in production a login under another name is begun, and a warning names both, once an hour', async (t) => {

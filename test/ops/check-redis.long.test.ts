@@ -35,11 +35,11 @@ await test('--check: a warning for a Redis that evicts, exit code 69 for a repli
 
 await test('--check and a start warn of commands that a user of Redis may not run', async (t) => {
   const redis = await testRedis(t, DURABLE)
-  await askRedis(redis, ['ACL', 'SETUSER', 'poor', 'on', '>secret', '~*', '&*', '+@all', '-getdel', '-time'])
+  await askRedis(redis, ['ACL', 'SETUSER', 'poor', 'on', '>secret', '~*', '&*', '+@all', '-getdel', '-pexpire'])
   const url = redis.url.replace('redis://', 'redis://poor:secret@')
   const check = await run({ ...(await reachableSettings(t)), REDIS_URL: url })
   t.equal(check.exitCode, 0)
-  t.match(resultsOf(check, 'REDIS_URL'), [/^ok: /, /^warning: \S+ forbids TIME, GETDEL to this user$/])
+  t.match(resultsOf(check, 'REDIS_URL'), [/^ok: /, /^warning: \S+ forbids GETDEL, PEXPIRE to this user$/])
   t.match(check.stdout, /^ +Allow the user of REDIS_URL to run them \(ACL\)/m)
 
   const warnings: unknown[] = []
@@ -51,7 +51,7 @@ await test('--check and a start warn of commands that a user of Redis may not ru
   const store = RedisStore.connect(new Changeable(url), log)
   t.teardown(() => store.close())
   await until(() => warnings.length > 0, 'a warning at the start')
-  t.match(warnings, [[{ commands: ['TIME', 'GETDEL'], advice: /ACL/ }, 'the session store forbids commands']])
+  t.match(warnings, [[{ commands: ['GETDEL', 'PEXPIRE'], advice: /ACL/ }, 'the session store forbids commands']])
 })
 
 await test('--check: exit code 0 with a warning and a remedy for a Redis that is full or almost full', async (t) => {

@@ -31,6 +31,20 @@ await test('what is found at a master that was taken away meanwhile does not cou
   t.end()
 })
 
+await test('what was found at a master that is there no more is forgotten', (t) => {
+  const present = new Set(['one', 'other'])
+  const link = { masterNames: () => present, masterOf, probe: () => undefined }
+  const masters = new Masters(link, HEALTHY, QUIET)
+  t.teardown(() => masters.clock.close())
+  masters.note('other', { ...SERVES, refusal: 'CLUSTERDOWN' })
+  masters.note('one', SERVES)
+  t.equal(masters.condition.share, 0.5)
+  present.delete('other')
+  masters.note('one', SERVES)
+  t.match(masters.condition, { share: 1, why: [] })
+  t.end()
+})
+
 await test('a master that replies over a connection that was given up meanwhile shows no sign of life', async (t) => {
   let alive = 0
   const link = { masterNames: () => new Set(['one']), masterOf, probe: () => undefined }

@@ -1,6 +1,9 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'tap'
 import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { restClient } from '../support/upstream/rest-client.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
 import { TRADING } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
@@ -24,6 +27,25 @@ await test('a call waits for a free connection for UPSTREAM_CONNECT_SECONDS at m
   t.match(await Promise.all([ask('/5'), ask('/6'), ask('/7')]), [{ is: 'answered' }, {}, { is: 'answered' }])
   const seen = upstream.requests.map(({ target }) => target).sort()
   t.same(seen, ['/1', '/2', '/5', '/6', '/7'], 'a call that gave up is not sent afterwards')
+})
+
+await test('the limit of the wait for a connection ends when the call is sent', async (t) => {
+  const upstream = await rawUpstream(t)
+  const limits = new HeldTimers(t, 'setTimeout', 7000)
+  const rest = restClient(t, upstream, 1, { UPSTREAM_CONNECT_SECONDS: '7', UPSTREAM_HEADERS_SECONDS: '600' })
+  const ask = (path: string) => rest.exchange({ method: 'POST', path, template: path, headers: [], body: null })
+  const answers: (() => void)[] = []
+  upstream.answer = (_request, socket) => void answers.push(() => void socket.write(ok()))
+  const [first, waiting] = [ask('/1'), ask('/2')]
+  await until(() => answers.length === 1)
+  answers[0]?.()
+  await until(() => answers.length === 2, 'the second one is sent')
+  limits.run()
+  // The limit is judged once what has arrived was read.
+  await turn()
+  await turn()
+  answers[1]?.()
+  t.match(await Promise.all([first, waiting]), [{ is: 'answered' }, { is: 'answered' }])
 })
 
 await test('requests for one-time URLs use connections of their own', async (t) => {

@@ -4,12 +4,12 @@ import { replyCode } from '../links/redis-link.ts'
 /** The commands that each part of the server needs; where not everything depends on them, with what an operator should do. */
 export const NEEDS = {
   /** Every session, login and order. */
-  sessions: ['GET', 'MGET', 'SET', 'DEL', 'PEXPIRETIME', 'PEXPIREAT', 'INCRBY', 'EVAL'],
+  sessions: ['GET', 'MGET', 'SET', 'DEL', 'PEXPIRETIME', 'PEXPIREAT', 'INCRBY', 'EVAL', 'TIME'],
   /** Sessions that belong to a subject, besides. */
-  subjects: ['TIME', 'HSET', 'HGET', 'HGETALL', 'HDEL'],
+  subjects: ['HSET', 'HGET', 'HGETALL', 'HDEL'],
   /** The limits over all instances, and the upstream budget. */
   sharing: {
-    names: ['TIME', 'INFO', 'GETDEL', 'HDEL', 'PEXPIRE'],
+    names: ['INFO', 'GETDEL', 'HDEL', 'PEXPIRE'],
     advice:
       'Allow the user of REDIS_URL to run them (ACL). Without them every process counts the calls and sockets of a session, and the upstream budget, on its own.',
   },

@@ -7,9 +7,10 @@ import type { Test } from 'tap'
 /** The page that docs/frontends.md tells its readers to copy. */
 export const EXAMPLE_PAGE = fileURLToPath(new URL('../../../docs/examples/page', import.meta.url))
 const PACKAGE = fileURLToPath(new URL('../../../client', import.meta.url))
+const VITE = fileURLToPath(new URL('../../../node_modules/vite', import.meta.url))
 
 /**
- * A copy of the example page, with the browser package installed.
+ * A copy of the example page, with the browser package and Vite installed.
  * @param more additional files, by path
  * @returns its folder
  */
@@ -17,6 +18,7 @@ export async function examplePage(t: Test, more: Readonly<Record<string, string>
   const dir = t.testdir({ node_modules: {} })
   await cp(EXAMPLE_PAGE, dir, { recursive: true, filter: (path) => !/\/(?:node_modules|dist)$/.test(path) })
   await symlink(PACKAGE, join(dir, 'node_modules/trading-bff-client'))
+  await symlink(VITE, join(dir, 'node_modules/vite'))
   for (const [name, text] of Object.entries(more)) await writeFile(join(dir, name), text)
   return dir
 }

@@ -41,6 +41,7 @@ export class SessionFollower implements SessionStore {
   /** Tells the session apart: its tag, or what a server without tags has told of it. */
   #key = ''
   #told = ''
+  /** Why the last session ended or, until that is told, `gone`. */
   #endedBy: EndReason | undefined
   #notice: Notice | undefined
   #latest: Promise<void> | undefined
@@ -128,7 +129,8 @@ export class SessionFollower implements SessionStore {
     const { now, expires_at, idle_expires_at, session, scope, subject, claims, orders_paused: ordersPaused } = body
     const skewMs = now * 1000 - Date.now()
     if (!(Math.abs(skewMs - this.#skewMs) < SKEW_MS)) this.#skewMs = skewMs
-    this.#endedBy = undefined
+    // Unless somebody says why.
+    this.#endedBy = 'gone'
     // During a roll, servers of version 0.2 tell the same session without a tag.
     const told = `${expires_at} ${subject}`
     const isOther = session && this.#key !== told && session !== this.#key

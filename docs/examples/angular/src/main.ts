@@ -24,7 +24,7 @@ const market = client.publicSocket()
 class App {
   readonly client = client
   readonly logOut = () => client.logout().catch(() => alert('You may still be logged in. Please try again.'))
-  readonly price = signal(NaN)
+  readonly price = signal<number | undefined>(undefined)
   readonly session = signal(client.session.get())
   readonly accounts = resource({
     params: () => sessionKey(this.session()),

@@ -1,4 +1,4 @@
-import { SocketError, type Client, type TradingSocket } from 'trading-bff-client'
+import type { Client, SocketError, TradingSocket } from 'trading-bff-client'
 
 /** Shows the session, a price, and a button that buys. */
 export function showPage(client: Client, root: HTMLElement): void {
@@ -27,8 +27,7 @@ export function showPage(client: Client, root: HTMLElement): void {
       const answer = await trading?.command({ buy: 'a-proposal', price: 10 })
       note.textContent = `Bought ${answer?.buy.contract_id}`
     } catch (error) {
-      const isUnknown = error instanceof SocketError && error.outcome === 'unknown'
-      note.textContent = isUnknown ? 'Look at your contracts' : 'Nothing was bought'
+      note.textContent = (error as SocketError).outcome === 'unknown' ? 'Look at your contracts' : 'Nothing was bought'
     }
   }
 }

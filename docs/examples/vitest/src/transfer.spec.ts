@@ -12,6 +12,7 @@ test('a transfer whose answer is lost is sent again with its key', async () => {
   const json = { data: { to_nickname: 'somebody', amount: '1.00', currency: 'USD' } }
   client.server.respond('POST', PATH, () => (client.server.calls.length === 1 ? Response.error() : { data: {} }))
   await once((idempotencyKey) => client.api(PATH, { method: 'POST', json, idempotencyKey }), { remember: 'transfer' })
-  expect(new Set(client.server.calls.map(({ headers }) => headers.get('Idempotency-Key'))).size).toBe(1)
+  const keys = client.server.calls.map(({ headers }) => headers.get('Idempotency-Key'))
+  expect(keys).toEqual([expect.any(String), keys[0]])
   client.close()
 })

@@ -39,6 +39,6 @@ export async function requireFree(
     }
   }
   if (faults.length === 0) return
-  const users = faults.length === 1 ? 'what uses it' : 'what uses them'
-  throw new Error(`P${faults.join(', ').slice(1)}. Stop ${users}, or choose others: ${settings.join('')}${command}`)
+  const advice = faults.length === 1 ? 'it, or choose another' : 'them, or choose others'
+  throw new Error(`P${faults.join(', ').slice(1)}. Stop what uses ${advice}: ${settings.join('')}${command}`)
 }

@@ -45,8 +45,9 @@ await test('npm run sandbox and npm run demo: exit code 1 names all ports that a
     t.equal(output.stdout, '')
     const inUse = Object.values(env).filter((port) => taken.includes(port))
     const ports = inUse.map((port) => `port ${port} is taken`).join(', ')
-    const [, sentence, command = ''] = /^(.*) or choose others: (.*)\n$/.exec(output.stderr) ?? []
-    t.equal(sentence, `P${ports.slice(1)}. Stop what uses ${inUse.length === 1 ? 'it' : 'them'},`)
+    const [, sentence, command = ''] = /^(.*): (.*)\n$/.exec(output.stderr) ?? []
+    const advice = inUse.length === 1 ? 'it, or choose another' : 'them, or choose others'
+    t.equal(sentence, `P${ports.slice(1)}. Stop what uses ${advice}`)
     t.ok(command.endsWith(` npm run ${script}`), command)
     const chosen = parseEnv(command.replaceAll(' ', '\n')) as Record<string, string>
     for (const [name, port] of Object.entries(env)) t.equal(chosen[name] === port, !taken.includes(port), name)

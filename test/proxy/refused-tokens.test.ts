@@ -9,7 +9,7 @@ const HOUR = 3600
 const RENEWED = { status: 503, code: 'credential_renewed' }
 const ENDED = { status: 401, code: 'session_expired' }
 
-/** Upstream's statuses of GETs and of POSTs. */
+/** Upstream's statuses of GETs, and of POSTs and PATCHes. */
 interface Statuses {
   get: number
   post: number
@@ -20,7 +20,7 @@ async function refusedUser(t: Parameters<typeof refusalWorld>[0]): Promise<
   RefusalWorld & {
     readonly browser: JarBrowser
     readonly statuses: Statuses
-    /** How many POSTs upstream got. */
+    /** How many POSTs and PATCHes upstream got. */
     readonly posts: () => number
     readonly post: (options?: CallOptions) => ReturnType<RefusalWorld['call']>
     readonly get: (options?: CallOptions) => ReturnType<RefusalWorld['call']>
@@ -32,8 +32,9 @@ async function refusedUser(t: Parameters<typeof refusalWorld>[0]): Promise<
   const statuses = { get: 200, post: 200 }
   let posts = 0
   upstream.onRest = (request, response) => {
-    if (request.method === 'POST') posts++
-    answerJson(response, request.method === 'POST' ? statuses.post : statuses.get, {})
+    if (request.method === 'GET') return answerJson(response, statuses.get, {})
+    posts++
+    answerJson(response, statuses.post, {})
   }
   return {
     ...world,
@@ -62,6 +63,33 @@ await test('POSTs that upstream answers with 401 beside GETs that succeed: one r
   t.equal(posts(), 41)
   statuses.post = 200
   t.equal((await post({ headers: { 'idempotency-key': 'key-39' } })).status, 200, 'the key is free')
+})
+
+await test('PATCHes that upstream answers with 401 cause one refresh in half a minute, and are not sent again', async (t) => {
+  const { post, get, statuses, refreshed, posts, browser, call, renewal } = await refusedUser(t)
+  const patch = () => call(browser, { method: 'PATCH', path: '/api/payment-agents/v1/clients/me' })
+  statuses.post = 401
+  t.match(await patch(), { ...RENEWED, retryAfter: 0 })
+  t.equal((await get()).status, 200)
+  await until(async () => (await renewal()) === 'accepted')
+  for (const again of [patch, post, patch]) {
+    const answer = await again()
+    t.match(answer, RENEWED)
+    t.ok(answer.retryAfter >= 1 && answer.retryAfter <= 30, `${answer.retryAfter}`)
+  }
+  t.equal(refreshed.length, 1)
+  t.equal(posts(), 4)
+  statuses.post = 200
+  t.equal((await patch()).status, 200)
+})
+
+await test('a second PATCH with 401 after nothing for the new token ends the session, without a refresh', async (t) => {
+  const { statuses, refreshed, browser, call } = await refusedUser(t)
+  const patch = () => call(browser, { method: 'PATCH', path: '/api/payment-agents/v1/clients/me' })
+  statuses.post = 401
+  t.match(await patch(), RENEWED)
+  t.match(await patch(), ENDED)
+  t.equal(refreshed.length, 1)
 })
 
 await test('after half a minute a 401 of upstream causes a refresh again', async (t) => {

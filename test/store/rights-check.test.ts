@@ -65,7 +65,9 @@ await test('--check names the cause for a replica, and for commands that have ot
   t.match(await probeRedis(replica.url, USES), [{ is: 'failed', message: /a replica, which takes no writes$/ }])
   const other = await startRedis(['--rename-command', 'EVAL', 'eval-of-the-operator'])
   t.teardown(() => other.close())
-  t.match(await probeRedis(other.url, USES), [{ is: 'failed', message: /no right to EVAL$/ }])
+  t.match(await probeRedis(other.url, USES), [
+    { is: 'failed', message: /but it does not know EVAL$/, advice: ADVICE['UNKNOWN'] },
+  ])
   const untracked = await startRedis(['--rename-command', 'CLIENT', 'client-of-the-operator'])
   t.teardown(() => untracked.close())
   t.match(await probeRedis(untracked.url, USES), [
@@ -82,6 +84,17 @@ await test('--check names a Redis that is still loading its data', async (t) => 
   let results: readonly CheckResult[] = []
   while (results[0]?.is !== 'failed') results = await probeRedis(redis.url, USES)
   t.match(textOf(results), /LOADING.*still loading/)
+})
+
+await test('--check names a Redis that runs a script for too long, and one that wants a password', async (t) => {
+  const busy = await testRedis(t, ['--busy-reply-threshold', '1'])
+  void askRedis(busy, ['EVAL', 'while true do end', '0'])
+  let results: readonly CheckResult[] = []
+  while (results[0]?.is !== 'failed') results = await probeRedis(busy.url, USES)
+  t.match(results, [{ message: /\(BUSY\)$/, advice: ADVICE['BUSY'] }])
+  await askRedis(busy, ['SCRIPT', 'KILL'])
+  const closed = await testRedis(t, ['--requirepass', 'a-password'])
+  t.match(await probeRedis(closed.url, USES), [{ is: 'failed', message: /\(NOAUTH\)$/, advice: ADVICE['NOAUTH'] }])
 })
 
 await test('docs/compatibility.md has each cause that /readyz and --check name', (t) => {

@@ -97,6 +97,8 @@ interface Rights {
    * and missing.
    */
   readonly needs: readonly string[]
+  /** The server does not know EVAL, or has another name for it. */
+  readonly isEvalUnknown: boolean
   /** Missing commands that cost something. */
   readonly others: readonly { readonly names: readonly string[]; readonly advice: string }[]
   /** The code of the error with which the server refused a write that is allowed. */
@@ -135,7 +137,7 @@ export async function tryRights(server: Connection, key: string, uses: Uses): Pr
     ...refused,
   ])
   const refusal = [write, script].find((code) => code !== undefined && !isMissing(code))
-  return rightsOf(missing, refusal, uses)
+  return { ...rightsOf(missing, refusal, uses), isEvalUnknown: script === 'ERR' }
 }
 
 /** ERR: a server on which the command does not exist, or was renamed. */
@@ -159,7 +161,11 @@ function missingOf(refused: readonly string[]): Set<string> {
   return missing
 }
 
-function rightsOf(missing: ReadonlySet<string>, refusal: string | undefined, uses: Uses): Rights {
+function rightsOf(
+  missing: ReadonlySet<string>,
+  refusal: string | undefined,
+  uses: Uses,
+): Omit<Rights, 'isEvalUnknown'> {
   const among = (names: readonly string[]): string[] => names.filter((name) => missing.has(name))
   const needed = [
     ...Object.values(KEYS),

@@ -121,13 +121,15 @@ function judgeIdentity({ server, version, role }: Identity, what: string): Check
 }
 
 function judge(
-  { needs, refusal }: Awaited<ReturnType<typeof tryRights>>,
+  { needs, isEvalUnknown, refusal }: Awaited<ReturnType<typeof tryRights>>,
   info: ServerInfo,
   what: string,
 ): CheckResult[] {
   if (needs.length > 0) {
-    const advice = ADVICE[needs.length === 1 && needs[0] === 'CLIENT TRACKING' ? 'NOTRACKING' : 'NOPERM']
-    return [failed(`${what}, but this user has no right to ${needs.join(', ')}`, advice)]
+    const names = needs.join(', ')
+    if (isEvalUnknown) return [failed(`${what}, but it does not know ${names}`, ADVICE['UNKNOWN'])]
+    const advice = ADVICE[names === 'CLIENT TRACKING' ? 'NOTRACKING' : 'NOPERM']
+    return [failed(`${what}, but this user has no right to ${names}`, advice)]
   }
   const results = memoryWarnings(info, what)
   if (refusal !== undefined) results.unshift(refusedWrite(what, refusal))

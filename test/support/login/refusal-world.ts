@@ -7,6 +7,7 @@ import { clockAhead } from '../time/clock-ahead.ts'
 import { IDENTITY, IDENTIFIED } from './identity.ts'
 import { tokens, type Behaviour, type TokenEndpoint } from './token-endpoint.ts'
 import { startWorld, type World } from '../world.ts'
+import { ACCOUNTS } from '../user.ts'
 
 /** A token lifetime that is over at once, in seconds. */
 const OVER = 0.001
@@ -43,6 +44,7 @@ export interface RefusalWorld extends Omit<World<'scripted', TokenEndpoint>, 'ca
 export interface CallOptions {
   readonly server?: TestServer
   readonly method?: string
+  readonly path?: string
   readonly headers?: Record<string, string>
 }
 
@@ -85,12 +87,12 @@ export async function refusalWorld(t: Test, settings: Record<string, string> = {
       lifetimes.set(name, expiresIn)
       return (await world.user(name)).browser
     },
-    async call(browser, { server = world.server, method = 'GET', headers = {} } = {}) {
+    async call(browser, { server = world.server, method = 'GET', path = ACCOUNTS, headers = {} } = {}) {
       const page = browser.clone()
       // As behind a balancer: the page is the same on every instance.
       page.page = new URL(world.server.url)
       const init = { method, headers: { 'x-csrf': '1', ...headers }, ...(method !== 'GET' && { body: '{}' }) }
-      const response = await page.fetch(`${server.url}/api/trading/v1/options/accounts`, init)
+      const response = await page.fetch(`${server.url}${path}`, init)
       const { code } = JSON.parse((await response.text()) || '{}') as { code?: string }
       return { status: response.status, code, retryAfter: Number(response.headers.get('retry-after')) }
     },

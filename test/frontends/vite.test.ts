@@ -63,6 +63,14 @@ await test('the example page runs and builds with Vite as docs/frontends.md desc
     t.ok(response.headers()['x-request-id'], `${path} comes from the server`)
   }
 
+  const misnamed = await (await testChromium(t)).newPage()
+  await misnamed.goto(`http://127.0.0.1:${port}/authors/one`)
+  await until(() => sandbox.output.stdout.includes(`"open":"${url}"`), 'the log tells the right address')
+  await misnamed.click('#login')
+  await sendForm(misnamed)
+  await misnamed.locator('#connection', { hasText: 'open' }).waitFor()
+  t.equal(misnamed.url(), `${url}/authors/one`, 'a login leads to the right address')
+
   await run(dir, 'npm', 'run', 'build')
   const { server } = await startWorld(t, { settings: { STATIC_DIR: join(dir, 'dist') } })
   await page.goto(`${server.url}/authors/one`)

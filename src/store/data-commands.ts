@@ -29,10 +29,13 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`)
 
-/** Counts. A counter begins with its expiry, so that none is left without one. */
+/** Counts, and sets the expiry of a new counter, also for a Redis user without the right to PEXPIRE: none is left without one. */
 const COUNT = `
-redis.call('SET', KEYS[1], 0, 'NX', 'PX', ARGV[2])
-return redis.call('INCRBY', KEYS[1], ARGV[1])`
+local count = redis.call('INCRBY', KEYS[1], ARGV[1])
+if count ~= tonumber(ARGV[1]) then return count end
+local ends = redis.pcall('PEXPIRE', KEYS[1], ARGV[2], 'NX')
+if type(ends) == 'table' then redis.call('SET', KEYS[1], count, 'PX', ARGV[2]) end
+return count`
 const COUNT_EVEN_WHEN_FULL = evenWhenFull(COUNT)
 
 /** Removes a key if it still holds the expected value. */

@@ -21,6 +21,8 @@ export function ownSecret({ instances }: Fleet, instance: Instance): Applied {
     touches: [
       { results: ['login_required', 'session_expired'] },
       { kinds: ['login', 'signup'], results: ['state_mismatch'] },
+      // Nor can they read which pauses it has set or lifted, and they hold orders until they know.
+      { kinds: ['order'], results: ['orders_paused'] },
       // What was answered is in a record that the others cannot read.
       { kinds: ['order'], results: ['outcome_unknown'] },
     ],

@@ -29,7 +29,7 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`)
 
-/** Counts, and sets the expiry of a new counter, also for a Redis user without the right to PEXPIRE: none is left without one. */
+/** Counts, and sets the expiry of a new counter. A Redis user without the right to PEXPIRE sets it with SET. */
 const COUNT = `
 local count = redis.call('INCRBY', KEYS[1], ARGV[1])
 if count ~= tonumber(ARGV[1]) then return count end

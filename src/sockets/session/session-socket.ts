@@ -29,9 +29,9 @@ interface SessionSocketOptions {
 }
 
 /**
- * An open session socket: it sends a page the state of its session, pauses of its orders included, and the notice of the operator
- * whenever these change, a warning
- * before the session expires, and the reason of its end (docs/reference.md, The session socket). Being open is no use of the session.
+ * An open session socket. It sends a page the state of its session, pauses of its orders included, and the notice of the operator
+ * whenever these change. It warns before the session expires, and says why it has ended (docs/reference.md, The session socket).
+ * Being open is no use of the session.
  */
 export class SessionSocket {
   readonly #end: SocketEnd

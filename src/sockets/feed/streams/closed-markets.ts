@@ -15,8 +15,8 @@ interface Refusal {
 }
 
 /**
- * What upstream has said of streams whose market is closed. Everybody who watches a market asks again until it opens, so upstream is asked
- * twice a minute at most, however many they are.
+ * What upstream has said of streams whose market is closed. Everybody who watches a market asks again until it opens. Upstream is
+ * asked twice a minute at most, however many they are.
  */
 export class ClosedMarkets {
   readonly #refusals = new LRUCache<string, Refusal>({ max: MAX_KEPT })
@@ -26,7 +26,7 @@ export class ClosedMarkets {
     this.#refusals.set(identity, { body, until: standstill.now() + KEPT_MS })
   }
 
-  /** What a request is answered that names this stream; undefined if upstream is to be asked. */
+  /** The answer to a request for this stream; undefined if upstream is to be asked. */
   answer(identity: string, { prefix }: FeedRequest): Buffer | undefined {
     const refusal = this.#refusals.get(identity)
     return refusal && standstill.now() < refusal.until ? frameOf(prefix, refusal.body) : undefined

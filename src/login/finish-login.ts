@@ -47,11 +47,11 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
       ? await deps.subjects?.identity?.ask(grant.accessToken, request)
       : nameOf(identity.iss, identity.sub)
   const finished = await makeSession(login, subject).catch((error: unknown) => {
-    deps.sessions.revoke(grant)
+    void deps.sessions.revoke(grant)
     throw error
   })
   if (finished.is === 'ended') {
-    deps.sessions.revoke(grant)
+    void deps.sessions.revoke(grant)
     return failLogin(login, { error: 'login_failed', reason: 'ended', ticket })
   }
   // The browser gets its cookie last: if anything failed before, its old session is still in place.

@@ -151,8 +151,8 @@ export class Provider {
     return outcome
   }
 
-  /** Revokes tokens (RFC 7009) if REVOCATION_URL is set. Returns the failures; never rejects. */
-  revoke(tokens: RevokedTokens): Promise<readonly RevocationFailure[]> {
+  /** Revokes tokens (RFC 7009). Returns the failures, or undefined without REVOCATION_URL; never rejects. */
+  revoke(tokens: RevokedTokens): Promise<readonly RevocationFailure[]> | undefined {
     return this.#revocations.revoke(tokens)
   }
 

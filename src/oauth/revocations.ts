@@ -30,10 +30,10 @@ export class Revocations {
 
   /**
    * Revokes both tokens, one after the other: the refresh token first, since it lives longer and could get another
-   * access token. The second is tried whether or not the first succeeded. Never rejects.
+   * access token. The second is tried whether or not the first succeeded. Never rejects. Undefined without REVOCATION_URL.
    */
-  async revoke({ refreshToken, accessToken }: RevokedTokens): Promise<readonly RevocationFailure[]> {
-    if (!this.#isEnabled) return []
+  revoke({ refreshToken, accessToken }: RevokedTokens): Promise<readonly RevocationFailure[]> | undefined {
+    if (!this.#isEnabled) return undefined
     const revocation = this.#revokeInTurn({ refresh_token: refreshToken, access_token: accessToken })
     this.#running.add(revocation)
     return revocation.finally(() => this.#running.delete(revocation))

@@ -20,6 +20,12 @@ const TOMBSTONE_MS = 900_000
  */
 const SEEN_MS = TOMBSTONE_MS - 180_000
 
+/**
+ * Whoever records an end takes no longer, or has stopped: it says so within one command, and the revocation of two tokens takes
+ * four seconds at most.
+ */
+const CLAIM_MS = 6_000
+
 /** The reasons for which the server itself ends a session, leaving a tombstone. */
 const CAUSED_ENDS = ['logout', 'replaced', 'refused', 'revoked'] as const
 
@@ -68,10 +74,20 @@ interface Ended {
 
 type Opened = Pick<Ending, 'record' | 'subjectTag'>
 
+/** What an end has left in the store, until all that has to follow is done. */
+interface Left {
+  readonly reason: string
+  /** The record of the session, as it was. */
+  readonly sealed: string
+  /** Who records the end, if somebody does, and whether all is done but for the revocation. */
+  readonly claim?: { readonly name: string; readonly isRecorded: boolean }
+}
+
 /**
- * The ends of sessions. Each is recorded (logged, counted, its tokens revoked) once among all instances: by the one that puts a
- * name of its own in the place of what the end has left in the store. An instance that has not heard of an end, since the reply
- * was lost, looks for it when the store is back, and whoever repeats the request at another instance finds it, too.
+ * The ends of sessions. Each is recorded (logged, counted) and its tokens revoked once among all instances: by the one that adds
+ * a name of its own to what the end has left in the store. That is removed when all is done. An instance that has not heard of an
+ * end, since the reply was lost, looks for it when the store is back. Whoever repeats the request at another instance finds it,
+ * too, and takes over what an instance has claimed and not done, since it was killed.
  */
 export class Endings {
   readonly #store: StoreData
@@ -80,6 +96,9 @@ export class Endings {
   readonly #open: (id: string, key: string, sealed: string) => Opened
   readonly #endListeners: ((ending: Ending) => void)[] = []
   readonly #recordListeners: ((ending: Ending) => void)[] = []
+  readonly #revokers: ((ending: Ending) => Promise<void> | undefined)[] = []
+  /** The keys of sessions whose end somebody else is recording, at which this process looks again. */
+  readonly #awaited = new Set<string>()
   readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
   /** @param open opens the record of a session that has ended, as far as that is possible */
@@ -97,6 +116,11 @@ export class Endings {
   /** Calls `listener` for every end of a session that this process is the one to record. */
   onRecord(listener: (ending: Ending) => void): void {
     this.#recordListeners.push(listener)
+  }
+
+  /** Has `revoke` revoke the tokens of every end that {@link onRecord} is told. It resolves, never rejects, once that is done. */
+  onRevoke(revoke: (ending: Ending) => Promise<void> | undefined): void {
+    this.#revokers.push(revoke)
   }
 
   /** Calls `listener` with the store key of every end that no replica has confirmed: a failover right now could undo it. */
@@ -126,25 +150,26 @@ export class Endings {
     const name = randomUUID()
     const expiresAt = storeNow() + TOMBSTONE_MS
     const tombstone = { key: besideKey(key, 'tombstone'), leftKey: besideKey(key, 'left'), value: reason, expiresAt }
-    let left: string | undefined
+    let left: Left | undefined
     try {
-      left = await this.#store.bury(key, tombstone)
+      left = leftIn(await this.#store.bury(key, tombstone))
     } catch (error) {
       this.#later(error, async () => {
-        const stored = await this.#store.readUntracked(besideKey(key, 'left'))
-        await this.#record(stored?.value, this.#endingIn(stored?.value, key, reason, by), name)
+        const found = await this.#left(key)
+        if (found !== undefined) await this.#record(found, this.#endingIn(found, key, reason, by), name)
       })
       throw error
     }
-    const ending = this.#endingIn(left, key, reason, by)
+    const ending = left && this.#endingIn(left, key, reason, by)
     tell(this.#endListeners, ending ?? { ...by, key, reason })
-    if (ending === undefined) return { existed: false }
+    if (left === undefined || ending === undefined) return { existed: false }
+    const buried = left
     const { record } = ending
     try {
-      return { existed: await this.#record(left, ending, name), record }
+      return { existed: await this.#record(buried, ending, name), record }
     } catch (error) {
       // It has ended. If the store does not say for long whether somebody else records that, this process does.
-      this.#later(error, () => this.#record(left, ending, name), ending)
+      this.#later(error, () => this.#record(buried, ending, name), ending)
       return { existed: true, record }
     }
   }
@@ -191,34 +216,96 @@ export class Endings {
   }
 
   /** Records an end unless somebody else does. Returns whether this process has recorded it. @throws StoreUnavailable */
-  async #record(left: string | undefined, ending: Ending | undefined, name: string): Promise<boolean> {
-    if (left === undefined || ending === undefined) return false
-    const key = besideKey(ending.key, 'left')
-    if (!(await this.#store.replace(key, left, name, storeNow() + LEFT_MS))) return false
-    tell(this.#recordListeners, ending)
-    // The name was for this process alone, in case that it would not have heard the reply.
-    void this.#store.removeIf(key, name).catch(() => undefined)
+  async #record(left: Left, ending: Ending, name: string): Promise<boolean> {
+    if (left.claim === undefined) return this.#claim(left, ending, name)
+    this.#awaitClaim(left.claim.name, ending)
+    return false
+  }
+
+  /** Looks again once whoever has claimed an end should be done with it, and takes over what was not done. */
+  #awaitClaim(name: string, ending: Ending): void {
+    const { key } = ending
+    if (this.#awaited.has(key)) return
+    this.#awaited.add(key)
+    const ownName = randomUUID()
+    const takeOver = async (): Promise<void> => {
+      const left = await this.#left(key)
+      if (left?.claim?.name === name) await this.#claim(left, ending, ownName)
+    }
+    setTimeout(() => {
+      this.#awaited.delete(key)
+      void takeOver().catch((error: unknown) => this.#later(error, takeOver))
+    }, CLAIM_MS).unref()
+  }
+
+  /** Does what has to follow an end, if that is still left as it was. Returns whether it was. @throws StoreUnavailable */
+  async #claim(left: Left, ending: Ending, name: string): Promise<boolean> {
+    const isRecorded = left.claim?.isRecorded ?? false
+    const claimed: Left = { ...left, claim: { name, isRecorded } }
+    let from: number
+    do {
+      from = standstill.now()
+      if (!(await this.#replace(ending, left, claimed))) return false
+      // Whoever hears so late may have been taken for stopped, and asks whether the claim is still its own.
+    } while (standstill.now() - from > CLAIM_MS)
+    this.#tellRecorded(ending, isRecorded, claimed)
     return true
+  }
+
+  /** @param claimed what is left, unless the store has been away for so long that nothing is */
+  #tellRecorded(ending: Ending, isRecorded: boolean, claimed?: Left): void {
+    if (!isRecorded) tell(this.#recordListeners, ending)
+    const revocations = this.#revokers.map((revoke) => revoke(ending)).filter((revocation) => revocation !== undefined)
+    if (claimed?.claim === undefined) return
+    const recorded: Left = { ...claimed, claim: { ...claimed.claim, isRecorded: true } }
+    const finish = async (): Promise<void> => {
+      if (revocations.length > 0) await this.#replace(ending, claimed, recorded)
+      await Promise.all(revocations)
+      const done = revocations.length > 0 ? recorded : claimed
+      await this.#store.removeIf(besideKey(ending.key, 'left'), textOf(done))
+    }
+    void finish().catch((error: unknown) => this.#later(error, finish))
+  }
+
+  #replace({ key }: Ending, left: Left, by: Left): Promise<boolean> {
+    return this.#store.replace(besideKey(key, 'left'), textOf(left), textOf(by), storeNow() + LEFT_MS)
+  }
+
+  async #left(key: string): Promise<Left | undefined> {
+    return leftIn((await this.#store.readUntracked(besideKey(key, 'left')))?.value)
   }
 
   /** Tries again once the store is back. @param certain an end that is recorded even if the store stays away */
   #later(error: unknown, record: () => Promise<unknown>, certain?: Ending): void {
     if (!(error instanceof StoreUnavailable)) throw error
-    const onDropped = (): void => certain && tell(this.#recordListeners, certain)
+    const onDropped = (): void => certain && this.#tellRecorded(certain, false)
     const write = async (): Promise<void> => void (await record())
     if (!this.#pending.add({ write, bytes: 0, until: storeNow() + LEFT_MS, onDropped })) onDropped()
   }
 
-  /** The end of which this is left. Undefined if nothing is, or only the name of whoever has recorded it. */
-  #endingIn(left: string | undefined, key: string, asked: CausedEnd, { id, ...by }: EndedBy): Ending | undefined {
-    const [word, sealed] = left?.split(' ') ?? []
-    if (sealed === undefined) return undefined
+  /** The end of which this is left. */
+  #endingIn({ reason: word, sealed }: Left, key: string, asked: CausedEnd, { id, ...by }: EndedBy): Ending {
     const reason = causedEnd(word) ?? 'gone'
     // A request that finds another end than its own has not caused it.
     const { requester, ...whose } = by
     const opened = id === undefined ? {} : this.#open(id, key, sealed)
     return { key, reason, ...(reason === asked && { requester }), ...opened, ...whose }
   }
+}
+
+/** Reads what BURY or {@link textOf} has written. An instance of version 0.3 leaves nothing but its name. */
+function leftIn(text: string | undefined): Left | undefined {
+  const [reason = '', sealed] = text?.split(' ') ?? []
+  if (sealed !== undefined) return { reason, sealed }
+  const [name, stage, word, record] = text?.split(',') ?? []
+  if (name === undefined || word === undefined || record === undefined) return undefined
+  return { reason: word, sealed: record, claim: { name, isRecorded: stage === 'recorded' } }
+}
+
+/** A claim has no space, without which an instance of version 0.3 takes it for the name of whoever records the end. */
+function textOf({ reason, sealed, claim }: Left): string {
+  if (claim === undefined) return `${reason} ${sealed}`
+  return [claim.name, claim.isRecorded ? 'recorded' : 'claimed', reason, sealed].join(',')
 }
 
 function causedEnd(word: string | undefined): CausedEnd | undefined {

@@ -94,8 +94,10 @@ export class Sessions {
     const { near } = this.#reader
     metrics.sessionStore.nearCache = () => ({ ...near.counts, ...near.size })
     this.#repository.endings.onUnreplicated(() => metrics.unreplicatedEnds.inc())
-    this.#repository.endings.onRecord(({ key, reason, requester, subjectTag: subject, record }) => {
-      if (reason === 'logout' && record !== undefined) this.revoke(record, this.tag(key))
+    this.#repository.endings.onRevoke(({ key, reason, record }) =>
+      reason === 'logout' && record !== undefined ? this.revoke(record, this.tag(key)) : undefined,
+    )
+    this.#repository.endings.onRecord(({ key, reason, requester, subjectTag: subject }) => {
       metrics.sessionsEnded.inc({ reason })
       audit(log, 'session_ended', { reason, session: this.tag(key), subject, ...requester })
     })
@@ -198,9 +200,12 @@ export class Sessions {
     return this.#repository.endById(id, reason, isAuthentic, requester)
   }
 
-  /** Revokes unused tokens in the background. @param tag of their session, if they had one */
-  revoke(tokens: OwnedTokens, tag?: string): void {
-    this.#renewal.revoke(tokens, tag)
+  /**
+   * Revokes unused tokens. Never rejects; undefined if the provider has no revocation.
+   * @param tag of their session, if they had one
+   */
+  revoke(tokens: OwnedTokens, tag?: string): Promise<void> | undefined {
+    return this.#renewal.revoke(tokens, tag)
   }
 
   /** Identifies a session in the log. */

@@ -148,11 +148,14 @@ export class TokenRenewal {
     return { is: 'providerDown', cause: isLocked, retryAfterMs: RETRY_MS }
   }
 
-  /** Revokes the tokens of a session in the background. @param tag of the session, for the log */
-  revoke(tokens: OwnedTokens, tag?: string): void {
+  /**
+   * Revokes the tokens of a session. Never rejects; undefined if the provider has no revocation.
+   * @param tag of the session, for the log
+   */
+  revoke(tokens: OwnedTokens, tag?: string): Promise<void> | undefined {
     const { provider, sessions, log } = this.#deps
     const subject = sessions.subjectTag(tokens.subject)
-    void provider.revoke(tokens).then((failures) => {
+    return provider.revoke(tokens)?.then((failures) => {
       for (const { token, status, cause } of failures) {
         audit(log, 'revocation_failed', { session: tag, subject, token, status, cause })
       }
@@ -267,7 +270,7 @@ export class TokenRenewal {
     const current = await this.#deps.sessions.load(session.id)
     // A session that continues must not lose its tokens: revoking these could revoke the whole grant.
     if (current !== undefined) return { is: 'good', session: current }
-    this.revoke(record, session.tag)
+    void this.revoke(record, session.tag)
     return { is: 'ended' }
   }
 

@@ -18,6 +18,7 @@ import { ready, serverProcess, type ServerProcess } from '../support/server/serv
 import { wrongBy, wrongByFile } from '../support/server/wrong-clock.ts'
 import { signalAll } from '../support/time/stopped-process.ts'
 import { startParts } from '../support/world.ts'
+import type { BrowserTab } from './browser-tab.ts'
 import { fleetNames, hostOf, type FleetNames } from './fleet-names.ts'
 import { fleetRedis } from './fleet-redis.ts'
 import type { Budget } from './history.ts'
@@ -70,6 +71,8 @@ export interface Fleet {
   readonly upstream: SandboxUpstream
   readonly redis: DurableTopology
   readonly names: FleetNames
+  /** The tabs that are open. */
+  readonly tabs: Set<BrowserTab>
   /** The public address, where each connection gets the next instance. */
   readonly publicUrl: string
   readonly t: Test
@@ -104,7 +107,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
   }
   const indices = Array.from({ length: plan.instances }, (_each, at) => at)
   const instances = await Promise.all(
-    indices.map((at) => startInstance(t, { at, plan, settings, targets, names, checkout, now: observer.now })),
+    indices.map((at) => startInstance(t, { at, plan, settings, targets, names, checkout, observer })),
   )
   observer.history.budgets.push(...budgetsOf(plan))
   let next = 0
@@ -120,7 +123,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
       readyUrl: () => `http://127.0.0.1:${instance.process.opsPort}/readyz`,
     })),
   )
-  return { plan, checkout, observer, instances, provider, upstream, redis, names, publicUrl, t }
+  return { plan, checkout, observer, instances, provider, upstream, redis, names, tabs: new Set(), publicUrl, t }
 }
 
 function budgetsOf({ settings }: FleetPlan): Budget[] {
@@ -138,10 +141,12 @@ interface Place {
   readonly checkout: string
   readonly names: FleetNames
   readonly plan: FleetPlan
-  readonly now: () => number
+  readonly observer: Pick<Observer, 'now' | 'history'>
 }
 
-async function startInstance(t: Test, { at, plan, settings, targets, names, checkout, now }: Place): Promise<Instance> {
+async function startInstance(t: Test, place: Place): Promise<Instance> {
+  const { at, plan, settings, targets, names, checkout } = place
+  const { now, history } = place.observer
   const name = `instance ${at}`
   const [port, opsPort] = [await freePort(), await freePort()]
   const link = (to: string, target: number): Promise<Link> => Link.start(t, `${name} → ${to}`, () => target, { now })
@@ -205,6 +210,7 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
       const pids = pidsOf(instance)
       instance.process.child.kill('SIGKILL')
       signalAll(pids, 'SIGKILL')
+      history.kills.push({ at: now(), instance: at })
       await instance.process.exited
     },
     restart: () => (starting ??= startAgain().finally(() => (starting = undefined))),

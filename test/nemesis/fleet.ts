@@ -54,6 +54,8 @@ export interface Instance {
   readonly secrets: SecretVolume
   /** From now on its time of day is wrong by so much (ms). */
   readonly setClock: (wrongMs: number) => void
+  /** Its next process runs the product of this folder. */
+  readonly setCheckout: (folder: string) => void
   /** Kills all of its processes. */
   readonly kill: () => Promise<void>
   /** Starts it again if its process has ended, or ends. Resolves once it is ready. */
@@ -184,8 +186,13 @@ async function startInstance(t: Test, place: Place): Promise<Instance> {
     ...(plan.isNamed ? names.options : []),
   ]
   const past: ServerProcess[] = []
+  let folder = checkout
   const start = async (): Promise<ServerProcess> => {
-    const started = await serverProcess(t, own, { nodeOptions, main: join(checkout, 'src/main.ts') })
+    const started = await serverProcess(t, own, {
+      nodeOptions,
+      main: join(folder, 'src/main.ts'),
+      isOlder: folder !== checkout,
+    })
     past.push(started)
     if (!(await ready(started, STARTS_MS))) throw new Error(`${name} does not start: ${started.output().stderr}`)
     return started
@@ -204,6 +211,7 @@ async function startInstance(t: Test, place: Place): Promise<Instance> {
     way,
     secrets,
     setClock: (wrongMs) => writeFileSync(clock, String(wrongMs)),
+    setCheckout: (next) => void (folder = next),
     process: await start(),
     log: () => past.map((each) => each.output().stdout + each.output().stderr).join(''),
     async kill() {

@@ -77,6 +77,8 @@ await test('ended-is-revoked: a logout that is repeated after the death of an in
   t.equal(seen(endedIsRevoked, taken(20_000)), 0, 'it takes over 6 s after it was asked')
   t.equal(seen(endedIsRevoked, taken(20_500)), 1)
   t.equal(seen(endedIsRevoked, killed(4200, 1, logout, again)), 0, 'it was killed, too')
+  const older = { ...killed(2100, 0, logout, again), faults: [{ ...held, name: 'previous-version' }] }
+  t.equal(seen(endedIsRevoked, older), 0, 'an instance of the previous version does not take over')
 })
 
 const sent = (order: string, lateMs: number) => ({

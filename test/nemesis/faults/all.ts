@@ -34,6 +34,7 @@ import { lostTokenReplies } from './lost-token-replies.ts'
 import { manyRefusedRefreshes } from './many-refused-refreshes.ts'
 import { offlinePages } from './offline-pages.ts'
 import { pauseBesideOtherSecrets } from './pause-beside-other-secrets.ts'
+import { olderInstance } from './previous-version.ts'
 import { readOnlyRedis } from './read-only-redis.ts'
 import { refusedAuthOfRedis } from './refused-auth-of-redis.ts'
 import { refusedLogins } from './refused-logins.ts'
@@ -42,6 +43,7 @@ import { refusedRedis } from './refused-redis.ts'
 import { refusedRefreshes } from './refused-refreshes.ts'
 import { refusedUpstream } from './refused-upstream.ts'
 import { reloadedPages } from './reloaded-pages.ts'
+import { reshardedRedis } from './resharded-redis.ts'
 import { restartedRedis } from './restarted-redis.ts'
 import { rolledInstance } from './rolled-instance.ts'
 import { rotatedKeys } from './rotated-keys.ts'
@@ -65,6 +67,7 @@ import { wrongSecrets } from './wrong-secrets.ts'
 const NEW_FAULTS: readonly Fault[] = [
   ...[manyRefusedRefreshes, forgottenCredentialsOfRedis, fewerMastersOfRedis, failedOverAfterAnEnd],
   ...[pauseBesideOtherSecrets, killedAfterALogout, reloadedPages, offlinePages, frozenTabs],
+  ...[olderInstance, reshardedRedis],
 ]
 
 /** Every fault that any plan may have. The order decides what a seed means, so a new one comes last. */

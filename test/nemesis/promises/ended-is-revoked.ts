@@ -1,5 +1,6 @@
 import { faultsDuring } from '../explained.ts'
 import { slackMs, type Call, type Ending, type History } from '../history.ts'
+import { PREVIOUS } from '../previous-version.ts'
 import type { ProductPromise } from '../promise.ts'
 
 /** The provider is asked in the background, and for as long as it takes to answer. */
@@ -53,8 +54,11 @@ function lastLogout({ calls }: History, { session }: Ending): Call | undefined {
 /** Whether an instance that was to revoke the tokens was killed, and nobody has asked again. */
 function isForgotten(history: History, ending: Ending, before: number): boolean {
   const { at = ending.askedAt, instance } = lastLogout(history, ending) ?? {}
+  const killed = history.kills.filter((kill) => kill.at > ending.askedAt && kill.at < before)
+  const mayBeOlder = faultsDuring(history, ending.askedAt, before).some(({ name }) => name === PREVIOUS)
+  if (mayBeOlder && killed.length > 0) return true
   // The one that was asked last takes over from all others.
-  return history.kills.some((kill) => kill.at > at && kill.at < before && (instance ?? kill.instance) === kill.instance)
+  return killed.some((kill) => kill.at > at && (instance ?? kill.instance) === kill.instance)
 }
 
 /** Whether the session had ended before in another way, or a login in another tab has another session, which is the one that ends. */

@@ -15,6 +15,18 @@ const RENEWALS = [
   'sessions/refresh-standstill',
 ]
 
+/** The connections to upstream, and the calls over them. */
+const EXCHANGES = [
+  'upstream/first-byte',
+  'upstream/connection-wait',
+  'upstream/fair-connections',
+  'upstream/connections',
+  'upstream/faults',
+  'upstream/bodies',
+  'upstream/uploads',
+  'upstream/address-limit',
+]
+
 /**
  * The tests below test/ that are to notice slips in a file, the quickest first, where its name and its chapter do not say which.
  * A folder counts for the files in it that have no line of their own.
@@ -46,6 +58,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'client/latency',
     'client/sockets',
     'client/streams',
+    'client/same-symbol',
     'client/socket-faults',
     'client/commands',
     'client/closed-sockets',
@@ -59,6 +72,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'client/fate-clock',
     'client/fate-ids',
     'client/fate',
+    'client/fate-aborts',
     'client/orders-without-key',
     'client/remembered-orders',
     'client/remembered-refusals',
@@ -66,9 +80,39 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/limits/caps.ts': ['sockets/caps'],
   'src/limits/permits.ts': ['limits/session-permits', 'sockets/caps'],
+  'src/sockets/feed/browser/outbox.ts': ['sockets/feed-outbox', 'sockets/feed-slow', 'sockets/feed-batches'],
+  'src/sockets/feed/streams': [
+    'sockets/feed-requests',
+    'sockets/feed-messages',
+    'sockets/feed-closed-markets',
+    'sockets/feed-reads',
+    'sockets/feed-ticks',
+    'sockets/feed-forgets',
+    'sockets/feed-limits',
+    'sockets/feed-history',
+    'sockets/feed-missed',
+    'sockets/feed-shares',
+  ],
+  'src/sockets/relay': [
+    'sockets/paused-relay',
+    'sockets/messages',
+    'sockets/handshake',
+    'sockets/handshake-closes',
+    'sockets/handshake-aborts',
+    'sockets/close-codes',
+    'sockets/session-end',
+    'sockets/dependency-loss',
+    'sockets/backpressure',
+    'controls/orders-paused',
+  ],
   'src/sockets/relay/order-gate.ts': ['controls/orders-paused', 'controls/subject-pauses'],
   'src/sockets/relay/otp.ts': ['sockets/one-time-urls'],
   'src/sockets/session/session-socket.ts': ['sockets/session-socket', 'sockets/session-socket-limits'],
+  'src/store/data-commands.ts': ['store/commands', 'store/stores'],
+  'src/store/links/replicas.ts': ['store/replicas', 'store/confirmed-writes'],
+  'src/store/redis-store.ts': ['store/stores', 'store/store-outages', 'store/full-redis', 'store/availability'],
+  'src/store/servers/link-health.ts': ['store/stores', 'store/store-outages', 'store/full-redis', 'store/availability'],
+  'src/store/servers/masters.ts': ['store/masters', 'store/store-outages', 'store/availability'],
   'src/store/shared-state.ts': ['store/shared-exchanges', 'store/shared-clocks', 'store/shared-state'],
   'src/store/ledger/memory-ledger.ts': ['store/ledger-script', 'store/memory-ledger', 'store/ledger-model'],
   'src/controls': [
@@ -98,6 +142,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/proxy/paused-orders.ts': ['proxy/sending'],
   'src/proxy/send.ts': ['proxy/sending'],
+  'src/proxy/shared-responses.ts': ['proxy/shared-responses'],
   'src/proxy/idempotency/answer-sink.ts': ['proxy/idempotency-answer'],
   'src/proxy/idempotency/claim.ts': CLAIMS,
   'src/proxy/idempotency/compact-record.ts': ['proxy/idempotency-sealed'],
@@ -127,6 +172,8 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sessions/subjects.ts': ['sessions/own-sessions', 'sessions/subject-limit', 'sessions/subjects'],
   'src/sessions/token-renewal.ts': RENEWALS,
   'src/sessions/watcher.ts': ['sessions/watcher-checks', 'sessions/watcher-renewals', 'sessions/watcher'],
+  'src/upstream/exchange.ts': EXCHANGES,
+  'src/upstream/rest-client.ts': EXCHANGES,
   'src/upstream/first-byte.ts': ['upstream/first-byte'],
   'src/upstream/no-response.ts': ['upstream/first-byte'],
   'src/upstream/budget/budget-call.ts': ['upstream/first-byte'],

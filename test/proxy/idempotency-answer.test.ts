@@ -6,6 +6,7 @@ import { keyOf, requiresKey, type KeyNames } from '../../src/proxy/idempotency/k
 import { digestOf } from '../../src/proxy/idempotency/record.ts'
 import { sendAnswer } from '../../src/proxy/idempotency/repeat-call.ts'
 import type { Endpoint } from '../../src/proxy/endpoint.ts'
+import { answers, keyedCalls } from '../support/idempotency/keyed-call.ts'
 
 /** A browser's connection, and all that was done with it. */
 class Raw extends EventEmitter {
@@ -206,4 +207,22 @@ await test('a call is another one if its method, its path or its body is', (t) =
   t.equal(digestOf('POST', '/a', Buffer.alloc(0)), calls[0])
   t.match(calls[0], /^[\w-]{43}$/)
   t.end()
+})
+
+await test('with a budget, neither a response nor its repetition tells the limits of upstream, whenever it was kept', async (t) => {
+  for (const [atFirst, later] of [
+    [false, false],
+    [false, true],
+    [true, true],
+  ] as const) {
+    const { world, call, nextBrowser } = await keyedCalls()
+    world.hasBudget = atFirst
+    world.upstream = answers(200, 'done', { 'x-ratelimit-remaining': '7' })
+    await call('key')
+    t.equal(world.raw.headers.includes('x-ratelimit-remaining'), !atFirst)
+    world.hasBudget = later
+    nextBrowser()
+    await call('key')
+    t.equal(world.raw.headers.includes('x-ratelimit-remaining'), !later)
+  }
 })

@@ -151,7 +151,6 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/proxy/idempotency/key-usage.ts': CLAIMS,
   'src/proxy/idempotency/record.ts': ['proxy/idempotency-answer'],
   'src/proxy/idempotency/sealed-records.ts': ['proxy/idempotency-sealed'],
-  'src/proxy/idempotency/two-claims.ts': ['proxy/idempotency-two-claims'],
   'src/proxy/idempotency': ['proxy/idempotency-calls', 'proxy/idempotency-answer'],
   'src/sessions': [
     'sessions/session-replacement',

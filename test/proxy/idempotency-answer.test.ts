@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { test } from 'tap'
 import { AnswerSink } from '../../src/proxy/idempotency/answer-sink.ts'
-import { keyOf, requiresKey, type KeyNames } from '../../src/proxy/idempotency/key-header.ts'
+import { keyOf, requiresKey } from '../../src/proxy/idempotency/key-header.ts'
 import { digestOf } from '../../src/proxy/idempotency/record.ts'
 import { sendAnswer } from '../../src/proxy/idempotency/repeat-call.ts'
 import type { Endpoint } from '../../src/proxy/endpoint.ts'
@@ -162,7 +162,7 @@ await test('an answer is sent whole, and says whether it is that of an earlier r
 })
 
 /** The key of a request with these headers. */
-function key(...values: string[]): KeyNames | undefined {
+function key(...values: string[]): string | undefined {
   const headers = values.length === 0 ? {} : { 'idempotency-key': values.join(', ') }
   const headersDistinct = values.length === 0 ? {} : { 'idempotency-key': values }
   return keyOf({ raw: { headers, headersDistinct } } as unknown as FastifyRequest, false)
@@ -170,13 +170,13 @@ function key(...values: string[]): KeyNames | undefined {
 
 await test('a key is 1 to 255 printable ASCII characters, quoted or not, and comes once', (t) => {
   t.equal(key(), undefined)
-  t.same(key('k'), ['k'])
-  t.same(key(' ~'), [' ~'])
-  t.same(key('x'.repeat(255)), ['x'.repeat(255)])
-  t.same(key('a"b'), ['a"b'])
-  t.same(key('"k"'), ['k', '"k"'])
-  t.same(key(String.raw`"a\"b\\c"`), [String.raw`a"b\c`, String.raw`"a\"b\\c"`])
-  t.same(key(`"${'x'.repeat(255)}"`)?.[0], 'x'.repeat(255))
+  t.equal(key('k'), 'k')
+  t.equal(key(' ~'), ' ~')
+  t.equal(key('x'.repeat(255)), 'x'.repeat(255))
+  t.equal(key('a"b'), 'a"b')
+  t.equal(key('"k"'), 'k')
+  t.equal(key(String.raw`"a\"b\\c"`), String.raw`a"b\c`)
+  t.equal(key(`"${'x'.repeat(255)}"`), 'x'.repeat(255))
   const refused = ['', 'x'.repeat(256), 'a\tb', 'caf\xe9', '"k', 'k"', '"', '""', '"a"b"', String.raw`"a\b"`, '"k" ']
   for (const each of [...refused, `"${'x'.repeat(256)}"`, '"a\x7f"', '"a\x1f"', ' "k"'])
     t.throws(() => key(each), { code: 'bad_request', message: /1 to 255 printable/ }, each)

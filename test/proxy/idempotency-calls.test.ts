@@ -206,7 +206,7 @@ await test('a call whose key was lost before it was sent is answered as others k
   world.upstream = async () => {
     // This process stood still, and another has taken the key and answered.
     await store.remove(idempotencyKey(session.id, 'key'))
-    const taken = await other.claim(session, ['key'], 'another digest')
+    const taken = await other.claim(session, 'key', 'another digest')
     if (taken.is !== 'claimed') throw new Error(taken.is)
     throw new StoreUnavailable('away')
   }

@@ -170,7 +170,12 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sessions/subject-index.ts': ['sessions/own-sessions', 'sessions/subject-list'],
   'src/sessions/subjects.ts': ['sessions/own-sessions', 'sessions/subject-limit', 'sessions/subjects'],
   'src/sessions/token-renewal.ts': RENEWALS,
-  'src/sessions/watcher.ts': ['sessions/watcher-checks', 'sessions/watcher-renewals', 'sessions/watcher'],
+  'src/sessions/watcher.ts': [
+    'sessions/watcher-changes',
+    'sessions/watcher-checks',
+    'sessions/watcher-renewals',
+    'sessions/watcher',
+  ],
   'src/upstream/exchange.ts': EXCHANGES,
   'src/upstream/rest-client.ts': EXCHANGES,
   'src/upstream/first-byte.ts': ['upstream/first-byte'],

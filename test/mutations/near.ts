@@ -11,8 +11,12 @@ const CLAIMS = [
 const RENEWALS = [
   'sessions/renewed-tokens-saved',
   'sessions/access-tokens',
+  'sessions/refused-refreshes',
   'sessions/refresh',
   'sessions/refresh-standstill',
+  'sessions/provider-backoff',
+  'sessions/refusals-of-everybody',
+  'proxy/refused-tokens',
 ]
 
 /** The connections to upstream, and the calls over them. */

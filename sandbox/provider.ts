@@ -65,6 +65,8 @@ export interface ProviderWatch {
   authorization(params: Readonly<Record<string, string>>): void
   /** A request to the token endpoint that named a grant has been granted or refused. */
   token(params: Readonly<Record<string, string | undefined>>, isGranted: boolean): void
+  /** A user has logged out, and the client has confirmed a back-channel logout. @param grant their last login */
+  loggedOut?(grant: string | undefined): void
 }
 
 /** Starts the provider. @throws the error of the server, such as EADDRINUSE */
@@ -96,6 +98,7 @@ export async function startProvider(options: ProviderOptions): Promise<SandboxPr
     })
   }
   const pages = new InteractionPages(provider, users, homeUrlOf(redirectUris))
+  provider.on('backchannel.success', ({ oidc }) => options.watch?.loggedOut?.(oidc.session.grantIdFor(clientId)))
   server.on('request', requestListener(provider, pages, traffic))
   return {
     url,

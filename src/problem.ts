@@ -103,7 +103,7 @@ export interface FieldError {
 
 /** What a problem may contain besides its code. `status` is set where the code's own is not exact enough. */
 export interface ProblemDetails {
-  readonly detail?: string
+  readonly detail?: string | undefined
   readonly status?: number
   readonly errors?: readonly FieldError[]
   /** The request may have been executed, so the client must check before it repeats it. */
@@ -111,7 +111,7 @@ export interface ProblemDetails {
   readonly loginUrl?: string
   /** The `error` of a protocol of OAuth (RFC 6749 §5.2), for a client that expects it. */
   readonly oauthError?: string
-  readonly retryAfterSeconds?: number
+  readonly retryAfterSeconds?: number | undefined
   /** Other response headers of this problem, by lower-case name. */
   readonly headers?: Readonly<Record<string, string>>
   /** Only for the log, never sent to the client. */

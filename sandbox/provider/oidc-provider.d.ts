@@ -68,7 +68,7 @@ declare module 'oidc-provider' {
 
   export class Provider {
     constructor(issuer: string, settings: Record<string, unknown>)
-    on(event: 'grant.success' | 'grant.error', listener: (context: Context) => void): this
+    on(event: 'grant.success' | 'grant.error' | 'backchannel.success', listener: (context: Context) => void): this
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>
     interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
     readonly Grant: {

@@ -69,7 +69,7 @@ export class Guard {
     detail?: string,
   ): Problem {
     this.#note(origin)
-    if (this.#isProduction) return new Problem(code, { ...(detail !== undefined && { detail }) })
+    if (this.#isProduction) return new Problem(code, { detail })
     const allowed = [...this.#origins].join(', ')
     return new Problem(code, {
       detail: `The Origin of the request is ${origin}; allowed are ${allowed} (FRONTEND_ORIGINS, PUBLIC_URL).`,

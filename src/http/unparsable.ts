@@ -47,7 +47,7 @@ export function refuseUnparsable(config: Config['http']): (error: ParserError, s
     if (!socket.writable || error.code === 'ECONNRESET' || !mayRespond(socket)) return void socket.destroy()
     const { status, reason, detail } = STATUS_LINES[error.code ?? ''] ?? MALFORMED
     const requestId = randomUUID()
-    const problem = new Problem('bad_request', { status, ...(detail !== undefined && { detail }) })
+    const problem = new Problem('bad_request', { status, detail })
     const isPage = detail !== undefined && ACCEPTS_PAGE.test(String(error.rawPacket))
     const body = isPage ? problemPage(problem, requestId).text : problem.body(requestId)
     const type = isPage ? PAGE_HEADERS : { 'content-type': 'application/problem+json' }

@@ -60,18 +60,18 @@ export function keyOf({ state, secret }: LoginCookie): string {
 
 /** Encrypts a record, so that only the browser with the cookie can read it. */
 export function sealLogin(envelope: Envelope, cookie: LoginCookie, loginState: LoginState): string {
-  // An instance of version 0.2 would exchange the code without a look at the nonce.
-  const hasNonce = loginState.is === 'pending' && loginState.nonce !== undefined
-  return envelope.seal(keyOf(cookie), secretOf(cookie, hasNonce), JSON.stringify(loginState))
+  return envelope.seal(keyOf(cookie), secretOf(cookie), JSON.stringify(loginState))
 }
 
 /** Decrypts a record; undefined if that is not possible here, for example because another instance has newer secrets. */
 export function openLogin(envelope: Envelope, cookie: LoginCookie, text: string): LoginState | undefined {
   const key = keyOf(cookie)
-  const opened = envelope.open(key, secretOf(cookie), text) ?? envelope.open(key, secretOf(cookie, true), text)
+  const secret = secretOf(cookie)
+  // An instance of version 0.3 seals a login with a nonce so.
+  const opened = envelope.open(key, secret, text) ?? envelope.open(key, `${secret}.nonce`, text)
   return opened === undefined ? undefined : (JSON.parse(opened) as LoginState)
 }
 
-function secretOf({ state, secret }: LoginCookie, hasNonce = false): string {
-  return `${state}.${secret}${hasNonce ? '.nonce' : ''}`
+function secretOf({ state, secret }: LoginCookie): string {
+  return `${state}.${secret}`
 }

@@ -6,7 +6,6 @@ import type { Store } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { RestClients } from '../upstream/rest-clients.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { KeyNames } from './idempotency/key-header.ts'
 
 /** One checked call of a browser. */
 export interface Call {
@@ -18,7 +17,7 @@ export interface Call {
   /** Absent where the endpoint needs none. */
   readonly session: Session | undefined
   /** The Idempotency-Key, where there is one. */
-  readonly idempotencyKey: KeyNames | undefined
+  readonly idempotencyKey: string | undefined
 }
 
 /** The parts of the server that every call uses. */

@@ -11,9 +11,5 @@ export async function requireUnpaused(controls: Controls, session: Session): Pro
   }
   if (verdict === undefined) return
   controls.metrics.refusals.inc({ by: 'call' })
-  const retryAfterSeconds = controls.secondsUntil(verdict)
-  throw new Problem('orders_paused', {
-    ...(verdict.message !== undefined && { detail: verdict.message }),
-    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-  })
+  throw new Problem('orders_paused', { detail: verdict.message, retryAfterSeconds: controls.secondsUntil(verdict) })
 }

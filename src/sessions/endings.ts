@@ -150,9 +150,9 @@ export class Endings {
     const name = randomUUID()
     const expiresAt = storeNow() + TOMBSTONE_MS
     const tombstone = { key: besideKey(key, 'tombstone'), leftKey: besideKey(key, 'left'), value: reason, expiresAt }
-    let left: Left | undefined
+    let text: string | undefined
     try {
-      left = leftIn(await this.#store.bury(key, tombstone))
+      text = await this.#store.bury(key, tombstone)
     } catch (error) {
       this.#later(error, async () => {
         const found = await this.#left(key)
@@ -160,16 +160,16 @@ export class Endings {
       })
       throw error
     }
-    const ending = left && this.#endingIn(left, key, reason, by)
-    tell(this.#endListeners, ending ?? { ...by, key, reason })
-    if (left === undefined || ending === undefined) return { existed: false }
-    const buried = left
+    const left = leftIn(text)
+    const ending = left === undefined ? { ...by, key, reason } : this.#endingIn(left, key, reason, by)
+    tell(this.#endListeners, ending)
+    if (left === undefined) return { existed: false }
     const { record } = ending
     try {
-      return { existed: await this.#record(buried, ending, name), record }
+      return { existed: await this.#record(left, ending, name), record }
     } catch (error) {
       // It has ended. If the store does not say for long whether somebody else records that, this process does.
-      this.#later(error, () => this.#record(buried, ending, name), ending)
+      this.#later(error, () => this.#record(left, ending, name), ending)
       return { existed: true, record }
     }
   }
@@ -295,10 +295,11 @@ export class Endings {
 
 /** Reads what BURY or {@link textOf} has written. An instance of version 0.3 leaves nothing but its name. */
 function leftIn(text: string | undefined): Left | undefined {
-  const [reason = '', sealed] = text?.split(' ') ?? []
+  if (text === undefined) return undefined
+  const [reason = '', sealed] = text.split(' ')
   if (sealed !== undefined) return { reason, sealed }
-  const [name, stage, word, record] = text?.split(',') ?? []
-  if (name === undefined || word === undefined || record === undefined) return undefined
+  const [name = '', stage, word = '', record] = text.split(',')
+  if (record === undefined) return undefined
   return { reason: word, sealed: record, claim: { name, isRecorded: stage === 'recorded' } }
 }
 

@@ -25,7 +25,7 @@ export interface LiveSession extends ListedSession {
 
 /** A session as the pages of its subject may know it. Times are epoch ms. */
 interface OwnSession {
-  /** The tag in `/auth/session`; the tag in the log for another session that began before version 0.3. */
+  /** The tag in `/auth/session`. */
   readonly tag: string
   readonly startedAt: number
   /** Up to a minute early, never late; undefined where it is not known. */
@@ -88,7 +88,7 @@ export class OwnSessions {
   }
 
   /** The newest sessions of a subject, as they were a few seconds ago. @throws StoreUnavailable */
-  async list({ subject, id, key }: SubjectsOwn): Promise<OwnListing> {
+  async list({ subject, key }: SubjectsOwn): Promise<OwnListing> {
     const [index = ''] = this.#index.keysOf(subject)
     const [waitMs, mark] = await Promise.all([this.#listings.waitMs(partKey(index, 'listings')), this.#markOf(index)])
     if (waitMs !== undefined) return { is: 'limited', waitMs }
@@ -102,9 +102,8 @@ export class OwnSessions {
     return {
       is: 'listed',
       sessions: newest.map((each) => {
-        const isCurrent = each.key === key
-        const { startedAt, lastUsedAt, device } = each
-        return { tag: isCurrent ? pageTag(id) : shownTag(each), startedAt, lastUsedAt, isCurrent, device }
+        const { page, startedAt, lastUsedAt, device } = each
+        return { tag: page, startedAt, lastUsedAt, isCurrent: each.key === key, device }
       }),
     }
   }
@@ -114,13 +113,12 @@ export class OwnSessions {
    * @param tag as {@link list} shows it
    * @throws StoreUnavailable
    */
-  async end({ subject, id, key }: SubjectsOwn, tag: string, by: Cause): Promise<OwnEnding> {
+  async end({ subject, id }: SubjectsOwn, tag: string, by: Cause): Promise<OwnEnding> {
     if (tag === pageTag(id)) return { is: 'current' }
     const [own = ''] = this.#index.keysOf(subject)
     const waitMs = await this.#ends.waitMs(partKey(own, 'ends'))
     if (waitMs !== undefined) return { is: 'limited', waitMs }
-    const meant = (await this.#index.list(subject)).filter((each) => shownTag(each) === tag)
-    if (meant.some((each) => each.key === key)) return { is: 'current' }
+    const meant = (await this.#index.list(subject)).filter((each) => each.page === tag)
     if (meant.length === 0) return { is: 'unknown' }
     const ended = await this.#index.end(meant, { ...by, subject })
     // After the end: a reading that has begun before does not count from here on, whichever instance has it.
@@ -135,8 +133,4 @@ export class OwnSessions {
     const { value = '', expiresAt = 0 } = (await this.#store.readUntracked(partKey(index, 'ended'))) ?? {}
     return `${value} ${expiresAt}`
   }
-}
-
-function shownTag({ page, tag }: ListedSession): string {
-  return page ?? tag
 }

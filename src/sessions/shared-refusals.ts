@@ -162,7 +162,7 @@ export class SharedRefusals {
   }
 }
 
-/** The refusals of the tokens that a session has now. A grant of version 3 does not remove those of its tokens before. */
+/** The refusals of the tokens that a session has now. A grant of version 0.3 does not remove those of its tokens before. */
 function recordOf(text: string | undefined, { tokens }: RefusedUser): Refusals | undefined {
   const record = parsedObject(text ?? '') as (Refusals & { readonly tokens?: string }) | undefined
   return record?.tokens === tokens ? record : undefined

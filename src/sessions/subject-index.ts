@@ -18,8 +18,8 @@ export interface IndexedSession {
   readonly client: string
   /** Store key. */
   readonly key: string
-  /** The tag by which pages know the session. Entries from before version 0.3 have none. */
-  readonly page?: string
+  /** The tag by which pages know the session. */
+  readonly page: string
   /** The browser and the system of the login, as far as it said. */
   readonly device?: string | undefined
   /** When the ID token of its login was issued (epoch s); absent without OIDC. */

@@ -74,12 +74,12 @@ export const OF_CALLS: readonly Equivalent[] = [
   ]),
   ...inFile('src/proxy/idempotency/key-header.ts', [
     [
-      "const names = typeof header === 'string' && raw.headersDistinct[NAME]?.length === 1 ? namesOf(header) : undefined",
+      "const key = typeof header === 'string' && raw.headersDistinct[NAME]?.length === 1 ? unquoted(header) : undefined",
       'true',
       NODE_HEADERS,
     ],
     [
-      "const names = typeof header === 'string' && raw.headersDistinct[NAME]?.length === 1 ? namesOf(header) : undefined",
+      "const key = typeof header === 'string' && raw.headersDistinct[NAME]?.length === 1 ? unquoted(header) : undefined",
       'raw.headersDistinct[NAME].length',
       NODE_HEADERS,
     ],

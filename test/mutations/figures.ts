@@ -4,6 +4,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 interface Figures {
   readonly file: string
   readonly mutants: number
+  /** One in so many slips was made. */
+  readonly every: number
   readonly equivalent: number
   readonly survived: number
   /** Undefined leaves the former figure in the row. */
@@ -17,15 +19,16 @@ each, and writes its row here. It takes minutes for a file. Run it when you have
 each slip that survives wants a test, or a line in [equivalents.ts](../test/mutations/equivalents.ts) that says why it
 changes nothing. [near.ts](../test/mutations/near.ts) says which tests are near. With \`--again\` before the file, a slip that was
 noticed before is only tried again if the file or the test has changed. A forgotten \`await\` and a forgotten assignment, such as
-a reset, are among the slips; \`--only=DroppedAwait,DroppedAssignment\` tries no others, and writes no row. An \`await\` that is
-forgotten all the same [ends no instance](../test/ops/unhandled-rejections.test.ts), even if its promise is rejected.
+a reset, are among the slips; \`--only=DroppedAwait,DroppedAssignment\` tries no others, and writes no row. With
+\`--every=4\`, one in four slips is made, which is enough to see how a large file stands. An \`await\` that is forgotten all the
+same [ends no instance](../test/ops/unhandled-rejections.test.ts), even if its promise is rejected.
 
 | File | Slips | Noticed | Equivalent | Unnoticed | Date | Seconds |
 | --- | ---: | ---: | ---: | ---: | --- | ---: |
 `
 
 /** Replaces the row of a file in the table of all files. */
-export function noteFigures(path: string, { file, mutants, equivalent, survived, seconds }: Figures): void {
+export function noteFigures(path: string, { file, mutants, every, equivalent, survived, seconds }: Figures): void {
   const old = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []
   const isOwn = (line: string): boolean => line.startsWith(`| \`${file}\` |`)
   const rows = old.filter((line) => line.startsWith('| `') && !isOwn(line))
@@ -33,6 +36,7 @@ export function noteFigures(path: string, { file, mutants, equivalent, survived,
   const noticed = mutants - equivalent - survived
   const part = Math.round((100 * noticed) / Math.max(1, mutants - equivalent))
   const date = new Date().toISOString().slice(0, 10)
-  rows.push(`| \`${file}\` | ${mutants} | ${noticed} (${part} %) | ${equivalent} | ${survived} | ${date} | ${lasted} |`)
+  const tried = every === 1 ? mutants : `${mutants} (1 in ${every})`
+  rows.push(`| \`${file}\` | ${tried} | ${noticed} (${part} %) | ${equivalent} | ${survived} | ${date} | ${lasted} |`)
   writeFileSync(path, `${HEAD}${rows.toSorted().join('\n')}\n`)
 }

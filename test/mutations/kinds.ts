@@ -32,13 +32,29 @@ const droppedAssignment: Mutator = {
   },
 }
 
-/** Has Stryker drop every `await` and every assignment, too. @param only the names of the kinds of slips to make; none: all */
-export async function chooseKinds(only: readonly string[]): Promise<void> {
+/**
+ * Has Stryker drop every `await` and every assignment, too.
+ * @param only the names of the kinds of slips to make; none: all
+ * @param every of so many slips of a kind one is made
+ */
+export async function chooseKinds(only: readonly string[], every = 1): Promise<void> {
   const { allMutators } = (await import(MUTATORS)) as { readonly allMutators: Mutator[] }
   const kinds = [...allMutators, droppedAwait, droppedAssignment]
   const unknown = only.filter((name) => kinds.every((kind) => kind.name !== name))
   if (unknown.length > 0) {
     throw new Error(`--only: there is no ${unknown.join(', ')}; there are ${kinds.map(({ name }) => name).join(', ')}`)
   }
-  allMutators.splice(0, Infinity, ...kinds.filter(({ name }) => only.length === 0 || only.includes(name)))
+  const chosen = kinds.filter(({ name }) => only.length === 0 || only.includes(name))
+  allMutators.splice(0, Infinity, ...(every === 1 ? chosen : chosen.map((kind) => oneIn(every, kind))))
+}
+
+/** A kind of which one slip in so many is made, the same ones each time. */
+function oneIn(every: number, kind: Mutator): Mutator {
+  let count = 0
+  return {
+    name: kind.name,
+    *mutate(place) {
+      for (const slip of kind.mutate(place)) if (count++ % every === 0) yield slip
+    },
+  }
 }

@@ -1,11 +1,11 @@
 /*
- * npm run test:mutations -- [--again] [--only=DroppedAwait,DroppedAssignment] src/sessions/near-cache.ts [test/sessions/near-cache.test.ts …]
+ * npm run test:mutations -- [--again] [--every=4] [--only=DroppedAwait,DroppedAssignment] src/sessions/near-cache.ts [test/sessions/near-cache.test.ts …]
  *
  * Makes typical slips in source files, one at a time, and runs the near tests of each. Prints the slips that no test notices, unless
  * `equivalents.ts` says why they change nothing, and writes the figures to docs/mutations.md. Exit code 1 if a slip survives.
  * With --again, a slip that a test has noticed is only tried once more if the file or that test has changed since.
  * With --only, there are slips of these kinds alone, such as that an `await` or an assignment is forgotten, and no figures are
- * written.
+ * written. With --every=4, one in four slips is made, the same ones each time, and the figures say so.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -57,9 +57,14 @@ process.env['TAP_TIMEOUT'] = '180'
 process.env['NODE_COMPILE_CACHE'] = join(ROOT, 'node_modules/.cache/compiled-slips')
 const { values, positionals: named } = parseArgs({
   allowPositionals: true,
-  options: { again: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
+  options: {
+    again: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+    every: { type: 'string', default: '1' },
+  },
 })
 const { again: isAgain } = values
+const every = Number(values.every)
 const only = values.only.split(',').filter((kind) => kind !== '')
 const sources = named.filter((path) => path.startsWith('src/') || path.startsWith('client/src/'))
 const tests = named.filter((path) => path.startsWith('test/'))
@@ -70,7 +75,7 @@ if (sources.length === 0 || sources.length + tests.length < named.length) {
   process.exit(64)
 }
 
-await chooseKinds(only)
+await chooseKinds(only, every)
 let survivors = 0
 for (const [near, together] of Map.groupBy(sources, (source) => nearTests(source).join(' '))) {
   if (near === '') throw new Error(`${together.join(' ')}: no test is near, name some`)
@@ -106,6 +111,7 @@ function report(source: string, mutants: readonly Mutant[], seconds: number | un
   noteFigures(join(ROOT, 'docs/mutations.md'), {
     file: source,
     mutants: judged.length,
+    every,
     equivalent: left.length - unexplained.length,
     survived: unexplained.length,
     seconds,
@@ -124,7 +130,10 @@ async function run(files: readonly string[], near: readonly string[]): Promise<r
       coverageAnalysis: 'perTest',
       concurrency: JOBS,
       incremental: true,
-      incrementalFile: join(ROOT, `node_modules/.cache/slips${['', ...only].join('-')}.json`),
+      incrementalFile: join(
+        ROOT,
+        `node_modules/.cache/slips${['', ...(every === 1 ? [] : [every]), ...only].join('-')}.json`,
+      ),
       force: !isAgain,
       timeoutMS: TIMEOUT_MS,
       reporters: ['dots'],

@@ -18,6 +18,7 @@ import { ready, serverProcess, type ServerProcess } from '../support/server/serv
 import { wrongBy, wrongByFile } from '../support/server/wrong-clock.ts'
 import { signalAll } from '../support/time/stopped-process.ts'
 import { startParts } from '../support/world.ts'
+import type { BrowserTab } from './browser-tab.ts'
 import { fleetNames, hostOf, type FleetNames } from './fleet-names.ts'
 import { fleetRedis } from './fleet-redis.ts'
 import type { Budget } from './history.ts'
@@ -53,6 +54,8 @@ export interface Instance {
   readonly secrets: SecretVolume
   /** From now on its time of day is wrong by so much (ms). */
   readonly setClock: (wrongMs: number) => void
+  /** Its next process runs the product of this folder. */
+  readonly setCheckout: (folder: string) => void
   /** Kills all of its processes. */
   readonly kill: () => Promise<void>
   /** Starts it again if its process has ended, or ends. Resolves once it is ready. */
@@ -70,6 +73,8 @@ export interface Fleet {
   readonly upstream: SandboxUpstream
   readonly redis: DurableTopology
   readonly names: FleetNames
+  /** The tabs that are open. */
+  readonly tabs: Set<BrowserTab>
   /** The public address, where each connection gets the next instance. */
   readonly publicUrl: string
   readonly t: Test
@@ -104,7 +109,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
   }
   const indices = Array.from({ length: plan.instances }, (_each, at) => at)
   const instances = await Promise.all(
-    indices.map((at) => startInstance(t, { at, plan, settings, targets, names, checkout, now: observer.now })),
+    indices.map((at) => startInstance(t, { at, plan, settings, targets, names, checkout, observer })),
   )
   observer.history.budgets.push(...budgetsOf(plan))
   let next = 0
@@ -120,7 +125,7 @@ export async function startFleet(t: Test, plan: FleetPlan, observer: Observer, c
       readyUrl: () => `http://127.0.0.1:${instance.process.opsPort}/readyz`,
     })),
   )
-  return { plan, checkout, observer, instances, provider, upstream, redis, names, publicUrl, t }
+  return { plan, checkout, observer, instances, provider, upstream, redis, names, tabs: new Set(), publicUrl, t }
 }
 
 function budgetsOf({ settings }: FleetPlan): Budget[] {
@@ -138,10 +143,12 @@ interface Place {
   readonly checkout: string
   readonly names: FleetNames
   readonly plan: FleetPlan
-  readonly now: () => number
+  readonly observer: Pick<Observer, 'now' | 'history'>
 }
 
-async function startInstance(t: Test, { at, plan, settings, targets, names, checkout, now }: Place): Promise<Instance> {
+async function startInstance(t: Test, place: Place): Promise<Instance> {
+  const { at, plan, settings, targets, names, checkout } = place
+  const { now, history } = place.observer
   const name = `instance ${at}`
   const [port, opsPort] = [await freePort(), await freePort()]
   const link = (to: string, target: number): Promise<Link> => Link.start(t, `${name} → ${to}`, () => target, { now })
@@ -179,8 +186,13 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     ...(plan.isNamed ? names.options : []),
   ]
   const past: ServerProcess[] = []
+  let folder = checkout
   const start = async (): Promise<ServerProcess> => {
-    const started = await serverProcess(t, own, { nodeOptions, main: join(checkout, 'src/main.ts') })
+    const started = await serverProcess(t, own, {
+      nodeOptions,
+      main: join(folder, 'src/main.ts'),
+      isOlder: folder !== checkout,
+    })
     past.push(started)
     if (!(await ready(started, STARTS_MS))) throw new Error(`${name} does not start: ${started.output().stderr}`)
     return started
@@ -199,12 +211,14 @@ async function startInstance(t: Test, { at, plan, settings, targets, names, chec
     way,
     secrets,
     setClock: (wrongMs) => writeFileSync(clock, String(wrongMs)),
+    setCheckout: (next) => void (folder = next),
     process: await start(),
     log: () => past.map((each) => each.output().stdout + each.output().stderr).join(''),
     async kill() {
       const pids = pidsOf(instance)
       instance.process.child.kill('SIGKILL')
       signalAll(pids, 'SIGKILL')
+      history.kills.push({ at: now(), instance: at })
       await instance.process.exited
     },
     restart: () => (starting ??= startAgain().finally(() => (starting = undefined))),

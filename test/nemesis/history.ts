@@ -113,8 +113,11 @@ export interface Budget {
 export interface Ending {
   readonly user: string
   readonly session: string
-  /** `login`: its browser has logged in again. `limit`: nobody has, but its time will be over then. */
-  readonly by: 'user' | 'operator' | 'login' | 'limit'
+  /**
+   * `login`: its browser has logged in again. `limit`: nobody has, but its time will be over then. `provider`: its user has logged
+   * out there, and the provider has told the server.
+   */
+  readonly by: 'user' | 'operator' | 'login' | 'limit' | 'provider'
   readonly askedAt: number
   /** When the server said that the session has ended; undefined if it never did, though it may have. */
   confirmedAt: number | undefined
@@ -212,11 +215,20 @@ export interface History {
   /** The contract of each purchase on a socket: the truth. */
   readonly bought: { readonly at: number; readonly purchase: string; readonly contractId: string }[]
   readonly told: Told[]
+  /** When an order has left a page of the browser package, and when its user had clicked. */
+  readonly leavings: {
+    readonly user: string
+    readonly order: string
+    readonly clickedAt: number
+    readonly at: number
+  }[]
   /** Trading sockets of the browser package, wherever a balancer has sent them. */
   readonly pageSockets: { readonly at: number; closedAt: number | undefined }[]
   /** What instances have said of themselves. */
   readonly readiness: { readonly at: number; readonly instance: number; readonly isReady: boolean }[]
   readonly faults: FaultPeriod[]
+  /** When instances were killed. */
+  readonly kills: { readonly at: number; readonly instance: number }[]
   readonly delays: Delay[]
   readonly samples: Sample[]
   /** When an operator has put another secret first. Until they have it, instances call a session by different names in their logs. */
@@ -243,9 +255,11 @@ export function emptyHistory(): History {
     intentions: [],
     bought: [],
     told: [],
+    leavings: [],
     pageSockets: [],
     readiness: [],
     faults: [],
+    kills: [],
     delays: [],
     samples: [],
     rotations: [],

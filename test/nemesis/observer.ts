@@ -69,6 +69,10 @@ export class Observer {
       const session = this.#provider?.grantOf(params['code'] ?? params['refresh_token'] ?? '')
       this.history.tokenCalls.push({ at: this.now(), session, isGranted })
     },
+    loggedOut: (grant) => {
+      const ending = this.history.endings.findLast((each) => each.by === 'provider' && each.session === grant)
+      if (ending !== undefined) ending.confirmedAt = this.now()
+    },
   }
 
   /** From now on it knows whose tokens are, and measures the instances. It ends with the test. */

@@ -4,6 +4,7 @@ import type { Socket } from './history.ts'
 import { endedIsRevoked } from './promises/ended-is-revoked.ts'
 import { fatesAreTrue } from './promises/fates-are-true.ts'
 import { onceMeansOnce } from './promises/once-means-once.ts'
+import { pagesSendInTime } from './promises/pages-send-in-time.ts'
 import { readyMeansServed } from './promises/ready-means-served.ts'
 import { silenceIsTold } from './promises/silence-is-told.ts'
 import { tokensAreRenewedSeldom } from './promises/tokens-are-renewed-seldom.ts'
@@ -55,6 +56,40 @@ await test('ended-is-revoked: tokens that can be used long after a logout are se
   const login = order({ kind: 'login', key: undefined, at: 2050, until: 2200 })
   t.equal(seen(endedIsRevoked, { ...left(), calls: [login, later] }), 0, 'another tab has another session')
   t.equal(seen(endedIsRevoked, { ...left(), faults: [{ ...held, name: 'silent-provider' }] }), 0)
+  const earlier = { ...ended, by: 'provider', askedAt: 1900, confirmedAt: undefined } as const
+  t.equal(seen(endedIsRevoked, { ...left(), endings: [earlier, ended] }), 0, 'it has ended in another way')
+})
+
+await test('ended-is-revoked: a logout that is repeated after the death of an instance is as good as any', async (t) => {
+  const logout = order({ kind: 'logout', key: undefined, at: 2000, until: 2100, instance: 0 })
+  const again = { ...logout, at: 4000, until: 4100, instance: 1 }
+  const later = { ...order(), at: 60_000, until: undefined }
+  const killed = (at: number, instance: number, ...calls: (typeof logout)[]) => ({
+    calls: [...calls, later],
+    kills: [{ at, instance }],
+    faults: [{ ...held, name: 'killed-after-a-logout' }],
+    endings: [ended],
+  })
+  t.equal(seen(endedIsRevoked, killed(2100, 0, logout)), 0, 'nobody has asked again')
+  t.equal(seen(endedIsRevoked, killed(2100, 0, logout, again)), 1)
+  t.equal(seen(endedIsRevoked, killed(2100, 1, logout)), 1, 'another one was killed')
+  const taken = (revokedAt: number) => ({ ...killed(2100, 0, logout, again), endings: [{ ...ended, revokedAt }] })
+  t.equal(seen(endedIsRevoked, taken(20_000)), 0, 'it takes over 6 s after it was asked')
+  t.equal(seen(endedIsRevoked, taken(20_500)), 1)
+  t.equal(seen(endedIsRevoked, killed(4200, 1, logout, again)), 0, 'it was killed, too')
+  const older = { ...killed(2100, 0, logout, again), faults: [{ ...held, name: 'previous-version' }] }
+  t.equal(seen(endedIsRevoked, older), 0, 'an instance of the previous version does not take over')
+})
+
+const sent = (order: string, lateMs: number) => ({
+  leavings: [{ user: 'bea', order, clickedAt: 1000, at: 1000 + lateMs }],
+})
+
+await test('pages-send-in-time: an order that leaves long after the click is seen', async (t) => {
+  t.equal(seen(pagesSendInTime, sent('bea-b1', 1900)), 0, 'a ping may come before')
+  t.equal(seen(pagesSendInTime, sent('bea-b1', 2100)), 1)
+  t.equal(seen(pagesSendInTime, sent('pat-wants-1', 32_000)), 0, 'a repetition')
+  t.equal(seen(pagesSendInTime, sent('pat-wants-1', 34_000)), 1)
 })
 
 await test('silence-is-told: a ping that is answered long after the last price is seen', async (t) => {

@@ -22,6 +22,8 @@ await test('records-are-true: an end that is recorded twice, not at all or with 
   t.equal(seen(recordsAreTrue, over()), 1, 'nothing says that it has ended')
   t.equal(seen(recordsAreTrue, over(line({ session: 'def' }))), 1, 'another one has ended')
   t.equal(seen(recordsAreTrue, over(line({ reason: 'revoked' }))), 1, 'no operator has asked for it')
+  const byProvider = { ...over(line({ reason: 'revoked' })), endings: [{ ...ended, by: 'provider' } as const] }
+  t.equal(seen(recordsAreTrue, byProvider), 0)
   t.equal(seen(recordsAreTrue, { ...over(line({})), audits: [line({})] }), 1, 'nothing says that it has begun')
   t.equal(seen(recordsAreTrue, { ...over(), faults: [{ ...held, name: 'killed-instance' }] }), 0, 'lines are lost')
   t.equal(seen(recordsAreTrue, { ...over(), rotations: [1500] }), 0, 'it has another name by then')

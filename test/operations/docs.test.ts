@@ -12,6 +12,7 @@ const read = (name: string): string => readFileSync(new URL(name, DOCS), 'utf8')
 /** Paths relative to docs/. */
 const DOCUMENTS = [
   '../README.md',
+  '../CONTRIBUTING.md',
   '../bench/README.md',
   ...globSync(['**/*.md', '../client/*.md', '../client/docs/*.md'], { cwd: DOCS }),
 ]

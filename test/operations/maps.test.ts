@@ -7,7 +7,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const read = (path: string): string => readFileSync(ROOT + path, 'utf8')
 const files = (pattern: string): string[] => globSync(pattern, { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'))
 const SOURCES = files('{src,client/src}/**/*.ts')
-const DOCUMENTS = ['README.md', ...files('docs/*.md'), ...files('docs/{decisions,operating}/*.md')]
+const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', ...files('docs/*.md'), ...files('docs/{decisions,operating}/*.md')]
 
 /** The code spans of a text, outside of code blocks. */
 const spans = (text: string): string[] =>
@@ -51,8 +51,8 @@ await test('Every source file that a document names exists', (t) => {
   t.end()
 })
 
-await test('Every path of src that README.md names exists', (t) => {
-  const named = spans(read('README.md')).filter((span) => /^src\/[\w/.-]+$/.test(span))
+await test('Every path of src that CONTRIBUTING.md names exists', (t) => {
+  const named = spans(read('CONTRIBUTING.md')).filter((span) => /^src\/[\w/.-]+$/.test(span))
   t.ok(named.length > 8)
   for (const path of named) t.ok(existsSync(ROOT + path), path)
   t.end()
@@ -146,9 +146,9 @@ await test('The maps of the budget and of calls with a key lead to the first byt
   t.end()
 })
 
-await test('The journeys of README.md lead through existing files and sections, of as many lines as it says, at most 1,500', (t) => {
+await test('The journeys of CONTRIBUTING.md lead through existing files and sections, of as many lines as it says, at most 1,500', (t) => {
   const [, stated = '', table = ''] =
-    /^## Read the code\n[^]*?about ([\d,]+) lines[^]*?\n((?:\|.*\n)+)/m.exec(read('README.md')) ?? []
+    /^## Read the code\n[^]*?about ([\d,]+) lines[^]*?\n((?:\|.*\n)+)/m.exec(read('CONTRIBUTING.md')) ?? []
   const [, , ...rows] = table.trim().split('\n')
   for (const journey of [
     'login starts',

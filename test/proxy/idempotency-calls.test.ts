@@ -146,6 +146,7 @@ await test('a refusal that breaks off says when to try again', async (t) => {
     t.same(problem?.headers(), expected)
     t.equal(problem?.message, 'The trading service refused the call.')
     t.equal(problem?.cause, CAUSE)
+    t.equal(problem?.details.outcome, undefined, 'nothing was executed')
   }
 })
 
@@ -205,7 +206,7 @@ await test('a call whose key was lost before it was sent is answered as others k
   world.upstream = async () => {
     // This process stood still, and another has taken the key and answered.
     await store.remove(idempotencyKey(session.id, 'key'))
-    const taken = await other.claim(session, ['key'], 'another digest')
+    const taken = await other.claim(session, 'key', 'another digest')
     if (taken.is !== 'claimed') throw new Error(taken.is)
     throw new StoreUnavailable('away')
   }
@@ -223,7 +224,7 @@ const broken = (error: Error): Readable =>
   })
 
 await test('a body that comes in pieces is sent once it is whole, by a session that is still live', async (t) => {
-  const { world, call, sent } = await keyedCalls()
+  const { world, call, sent, lines } = await keyedCalls()
   world.upstream = answers(200, 'done')
   t.equal(await call('key', null, pieces('a ', 'body')), undefined)
   t.same(sent[0]?.body, Buffer.from('a body'))
@@ -233,4 +234,5 @@ await test('a body that comes in pieces is sent once it is whole, by a session t
   t.equal(await call('refused', null, broken(new BodyRefused(problem))), problem)
   t.equal(await call('left', null, broken(CAUSE)), undefined)
   t.equal(sent.length, 1)
+  t.match(lines.at(-1), { audit: 'browser_left', sent: 'nothing', status: 0 })
 })

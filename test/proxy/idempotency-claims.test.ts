@@ -4,10 +4,9 @@ import { Changeable } from '../../src/config/changing.ts'
 import { IdempotencyRecords, type Claimed } from '../../src/proxy/idempotency/idempotency-records.ts'
 import { KeyUsage } from '../../src/proxy/idempotency/key-usage.ts'
 import { Envelope } from '../../src/sessions/index.ts'
-import { idempotencyKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { ANSWER, DIGEST, LIMITS, sessionIn } from '../support/idempotency/records.ts'
+import { DIGEST, LIMITS, sessionIn } from '../support/idempotency/records.ts'
 import { repeat, twoInstances } from '../support/idempotency/two-instances.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
@@ -24,7 +23,7 @@ await test('claims that fail, and repetitions, use up none of the keys of a sess
   }
   const records = new IdempotencyRecords(store, new Envelope(new Changeable([SECRETS])), LIMITS, undefined, confirmed)
   t.teardown(() => records.close())
-  const claimKey = async (key: string): Promise<Claimed['is']> => (await records.claim(session, [key], DIGEST)).is
+  const claimKey = async (key: string): Promise<Claimed['is']> => (await records.claim(session, key, DIGEST)).is
   for (let index = 0; index < 3 * LIMITS.maxRecords; index++) await t.rejects(claimKey('refused'), StoreUnavailable)
   isConfirmed = true
   t.equal(await claimKey('first'), 'claimed')
@@ -41,7 +40,7 @@ await test('a key too many whose record cannot be removed at once is refused for
     links[0].removeIf = removeIf
     throw new StoreUnavailable('away')
   }
-  await t.rejects(here.claim(session, ['key'], DIGEST), StoreUnavailable)
+  await t.rejects(here.claim(session, 'key', DIGEST), StoreUnavailable)
   t.equal(await repeat(there, session), 'running')
   await until(async () => (await repeat(there, session)) === 'tooMany')
 })
@@ -49,7 +48,7 @@ await test('a key too many whose record cannot be removed at once is refused for
 await test('a record that was written without a reply is removed when the store is back', async (t) => {
   const { session, links, here, there } = await twoInstances()
   links[0].is = 'silent'
-  await t.rejects(here.claim(session, ['key'], DIGEST), StoreUnavailable)
+  await t.rejects(here.claim(session, 'key', DIGEST), StoreUnavailable)
   t.equal(await repeat(there, session), 'running', 'it was written')
   links[0].is = 'up'
   await until(async () => (await repeat(there, session)) === 'claimed')
@@ -64,43 +63,11 @@ await test('a record that Redis writes after it was removed in vain is removed o
     carryOut = () => create(...args)
     throw new StoreUnavailable('no reply yet')
   }
-  await t.rejects(here.claim(session, ['key'], DIGEST), StoreUnavailable)
+  await t.rejects(here.claim(session, 'key', DIGEST), StoreUnavailable)
   await until(() => links[0].removals === 1)
   await carryOut()
   t.equal(await repeat(there, session), 'running')
   late.run()
   await setImmediate()
-  t.equal(await repeat(there, session), 'claimed')
-})
-
-await test('a quoted key that version 0.2 has is not claimed, and one that is claimed here is found by version 0.2', async (t) => {
-  const { session, here, there, store } = await twoInstances()
-  const bare = idempotencyKey(session.id, 'key')
-  const quoted = idempotencyKey(session.id, '"key"')
-  const both = async () => [await store.read(bare), await store.read(quoted)].map((found) => found !== undefined)
-  // Version 0.2 takes the header for the key.
-  const old = await there.claim(session, ['"key"'], DIGEST)
-  if (old.is !== 'claimed') throw new Error(old.is)
-  t.equal((await here.claim(session, ['key', '"key"'], DIGEST)).is, 'running')
-  t.same(await both(), [false, true], 'nothing is left of the attempt')
-  await old.claim.keep(ANSWER)
-  t.match(await here.claim(session, ['key', '"key"'], DIGEST), { is: 'answered', answer: ANSWER })
-  await store.remove(quoted)
-
-  const claimed = await here.claim(session, ['key', '"key"'], DIGEST)
-  if (claimed.is !== 'claimed') throw new Error(claimed.is)
-  for (const name of ['key', '"key"']) t.equal((await there.claim(session, [name], DIGEST)).is, 'running', name)
-  await claimed.claim.free()
-  t.same(await both(), [false, false])
-})
-
-await test('a quoted key of which only the first name could be claimed is free again', async (t) => {
-  const { session, links, here, there } = await twoInstances()
-  const create = links[0].create.bind(links[0])
-  links[0].create = async (key, ...record) => {
-    if (key === idempotencyKey(session.id, '"key"')) throw new StoreUnavailable('away')
-    return create(key, ...record)
-  }
-  await t.rejects(here.claim(session, ['key', '"key"'], DIGEST), StoreUnavailable)
   t.equal(await repeat(there, session), 'claimed')
 })

@@ -32,22 +32,22 @@ async function limited(limits: Partial<typeof LIMITS>) {
 await test('a key of another call is refused, and what is known of a call without its response is said', async (t) => {
   const { session, records } = await limited({ maxRecords: 1 })
   const first = await claim(records, session)
-  t.equal((await records.claim(session, ['key'], digestOf('POST', '/other', null))).is, 'otherCall')
+  t.equal((await records.claim(session, 'key', digestOf('POST', '/other', null))).is, 'otherCall')
   t.equal(await first.keep(ANSWER), 'answered')
-  const second = await records.claim(session, ['second'], DIGEST)
+  const second = await records.claim(session, 'second', DIGEST)
   if (second.is !== 'claimed') throw new Error(second.is)
   t.equal(second.claim.mayKeep, false)
   t.equal(await second.claim.keep(ANSWER), 'not_kept')
-  t.same(await records.claim(session, ['second'], DIGEST), { is: 'not_kept', status: ANSWER.status })
+  t.same(await records.claim(session, 'second', DIGEST), { is: 'not_kept', status: ANSWER.status })
 })
 
 await test('a response for which a session has no bytes left is not kept, and takes none from others', async (t) => {
   const { store, session, records, usage } = await limited({ maxRecords: 10, maxKeptBytes: 100 })
   const large = await claim(records, session)
   t.equal(await large.keep({ ...ANSWER, body: Buffer.alloc(200) }), 'not_kept')
-  t.same(await records.claim(session, ['key'], DIGEST), { is: 'not_kept', status: ANSWER.status })
+  t.same(await records.claim(session, 'key', DIGEST), { is: 'not_kept', status: ANSWER.status })
   t.same(await usage.addBytes(session, 0), { records: 1, bytes: usage.prepaidBytes })
-  const small = await records.claim(session, ['small'], DIGEST)
+  const small = await records.claim(session, 'small', DIGEST)
   if (small.is !== 'claimed') throw new Error(small.is)
   store.count = async () => Number(t.fail('a small response is counted already'))
   t.equal(await small.claim.keep({ ...ANSWER, body: Buffer.alloc(usage.prepaidBytes) }), 'answered')
@@ -61,7 +61,7 @@ await test('a call that ends in another way says so in its record', async (t) =>
   t.equal(await repeat(there, session), 'running')
   links[0].is = 'up'
   await until(async () => (await repeat(there, session)) === 'unknown')
-  const other = await here.claim(session, ['other'], DIGEST)
+  const other = await here.claim(session, 'other', DIGEST)
   if (other.is !== 'claimed') throw new Error(other.is)
   t.equal(await other.claim.free(), 'freed')
 })
@@ -73,7 +73,7 @@ await test('a response that is too large to wait for the store is not kept', asy
   t.equal(await held.keep(HUGE), 'not_kept')
   links[0].is = 'up'
   await until(async () => (await repeat(there, session)) !== 'running')
-  t.same(await there.claim(session, ['key'], DIGEST), { is: 'not_kept', status: HUGE.status })
+  t.same(await there.claim(session, 'key', DIGEST), { is: 'not_kept', status: HUGE.status })
 })
 
 await test('that the response is not kept is written at once, if the store is back', async (t) => {
@@ -120,7 +120,7 @@ await test('what could not be recorded is tried until it is, and a fault of this
   }
   await held.keep(ANSWER)
   await until(async () => (await repeat(there, session)) === 'answered')
-  const other = await here.claim(session, ['other'], DIGEST)
+  const other = await here.claim(session, 'other', DIGEST)
   if (other.is !== 'claimed') throw new Error(other.is)
   links[0].replace = async () => {
     throw new TypeError('planted')
@@ -196,26 +196,6 @@ await test('a claim whose record belongs to another call is lost once, is not re
   t.equal(losses, 1)
 })
 
-await test('a key whose second name cannot be claimed is free before the call is refused', async (t) => {
-  const { session, links, here, there } = await twoInstances()
-  const removeIf = links[0].removeIf.bind(links[0])
-  links[0].removeIf = async (...args) => {
-    await setImmediate()
-    return removeIf(...args)
-  }
-  t.equal((await there.claim(session, ['"key"'], DIGEST)).is, 'claimed')
-  t.equal((await here.claim(session, ['key', '"key"'], DIGEST)).is, 'running')
-  t.equal(await repeat(there, session), 'claimed')
-  const create = links[0].create.bind(links[0])
-  let creations = 0
-  links[0].create = async (...args) => {
-    if (++creations === 2) throw new StoreUnavailable('away')
-    return create(...args)
-  }
-  await t.rejects(here.claim(session, ['other', '"other"'], DIGEST), StoreUnavailable)
-  t.equal((await there.claim(session, ['other'], DIGEST)).is, 'claimed')
-})
-
 await test('a shutdown writes what could not be recorded, if the store is back', async (t) => {
   const { session, links, here, there } = await twoInstances()
   const held = await claim(here, session)
@@ -237,7 +217,7 @@ await test('whoever is told that the outcome of a call is unknown is told the tr
   links[0].is = 'down'
   await until(() => Date.now() > held.own.leaseUntil, 'the lease has run out')
   t.equal(await repeat(there, session), 'unknown')
-  t.equal((await there.claim(session, ['key'], digestOf('POST', '/other', null))).is, 'otherCall')
+  t.equal((await there.claim(session, 'key', digestOf('POST', '/other', null))).is, 'otherCall')
 })
 
 await test('a call whose holder says how it ended at the last moment is not called unknown', async (t) => {

@@ -45,7 +45,7 @@ async function bytesPerCall(t: Test, isCompact: boolean, length: number): Promis
   const sessions = await Promise.all(Array.from({ length: 50 }, () => sessionIn(store)))
   const call = async (count: number): Promise<void> => {
     for (const session of sessions) {
-      const claimed = await records.claim(session, [`key ${count}`], DIGEST)
+      const claimed = await records.claim(session, `key ${count}`, DIGEST)
       if (claimed.is !== 'claimed') throw new Error(claimed.is)
       await claimed.claim.keep(answer)
     }
@@ -93,7 +93,7 @@ await test('This version reads the records of version 0.3, whichever form it wri
     const claim = async (is: keyof typeof RECORDS_OF_0_3, digest = DIGEST) => {
       await store.remove(place.recordKey)
       await store.create(place.recordKey, RECORDS_OF_0_3[is], Date.now() + 60_000)
-      return records.claim(session, ['key'], digest)
+      return records.claim(session, 'key', digest)
     }
     t.same(await claim('answered'), { is: 'answered', answer })
     t.same(await claim('running'), { is: 'running' })

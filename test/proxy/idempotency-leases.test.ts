@@ -18,7 +18,7 @@ await test('the lease of a key ends by whichever clock is there first', async (t
     const store = new MemoryStore()
     const session = await sessionIn(store)
     const records = new IdempotencyRecords(store, new Envelope(new Changeable([SECRETS])), LIMITS)
-    const claimed = await records.claim(session, ['key'], DIGEST)
+    const claimed = await records.claim(session, 'key', DIGEST)
     if (claimed.is !== 'claimed') throw new Error(claimed.is)
     t.equal(claimed.claim.maySend, true)
     pass(monotonicMs)

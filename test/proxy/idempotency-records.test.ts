@@ -37,17 +37,6 @@ await test('a holder that is late cannot free a key that was called unknown', as
   t.match(await here.find(held.own), { is: 'unknown' })
 })
 
-await test('a quoted key that was called unknown stays so for version 0.2, which knows only its other name', async (t) => {
-  const { session, links, here, there } = await twoInstances({ leaseMs: 50, clockSkewMs: 0 })
-  const held = await here.claim(session, ['key', '"key"'], DIGEST)
-  if (held.is !== 'claimed') throw new Error(held.is)
-  links[0].is = 'down'
-  await until(async () => (await repeat(there, session)) === 'unknown')
-  links[0].is = 'up'
-  await held.claim.free()
-  t.equal((await there.claim(session, ['"key"'], DIGEST)).is, 'unknown')
-})
-
 await test('a key that was freed without a reply does not count as lost', async (t) => {
   const { session, links, here, there } = await twoInstances()
   const held = await claim(here, session)
@@ -91,7 +80,7 @@ await test('a lease is renewed while the call runs', async (t) => {
     mock.timers.tick(10)
   }
   await held.keep(ANSWER)
-  t.match(await there.claim(session, ['key'], DIGEST), { is: 'answered', answer: ANSWER })
+  t.match(await there.claim(session, 'key', DIGEST), { is: 'answered', answer: ANSWER })
 })
 
 await test('a response that could not be recorded is recorded when the store is back', async (t) => {
@@ -102,7 +91,7 @@ await test('a response that could not be recorded is recorded when the store is 
     t.equal(await held.keep(ANSWER), 'answered')
     links[0].is = 'up'
     await until(async () => (await repeat(there, session)) === 'answered', failure)
-    t.match(await there.claim(session, ['key'], DIGEST), { answer: ANSWER })
+    t.match(await there.claim(session, 'key', DIGEST), { answer: ANSWER })
   }
 })
 
@@ -114,7 +103,7 @@ await test('so is one whose bytes could not be counted', async (t) => {
   t.equal(await held.keep(large), 'answered')
   links[0].is = 'up'
   await until(async () => (await repeat(there, session)) !== 'running')
-  t.match(await there.claim(session, ['key'], DIGEST), { is: 'answered', answer: large })
+  t.match(await there.claim(session, 'key', DIGEST), { is: 'answered', answer: large })
 })
 
 await test('a renewal without a reply does not lose the record', async (t) => {

@@ -1,110 +1,13 @@
-import type { FastifyReply } from 'fastify'
 import { test } from 'tap'
-import type { Call, CallDependencies } from '../../src/proxy/call.ts'
-import type { Endpoint } from '../../src/proxy/endpoint.ts'
-import type { AnswerSink } from '../../src/proxy/idempotency/answer-sink.ts'
-import { send } from '../../src/proxy/send.ts'
+import type { ForwardOutcome } from '../../src/upstream/forwarding.ts'
+import type { OutgoingBody } from '../../src/upstream/request-body.ts'
 import type { Problem } from '../../src/problem.ts'
-import type { Session } from '../../src/sessions/index.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import type { ForwardOutcome, ForwardRequest } from '../../src/upstream/forwarding.ts'
-import type { FirstByteConditions } from '../../src/upstream/first-byte.ts'
-import { NO_BODY, type OutgoingBody } from '../../src/upstream/request-body.ts'
-import { sessionRecord } from '../support/sessions/session-instance.ts'
+import type { Session } from '../../src/sessions/index.ts'
+import { ANSWERED, keyed, sending, sessionWith } from '../support/proxy/sending.ts'
 
-const ANSWERED: ForwardOutcome = { is: 'answered', status: 200 }
 const STALE: ForwardOutcome = { is: 'stale', why: 'session' }
-const WHOLE: OutgoingBody = { is: 'whole', content: Buffer.from('{}'), headers: ['content-length', '2'] }
 const STREAMED = { is: 'streamed', content: {}, headers: [] } as unknown as OutgoingBody
-
-interface Sent {
-  readonly client: string
-  readonly headers: readonly string[]
-  readonly subject?: string
-  readonly source?: () => string
-  readonly conditions?: FirstByteConditions
-}
-
-const sessionWith = (accessToken: string, more: object = {}): Session => ({
-  id: 'id',
-  key: 'key',
-  tag: 'tag',
-  sealed: 'sealed',
-  idleEndsAt: Infinity,
-  record: { ...sessionRecord({ accessToken, subject: 'CR1' }), ...more },
-})
-
-/** A call, and what became of it. */
-function sending({
-  method = 'POST',
-  credential = 'bearer',
-  session = sessionWith('token'),
-}: { method?: Endpoint['method']; credential?: Endpoint['credential']; session?: Session | undefined } = {}) {
-  const sent: Sent[] = []
-  const options: ForwardRequest[] = []
-  const accepted: unknown[] = []
-  const head: unknown[] = []
-  const world = {
-    outcomes: [ANSWERED],
-    isCurrent: true,
-    reread: { is: 'live', session: sessionWith('another token') } as unknown,
-    rereads: 0,
-    verdict: undefined as unknown,
-    identified: undefined as unknown,
-    pausedSeconds: 7 as number | undefined,
-    body: method === 'GET' ? NO_BODY : WHOLE,
-    hasControls: true,
-  }
-  const client = (name: string) => ({
-    forward: async (request: object, forwarded: ForwardRequest) => {
-      sent.push({ client: name, ...request } as Sent)
-      options.push(forwarded)
-      return world.outcomes.shift() ?? ANSWERED
-    },
-  })
-  const raw = { destroyed: false, destroy: () => head.push('destroyed'), req: { httpVersion: '1.1' } }
-  Object.assign(raw, { writeHead: (...args: unknown[]) => head.push(args) })
-  const reply = {
-    raw,
-    baseHeaders: [],
-    getHeaders: () => ({}),
-    hijack: () => head.push('hijacked'),
-  } as unknown as FastifyReply
-  const request = { id: 'request', headers: { accept: 'text/plain' }, ip: '192.0.2.1', log: { info: () => undefined } }
-  const endpoint: Endpoint = { method, path: '/path', credential, summary: '' }
-  const call = { endpoint, request, reply, path: '/path?a=1', session, idempotencyKey: undefined } as unknown as Call
-  const deps = (): CallDependencies =>
-    ({
-      http: { publicUrl: 'https://bff.test' },
-      upstream: { appIdHeader: 'app', appId: 'app-id', headersMs: 10, bodyMs: 20 },
-      metrics: { upstreamLatency: { add: () => undefined } },
-      sessions: {
-        isCurrent: () => world.isCurrent,
-        reread: async () => {
-          world.rereads++
-          return world.reread
-        },
-        noteAccepted: (one: Session) => accepted.push(one),
-      },
-      clients: { orders: client('orders'), reads: client('reads') },
-      controls: world.hasControls
-        ? {
-            verdictOn: () => world.verdict,
-            identify: async () => (world.verdict = world.identified),
-            metrics: { refusals: { inc: (labels: unknown) => head.push(labels) } },
-            secondsUntil: () => world.pausedSeconds,
-          }
-        : undefined,
-    }) as unknown as CallDependencies
-  const run = async (keyed?: Parameters<typeof send>[3]): Promise<Awaited<ReturnType<typeof send>> | Problem> =>
-    send(deps(), call, world.body, keyed).catch((error: unknown) => error as Problem)
-  return { world, sent, options, accepted, head, run, call, raw }
-}
-
-const keyed = (maySend = true, isStreaming = false) => ({
-  claim: { maySend },
-  sink: { isStreaming, begin: () => undefined, breakOff: () => undefined } as unknown as AnswerSink,
-})
 
 await test('a call carries what its endpoint needs, and goes over the connections of its kind', async (t) => {
   for (const [method, credential, client, own] of [
@@ -201,7 +104,7 @@ await test('an order that operators have paused is not sent, and says for how lo
   world.verdict = { is: 'paused' }
   world.pausedSeconds = undefined
   const endless = (await run()) as Problem
-  t.same([endless.code, endless.details], ['orders_paused', {}])
+  t.same([endless.code, endless.headers()], ['orders_paused', {}])
   t.equal(sent.length, 1)
 })
 
@@ -264,4 +167,13 @@ await test('the browser of a call without a key gets the response as it comes', 
   options[0]?.breakOff()
   t.same(head, [[201, ['cache-control', 'no-store', 'etag', '"1"', 'x-ratelimit-limit', '5']], 'hijacked', 'destroyed'])
   t.equal(options[0]?.isSafe, true)
+})
+
+await test('the time until the response begins is measured for the route, in seconds', async (t) => {
+  const { world, options, run } = sending()
+  await run()
+  options[0]?.onHeadersOrFailure?.()
+  const [route, labels, seconds] = world.latencies[0] ?? []
+  t.same([route, labels], ['/path', { method: 'POST' }])
+  t.ok(Number(seconds) >= 0 && Number(seconds) < 60, String(seconds))
 })

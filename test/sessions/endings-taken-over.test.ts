@@ -180,6 +180,62 @@ for (const lost of ['replace', 'removeIf'] as const) {
   }
 }
 
+await test('what an instance of version 0.3 records is its own', async (t) => {
+  const { store, recorded, revoked, instance, claims } = await world(t)
+  await store.remove(KEY)
+  await store.create(LEFT, 'a-name', Date.now() + HOUR_MS)
+  t.same(await instance('one').logout(), { existed: false })
+  t.equal(claims.size, 0)
+  t.same([recorded, revoked], [[], []])
+})
+
+await test('whoever has taken over an end may stop, too', async (t) => {
+  const { recorded, revoked, instance, claims, left } = await world(t)
+  const [one, second, third] = [instance('one', never), instance('second', never), instance('third')]
+  await one.logout()
+  await settled()
+  for (const each of [second, third]) {
+    await each.logout()
+    claims.run()
+    await settled()
+  }
+  t.same([recorded, revoked], [['one logout'], ['one', 'second', 'third']])
+  t.equal(await left(), undefined)
+  const again = await world(t)
+  const first = again.instance('first', never)
+  await first.logout()
+  const patient = again.instance('patient')
+  patient.lossy.lose('readUntracked', 'unsent', Infinity)
+  await patient.logout()
+  again.claims.run()
+  await settled()
+  await patient.logout()
+  t.equal(again.claims.size, 1, 'an attempt that failed is no reason not to look again')
+})
+
+await test('a record that is tried in vain when the store is back is tried again', async (t) => {
+  const retries = new HeldTimers(t, 'setTimeout', 250)
+  const { recorded, instance, claims } = await world(t)
+  const one = instance('one', never)
+  one.lossy.lose('bury', 'unheard')
+  await one.logout().catch(() => undefined)
+  one.lossy.lose('replace', 'unsent')
+  for (let tries = 0; tries < 2; tries++) {
+    retries.run()
+    await settled()
+  }
+  t.same(recorded, ['one logout'])
+  const other = instance('other')
+  await other.logout()
+  other.lossy.lose('replace', 'unsent')
+  claims.run()
+  await settled()
+  t.same(recorded, ['one logout'])
+  retries.run()
+  await settled()
+  t.same(recorded, ['one logout'])
+})
+
 await test('an end that is taken over while the store is away is taken over when it is back', async (t) => {
   const retries = new HeldTimers(t, 'setTimeout', 250)
   const { revoked, instance, claims, left } = await world(t)

@@ -1,9 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
-import { Changeable } from '../../src/config/changing.ts'
-import { Envelope } from '../../src/sessions/envelope.ts'
 import { pageTag } from '../../src/sessions/session.ts'
-import { SubjectIndex } from '../../src/sessions/subject-index.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { SECRETS } from '../support/server/test-server.ts'
@@ -54,38 +51,6 @@ await test('of more than 100 sessions a page learns of the newest', async (t) =>
   const listed = await tags(instance, 'session 119')
   t.equal(listed.length, 100)
   for (const count of [20, 119]) t.ok(listed.includes(pageTag(`session ${count}`)))
-})
-
-await test('a session from before version 0.3 is listed and can be ended by its name in the log', async (t) => {
-  const store = new MemoryStore()
-  const instance = await subjectInstance(store)
-  const { subjects, sessions } = instance
-  const endsAt = Date.now() + 60_000
-  const index = new SubjectIndex(
-    await store.openIndex(),
-    new Envelope(new Changeable([SECRETS])),
-    new Changeable([SECRETS]),
-    sessions,
-  )
-  for (const id of ['old', 'current']) {
-    const tag = sessions.tag(sessionKey(id))
-    const entry = { tag, startedAt: Date.now(), client: REQUESTER.client, key: sessionKey(id) }
-    await index.add('CR1', index.newPlace('CR1'), entry, endsAt)
-    await sessions.create(id, sessionRecord({ subject: 'CR1', endsAt }))
-  }
-  const listing = await subjects.own.list(own('current'))
-  const old = sessions.tag(sessionKey('old'))
-  t.match(listing, {
-    sessions: [
-      { tag: pageTag('current'), isCurrent: true, device: undefined },
-      { tag: old, isCurrent: false, device: undefined, startedAt: Number },
-    ],
-  })
-  for (const tag of [pageTag('current'), sessions.tag(sessionKey('current'))]) {
-    t.same(await subjects.own.end(own('current'), tag, BY), { is: 'current' })
-  }
-  t.same(await subjects.own.end(own('current'), old, BY), { is: 'ended' })
-  t.same(await tags(instance, 'current'), [pageTag('current')])
 })
 
 await test('during a roll of secrets every instance lists and ends the sessions of all, and none keeps an older list', async (t) => {

@@ -5,7 +5,7 @@ import { play } from '../support/feed/search/play.ts'
 import { scripts, type Size } from '../support/feed/search/script.ts'
 import { left, REPEAT, RUNS, search, searchWorld, SEED } from '../support/feed/search/search.ts'
 
-/** Times RUNS. With the SEED and the RUNS that a failed test prints, `npm test` repeats its sessions (README, Develop). */
+/** Times RUNS. With the SEED and the RUNS that a failed test prints, `npm test` repeats its sessions (CONTRIBUTING.md). */
 const SHARED_SESSIONS = 60
 const LATE_SESSIONS = 30
 

@@ -49,6 +49,32 @@ await test('what is left is not known before the ledger has replied, nor while i
   t.match(world.budget.left(), exactly({ windowMs: 10_000, limit: 100 }))
 })
 
+await test('a call waits 900 ms for a ledger that is silent, and then has a token of the part set aside, or none', async (t) => {
+  for (const alone of [0.3, 0]) {
+    const world = await ManualBudget.opened({ windows: WINDOW, alone })
+    await world.pass(11_250)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    world.replies = promise
+    // The tokens at hand, so that the next call has to wait for the ledger.
+    while (world.budget.leased('orders') > 0) await world.send('orders')
+    let sent: boolean | undefined
+    void world.send('orders').then((isSent) => (sent = isSent))
+    await world.pass(899)
+    t.equal(sent, undefined)
+    await world.pass(1)
+    t.equal(sent, alone > 0)
+    t.ok(world.budget.isAlone)
+    await world.pass(30_000)
+    t.equal(await world.send('orders'), alone > 0, 'while it goes on, no call waits at all')
+    t.equal(world.budget.counts.alone, alone > 0 ? 2 : 0)
+    resolve()
+    await world.pass(500)
+    t.notOk(world.budget.isAlone)
+    t.ok(await world.send('orders'), 'the ledger has replied')
+    t.equal(world.budget.counts.alone, alone > 0 ? 2 : 0)
+  }
+})
+
 await test('whenever the ledger goes away, a process keeps its tokens for five seconds at least', async (t) => {
   for (let phaseMs = 0; phaseMs <= 12_000; phaseMs += 500) {
     const world = await ManualBudget.opened({ windows: [{ calls: 300, windowMs: 60_000 }] })

@@ -21,11 +21,6 @@ export interface RecordDependencies {
 /** How a call ended, as its record tells a repeated call. */
 export type Ending = Exclude<CallRecord['is'], 'running'> | 'freed'
 
-/** The right to send the call of a key, once. */
-export interface HeldClaim extends Pick<Claim, 'own' | 'mayKeep' | 'maySend' | 'isLost' | 'keep' | 'finish' | 'free'> {
-  onLost: () => void
-}
-
 /** A record that this process has created. */
 export interface OwnRecord extends RecordPlace {
   readonly session: Session
@@ -40,12 +35,12 @@ export interface OwnRecord extends RecordPlace {
 }
 
 /**
- * A {@link HeldClaim} by one record. While the call runs, the claim renews its lease. Exactly one of the methods
+ * The right to send the call of a key, once. While the call runs, the claim renews its lease. Exactly one of the methods
  * `keep`, `finish` and `free` must be called in the end. They resolve when the record is written, or when it will be
  * written later because the store is unavailable, and they never reject. If the record was lost in a failover, it is
  * created again.
  */
-export class Claim implements HeldClaim {
+export class Claim {
   /** Whether the response of this call may be kept. */
   readonly mayKeep: boolean
   readonly own: OwnRecord

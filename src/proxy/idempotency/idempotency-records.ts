@@ -4,19 +4,17 @@ import { idempotencyKey } from '../../store/keys.ts'
 import { StoreUnavailable, type ConfirmableWrites, type StoreData, type StoreHealth } from '../../store/store.ts'
 import { standstill } from '../../time/standstill.ts'
 import { within } from '../../time/within.ts'
-import { Claim, type HeldClaim, type OwnRecord, type RecordDependencies } from './claim.ts'
-import type { KeyNames } from './key-header.ts'
+import { Claim, type OwnRecord, type RecordDependencies } from './claim.ts'
 import { KeyUsage } from './key-usage.ts'
 import { PendingWrites } from '../../store/pending-writes.ts'
 import type { CallRecord, KeptAnswer } from './record.ts'
 import { SealedRecords } from './sealed-records.ts'
-import { TwoClaims } from './two-claims.ts'
 import { storeNow } from '../../time/store-time.ts'
 
 /** The result of claiming a key for a call. All but `claimed` are answered, and nothing is sent. */
 export type Claimed =
   /** The call is new. The caller must send it, or free the claim. */
-  | { readonly is: 'claimed'; readonly claim: HeldClaim }
+  | { readonly is: 'claimed'; readonly claim: Claim }
   | { readonly is: 'answered'; readonly answer: KeptAnswer }
   | { readonly is: 'running' }
   | { readonly is: 'unknown' }
@@ -25,12 +23,6 @@ export type Claimed =
   | { readonly is: 'otherCall' }
   /** The session has used too many keys. */
   | { readonly is: 'tooMany' }
-
-/** A key that is claimed under one name. */
-interface ClaimedOne {
-  readonly is: 'claimed'
-  readonly claim: Claim
-}
 
 /** What a call is answered with that is not sent. */
 export type Repetition = Exclude<Claimed, { is: 'claimed' }>
@@ -83,21 +75,7 @@ export class IdempotencyRecords {
    * @param digest identifies the call
    * @throws StoreUnavailable; then nothing may be sent, and a record that may exist is removed later
    */
-  async claim(session: Session, [key, quoted]: KeyNames, digest: string): Promise<Claimed> {
-    const first = await this.#claim(session, key, digest)
-    if (first.is !== 'claimed' || quoted === undefined) return first
-    try {
-      const second = await this.#claim(session, quoted, digest)
-      if (second.is === 'claimed') return { is: 'claimed', claim: new TwoClaims(first.claim, second.claim) }
-      await first.claim.free()
-      return second
-    } catch (error) {
-      await first.claim.free()
-      throw error
-    }
-  }
-
-  async #claim(session: Session, key: string, digest: string): Promise<Repetition | ClaimedOne> {
+  async claim(session: Session, key: string, digest: string): Promise<Claimed> {
     const { sealed, leaseMs } = this.#deps
     const place = { recordKey: idempotencyKey(session.id, key), sessionId: session.id }
     // The record must not end before the session, not even by the store's clock: the key would count as new.
@@ -129,7 +107,7 @@ export class IdempotencyRecords {
    * Creates a record, and counts it at the same moment, which saves a round trip. Undefined if there is a record already.
    * @throws StoreUnavailable
    */
-  async #claimNew(own: OwnRecord): Promise<Repetition | ClaimedOne | undefined> {
+  async #claimNew(own: OwnRecord): Promise<Claimed | undefined> {
     const { confirmed, store, usage } = this.#deps
     const { recordKey, text, expiresAt, session } = own
     const counting = usage.addRecord(session)

@@ -11,8 +11,7 @@ import { send } from '../send.ts'
 import { conclude, upstreamOutcome, upstreamProblem } from '../upstream-problem.ts'
 import { AnswerSink } from './answer-sink.ts'
 import { auditKeyed } from './audit-keyed.ts'
-import type { Ending, HeldClaim } from './claim.ts'
-import type { KeyNames } from './key-header.ts'
+import type { Ending, Claim } from './claim.ts'
 import type { IdempotencyRecords } from './idempotency-records.ts'
 import { digestOf } from './record.ts'
 import { repeatCall, sendAnswer } from './repeat-call.ts'
@@ -25,7 +24,7 @@ export interface KeyedDependencies extends CallDependencies {
 /** A call with a key. */
 export interface KeyedCall extends Call {
   readonly session: Session
-  readonly idempotencyKey: KeyNames
+  readonly idempotencyKey: string
 }
 
 type SentOutcome = Exclude<ForwardOutcome, Stale>
@@ -76,7 +75,7 @@ async function wholeBody(
 async function sendClaimed(
   deps: KeyedDependencies,
   original: KeyedCall,
-  claim: HeldClaim,
+  claim: Claim,
   content: Buffer | null,
 ): Promise<void> {
   const { endpoint, reply } = original
@@ -113,7 +112,7 @@ async function sendClaimed(
 }
 
 /** Writes into the record what became of the call. */
-function settle(claim: HeldClaim, outcome: SentOutcome, sink: AnswerSink): Promise<Ending> {
+function settle(claim: Claim, outcome: SentOutcome, sink: AnswerSink): Promise<Ending> {
   if ('status' in outcome && NOT_EXECUTED.has(outcome.status)) return claim.free()
   switch (outcome.is) {
     case 'answered':

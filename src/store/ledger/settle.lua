@@ -182,8 +182,7 @@ for _, class in ipairs(classes) do
     tokens = math.min(tokens, free[at])
   end
   if pauseMs > 0 then
-    -- An instance of an older version does not say what has lapsed.
-    tokens = class == 'orders' and math.min(report.lapsed or 0, report.wanted.orders) or 0
+    tokens = class == 'orders' and math.min(report.lapsed, report.wanted.orders) or 0
   end
   tokens = math.max(0, tokens)
   for at in ipairs(used) do used[at] = used[at] + tokens end

@@ -8,6 +8,8 @@ import type { BudgetTerms } from './terms.ts'
 
 /** While the ledger cannot be reached, it is tried again after this time. */
 const RETRY_MS = 500
+/** A ledger that has not replied for this long counts as away, so that no call waits longer for it. */
+const SILENT_MS = 900
 
 /** The tokens that a report to the ledger asks for. */
 export interface Wanted {
@@ -86,10 +88,17 @@ export class Leaseholder {
 
   /**
    * Reports, and takes the tokens that the ledger grants. Never rejects.
+   * @param onSilence called when the ledger counts as away while this waits for its reply
    * @returns for each class how long the ledger has no more (ms); undefined if it cannot be reached
    */
-  async settle(wanted: Wanted): Promise<ByClass | undefined> {
+  async settle(wanted: Wanted, onSilence?: () => void): Promise<ByClass | undefined> {
+    const heard = this.#clock.after(SILENT_MS, () => {
+      this.hasReplied = false
+      this.awayUntil = Infinity
+      onSilence?.()
+    })
     const reply = await this.#exchange(wanted)
+    heard()
     const now = this.#clock.now()
     this.hasReplied = reply !== undefined
     this.awayUntil = reply === undefined ? now + RETRY_MS : -Infinity

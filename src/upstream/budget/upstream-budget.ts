@@ -215,11 +215,15 @@ export class UpstreamBudget implements Budget {
   async #settle(): Promise<void> {
     if (this.#isSettling || this.#isClosed) return
     this.#isSettling = true
-    const waitMs = await this.#holder.settle(this.#demand.wanted(this.#lines, this.#shares))
+    const waitMs = await this.#holder.settle(this.#demand.wanted(this.#lines, this.#shares), () => this.#serveAll())
     this.#isSettling = false
     if (waitMs !== undefined) for (const each of BUDGET_CLASSES) this.#lines[each].noteReply(waitMs[each])
-    for (const each of BUDGET_CLASSES) this.#serve(each)
+    this.#serveAll()
     this.#schedule()
+  }
+
+  #serveAll(): void {
+    for (const each of BUDGET_CLASSES) this.#serve(each)
   }
 
   #serve(budgetClass: BudgetClass): void {

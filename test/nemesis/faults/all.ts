@@ -13,11 +13,13 @@ import { flushedRedis } from './flushed-redis.ts'
 import { forgottenConnections } from './forgotten-connections.ts'
 import { forgottenCredentialsOfRedis } from './forgotten-credentials-of-redis.ts'
 import { frozenRedis } from './frozen-redis.ts'
+import { frozenTabs } from './frozen-tabs.ts'
 import { fullRedis } from './full-redis.ts'
 import { halfOpenSockets } from './half-open-sockets.ts'
 import { heldRedis } from './held-redis.ts'
 import { informationalResponses } from './informational-responses.ts'
 import { jumpedClock } from './jumped-clock.ts'
+import { killedAfterALogout } from './killed-after-a-logout.ts'
 import { killedInstance } from './killed-instance.ts'
 import { lateExecution } from './late-execution.ts'
 import { lateReplicasOfRedis } from './late-replicas-of-redis.ts'
@@ -30,7 +32,9 @@ import { lostPurchases } from './lost-purchases.ts'
 import { lostRepliesOfRedis } from './lost-replies-of-redis.ts'
 import { lostTokenReplies } from './lost-token-replies.ts'
 import { manyRefusedRefreshes } from './many-refused-refreshes.ts'
+import { offlinePages } from './offline-pages.ts'
 import { pauseBesideOtherSecrets } from './pause-beside-other-secrets.ts'
+import { olderInstance } from './previous-version.ts'
 import { readOnlyRedis } from './read-only-redis.ts'
 import { refusedAuthOfRedis } from './refused-auth-of-redis.ts'
 import { refusedLogins } from './refused-logins.ts'
@@ -38,6 +42,8 @@ import { refusedProvider } from './refused-provider.ts'
 import { refusedRedis } from './refused-redis.ts'
 import { refusedRefreshes } from './refused-refreshes.ts'
 import { refusedUpstream } from './refused-upstream.ts'
+import { reloadedPages } from './reloaded-pages.ts'
+import { reshardedRedis } from './resharded-redis.ts'
 import { restartedRedis } from './restarted-redis.ts'
 import { rolledInstance } from './rolled-instance.ts'
 import { rotatedKeys } from './rotated-keys.ts'
@@ -60,7 +66,8 @@ import { wrongSecrets } from './wrong-secrets.ts'
  */
 const NEW_FAULTS: readonly Fault[] = [
   ...[manyRefusedRefreshes, forgottenCredentialsOfRedis, fewerMastersOfRedis, failedOverAfterAnEnd],
-  ...[pauseBesideOtherSecrets],
+  ...[pauseBesideOtherSecrets, killedAfterALogout, reloadedPages, offlinePages, frozenTabs],
+  ...[olderInstance, reshardedRedis],
 ]
 
 /** Every fault that any plan may have. The order decides what a seed means, so a new one comes last. */

@@ -6,6 +6,7 @@ import { endedIsRevoked } from './ended-is-revoked.ts'
 import { endedMeansEnded } from './ended-means-ended.ts'
 import { onceMeansOnce } from './once-means-once.ts'
 import { othersAreServed } from './others-are-served.ts'
+import { pagesSendInTime } from './pages-send-in-time.ts'
 import { pausedMeansPaused } from './paused-means-paused.ts'
 import { readyMeansServed } from './ready-means-served.ts'
 import { silenceIsTold } from './silence-is-told.ts'
@@ -36,4 +37,5 @@ export const ALL_PROMISES: readonly ProductPromise[] = [
   silenceIsTold,
   readyMeansServed,
   fatesAreTrue,
+  pagesSendInTime,
 ]

@@ -10,6 +10,12 @@ const UNDOES = /late-replicas|failed-over/
 /** All instances have a new secret by then. */
 const RENAMED_MS = 17_000
 
+/** Who has asked for an end with such a reason. */
+const ASKING: Readonly<Record<string, readonly Ending['by'][]>> = {
+  logout: ['user'],
+  revoked: ['operator', 'provider'],
+}
+
 /** The audit log has what happened, once, and nothing else. */
 export const recordsAreTrue: ProductPromise = {
   name: 'records-are-true',
@@ -100,9 +106,9 @@ function untrueReasons(history: History, ended: readonly AuditLine[]): Violation
   const grants = new Map([...namesOf(history)].map(([grant, name]) => [name, grant]))
   return ended.flatMap(({ at, session: name, reason }) => {
     const session = grants.get(name ?? '')
-    const by = reason === 'logout' ? 'user' : reason === 'revoked' ? 'operator' : undefined
-    if (session === undefined || by === undefined) return []
-    const isAsked = history.endings.some((each) => each.session === session && each.by === by)
+    const asking = ASKING[reason ?? '']
+    if (session === undefined || asking === undefined) return []
+    const isAsked = history.endings.some((each) => each.session === session && asking.includes(each.by))
     return isAsked ? [] : [{ at, seen: `a session has ended with the reason ${reason}, and nobody has asked for that` }]
   })
 }

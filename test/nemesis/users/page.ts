@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { randomFrom } from '../../../sandbox/upstream/market.ts'
-import type { ServerOptions } from '../../../client/dist/client.js'
-import { JarBrowser, type Arrival } from '../../support/browser/jar-browser.ts'
-import { pageOptions } from '../../support/client/page-client.ts'
+import { JarBrowser, type Arrival, type JarCookie } from '../../support/browser/jar-browser.ts'
+import { confirmLogout } from '../../support/login/openid-provider.ts'
 import { sendTo, type Answer } from '../../support/user.ts'
 import type { Fleet, Instance } from '../fleet.ts'
 import type { Call, CallKind, Ending } from '../history.ts'
@@ -73,9 +72,9 @@ export class Page {
     return this.#browser.cookieHeader(page, page)
   }
 
-  /** How the browser package reaches the server from this page. */
-  get options(): ServerOptions {
-    return pageOptions(this.#browser, this.fleet.publicUrl, this.fleet.publicUrl)
+  /** The cookies that a page of this browser sends. */
+  get cookies(): ReadonlyMap<string, JarCookie> {
+    return this.#browser.cookies
   }
 
   /** Logs in through the pages of the provider, or signs up: the first time, and sometimes again as somebody else. */
@@ -150,6 +149,12 @@ export class Page {
     if (!isCancelled) this.#email = email
     const end = await this.#browser.submit(arrival, fields)
     return { ...end, hops: arrival.hops.concat(end.hops) }
+  }
+
+  /** Ends what the provider knows of its user. The provider tells the server before it answers. */
+  async leaveProvider(): Promise<void> {
+    const question = await this.#browser.navigate(`${this.fleet.provider.url}/session/end`, { from: 'address bar' })
+    await confirmLogout(this.#browser, question)
   }
 
   /** A call with the session. Without a response in time it ends as `no_answer`. */

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ACCOUNTS, PUBLIC } from '../../support/user.ts'
 import type { Fleet } from '../fleet.ts'
-import type { Ending } from '../history.ts'
 import type { Actor } from '../plan.ts'
 import { goOn, goOnTrading } from './left-behind.ts'
+import { logOut, logOutAtProvider, repeatLogout } from './logouts.ts'
 import { order } from './orders.ts'
 import { Page } from './page.ts'
 import { openSocket, type OpenSocket } from './sockets.ts'
@@ -11,8 +11,8 @@ import { openSocket, type OpenSocket } from './sockets.ts'
 const THINKS_MS = { least: 50, most: 350 }
 /** After a login that failed. */
 const AGAIN_MS = 1000
-/** How often a page asks for a logout. */
-const ATTEMPTS = 5
+/** The share of logouts at the provider, where it tells the server of them. */
+const AT_PROVIDER = 0.5
 
 /** What users buy on their sockets. */
 const CONTRACT = {
@@ -124,24 +124,18 @@ class User {
     if (this.#public !== undefined) this.#subscribe(this.#public)
   }
 
+  /** Here, or at the provider. Another tab, which has not heard of it yet, goes on. */
   async #logOut(): Promise<void> {
     const { page } = this
-    const { session, fleet } = page
+    const { session } = page
     if (session === undefined) return
-    this.#pending.push(goOn(page.copy(), this.#over))
+    const old = page.copy()
+    this.#pending.push(goOn(old, this.#over))
     this.#leaveSocket()
-    const ending: Ending = {
-      user: page.name,
-      session,
-      by: 'user',
-      askedAt: fleet.observer.now(),
-      confirmedAt: undefined,
-    }
-    fleet.observer.history.endings.push(ending)
-    for (let attempt = 0; attempt < ATTEMPTS && ending.confirmedAt === undefined; attempt++) {
-      const { result, until } = await page.ask({ kind: 'logout', method: 'POST', path: '/auth/logout' })
-      if (result === 'ok') ending.confirmedAt = until
-      else await pause(AGAIN_MS)
+    const isTold = page.fleet.plan.isOpenId === true && page.random() < AT_PROVIDER && (await logOutAtProvider(page))
+    if (!isTold) {
+      await logOut(page)
+      this.#pending.push(repeatLogout(old))
     }
     page.forget(session)
   }

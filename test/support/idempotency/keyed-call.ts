@@ -53,6 +53,7 @@ export async function keyedCalls() {
   const world = {
     upstream: (async () => ({ is: 'timeout', cause: new Error('silence') })) as Upstream,
     isCurrent: true,
+    hasBudget: false,
     renewal: { is: 'authorized', session } as unknown,
     authorization: { is: 'authorized', session } as unknown,
     raw: new Raw(),
@@ -62,7 +63,15 @@ export async function keyedCalls() {
   )
   const deps = {
     http: { publicUrl: 'https://bff.test' },
-    upstream: { appIdHeader: 'app', appId: 'id', headersMs: 10, bodyMs: 20 },
+    upstream: {
+      appIdHeader: 'app',
+      appId: 'id',
+      headersMs: 10,
+      bodyMs: 20,
+      get budget() {
+        return world.hasBudget ? {} : undefined
+      },
+    },
     metrics: {
       idempotency: { inc: ({ outcome }: { outcome: string }) => outcomes.push(outcome) },
       upstreamRequests: { count: (_endpoint: unknown, outcome: string) => counted.push(outcome) },

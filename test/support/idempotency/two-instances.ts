@@ -1,5 +1,5 @@
 import { Changeable } from '../../../src/config/changing.ts'
-import type { HeldClaim } from '../../../src/proxy/idempotency/claim.ts'
+import type { Claim } from '../../../src/proxy/idempotency/claim.ts'
 import { IdempotencyRecords, type Claimed } from '../../../src/proxy/idempotency/idempotency-records.ts'
 import { Envelope, type Session } from '../../../src/sessions/index.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
@@ -21,13 +21,13 @@ export async function twoInstances(times = { leaseMs: 30_000, clockSkewMs: 0 }) 
 }
 
 /** Claims a key that is free. */
-export async function claim(records: IdempotencyRecords, session: Session): Promise<HeldClaim> {
-  const claimed = await records.claim(session, ['key'], DIGEST)
+export async function claim(records: IdempotencyRecords, session: Session): Promise<Claim> {
+  const claimed = await records.claim(session, 'key', DIGEST)
   if (claimed.is !== 'claimed') throw new Error(claimed.is)
   return claimed.claim
 }
 
 /** What another call with the same key is told. */
 export async function repeat(records: IdempotencyRecords, session: Session): Promise<Claimed['is']> {
-  return (await records.claim(session, ['key'], DIGEST)).is
+  return (await records.claim(session, 'key', DIGEST)).is
 }

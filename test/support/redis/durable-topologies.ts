@@ -28,6 +28,8 @@ export interface DurableTopology {
   isWhole(): Promise<boolean>
   /** Has a replica take over from a master that lives. @param isAbrupt without the old one's knowledge */
   replace(master: DurableRedis, isAbrupt: boolean): Promise<void>
+  /** Moves so many slots of a Cluster with the official tool while traffic runs. */
+  reshard?(from: DurableRedis, to: DurableRedis, slots: number): Promise<void>
   /** Takes a master out of a Cluster with the official tool. It goes on running, and is none of the nodes any more. */
   remove?(master: DurableRedis): Promise<void>
 }
@@ -36,6 +38,12 @@ const SLOTS = 16_384
 const run = promisify(execFile)
 const redisCli = (...words: string[]): Promise<unknown> => run('redis-cli', ['--cluster', ...words])
 const idOf = async ({ url }: DurableRedis): Promise<string> => String(await askRedis({ url }, ['CLUSTER', 'MYID']))
+
+async function reshard(from: DurableRedis, to: DurableRedis, slots: number): Promise<void> {
+  const [fromId, toId] = await Promise.all([idOf(from), idOf(to)])
+  const which = ['--cluster-from', fromId, '--cluster-to', toId, '--cluster-slots', String(slots), '--cluster-yes']
+  await redisCli('reshard', `127.0.0.1:${to.port}`, ...which)
+}
 
 /** A master with replicas, and three Sentinels. */
 export async function durableSentinel(t: Test, replicas: number): Promise<DurableTopology> {
@@ -85,13 +93,13 @@ export async function durableCluster(t: Test): Promise<DurableTopology> {
         return
       }
     },
+    reshard,
     async remove(master) {
       const kept = (await mastersOf(nodes)).find((node) => node !== master)
       if (kept === undefined) throw new Error('it is the last master')
       const host = `127.0.0.1:${kept.port}`
-      const [from, to] = await Promise.all([idOf(master), idOf(kept)])
-      const all = ['--cluster-from', from, '--cluster-to', to, '--cluster-slots', String(SLOTS), '--cluster-yes']
-      await redisCli('reshard', host, ...all)
+      const from = await idOf(master)
+      await reshard(master, kept, SLOTS)
       nodes.splice(nodes.indexOf(master), 1)
       // Until all nodes have learnt of the move from each other, the tool refuses.
       const isRemoved = () =>

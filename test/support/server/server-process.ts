@@ -38,6 +38,8 @@ export interface ProcessOptions {
   readonly nodeOptions?: readonly string[]
   /** The program, unless it is that of this repository. */
   readonly main?: string
+  /** Whether that is of a version before this one, whose audit lines another schema describes. */
+  readonly isOlder?: boolean
   /** Command-line options of the server. */
   readonly arguments?: readonly string[]
 }
@@ -46,7 +48,7 @@ export interface ProcessOptions {
 export async function serverProcess(
   t: Test,
   settings: Record<string, string>,
-  { descriptors, log, nodeOptions = [], main = MAIN, arguments: options = [] }: ProcessOptions = {},
+  { descriptors, log, nodeOptions = [], main = MAIN, isOlder = false, arguments: options = [] }: ProcessOptions = {},
 ): Promise<ServerProcess> {
   const host = settings['HOST'] ?? '127.0.0.1'
   const port = Number(settings['PORT'] ?? (await freePort()))
@@ -70,7 +72,7 @@ export async function serverProcess(
   t.teardown(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     await exited()
-    scanLog(t, `${output.stdout}\n${output.stderr}`)
+    scanLog(t, `${output.stdout}\n${output.stderr}`, isOlder)
   })
   return {
     child,

@@ -15,7 +15,7 @@ export class OddStore extends MemoryStore {
   override readonly reportsBurials: true
   isAway = false
   burialWatches = 0
-  #report: (key: string | undefined) => void = () => undefined
+  readonly #listeners: ((key: string | undefined) => void)[] = []
 
   constructor(staleMs = Infinity, reportsBurials = true) {
     super()
@@ -25,7 +25,7 @@ export class OddStore extends MemoryStore {
 
   override onChange(listener: (key: string | undefined) => void): void {
     super.onChange(listener)
-    this.#report = listener
+    this.#listeners.push(listener)
   }
   override watchBurials(): void {
     this.burialWatches++
@@ -36,7 +36,7 @@ export class OddStore extends MemoryStore {
   }
   /** Any key may have changed. */
   reportAll(): void {
-    this.#report(undefined)
+    for (const listener of this.#listeners) listener(undefined)
   }
 }
 

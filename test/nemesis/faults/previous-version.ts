@@ -1,0 +1,37 @@
+import { anyInstance, type Fault } from '../fault.ts'
+import { PREVIOUS, previousVersion } from '../previous-version.ts'
+import { rolled } from './rolled-instance.ts'
+
+/** One instance is of the version before, as during a roll. */
+export const olderInstance: Fault = {
+  name: PREVIOUS,
+  sentence:
+    'One instance ends after SIGTERM, and the previous version takes its place, as during a roll that stops half-way; later it is replaced in the same way.',
+  lastsMs: { least: 12_000, most: 30_000 },
+  async apply(fleet, random) {
+    const instance = anyInstance(fleet, random)
+    const folder = await previousVersion()
+    if (folder === undefined)
+      return {
+        note: 'git does not have the previous version: nothing happens',
+        touches: [],
+        settleMs: 0,
+        heal: () => undefined,
+      }
+    const replace = async (checkout: string): Promise<void> => {
+      instance.process.child.kill('SIGTERM')
+      instance.setCheckout(checkout)
+      await instance.restart()
+    }
+    const replaced = replace(folder)
+    return {
+      note: `${instance.name} is of the previous version`,
+      touches: rolled(instance),
+      settleMs: 1000,
+      async heal() {
+        await replaced
+        await replace(fleet.checkout)
+      },
+    }
+  },
+}

@@ -164,7 +164,12 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'sessions/sessions',
   ],
   'src/sessions/access-tokens.ts': RENEWALS,
-  'src/sessions/endings.ts': ['sessions/endings-alone', 'sessions/endings-taken-over', 'sessions/endings'],
+  'src/sessions/endings.ts': [
+    'sessions/endings-alone',
+    'sessions/endings-taken-over',
+    'sessions/endings-lost',
+    'sessions/endings',
+  ],
   'src/sessions/near-cache.ts': ['sessions/near-cache-standstill', 'sessions/near-cache'],
   'src/sessions/own-sessions.ts': ['sessions/own-sessions-limits', 'sessions/own-sessions'],
   'src/sessions/refusals.ts': ['sessions/refusals'],

@@ -191,7 +191,11 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/upstream/no-response.ts': ['upstream/first-byte'],
   'src/upstream/budget/budget-call.ts': ['upstream/first-byte'],
   'src/upstream/budget/demand.ts': ['upstream/budget-subjects'],
-  'src/upstream/budget/subject-calls.ts': ['upstream/budget-subjects'],
+  'src/upstream/budget/subject-calls.ts': [
+    'upstream/budget-subjects',
+    'upstream/budget-parts',
+    'upstream/budget-simulation',
+  ],
   'src/upstream/budget/leaseholder.ts': ['upstream/budget-leaseholder'],
   'src/upstream/budget/alone.ts': ['upstream/budget-lease'],
   'src/upstream/budget/lease.ts': ['upstream/budget-lease'],
@@ -204,5 +208,8 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'upstream/suspicion',
     'upstream/budget-held-back',
     'upstream/budget-away',
+    'upstream/budget-simulation',
+    'upstream/budget',
+    'upstream/user-limit',
   ],
 }

@@ -1,13 +1,13 @@
 import { test } from 'tap'
 import { checkProduct } from '../support/providers/product-checks.ts'
-import { productProcess, type Product } from '../support/providers/provider-product.ts'
+import { productProcess, PYTHON, type Product } from '../support/providers/provider-product.ts'
 
 /** Debian's python3-authlib and python3-flask. */
 const AUTHLIB: Product = {
   name: 'Authlib',
   isPersistent: false,
   revocation: 'works',
-  start: (t, address) => productProcess(t, ['/usr/bin/python3', 'authlib_server.py'], address),
+  start: (t, address) => productProcess(t, [PYTHON, 'authlib_server.py'], address),
   settings: (provider, gate) => ({
     AUTHORIZATION_URL: `${provider}/oauth/authorize`,
     TOKEN_URL: `${gate}/oauth/token`,

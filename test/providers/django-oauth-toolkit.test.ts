@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { test } from 'tap'
 import { checkProduct } from '../support/providers/product-checks.ts'
-import { hiddenFields, productProcess, type Product } from '../support/providers/provider-product.ts'
+import { hiddenFields, productProcess, PYTHON, type Product } from '../support/providers/provider-product.ts'
 
 /** Debian's python3-django-oauth-toolkit. The names of its paths end with a slash. */
 const DJANGO: Product = {
@@ -9,7 +9,7 @@ const DJANGO: Product = {
   isPersistent: true,
   revocation: 'works',
   start: (t, address) =>
-    productProcess(t, ['/usr/bin/python3', 'django_server.py'], address, {
+    productProcess(t, [PYTHON, 'django_server.py'], address, {
       DATABASE: join(address.folder, 'database'),
     }),
   settings: (provider, gate) => ({

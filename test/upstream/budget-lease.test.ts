@@ -69,6 +69,61 @@ await test('an order may spend any token, its own first; a one-time URL those of
   t.end()
 })
 
+await test('an order takes the token of a read last, and a read takes that one', (t) => {
+  const { lease, renew } = leaseOf()
+  renew({ reads: 2 })
+  t.equal(lease.take('orders')?.spend(), true)
+  t.equal(lease.take('reads')?.spend(), true)
+  t.equal(lease.spent, 2)
+  t.same(lease.keep(ALL), NONE, 'what is spent is not held')
+  t.end()
+})
+
+await test('whatever is asked first after the end of a lease, its tokens have lapsed', (t) => {
+  for (const ask of ['free', 'take', 'keep', 'renew', 'isOver'] as const) {
+    const { lease, pass, renew } = leaseOf()
+    t.same([lease.isOver, lease.lapsed, lease.spent], [true, 0, 0], 'nothing has lapsed before the first lease')
+    renew({ orders: 1, otps: 2, reads: 4 })
+    pass(TERMS.leaseMs)
+    if (ask === 'free') t.equal(lease.free('reads'), 0)
+    if (ask === 'take') t.equal(lease.take('orders'), undefined)
+    if (ask === 'keep') t.same(lease.keep(ALL), NONE)
+    if (ask === 'renew') {
+      renew({ reads: 1 })
+      t.equal(lease.free('reads'), 1)
+      pass(TERMS.leaseMs)
+    }
+    t.equal(lease.isOver, true)
+    t.same([lease.lapsed, lease.spent], ask === 'renew' ? [1, 8] : [7, 7], ask)
+  }
+  t.end()
+})
+
+await test('a lease that ends with nothing unspent adds nothing to what was spent', (t) => {
+  const { lease, pass, renew } = leaseOf()
+  renew({ orders: 1 })
+  lease.take('orders')?.spend()
+  pass(TERMS.leaseMs)
+  t.equal(lease.isOver, true)
+  t.same(lease.spends(9), [[TERMS.leaseMs, 1]])
+  t.end()
+})
+
+await test('spends are kept for the longest window and the margin', (t) => {
+  const { lease, pass, renew } = leaseOf()
+  renew({ orders: 2 })
+  lease.take('orders')?.spend()
+  pass(600_500)
+  renew({ orders: 1 })
+  lease.take('orders')?.spend()
+  t.same(
+    lease.spends(9).map(([, count]) => count),
+    [1, 1, 1],
+    'the token that lapsed meanwhile counts, too',
+  )
+  t.end()
+})
+
 for (const which of ['now', 'timeOfDay'] as const) {
   await test(`a lease ends by whichever clock is there first (${which}), and its tokens lapse`, (t) => {
     const { lease, times, renew } = leaseOf()

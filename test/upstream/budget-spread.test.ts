@@ -26,3 +26,12 @@ await test('spread gives each one-time URL a time at which the budget has room f
   t.ok(spreadMs(1000, windows, [150, 500]) > (times[999] ?? 0), 'longer beside reads')
   t.end()
 })
+
+await test('within the shortest window one-time URLs are spread evenly, and the last has no room of its own', (t) => {
+  const windows = [{ windowMs: 60_000, ceilings: ceilings(100) }]
+  t.same(
+    [2, 41, 80, 81, 121].map((count) => spreadMs(count, windows, [0])),
+    [750, 30_000, 59_250, 60_000, 90_000],
+  )
+  t.end()
+})

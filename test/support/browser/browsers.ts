@@ -14,8 +14,13 @@ const BROWSERS = ['chrome', 'firefox'] as const
 
 export type BrowserName = (typeof BROWSERS)[number]
 
-/** The browsers of a journey: the named one, or both with ALL_BROWSERS=1, which `npm run test:browsers` sets. */
+/**
+ * The browsers of a journey: the named one, both with ALL_BROWSERS=1, which `npm run test:browsers` sets, or that of BROWSER, which
+ * `npm run test:field` sets.
+ */
 export function browsersOr(usual: BrowserName): readonly BrowserName[] {
+  const only = BROWSERS.filter((name) => name === process.env['BROWSER'])
+  if (only.length > 0) return only
   return process.env['ALL_BROWSERS'] === undefined ? [usual] : BROWSERS
 }
 

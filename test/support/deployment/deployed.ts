@@ -6,7 +6,7 @@ import { deployedBalancer, PUBLIC_URL } from './deployed-balancer.ts'
 import { answerJson, ScriptedUpstream } from '../upstream/scripted-upstream.ts'
 import { startNameServer } from './name-server.ts'
 import type { ProxyProcess } from '../proxies/process.ts'
-import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
+import { ready, serverProcess, type ProcessOptions, type ServerProcess } from '../server/server-process.ts'
 import { untilSlow } from '../time/until.ts'
 import { startParts } from '../world.ts'
 
@@ -17,7 +17,7 @@ export interface Fleet {
   readonly executed: readonly string[]
   readonly redis: RedisProcess
   /** Starts an instance at an address of its own, on the ports that all instances have. */
-  readonly launch: (host: string, settings?: Record<string, string>) => Promise<ServerProcess>
+  readonly launch: (host: string, settings?: Record<string, string>, options?: ProcessOptions) => Promise<ServerProcess>
 }
 
 /** Starts everything that instances with these settings need, inside enterNamespaces(). It ends with the test. */
@@ -30,7 +30,8 @@ export async function startFleet(t: Test, publicUrl: string, common: Record<stri
     upstream,
     executed: executedBy(upstream),
     redis: redis as RedisProcess,
-    launch: (host, settings) => serverProcess(t, { ...parts.settings, ...ports, HOST: host, ...settings }),
+    launch: (host, settings, options) =>
+      serverProcess(t, { ...parts.settings, ...ports, HOST: host, ...settings }, options),
   }
 }
 
@@ -42,7 +43,7 @@ export interface Deployment extends Omit<Fleet, 'launch'> {
   /**
    * Starts one more instance, at a new address. As with containers, its name resolves while its process runs.
    */
-  readonly start: (settings?: Record<string, string>) => Promise<ServerProcess>
+  readonly start: (settings?: Record<string, string>, options?: ProcessOptions) => Promise<ServerProcess>
 }
 
 /** Starts a deployment with an instance for each of these settings, inside enterNamespaces(). It ends with the test. */
@@ -51,21 +52,22 @@ export async function deployment(
   common: Record<string, string>,
   each: readonly Record<string, string>[],
   editBalancer?: (text: string) => string,
+  options?: ProcessOptions,
 ): Promise<Deployment> {
   const { launch, ...fleet } = await startFleet(t, PUBLIC_URL, common)
   const addresses = new Set<string>()
   await startNameServer(t, 'app', addresses)
   const balancer = await deployedBalancer(t, editBalancer)
   let last = 0
-  const start = async (settings: Record<string, string> = {}): Promise<ServerProcess> => {
+  const start: Deployment['start'] = async (settings, options) => {
     const host = `127.0.1.${++last}`
-    const instance = await launch(host, settings)
+    const instance = await launch(host, settings, options)
     addresses.add(host)
     instance.child.once('close', () => addresses.delete(host))
     t.ok(await ready(instance), 'an instance has started')
     return instance
   }
-  const instances = await Promise.all(each.map(start))
+  const instances = await Promise.all(each.map((settings) => start(settings, options)))
   await untilSlow(async () => (await fetch(`${PUBLIC_URL}/auth/session`)).ok)
   return { ...fleet, balancer, start, instances }
 }

@@ -7,9 +7,10 @@ import { freePort } from '../../../sandbox/listening.ts'
 import type { Arrival, JarBrowser } from '../browser/jar-browser.ts'
 import { productProcess, type Product, type ProductAddress, type RunningProduct } from './provider-product.ts'
 
-/** Debian's package glewlwyd. */
-const SCHEMA = '/usr/share/dbconfig-common/data/glewlwyd/install/sqlite3'
-const CONFIGURATION = '/etc/glewlwyd/glewlwyd.conf'
+/** Where Debian's package glewlwyd is unpacked: here, or in the folder of the variable GLEWLWYD. */
+const ROOT = process.env['GLEWLWYD'] ?? ''
+const SCHEMA = `${ROOT}/usr/share/dbconfig-common/data/glewlwyd/install/sqlite3`
+const CONFIGURATION = `${ROOT}/etc/glewlwyd/glewlwyd.conf`
 /** The user that its schema contains. */
 const ADMIN = { username: 'admin', password: 'password' }
 const SCOPES = ['trade', 'account_manage']
@@ -72,7 +73,7 @@ export async function startGlewlwyd(
 function run(t: Test, address: ProductAddress, database: string): Promise<RunningProduct> {
   const configuration = join(address.folder, 'glewlwyd.conf')
   writeFileSync(configuration, configurationOf(address, database))
-  return productProcess(t, ['/usr/bin/glewlwyd', `--config-file=${configuration}`], address)
+  return productProcess(t, ['glewlwyd', `--config-file=${configuration}`], address)
 }
 
 function createDatabase(path: string): void {

@@ -41,6 +41,9 @@ export interface RunningProduct {
   stop(): Promise<void>
 }
 
+/** Debian's path, whose packages another Python lacks; the variable PYTHON names another one. */
+export const PYTHON = process.env['PYTHON'] ?? '/usr/bin/python3'
+
 const START_MS = 30_000
 const SERVERS = fileURLToPath(new URL('../../providers/servers/', import.meta.url))
 

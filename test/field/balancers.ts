@@ -1,0 +1,94 @@
+import type { Kind, Row } from './row.ts'
+
+/** The test files that run with a balancer. */
+const suites = (product: string, files: Record<'requirements' | 'roll', string>): Row['suites'] => ({
+  Requirements: [files.requirements],
+  'After a roll': [files.roll],
+  ...(/haproxy|nginx/.test(product) ? { 'Same requests': ['test/http/behind-proxies.test.ts'] } : {}),
+})
+const ROLL = 'test/deployments/split-after-roll.test.ts'
+const HAPROXY = suites('haproxy', { requirements: 'test/proxies/haproxy.test.ts', roll: ROLL })
+const NGINX = suites('nginx', { requirements: 'test/deployments/other-balancers.test.ts', roll: ROLL })
+const CADDY = suites('Caddy', { requirements: 'test/proxies/caddy.test.ts', roll: 'test/proxies/caddy-split.test.ts' })
+const APACHE = suites('Apache', {
+  requirements: 'test/proxies/apache.test.ts',
+  roll: 'test/proxies/apache-split.test.ts',
+})
+const VARNISH = suites('Varnish', {
+  requirements: 'test/proxies/varnish.test.ts',
+  roll: 'test/proxies/varnish-split.test.ts',
+})
+const HAPROXY_PROGRAMS = { haproxy: '/usr/sbin/haproxy' }
+const NGINX_PROGRAMS = { nginx: '/usr/sbin/nginx' }
+
+export const BALANCERS: Kind = {
+  title: 'Balancers',
+  text: `Each runs with its file of [deploy](../deploy). *Requirements:* [those of a balancer](operating/balancers.md), over HTTP/1.1
+and HTTP/2. *After a roll:* requests and new sockets are divided among the instances again. *Same requests:* the
+server sees those requests that the balancer saw, whatever bytes a client sends. \`npm run test:proxies\` repeats the first two
+with the programs of a machine.`,
+  columns: ['Requirements', 'After a roll', 'Same requests'],
+  rows: [
+    { id: 'haproxy-2.6', product: 'haproxy', from: { installed: 'haproxy' }, suites: HAPROXY, only: /haproxy/ },
+    {
+      id: 'haproxy-3.0',
+      product: 'haproxy',
+      from: { debian: 'trixie', packages: ['haproxy'], programs: HAPROXY_PROGRAMS },
+      suites: HAPROXY,
+      only: /haproxy/,
+    },
+    {
+      id: 'haproxy-3.2',
+      product: 'haproxy',
+      from: { debian: 'forky', packages: ['haproxy'], programs: HAPROXY_PROGRAMS },
+      suites: HAPROXY,
+      only: /haproxy/,
+    },
+    { id: 'nginx-1.22', product: 'nginx', from: { installed: 'nginx' }, suites: NGINX, only: /nginx/ },
+    {
+      id: 'nginx-1.26',
+      product: 'nginx',
+      from: { debian: 'trixie', packages: ['nginx'], programs: NGINX_PROGRAMS },
+      suites: NGINX,
+      only: /nginx/,
+    },
+    {
+      id: 'nginx-1.30',
+      product: 'nginx',
+      from: { debian: 'forky', packages: ['nginx'], programs: NGINX_PROGRAMS },
+      suites: NGINX,
+      only: /nginx/,
+    },
+    { id: 'apache-2.4', product: 'Apache', from: { installed: 'apache2' }, suites: APACHE },
+    { id: 'caddy-2.6', product: 'Caddy', from: { installed: 'caddy' }, suites: CADDY },
+    {
+      id: 'caddy-2.11',
+      product: 'Caddy',
+      from: { debian: 'forky', packages: ['caddy'], programs: { caddy: '/usr/bin/caddy' } },
+      suites: CADDY,
+    },
+    { id: 'varnish-7.1', product: 'Varnish, with Hitch', from: { installed: 'varnish' }, suites: VARNISH },
+    {
+      id: 'varnish-7.7',
+      product: 'Varnish, with Hitch',
+      from: {
+        debian: 'trixie',
+        packages: ['varnish', 'hitch'],
+        programs: { varnishd: '/usr/sbin/varnishd', varnishncsa: '/usr/bin/varnishncsa', hitch: '/usr/sbin/hitch' },
+      },
+      suites: VARNISH,
+    },
+    {
+      id: 'traefik',
+      product: 'Traefik',
+      from: { debian: 'sid', packages: ['traefik'], programs: { traefik: '/usr/bin/traefik' } },
+      suites: {},
+    },
+    {
+      id: 'envoy',
+      product: 'Envoy',
+      from: { debian: 'sid', packages: ['envoy'], programs: { envoy: '/usr/bin/envoy' } },
+      suites: {},
+    },
+  ],
+}

@@ -1,0 +1,50 @@
+import type { Kind, Row } from './row.ts'
+
+const BOTH = [
+  'test/journeys/{demo-trade,login-journeys,orders-sent-once,service-worker,sibling-host}.test.ts',
+  'test/client/{money,redirect,tabs}-browsers.test.ts',
+  'test/frontends/{back-after-logout,popup-login,sockets-of-left-pages}.test.ts',
+]
+const CHROMIUM: Pick<Row, 'product' | 'suites'> = {
+  product: 'Chromium',
+  suites: { Journeys: ['test/journeys/{chromium,demo-connection}.test.ts', ...BOTH] },
+}
+const FIREFOX: Pick<Row, 'product' | 'suites'> = { product: 'Firefox', suites: { Journeys: BOTH } }
+/** Not the script of the package, which wants more programs than it brings. */
+const CHROMIUM_PROGRAMS = { chromium: '/usr/lib/chromium/chromium' }
+const AS_CHROMIUM = { BROWSER: 'chrome', CHROMIUM: 'PROGRAMS/chromium' }
+const AS_FIREFOX = { BROWSER: 'firefox', FIREFOX: 'PROGRAMS/firefox' }
+
+export const BROWSERS: Kind = {
+  title: 'Browsers',
+  text: `*Journeys:* logins in several tabs, sign-ups, back and forward, trades, orders whose replies are lost, session sockets of many
+tabs and of pages that were left, service workers, popups. They run headless, by Chrome DevTools Protocol and WebDriver BiDi.
+\`npm run test:browsers\` runs all.`,
+  columns: ['Journeys'],
+  rows: [
+    { id: 'chromium', ...CHROMIUM, from: { installed: 'chromium' }, environment: { BROWSER: 'chrome' } },
+    {
+      id: 'chromium-old',
+      ...CHROMIUM,
+      from: { debian: 'bookworm', packages: ['chromium'], programs: CHROMIUM_PROGRAMS },
+      environment: AS_CHROMIUM,
+    },
+    { id: 'firefox-esr', ...FIREFOX, from: { installed: 'firefox-esr' }, environment: { BROWSER: 'firefox' } },
+    {
+      id: 'firefox-esr-old',
+      ...FIREFOX,
+      from: {
+        debian: 'bookworm',
+        packages: ['firefox-esr'],
+        programs: { firefox: '/usr/lib/firefox-esr/firefox-esr' },
+      },
+      environment: AS_FIREFOX,
+    },
+    {
+      id: 'firefox',
+      ...FIREFOX,
+      from: { debian: 'sid', packages: ['firefox'], programs: { firefox: '/usr/lib/firefox/firefox' } },
+      environment: AS_FIREFOX,
+    },
+  ],
+}

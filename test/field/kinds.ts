@@ -1,0 +1,15 @@
+import { BALANCERS } from './balancers.ts'
+import { BROWSERS } from './browsers.ts'
+import { NODES } from './node.ts'
+import { PROVIDERS } from './providers.ts'
+import { REDIS } from './redis.ts'
+import type { Kind } from './row.ts'
+
+/** All tables of docs/compatibility.md, by their name on the command line. */
+export const KINDS: Readonly<Record<string, Kind>> = {
+  redis: REDIS,
+  balancers: BALANCERS,
+  providers: PROVIDERS,
+  browsers: BROWSERS,
+  node: NODES,
+}

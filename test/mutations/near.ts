@@ -196,6 +196,8 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'upstream/budget-parts',
     'upstream/budget-simulation',
   ],
+  'src/upstream/budget/shares.ts': ['upstream/budget-shares', 'upstream/budget-parts', 'upstream/budget-away'],
+  'src/upstream/budget/suspicion.ts': ['upstream/suspicion-after', 'upstream/suspicion', 'upstream/late-probe'],
   'src/upstream/budget/leaseholder.ts': ['upstream/budget-leaseholder'],
   'src/upstream/budget/alone.ts': ['upstream/budget-lease'],
   'src/upstream/budget/lease.ts': ['upstream/budget-lease'],
@@ -203,6 +205,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/upstream/budget/waiting-line.ts': ['upstream/budget-line'],
   'src/upstream/budget': [
     'upstream/budget-lease',
+    'upstream/budget-shares',
     'upstream/late-probe',
     'upstream/budget-parts',
     'upstream/suspicion',

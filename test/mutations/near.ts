@@ -126,8 +126,8 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'controls/lifted-controls',
   ],
   'src/login/browser-logins.ts': ['login/transactions-alone'],
-  'src/login/login-cookies.ts': ['login/transactions-alone'],
-  'src/login/login-record.ts': ['login/transactions-alone'],
+  'src/login/login-cookies.ts': ['login/login-cookies', 'login/transactions-alone'],
+  'src/login/login-record.ts': ['login/login-cookies', 'login/transactions-alone'],
   'src/login/login-transactions.ts': ['login/transactions-alone', 'login/transactions'],
   'src/login': [
     'login/session-routes',

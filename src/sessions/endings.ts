@@ -217,7 +217,8 @@ export class Endings {
 
   /** Records an end unless somebody else does. Returns whether this process has recorded it. @throws StoreUnavailable */
   async #record(left: Left, ending: Ending, name: string): Promise<boolean> {
-    if (left.claim === undefined) return this.#claim(left, ending, name)
+    // Its own claim is there after a lost reply.
+    if (left.claim === undefined || left.claim.name === name) return this.#claim(left, ending, name)
     this.#awaitClaim(left.claim.name, ending)
     return false
   }

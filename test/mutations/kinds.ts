@@ -8,7 +8,7 @@ interface Place {
 /** A kind of slips, as Stryker has them. */
 interface Mutator {
   readonly name: string
-  mutate(place: Place): Iterable<object>
+  mutate(place: Place, options?: unknown): Iterable<object>
 }
 
 /** Not a part of what Stryker offers, so its version is fixed. */
@@ -53,8 +53,8 @@ function oneIn(every: number, kind: Mutator): Mutator {
   let count = 0
   return {
     name: kind.name,
-    *mutate(place) {
-      for (const slip of kind.mutate(place)) if (count++ % every === 0) yield slip
+    *mutate(place, options) {
+      for (const slip of kind.mutate(place, options)) if (count++ % every === 0) yield slip
     },
   }
 }

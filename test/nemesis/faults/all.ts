@@ -66,8 +66,7 @@ import { wrongSecrets } from './wrong-secrets.ts'
  */
 const NEW_FAULTS: readonly Fault[] = [
   ...[manyRefusedRefreshes, forgottenCredentialsOfRedis, fewerMastersOfRedis, failedOverAfterAnEnd],
-  ...[pauseBesideOtherSecrets, killedAfterALogout, reloadedPages, offlinePages, frozenTabs],
-  ...[olderInstance, reshardedRedis],
+  ...[pauseBesideOtherSecrets, olderInstance, reshardedRedis],
 ]
 
 /** Every fault that any plan may have. The order decides what a seed means, so a new one comes last. */
@@ -83,6 +82,7 @@ const USUAL_FAULTS: readonly Fault[] = [
   ...[failedOverRedis, slowRedis, flushedRedis, brokenConnectionsOfRedis, busyRedis, failedDiskOfRedis],
   ...[refusedLogins, failingUpstream, silentIdentity, rotatedKeys],
   ...[lostPurchases],
+  ...[reloadedPages, offlinePages, frozenTabs, killedAfterALogout],
 ]
 
 /** Every fault. */

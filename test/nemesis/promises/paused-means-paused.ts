@@ -63,7 +63,7 @@ export const pausedMeansPaused: ProductPromise = {
 
 /** Whether an instance may have been started again, so that it does not know what it alone has obeyed. */
 function isNew(history: History, from: number, to: number): boolean {
-  return faultsDuring(history, from, to).some(({ name }) => /killed|rolled/.test(name))
+  return faultsDuring(history, from, to).some(({ name }) => /killed|rolled|previous-version/.test(name))
 }
 
 /** A pause says something only if it was longer than what instances need to obey. */

@@ -13,6 +13,8 @@ const THINKS_MS = { least: 50, most: 350 }
 const AGAIN_MS = 1000
 /** The share of logouts at the provider, where it tells the server of them. */
 const AT_PROVIDER = 0.5
+/** For so long somebody who has logged out there does nothing, while another tab goes on. */
+const AWAY_MS = 3000
 
 /** What users buy on their sockets. */
 const CONTRACT = {
@@ -138,5 +140,7 @@ class User {
       this.#pending.push(repeatLogout(old))
     }
     page.forget(session)
+    // The next login of this browser would end the session, too.
+    if (isTold) await pause(AWAY_MS)
   }
 }

@@ -22,7 +22,8 @@ export function pageOptions(
 ): ServerOptions {
   class PageSocket extends WebSocket {
     constructor(url: string) {
-      super(url, { headers: { origin: pageUrl, cookie: browser.cookieHeader(new URL(pageUrl), undefined) } })
+      const cookie = browser.cookieHeader(new URL(pageUrl), undefined)
+      super(url, { headers: { origin: pageUrl, cookie, 'user-agent': browser.userAgent } })
       // Without a listener Node.js would throw the error. A page only sees the close.
       this.on('error', () => undefined).on('close', onClose)
     }

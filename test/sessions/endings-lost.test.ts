@@ -1,0 +1,99 @@
+import { test } from 'tap'
+import { LEFT_MS } from '../../src/store/keys.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { endedWorld, never, settled } from '../support/sessions/ended-world.ts'
+
+for (const lost of ['replace', 'removeIf'] as const) {
+  for (const loss of ['unheard', 'unsent'] as const) {
+    await test(`when ${lost} of a revoked end is ${loss}, the end is recorded and revoked once, and nothing stays`, async (t) => {
+      const retries = new HeldTimers(t, 'setTimeout', 250)
+      const { recorded, revoked, instance, left } = await endedWorld(t)
+      const revocation = Promise.withResolvers<void>()
+      const one = instance('one', revocation.promise)
+      const gate = Promise.withResolvers<void>()
+      one.lossy.hold('replace', gate.promise)
+      const logout = one.logout()
+      await settled()
+      one.lossy.lose(lost, loss)
+      gate.resolve()
+      await logout
+      revocation.resolve()
+      await settled()
+      retries.run()
+      await settled()
+      t.same([recorded, revoked], [['one logout'], ['one']])
+      t.equal(await left(), undefined)
+    })
+  }
+}
+
+await test('a record that is tried in vain when the store is back is tried again', async (t) => {
+  const retries = new HeldTimers(t, 'setTimeout', 250)
+  const { recorded, instance, claims } = await endedWorld(t)
+  const one = instance('one', never)
+  one.lossy.lose('bury', 'unheard')
+  await one.logout().catch(() => undefined)
+  one.lossy.lose('replace', 'unsent')
+  for (let tries = 0; tries < 2; tries++) {
+    retries.run()
+    await settled()
+  }
+  t.same(recorded, ['one logout'])
+  const other = instance('other')
+  await other.logout()
+  other.lossy.lose('replace', 'unsent')
+  claims.run()
+  await settled()
+  t.same(recorded, ['one logout'])
+  retries.run()
+  await settled()
+  t.same(recorded, ['one logout'])
+})
+
+await test('an instance that heard neither of the end nor of its claim records it as soon as the store is back', async (t) => {
+  const retries = new HeldTimers(t, 'setTimeout', 250)
+  const { recorded, revoked, instance, claims, left } = await endedWorld(t)
+  const one = instance('one')
+  one.lossy.lose('bury', 'unheard')
+  one.lossy.lose('replace', 'unheard')
+  await one.logout().catch(() => undefined)
+  for (let tries = 0; tries < 2; tries++) {
+    retries.run()
+    await settled()
+  }
+  t.same([recorded, revoked], [['one logout'], ['one']])
+  t.equal(claims.size, 0)
+  t.equal(await left(), undefined)
+})
+
+await test('an end that is taken over while the store is away is taken over when it is back', async (t) => {
+  const retries = new HeldTimers(t, 'setTimeout', 250)
+  const { revoked, instance, claims, left } = await endedWorld(t)
+  const [one, other] = [instance('one', never), instance('other')]
+  await one.logout()
+  await settled()
+  await other.logout()
+  other.stop()
+  claims.run()
+  await settled()
+  t.same(revoked, ['one'])
+  other.lossy.isAway = false
+  retries.run()
+  await settled()
+  t.same(revoked, ['one', 'other'])
+  t.equal(await left(), undefined)
+})
+
+await test('an end whose store stays away is recorded and revoked by the instance that made it', async (t) => {
+  const retries = new HeldTimers(t, 'setTimeout', 250)
+  const set = timeAhead(t)
+  const { recorded, revoked, instance } = await endedWorld(t)
+  const one = instance('one')
+  one.lossy.lose('replace', 'unsent', Infinity)
+  await one.logout()
+  set(LEFT_MS + 1)
+  retries.run()
+  await settled()
+  t.same([recorded, revoked], [['one logout'], ['one']])
+})

@@ -5,8 +5,8 @@ import { calledBy, oneOf, onLinks, refreshedBy, someUsers } from '../whom.ts'
 import { REFUSALS, refusing } from './refused-refreshes.ts'
 
 /** These end no session soon. A new login would show at once that the provider works. */
-const CODES: readonly string[] = ['invalid_request', 'not_known_here']
-const REFUSED = REFUSALS.filter(({ error }) => CODES.includes(error))
+const CODES: ReadonlySet<string> = new Set(['invalid_request', 'not_known_here'])
+const REFUSED = REFUSALS.filter(({ error }) => CODES.has(error))
 const UNAUTHORIZED = jsonResponse(401, { errors: [{ status: 401, code: 'Unauthorized', message: 'By the nemesis.' }] })
 /** So many refusals one after the other are a lot, and for so long after each more (ms). */
 const MANY = 5

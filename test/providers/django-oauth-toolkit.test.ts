@@ -3,6 +3,9 @@ import { test } from 'tap'
 import { checkProduct } from '../support/providers/product-checks.ts'
 import { hiddenFields, productProcess, PYTHON, type Product } from '../support/providers/provider-product.ts'
 
+/** With DISCOVERY=true it has OpenID Connect, so that this server can find its paths from version 3.4 on. */
+const IS_DISCOVERED = process.env['DISCOVERY'] === 'true'
+
 /** Debian's python3-django-oauth-toolkit. The names of its paths end with a slash. */
 const DJANGO: Product = {
   name: 'django-oauth-toolkit',
@@ -11,9 +14,12 @@ const DJANGO: Product = {
   start: (t, address) =>
     productProcess(t, [PYTHON, 'django_server.py'], address, {
       DATABASE: join(address.folder, 'database'),
+      ...(IS_DISCOVERED ? { OIDC: '1' } : {}),
     }),
   settings: (provider, gate) => ({
-    AUTHORIZATION_URL: `${provider}/o/authorize/`,
+    ...(IS_DISCOVERED
+      ? { DISCOVERY: 'true', ISSUER: `${provider}/o` }
+      : { AUTHORIZATION_URL: `${provider}/o/authorize/` }),
     TOKEN_URL: `${gate}/o/token/`,
     REVOCATION_URL: `${gate}/o/revoke_token/`,
     CLIENT_AUTH: 'client_secret_basic',

@@ -4,9 +4,13 @@ import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis, testCluster, type Topology } from '../support/redis/topologies.ts'
 import { untilSlow as until } from '../support/time/until.ts'
 
+/** Sends a command until it is replied to, which takes its time on a busy machine. */
+const tell = (node: Topology['nodes'][number], ...words: string[]): Promise<void> =>
+  until(async () => (await askRedis(node, words)) !== undefined, `a reply to ${words.join(' ')}`)
+
 /** The URL for a user that may do everything on every node. */
 async function withUser({ url, nodes }: Topology): Promise<string> {
-  for (const node of nodes) await askRedis(node, ['ACL', 'SETUSER', 'poor', 'on', '>secret', '~*', '&*', '+@all'])
+  for (const node of nodes) await tell(node, 'ACL', 'SETUSER', 'poor', 'on', '>secret', '~*', '&*', '+@all')
   return url.replaceAll('redis://', 'redis://poor:secret@')
 }
 
@@ -24,7 +28,7 @@ await test('On a Cluster, the store is unavailable where no master serves, and a
   t.match(await check(), [/^ok: .* a master that takes writes$/, /^ok/, /^ok/])
   t.same([store.unavailableSince(), store.condition().share], [undefined, 1])
 
-  await askRedis(first, ['ACL', 'SETUSER', 'poor', '-set'])
+  await tell(first, 'ACL', 'SETUSER', 'poor', '-set')
   await until(() => store.condition().share < 1, 'one master does not serve')
   t.equal(store.condition().share.toFixed(2), '0.67')
   t.equal(store.unavailableSince(), undefined)
@@ -34,12 +38,12 @@ await test('On a Cluster, the store is unavailable where no master serves, and a
   )
   t.equal((await check()).filter((line) => line.startsWith('warning: ')).length, 1)
   t.equal((await check()).filter((line) => line.startsWith('failed: ')).length, 0)
-  for (const other of others) await askRedis(other, ['ACL', 'SETUSER', 'poor', '-set'])
+  for (const other of others) await tell(other, 'ACL', 'SETUSER', 'poor', '-set')
   await until(() => store.unavailableSince() !== undefined, 'no master serves')
   t.equal(store.condition().share, 0)
   t.match(store.condition().why, [/^NOPERM: SET\. /])
   t.match(await check(), [/^failed: .* no right to SET$/, /^failed/, /^failed/])
-  for (const master of masters) await askRedis(master, ['ACL', 'SETUSER', 'poor', '+set'])
+  for (const master of masters) await tell(master, 'ACL', 'SETUSER', 'poor', '+set')
   await until(() => store.unavailableSince() === undefined && store.condition().share === 1, 'all serve')
 
   const slots = (await askRedis(first, ['CLUSTER', 'SLOTS'])) as [number, number, [string, number]][]

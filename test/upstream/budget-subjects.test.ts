@@ -58,6 +58,26 @@ await test('calls are forgotten when their window is over, each user with its ow
   t.end()
 })
 
+await test('whoever is asked about first, calls whose window is over count no more', (t) => {
+  for (const ask of ['equalLeft', 'moreLeft', 'portion'] as const) {
+    const { calls, take, pass } = callsOf()
+    take('a', 50)
+    pass(WINDOW_MS)
+    if (ask === 'equalLeft') t.equal(calls.equalLeft('a', STOCK), 35)
+    if (ask === 'moreLeft') t.equal(calls.moreLeft(STOCK), 50)
+    if (ask === 'portion') t.equal(calls.portion('a', STOCK), 'equal')
+  }
+  const { calls, take } = callsOf()
+  take('a', 35)
+  t.equal(
+    calls.moreLeft({ ...STOCK, spare: 1000 }),
+    0,
+    'who has just an equal part is one of the others, who will ask for more',
+  )
+  t.equal(calls.portion('b', { ...STOCK, tokens: 0, spare: 1, greedy: 36 }), 'equal')
+  t.end()
+})
+
 await test('a call is within an equal part, or beyond it and allowed, or one too many', (t) => {
   const { calls, take, pass } = callsOf()
   take('a', 34)

@@ -4,6 +4,7 @@ import sys
 
 import django
 from django.conf import settings
+from jwcrypto import jwk
 
 settings.configure(
     DEBUG=False,
@@ -33,7 +34,10 @@ settings.configure(
     ],
     LOGIN_URL="/login/",
     OAUTH2_PROVIDER={
-        "SCOPES": {"trade": "Trade", "account_manage": "Manage accounts"},
+        # Its metadata come with OpenID Connect.
+        "OIDC_ENABLED": "OIDC" in os.environ,
+        "OIDC_RSA_PRIVATE_KEY": jwk.JWK.generate(kty="RSA", size=2048).export_to_pem(True, None).decode(),
+        "SCOPES": {"openid": "OpenID", "trade": "Trade", "account_manage": "Manage accounts"},
         "PKCE_REQUIRED": True,
         "ROTATE_REFRESH_TOKEN": True,
         # A redirect address of a test is on localhost.

@@ -1,0 +1,101 @@
+import { test } from 'tap'
+import { Caps } from '../../src/limits/caps.ts'
+import { Permits, type Release } from '../../src/limits/permits.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+
+const LIMITS = {
+  maxRelays: 10,
+  maxPerSession: 2,
+  maxSessionSockets: 3,
+  maxSessionSocketsPerIp: 4,
+  maxPublicPerIp: 1,
+  publicHandshakesPerMinute: 2,
+}
+
+const caps = () => new Caps(LIMITS, new MemoryStore())
+
+/** How many permits there are. */
+function count(acquire: () => Release | undefined): number {
+  let permits = 0
+  while (acquire() !== undefined) permits++
+  return permits
+}
+
+await test('each kind of socket has as many permits as its limit, and each user and network its own', (t) => {
+  const own = caps()
+  t.equal(
+    count(() => own.acquireProcess()),
+    10,
+  )
+  t.equal(
+    count(() => own.acquireUnreserved()),
+    8,
+    'all but a quarter, rounded down',
+  )
+  for (const name of ['one', 'other']) {
+    t.equal(
+      count(() => own.acquireSessionSocket(name)),
+      3,
+    )
+  }
+  for (const [name, same] of [
+    ['192.0.2.1', '192.0.2.1'],
+    ['192.0.2.2', '192.0.2.2'],
+    ['2001:db8::1', '2001:db8::2'],
+  ] as const) {
+    t.equal(
+      count(() => own.acquireSessionSocketAt(name)),
+      4,
+    )
+    t.equal(own.acquireSessionSocketAt(same), undefined)
+    t.equal(
+      count(() => own.acquireAddress(name)),
+      1,
+    )
+    t.equal(own.acquireAddress(same), undefined)
+  }
+  t.equal(own.acquireProcess(), undefined, 'no kind takes or gives back those of another')
+  t.end()
+})
+
+await test('a permit that is given back, once or twice, is one permit', (t) => {
+  const own = caps()
+  const [one, two] = [own.acquireSessionSocket('one'), own.acquireSessionSocket('one')]
+  own.acquireSessionSocket('one')
+  one?.()
+  one?.()
+  t.ok(own.acquireSessionSocket('one'))
+  t.equal(own.acquireSessionSocket('one'), undefined)
+  two?.()
+  t.ok(own.acquireSessionSocket('one'))
+  t.end()
+})
+
+await test('a session has its permits, and so has another', async (t) => {
+  const own = caps()
+  for (const key of ['key', 'another']) {
+    t.ok(await own.acquireSession(key))
+    t.ok(await own.acquireSession(key))
+    t.equal(await own.acquireSession(key), undefined)
+  }
+})
+
+await test('a network has its handshakes of a minute', (t) => {
+  const own = caps()
+  t.same(
+    ['2001:db8::1', '2001:db8::2', '2001:db8::3', '192.0.2.1'].map((address) => own.allowsHandshake(address)),
+    [true, true, false, true],
+  )
+  t.ok(own.handshakeSecondsLeft > 0 && own.handshakeSecondsLeft <= 60)
+  t.end()
+})
+
+await test('permits that nobody has taken cannot be given back', (t) => {
+  const permits = new Permits()
+  permits.release('key')
+  t.equal(permits.acquire('key', 1), true)
+  t.equal(permits.acquire('key', 1), false)
+  permits.release('key')
+  t.equal(permits.acquire('key', 1), true)
+  t.end()
+})

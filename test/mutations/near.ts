@@ -19,6 +19,18 @@ const RENEWALS = [
   'proxy/refused-tokens',
 ]
 
+/** The sessions of a subject, and of a session at the provider. */
+const OF_SUBJECTS = [
+  'sessions/own-sessions',
+  'sessions/subject-list',
+  'sessions/subjects',
+  'sessions/subject-limit',
+  'oidc/provider-session-index',
+  'oidc/backchannel',
+  'login/logout-everywhere',
+  'login/own-sessions',
+]
+
 /** The connections to upstream, and the calls over them. */
 const EXCHANGES = [
   'upstream/first-byte',
@@ -177,8 +189,8 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sessions/renewal-pauses.ts': ['sessions/renewal-pauses'],
   'src/sessions/live-sessions.ts': ['sessions/live-sessions'],
   'src/sessions/shared-refusals.ts': ['sessions/shared-refusals-records', 'sessions/shared-refusals'],
-  'src/sessions/subject-index.ts': ['sessions/own-sessions', 'sessions/subject-list'],
-  'src/sessions/subjects.ts': ['sessions/own-sessions', 'sessions/subject-limit', 'sessions/subjects'],
+  'src/sessions/subject-index.ts': OF_SUBJECTS,
+  'src/sessions/subjects.ts': OF_SUBJECTS,
   'src/sessions/token-renewal.ts': RENEWALS,
   'src/sessions/watcher.ts': [
     'sessions/watcher-changes',

@@ -26,6 +26,8 @@ export interface Fault {
   readonly sentence: string
   /** Whether a fleet can have it; any can if it is left out. */
   readonly fits?: (fleet: FleetPlan) => boolean
+  /** How long a run has to be at least (ms), if it takes longer than a short one has time for. */
+  readonly leastRunMs?: number
   /** For how long it is on, if that is not as long as most are. */
   readonly lastsMs?: Span
   /** Begins it. All that it chooses, it chooses by these random numbers, so that it repeats itself. */

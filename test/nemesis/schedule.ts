@@ -60,7 +60,7 @@ function fleetOf(random: () => number): FleetPlan {
 
 function faultsOf(random: () => number, forMs: number, fleet: FleetPlan): PlannedFault[] {
   const faults: PlannedFault[] = []
-  const possible = PLANNED_FAULTS.filter(({ fits }) => fits?.(fleet) ?? true)
+  const possible = PLANNED_FAULTS.filter(({ fits, leastRunMs = 0 }) => leastRunMs <= forMs && (fits?.(fleet) ?? true))
   const between = ({ least, most }: Span): number => Math.round(least + random() * (most - least))
   const add = (at: number): number => {
     const fault = possible[Math.floor(random() * possible.length)]

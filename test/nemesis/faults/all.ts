@@ -66,7 +66,7 @@ import { wrongSecrets } from './wrong-secrets.ts'
  */
 const NEW_FAULTS: readonly Fault[] = [
   ...[manyRefusedRefreshes, forgottenCredentialsOfRedis, fewerMastersOfRedis, failedOverAfterAnEnd],
-  ...[pauseBesideOtherSecrets, olderInstance, reshardedRedis],
+  ...[pauseBesideOtherSecrets, reshardedRedis],
 ]
 
 /** Every fault that any plan may have. The order decides what a seed means, so a new one comes last. */
@@ -82,7 +82,7 @@ const USUAL_FAULTS: readonly Fault[] = [
   ...[failedOverRedis, slowRedis, flushedRedis, brokenConnectionsOfRedis, busyRedis, failedDiskOfRedis],
   ...[refusedLogins, failingUpstream, silentIdentity, rotatedKeys],
   ...[lostPurchases],
-  ...[reloadedPages, offlinePages, frozenTabs, killedAfterALogout],
+  ...[reloadedPages, offlinePages, frozenTabs, killedAfterALogout, olderInstance],
 ]
 
 /** Every fault. */

@@ -7,6 +7,7 @@ export const olderInstance: Fault = {
   name: PREVIOUS,
   sentence:
     'One instance ends after SIGTERM, and the previous version takes its place, as during a roll that stops half-way; later it is replaced in the same way.',
+  leastRunMs: 60_000,
   lastsMs: { least: 12_000, most: 30_000 },
   async apply(fleet, random) {
     const instance = anyInstance(fleet, random)

@@ -16,6 +16,8 @@ export interface Wishes {
   readonly isTogether?: boolean
   /** How many operators there are, who do not know of each other. */
   readonly operators?: number
+  /** How many users there are with raw clients, if more than usual. */
+  readonly users?: number
   /** How long each fault lasts (ms), if not as long as it says. */
   readonly lastsMs?: number
   /** How long a run lasts (ms), if what it waits for takes longer than usual. */

@@ -17,6 +17,7 @@ await test('the plan of a patch has its faults alone, each for as long as it say
   for (const [nth, { at }] of longer.slice(1).entries())
     t.ok(at >= (longer[nth]?.at ?? 0) + 9000, 'one after the other')
   t.same(planFor(3, { faults: [] }).faults, [])
+  t.equal(planFor(3, { users: 10 }).users.length, 10)
   t.same(planFor(3, {}).faults, planOf(3, 35_000).faults)
   t.end()
 })

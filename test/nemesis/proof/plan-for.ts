@@ -15,15 +15,20 @@ const LEAST_LEFT_MS = 5000
 
 /** The plan of a seed, as far as a patch has no wishes. */
 export function planFor(seed: number, wishes: Wishes): Plan {
-  const { fleet, faults, operators = 1, forMs = FOR_MS } = wishes
+  const { fleet, faults, operators = 1, users = 0, forMs = FOR_MS } = wishes
   const plan = planOf(seed, forMs)
   const settings = { ...plan.fleet.settings, WORKERS: '1', ...fleet?.settings }
   const acting = Array.from({ length: operators }, (_each, nth) => ({
     name: `operator ${nth}`,
     seed: seed * 100 + nth,
   }))
+  const more = Array.from({ length: Math.max(0, users - plan.users.length) }, (_each, nth) => ({
+    name: `more${nth}`,
+    seed: seed * 100 + nth,
+  }))
   return {
     ...plan,
+    users: [...plan.users, ...more],
     fleet: { ...plan.fleet, redis: 'single', ...fleet, settings },
     operators: acting,
     faults: faults === undefined ? plan.faults : wished(seed, faults, wishes, forMs),

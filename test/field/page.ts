@@ -45,7 +45,7 @@ function cells({ product, from, suites, note = '' }: Row, columns: readonly stri
 
 function origin(from: Row['from']): string {
   if ('debian' in from) return DEBIAN[from.debian]
-  return 'installed' in from ? 'Debian 12' : 'npm'
+  return 'installed' in from ? 'installed' : 'npm'
 }
 
 function shown(outcome: Outcome | undefined): string {

@@ -18,8 +18,17 @@ export interface Outcome {
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** Stands for a test where a file has ended without one. */
 const WHOLE = 'the whole file'
-/** In a network of its own, so that no port is taken, and nothing reaches another machine. */
-const ALONE = ['--net', 'sh', '-euc', 'ip link set lo up; exec "$@"', 'sh']
+/**
+ * In a network of its own, so that no port is taken, and nothing reaches another machine. It has an interface that leads nowhere,
+ * since Chromium says that it is offline where there is only the loopback.
+ */
+const NETWORK = `
+ip link set lo up
+ip link add nowhere type bridge
+ip address add 192.0.2.1/24 dev nowhere
+ip link set nowhere up
+exec "$@"`
+const ALONE = ['--net', 'sh', '-euc', NETWORK, 'sh']
 
 /**
  * Runs test files with more variables. Those that fail are run again, one after the other.

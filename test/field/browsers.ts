@@ -1,13 +1,13 @@
 import type { Kind, Row } from './row.ts'
 
 const BOTH = [
-  'test/journeys/{demo-trade,login-journeys,orders-sent-once,service-worker,sibling-host}.test.ts',
-  'test/client/{money,redirect,tabs}-browsers.test.ts',
-  'test/frontends/{back-after-logout,popup-login,sockets-of-left-pages}.test.ts',
+  'test/journeys/{demo-trade,login-journeys,orders-sent-once,sibling-host}.test.ts',
+  'test/client/{redirect,tabs}-browsers.test.ts',
+  'test/frontends/{back-after-logout,popup-login}.test.ts',
 ]
 const CHROMIUM: Pick<Row, 'product' | 'suites'> = {
   product: 'Chromium',
-  suites: { Journeys: ['test/journeys/{chromium,demo-connection}.test.ts', ...BOTH] },
+  suites: { Journeys: ['test/journeys/chromium.test.ts', ...BOTH] },
 }
 const FIREFOX: Pick<Row, 'product' | 'suites'> = { product: 'Firefox', suites: { Journeys: BOTH } }
 /** Not the script of the package, which wants more programs than it brings. */
@@ -18,7 +18,7 @@ const AS_FIREFOX = { BROWSER: 'firefox', FIREFOX: 'PROGRAMS/firefox' }
 export const BROWSERS: Kind = {
   title: 'Browsers',
   text: `*Journeys:* logins in several tabs, sign-ups, back and forward, trades, orders whose replies are lost, session sockets of many
-tabs and of pages that were left, service workers, popups. They run headless, by Chrome DevTools Protocol and WebDriver BiDi.
+tabs, a logout and the button Back, popups, a hostile sibling host. They run headless, by Chrome DevTools Protocol and WebDriver BiDi.
 \`npm run test:browsers\` runs all.`,
   columns: ['Journeys'],
   rows: [

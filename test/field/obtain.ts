@@ -27,7 +27,15 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$
 /** What a program of another suite shares with this machine. */
 const SHARED = [
   ...['/dev', '/proc', '/sys', '/tmp', '/run', '/var/log', '/root', REPOSITORY],
-  ...['/etc/passwd', '/etc/group', '/etc/hosts', '/etc/resolv.conf', '/etc/nsswitch.conf', '/etc/fonts'],
+  ...[
+    '/etc/passwd',
+    '/etc/group',
+    '/etc/hosts',
+    '/etc/resolv.conf',
+    '/etc/nsswitch.conf',
+    '/etc/fonts',
+    '/etc/ssl/certs',
+  ],
 ].filter((path) => existsSync(path))
 
 /** Puts a product into a folder of its own. @throws NotHad */

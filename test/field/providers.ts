@@ -24,7 +24,7 @@ const PYTHON = { python3: '/usr/bin/python3' }
 
 export const PROVIDERS: Kind = {
   title: 'Providers',
-  text: `[Providers](providers.md) has the settings of each. Each test is whole: a login, a denied consent, a refresh by two instances at once,
+  text: `[Providers](providers.md) has the settings of each. One test is all of this: a login, a denied consent, a refresh by two instances at once,
 a refused refresh, a logout and its revocation, a wrong client, \`--check\`, and a provider that is away; with OpenID Connect also
 logouts at the provider and by it.`,
   columns: ['Tests'],

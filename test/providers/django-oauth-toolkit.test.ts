@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { checkProduct } from '../support/providers/product-checks.ts'
 import { hiddenFields, productProcess, PYTHON, type Product } from '../support/providers/provider-product.ts'
 
-/** With DISCOVERY=true it has OpenID Connect, so that this server can find its paths from version 3.4 on. */
+/** With DISCOVERY=true it has OpenID Connect, so that this server can find its paths from version 3.0 on. */
 const IS_DISCOVERED = process.env['DISCOVERY'] === 'true'
 
 /** Debian's python3-django-oauth-toolkit. The names of its paths end with a slash. */

@@ -35,6 +35,8 @@ export async function assertMasterLossIsSurvived(
   const seen = { live: 0, none: 0, storeDown: 0 }
   const down = { since: 0, until: 0 }
   const over = new AbortController()
+  // Otherwise a test that fails would never end.
+  t.teardown(() => over.abort())
   const load = async (reader: number): Promise<void> => {
     const instance = reader % 2 === 0 ? one : other
     while (!over.signal.aborted) {

@@ -27,9 +27,12 @@ export interface Topology {
   readonly masters: () => Promise<RedisProcess[]>
 }
 
+/** How long a server may take to reply. On a busy machine half a second was not enough. */
+const PATIENCE_MS = 2000
+
 /** The reply of one server; undefined without one. */
 export async function askRedis(redis: Pick<RedisProcess, 'url'>, command: readonly string[]): Promise<unknown> {
-  const socket = { socketTimeout: 500, connectTimeout: 500, reconnectStrategy: false as const }
+  const socket = { socketTimeout: PATIENCE_MS, connectTimeout: PATIENCE_MS, reconnectStrategy: false as const }
   const client = createClient({ url: redis.url, socket, disableClientInfo: true })
   client.on('error', () => undefined)
   try {

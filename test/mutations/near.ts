@@ -188,6 +188,13 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sessions/refusals.ts': ['sessions/refusals'],
   'src/sessions/renewal-pauses.ts': ['sessions/renewal-pauses'],
   'src/sessions/live-sessions.ts': ['sessions/live-sessions'],
+  'src/sessions/repository.ts': [
+    'sessions/repository',
+    'sessions/sessions',
+    'sessions/session-replacement',
+    'sessions/lost-replies',
+  ],
+  'src/sessions/session.ts': ['sessions/session', 'sessions/sessions'],
   'src/sessions/shared-refusals.ts': ['sessions/shared-refusals-records', 'sessions/shared-refusals'],
   'src/sessions/subject-index.ts': OF_SUBJECTS,
   'src/sessions/subjects.ts': OF_SUBJECTS,

@@ -124,8 +124,8 @@ await test(
         users.push(browser)
         if (whose.endsWith('signup')) {
           signUps++
-          const atProvider = form.hops.filter(({ url: { origin } }) => origin !== PUBLIC_URL)
-          t.equal(atProvider[0]?.url.searchParams.get('utm_campaign'), whose, 'the provider learns of the partner')
+          const atProvider = form.hops.find(({ url: { origin } }) => origin !== PUBLIC_URL)
+          t.equal(atProvider?.url.searchParams.get('utm_campaign'), whose, 'the provider learns of the partner')
           t.same(browser.named('__Host-attribution'), [], 'and the sign-up is completed')
         }
       }

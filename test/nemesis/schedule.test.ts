@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { ALL_FAULTS } from './faults/all.ts'
-import { PREVIOUS } from './previous-version.ts'
+import { PREVIOUS } from './faults/previous-version.ts'
 import { planOf } from './schedule.ts'
 
 /** How many of a hundred plans of this length have the previous version for a while. */

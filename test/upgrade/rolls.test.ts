@@ -7,10 +7,10 @@ import { deployment, hasServed } from '../support/deployment/deployed.ts'
 import { Caller, Lines } from '../support/deployment/load.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
 import { logIn } from '../support/parts.ts'
+import { previousVersion } from '../support/server/previous-version.ts'
 import type { ServerProcess } from '../support/server/server-process.ts'
 import { SECRETS } from '../support/server/test-server.ts'
 import { untilSlow as until } from '../support/time/until.ts'
-import { before } from './before.ts'
 
 const skip = enterNamespaces()
 
@@ -62,7 +62,9 @@ await test(
   'Rolls to this version and back lose nothing, double nothing, and leave pauses in force',
   { skip },
   async (t) => {
-    const old = { main: join(before(), 'src/main.ts'), log: '/dev/null' }
+    const previous = await previousVersion()
+    if (previous === undefined) throw new Error('git does not have version 0.3')
+    const old = { main: join(previous, 'src/main.ts'), log: '/dev/null' }
     const world = await deployment(t, COMMON, [{}, {}, {}], undefined, old)
     const users = await Promise.all(
       Array.from({ length: 4 }, async (_, index) => {

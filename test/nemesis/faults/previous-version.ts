@@ -1,6 +1,13 @@
 import { anyInstance, type Fault } from '../fault.ts'
-import { PREVIOUS, previousVersion } from '../previous-version.ts'
+import { previousVersion } from '../../support/server/previous-version.ts'
 import { rolled } from './rolled-instance.ts'
+
+/**
+ * The fault that has one instance be of the version before this one, which cannot promise all that this one can: its audit lines have
+ * no `instance` and `version` (`scanLog`), and it does not take over what a killed instance had to do after a logout
+ * (`ended-is-revoked`). Everything else it has to keep, and let the others keep.
+ */
+export const PREVIOUS = 'previous-version'
 
 /** One instance is of the version before, as during a roll. */
 export const olderInstance: Fault = {

@@ -1,6 +1,6 @@
 import { faultsDuring } from '../explained.ts'
 import { slackMs, type Call, type Ending, type History } from '../history.ts'
-import { PREVIOUS } from '../previous-version.ts'
+import { PREVIOUS } from '../faults/previous-version.ts'
 import type { ProductPromise } from '../promise.ts'
 
 /** The provider is asked in the background, and for as long as it takes to answer. */

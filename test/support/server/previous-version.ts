@@ -5,18 +5,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-/**
- * The fault that has one instance be of the version before this one, which cannot promise all that this one can: its audit lines have
- * no `instance` and `version` (`scanLog`), and it does not take over what a killed instance had to do after a logout
- * (`ended-is-revoked`). Everything else it has to keep, and let the others keep.
- */
-export const PREVIOUS = 'previous-version'
-
-/** The last commit of that version. */
+/** The last commit of version 0.3. */
 const COMMIT = '438ca021'
 /** What its servers need. */
 const PARTS = ['src', 'package.json']
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const run = promisify(execFile)
 
 let prepared: Promise<string | undefined> | undefined
@@ -35,7 +28,7 @@ async function prepare(): Promise<string | undefined> {
     () => false,
   )
   if (!isThere) return undefined
-  const folder = mkdtempSync(join(tmpdir(), 'nemesis-previous-'))
+  const folder = mkdtempSync(join(tmpdir(), 'previous-version-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const archive = join(folder, 'previous.tar')
   await run('git', ['-C', ROOT, 'archive', '--output', archive, COMMIT, ...PARTS])

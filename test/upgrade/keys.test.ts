@@ -2,21 +2,20 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { codeOf } from '../support/idempotency/keyed-world.ts'
+import { previousVersion } from '../support/server/previous-version.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { userOf } from '../support/user.ts'
 import { startParts } from '../support/world.ts'
 
-/** A checkout of version 0.3 (commit 438ca021), with its packages. */
-const BEFORE = process.env['BEFORE'] ?? ''
-const skip = BEFORE === '' && 'BEFORE must name a checkout of version 0.3'
-
-await test('Version 0.3, this version, and this version with compact records, on one Redis', { skip }, async (t) => {
+await test('Version 0.3, this version, and this version with compact records, on one Redis', async (t) => {
+  const previous = await previousVersion()
+  if (previous === undefined) throw new Error('git does not have version 0.3')
   const { settings, port, publicUrl, logIn, upstream } = await startParts(t, { upstream: 'raw', redis: true })
   const [current, compact, old] = await Promise.all([
     serverProcess(t, { ...settings, PORT: String(port) }),
     serverProcess(t, { ...settings, IDEMPOTENCY_COMPACT: 'true' }),
     // Its log has the form of its version, and is not looked at here.
-    serverProcess(t, settings, { main: join(BEFORE, 'src/main.ts'), log: join(t.testdir({}), 'log') }),
+    serverProcess(t, settings, { main: join(previous, 'src/main.ts'), log: join(t.testdir({}), 'log') }),
   ])
   for (const server of [current, compact, old]) t.ok(await ready(server))
   const user = userOf(t, new JarBrowser(), { url: publicUrl, port, logIn })

@@ -59,6 +59,13 @@ await test('fate: a contract is not a known one whose id is its neighbour, and a
   t.match(await find(await lose(LOST, FALL)), { is: 'not_seen' }, 'a number before, a text now')
 })
 
+await test('fate: the contract that was found for an order is that of no later one, which is not ambiguous because of it', async (t) => {
+  const { lose, find, account } = await losing(t)
+  t.match(await find(await lose(MADE)), { is: 'made', contract: { contract_id: account.truth.get(1) } })
+  t.match(await find(await lose(MADE)), { is: 'made', contract: { contract_id: account.truth.get(2) } })
+  t.match(await find(await lose(LOST)), { is: 'not_seen' })
+})
+
 await test('fate: the type of a contract beyond 2^53 is asked for by its own id', async (t) => {
   const { lose, find, account } = await losing(t)
   const error = await lose({ executes: 'late', answer: 'cut' })

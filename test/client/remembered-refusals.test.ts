@@ -1,6 +1,6 @@
 import { test, type Test } from 'tap'
 import { ApiError } from '../../client/dist/client.js'
-import { ORDER, OrderingBrowser, REMEMBERED } from '../support/client/ordering-browser.ts'
+import { ORDER, OrderingBrowser, REMEMBERED, TabStorage } from '../support/client/ordering-browser.ts'
 import { failure } from '../support/client/page-client.ts'
 import { until } from '../support/time/until.ts'
 
@@ -112,4 +112,37 @@ await test('remember: without a session, isMade is asked about a kept order', as
     await browser.order()
     t.equal(browser.keys.at(-1) === key, !isMade)
   }
+})
+
+await test('remember: the same order under another name is another one, and what is no text is not remembered', async (t) => {
+  const browser = await browserOf(t)
+  const key = await browser.lose(t)
+  browser.script = ['cut', 'cut']
+  await failure(browser.order(ORDER, { remember: 'another' }))
+  const other = browser.keys.at(-1)
+  t.not(other, key)
+  t.equal(browser.tab.items.size, 2)
+  await browser.order()
+  t.equal(browser.keys.at(-1), key)
+  await browser.order(ORDER, { remember: 'another' })
+  t.equal(browser.keys.at(-1), other)
+  browser.script = ['cut', 'cut']
+  await failure(browser.orderWith(new Blob([JSON.stringify(ORDER)])))
+  t.equal(browser.tab.items.size, 0)
+})
+
+await test('remember: the key that follows one of another session is the same in every tab', async (t) => {
+  const browser = await browserOf(t)
+  const key = await browser.lose(t)
+  const duplicated = new TabStorage(browser.tab.items)
+  browser.session = { session: 'second', subject: 'user-1' }
+  await failure(browser.order())
+  browser.script = ['cut', 'cut']
+  await failure(browser.order())
+  const following = browser.keys.at(-1)
+  t.not(following, key)
+  browser.tab = duplicated
+  await failure(browser.order())
+  await browser.order()
+  t.equal(browser.keys.at(-1), following)
 })

@@ -10,7 +10,9 @@ import { productProcess, type Product, type ProductAddress, type RunningProduct 
 /** Where Debian's package glewlwyd is unpacked: here, or in the folder of the variable GLEWLWYD. */
 const ROOT = process.env['GLEWLWYD'] ?? ''
 const SCHEMA = `${ROOT}/usr/share/dbconfig-common/data/glewlwyd/install/sqlite3`
-const CONFIGURATION = `${ROOT}/etc/glewlwyd/glewlwyd.conf`
+/** The installation of the package makes the one of the other. */
+const CONFIGURATION =
+  ROOT === '' ? '/etc/glewlwyd/glewlwyd.conf' : `${ROOT}/usr/share/glewlwyd/templates/glewlwyd-debian.conf.properties`
 /** The user that its schema contains. */
 const ADMIN = { username: 'admin', password: 'password' }
 const SCOPES = ['trade', 'account_manage']

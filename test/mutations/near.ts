@@ -166,7 +166,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/proxy/paused-orders.ts': ['proxy/sending'],
   'src/proxy/send.ts': ['proxy/sending'],
-  'src/proxy/shared-responses.ts': ['proxy/shared-responses'],
+  'src/proxy/shared-responses.ts': ['proxy/shared-responses', 'proxy/shared-responses-instances'],
   'src/proxy/idempotency/answer-sink.ts': ['proxy/idempotency-answer'],
   'src/proxy/idempotency/claim.ts': CLAIMS,
   'src/proxy/idempotency/compact-record.ts': ['proxy/idempotency-sealed'],

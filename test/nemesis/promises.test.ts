@@ -86,7 +86,17 @@ await test('others-are-served: an error that no fault explains is seen', async (
   t.equal(seen(othersAreServed, { calls: [order({ ...refused, at: 3600, until: 3700 })], faults: [held] }), 1)
   t.equal(seen(othersAreServed, { calls: [order({ until: 5000 })] }), 1, 'a response that comes late')
   t.equal(seen(othersAreServed, refusedAs('u1')), 0)
-  t.equal(seen(othersAreServed, refusedAs('u2')), 1, 'another user is paused')
+  const other = refusedAs('u2')
+  t.equal(seen(othersAreServed, other), 1, 'another user is paused')
+  const later = other.executed.map((each) => ({ ...each, instance: 1 }))
+  const known = { ...other, executed: later }
+  t.equal(seen(othersAreServed, known), 1, 'the login has asked whose the session is')
+  const first = executed({ method: 'GET', response: '{}' })
+  t.equal(
+    seen(othersAreServed, { ...other, executed: [first, ...later] }),
+    0,
+    'only another instance knows whose it is',
+  )
   const expired = order({ result: 'session_expired', at: 2200, until: 2300 })
   t.equal(seen(othersAreServed, { calls: [expired] }), 1)
   t.equal(seen(othersAreServed, { calls: [expired], endings: [ended] }), 0)

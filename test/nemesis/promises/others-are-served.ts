@@ -46,7 +46,7 @@ function isExpected(history: History, call: Call): boolean {
   const { user, at, until = Infinity, result, session, key } = call
   if (ENDED.has(result)) return hasEnded(history, session, until)
   if (result === 'login_failed') return isBeingEnded(history, call)
-  if (result === 'orders_paused') return isPaused(history, session, at, until)
+  if (result === 'orders_paused') return isPaused(history, call)
   if (result === 'upstream_budget') return isUsed(history, at, until)
   const earlier = history.calls.filter(
     (each) => key !== undefined && each.key === key && each.user === user && each !== call && each.at < until,
@@ -62,12 +62,22 @@ function isBeingEnded({ endings }: History, { user, at, until = Infinity }: Call
   return all.some(({ confirmedAt = Infinity }) => at < confirmedAt + ENDS_LOGINS_MS)
 }
 
-/** Whether orders of all users are paused, or those of the user of a session; nobody may know whose it is. */
-function isPaused(history: History, session: string | undefined, from: number, to: number): boolean {
-  const on = history.pauses.filter(({ askedAt, liftedAt = Infinity }) => askedAt < to && from < liftedAt + LIFTED_MS)
+/** Whether orders of all users are paused, or those of the user of a session; the instance may not know whose it is. */
+function isPaused(history: History, { session, instance, at, until = Infinity }: Call): boolean {
+  const on = history.pauses.filter(({ askedAt, liftedAt = Infinity }) => askedAt < until && at < liftedAt + LIFTED_MS)
   if (on.length === 0 || on.some(({ subject }) => subject === undefined)) return on.length > 0
   const own = subjectsOf(history).get(session ?? '')
-  return own === undefined || on.some(({ subject }) => subject === own)
+  return (
+    own === undefined ||
+    !isIdentified(history, { session, instance, until }) ||
+    on.some(({ subject }) => subject === own)
+  )
+}
+
+/** Whether upstream had told whose a session is: at its login, which all instances know, or later to this instance. */
+function isIdentified({ executed }: History, { session, instance, until = Infinity }: Partial<Call>): boolean {
+  const own = executed.filter((each) => each.session === session && each.at < until)
+  return own.some((each, index) => each.response.includes('"user_id"') && (index === 0 || each.instance === instance))
 }
 
 /** Whether much of the upstream budget is used: instances hold tokens, and each class has a share. */

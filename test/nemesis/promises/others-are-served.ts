@@ -75,9 +75,10 @@ function isPaused(history: History, { session, instance, at, until = Infinity }:
 }
 
 /** Whether upstream had told whose a session is: at its login, which all instances know, or later to this instance. */
-function isIdentified({ executed }: History, { session, instance, until = Infinity }: Partial<Call>): boolean {
-  const own = executed.filter((each) => each.session === session && each.at < until)
-  return own.some((each, index) => each.response.includes('"user_id"') && (index === 0 || each.instance === instance))
+function isIdentified({ calls, executed }: History, { session, instance, until = Infinity }: Partial<Call>): boolean {
+  const begunAt = calls.find(({ began }) => began !== undefined && began === session)?.until ?? -Infinity
+  const asked = executed.filter((each) => each.session === session && each.response.includes('"user_id"'))
+  return asked.some((each) => each.at < begunAt || (each.at < until && each.instance === instance))
 }
 
 /** Whether much of the upstream budget is used: instances hold tokens, and each class has a share. */

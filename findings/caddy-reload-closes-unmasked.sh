@@ -4,6 +4,7 @@
 # forbids: a protocol error, so that it sees 1006 and an exception where a client has left in order. Caddy 2.11.4 masks the frame.
 # A server that logs protocol errors as attacks, or counts them against an address, blames its users for a reload.
 set -eu
+caddy version | grep -q '^v\{0,1\}2\.6\.2' || { echo 'It needs Caddy 2.6.2 on the PATH.'; exit 1; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -29,6 +30,7 @@ const words = ['--adapter', 'caddyfile', '--config', 'Caddyfile']
 const env = { ...process.env, HOME: process.cwd() }
 configuration(1)
 const caddy = spawn('caddy', ['run', ...words], { stdio: 'ignore', env })
+process.on('exit', () => caddy.kill())
 for (let tries = 0; !(await fetch('http://localhost:9080/').catch(() => undefined)); tries++) {
   if (tries === 100) throw new Error('caddy does not listen')
   await delay(100)
@@ -44,8 +46,8 @@ configuration(2)
 execFileSync('caddy', ['reload', ...words], { stdio: 'ignore', env })
 const [atBrowser, atServer] = await Promise.all(closes)
 console.log(`${atBrowser}, ${atServer}, ${error}`)
-caddy.kill()
 server.close()
+process.exit()
 JS
 seen=$(node see.mjs)
 echo "close at the browser, at the server, and the error there: $seen"

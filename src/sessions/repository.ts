@@ -145,8 +145,8 @@ export class SessionRepository {
   }
 
   /**
-   * Ends a session by its id. Returns its final record, which a refresh may have changed a moment ago; undefined if the
-   * session was gone or this instance cannot decrypt it.
+   * Ends a session by its id. Returns its final record, which a refresh may have changed a moment ago, also if the end of the
+   * session is not recorded yet; undefined if the session was gone or this instance cannot decrypt it.
    * @param isAuthentic false if the id may be made up
    */
   async endById(

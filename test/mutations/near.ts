@@ -238,6 +238,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'upstream/suspicion',
     'upstream/budget-held-back',
     'upstream/budget-away',
+    'upstream/budget-opening',
     'upstream/budget-simulation',
     'upstream/budget',
     'upstream/user-limit',

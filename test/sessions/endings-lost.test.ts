@@ -28,27 +28,29 @@ for (const lost of ['replace', 'removeIf'] as const) {
   }
 }
 
-await test('a record that is tried in vain when the store is back is tried again', async (t) => {
+await test('a record, or a take-over, that is tried in vain when the store is back is tried again', async (t) => {
   const retries = new HeldTimers(t, 'setTimeout', 250)
-  const { recorded, instance, claims } = await endedWorld(t)
+  const { recorded, revoked, instance, claims, left } = await endedWorld(t)
   const one = instance('one', never)
   one.lossy.lose('bury', 'unheard')
   await one.logout().catch(() => undefined)
   one.lossy.lose('replace', 'unsent')
-  for (let tries = 0; tries < 2; tries++) {
-    retries.run()
-    await settled()
-  }
-  t.same(recorded, ['one logout'])
+  retries.run()
+  await settled()
+  t.same([recorded, revoked], [[], []])
+  retries.run()
+  await settled()
+  t.same([recorded, revoked], [['one logout'], ['one']])
   const other = instance('other')
   await other.logout()
   other.lossy.lose('replace', 'unsent')
   claims.run()
   await settled()
-  t.same(recorded, ['one logout'])
+  t.same(revoked, ['one'])
   retries.run()
   await settled()
-  t.same(recorded, ['one logout'])
+  t.same([recorded, revoked], [['one logout'], ['one', 'other']])
+  t.equal(await left(), undefined)
 })
 
 await test('an instance that heard neither of the end nor of its claim records it as soon as the store is back', async (t) => {

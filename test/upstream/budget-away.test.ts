@@ -131,32 +131,6 @@ for (const { lateMs, spent, given } of [
   })
 }
 
-await test('a start waits for a ledger that is away first and quiet afterwards', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }] })
-  world.isAway = true
-  world.quietMs = 15_250
-  let isOpen = false
-  void world.budget.opened().then(() => (isOpen = true))
-  await world.pass(10_000)
-  world.isAway = false
-  await world.pass(14_000)
-  t.notOk(isOpen)
-  await world.pass(3000)
-  t.ok(isOpen)
-  t.ok(await world.send('orders'), 'it has tokens for orders')
-})
-
-await test('a start waits for three leases and no longer', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }] })
-  world.isAway = true
-  let isOpen = false
-  void world.budget.opened().then(() => (isOpen = true))
-  await world.pass(44_000)
-  t.notOk(isOpen)
-  await world.pass(1000)
-  t.ok(isOpen)
-})
-
 await test('a ledger that has lost its memory hears from a process what it has spent', async (t) => {
   const world = await ManualBudget.opened({ windows: WINDOW })
   t.equal(await world.sendMany(120, 'orders'), 100)

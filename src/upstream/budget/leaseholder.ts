@@ -37,6 +37,8 @@ export class Leaseholder {
   repliedAt = -Infinity
   /** Until when the ledger is not asked again, because it could not be reached. */
   awayUntil = -Infinity
+  /** Whether the report under way has had no reply for {@link SILENT_MS}. */
+  #isSilent = false
   readonly #alone: AlonePart
   readonly #ledger: Ledger
   readonly #clock: Clock
@@ -68,7 +70,7 @@ export class Leaseholder {
   }
 
   get isAway(): boolean {
-    return this.awayUntil > this.#clock.now()
+    return this.#isSilent || this.awayUntil > this.#clock.now()
   }
 
   /** Whether the ledger cannot be reached or grants nothing, so that this process has no more than the tokens at hand. */
@@ -94,11 +96,12 @@ export class Leaseholder {
   async settle(wanted: Wanted, onSilence?: () => void): Promise<ByClass | undefined> {
     const heard = this.#clock.after(SILENT_MS, () => {
       this.hasReplied = false
-      this.awayUntil = Infinity
+      this.#isSilent = true
       onSilence?.()
     })
     const reply = await this.#exchange(wanted)
     heard()
+    this.#isSilent = false
     const now = this.#clock.now()
     this.hasReplied = reply !== undefined
     this.awayUntil = reply === undefined ? now + RETRY_MS : -Infinity

@@ -38,7 +38,7 @@ export class ManualBudget {
       now: () => this.#now,
       timeOfDay: () => 1.7e12 + this.#now + this.#asleepMs,
       after: (ms, call) => {
-        if (ms < 0) throw new Error(`a timer of ${ms} ms`)
+        if (ms < 0 || ms > 2 ** 31 - 1) throw new Error(`a timer of ${ms} ms`)
         const timer = { at: this.#now + ms, call }
         this.#timers.add(timer)
         return () => void this.#timers.delete(timer)

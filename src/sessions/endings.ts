@@ -95,7 +95,7 @@ export class Endings {
   readonly #pending: PendingWrites
   readonly #open: (id: string, key: string, sealed: string) => Opened
   readonly #endListeners: ((ending: Ending) => void)[] = []
-  readonly #recordListeners: ((ending: Ending) => void)[] = []
+  readonly #recordListeners: ((ending: Ending) => unknown)[] = []
   readonly #revokers: ((ending: Ending) => Promise<void> | undefined)[] = []
   /** The keys of sessions whose end somebody else is recording, at which this process looks again. */
   readonly #awaited = new Set<string>()
@@ -113,8 +113,11 @@ export class Endings {
     this.#endListeners.push(listener)
   }
 
-  /** Calls `listener` for every end of a session that this process is the one to record. */
-  onRecord(listener: (ending: Ending) => void): void {
+  /**
+   * Calls `listener` for every end of a session that this process is the one to record. A promise that it returns resolves,
+   * and never rejects, once the record would outlive this process.
+   */
+  onRecord(listener: (ending: Ending) => unknown): void {
     this.#recordListeners.push(listener)
   }
 
@@ -255,11 +258,12 @@ export class Endings {
 
   /** @param claimed what is left, unless the store has been away for so long that nothing is */
   #tellRecorded(ending: Ending, isRecorded: boolean, claimed?: Left): void {
-    if (!isRecorded) tell(this.#recordListeners, ending)
+    const recordings = isRecorded ? [] : this.#recordListeners.map((record) => record(ending))
     const revocations = this.#revokers.map((revoke) => revoke(ending)).filter((revocation) => revocation !== undefined)
     if (claimed?.claim === undefined) return
     const recorded: Left = { ...claimed, claim: { ...claimed.claim, isRecorded: true } }
     const finish = async (): Promise<void> => {
+      await Promise.all(recordings)
       if (revocations.length > 0) await this.#replace(ending, claimed, recorded)
       await Promise.all(revocations)
       const done = revocations.length > 0 ? recorded : claimed

@@ -1,9 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from '../config/config.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
+import { WRITTEN_MS } from '../telemetry/log-writer.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens } from './access-tokens.ts'
 import type { Envelope } from './envelope.ts'
@@ -100,6 +102,8 @@ export class Sessions {
     this.#repository.endings.onRecord(({ key, reason, requester, subjectTag: subject }) => {
       metrics.sessionsEnded.inc({ reason })
       audit(log, 'session_ended', { reason, session: this.tag(key), subject, ...requester })
+      // A kill would lose a line that still waits to be written.
+      return delay(WRITTEN_MS, undefined, { ref: false })
     })
   }
 

@@ -3,6 +3,8 @@ import { within } from '../time/within.ts'
 
 /** A line waits no longer than this to be written together with others. */
 const FLUSH_MS = 250
+/** By then a line is written, unless nobody reads the log. */
+export const WRITTEN_MS = 2 * FLUSH_MS
 /** Beyond this, lines are dropped. Otherwise they would fill the memory when nothing reads the log. */
 const MAX_WAITING_BYTES = 16 * 1_048_576
 /** Delay before another write to a full non-blocking pipe. */

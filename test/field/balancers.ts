@@ -65,7 +65,7 @@ with the programs of a machine.`,
       product: 'Caddy',
       from: { installed: 'caddy' },
       suites: CADDY,
-      note: 'A reload closes all sockets: pages get 1001, and upstream 1002, since the frame for this server has no mask.',
+      note: 'A reload closes all sockets: pages get 1001. The close frame for this server has no mask, which it takes for a protocol error.',
     },
     {
       id: 'caddy-2.11',

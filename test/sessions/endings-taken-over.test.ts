@@ -36,6 +36,27 @@ await test('an instance that stopped before it heard that the end is its own is 
   t.equal(await left(), undefined)
 })
 
+await test('an end whose line an instance could not write before it stopped is recorded by whoever repeats the logout', async (t) => {
+  const { recorded, revoked, instance, left, claims } = await endedWorld(t)
+  const one = instance('one')
+  one.endings.onRecord(() => never)
+  const other = instance('other')
+  await one.logout()
+  await settled()
+  t.match(await left(), /,claimed,/, 'although its tokens are revoked')
+  await other.logout()
+  claims.run()
+  await settled()
+  t.same(
+    [recorded, revoked],
+    [
+      ['one logout', 'other logout'],
+      ['one', 'other'],
+    ],
+  )
+  t.equal(await left(), undefined)
+})
+
 await test('an end that its instance is done with is nobody else’s, nor one that another has taken over', async (t) => {
   const { recorded, revoked, instance, claims } = await endedWorld(t)
   const revocation = Promise.withResolvers<void>()

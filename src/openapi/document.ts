@@ -1,3 +1,4 @@
+import program from '../../package.json' with { type: 'json' }
 import type { ProviderConfig } from '../config/provider.ts'
 import type { Endpoint } from '../proxy/endpoint.ts'
 import { openApiOperation, type OperationFacts } from './operation.ts'
@@ -13,9 +14,6 @@ export interface OpenApiFacts extends OperationFacts {
   readonly sessionCookie: string
   readonly oidc: ProviderConfig['oidc']
 }
-
-/** Version of this server's own interface: its routes and errors, not upstream's responses. */
-const INTERFACE_VERSION = '1.0.0'
 
 const TAGS = [
   { name: 'login', description: 'Logins, sign-ups, and the session that they create.' },
@@ -41,7 +39,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], facts: OpenApiFa
     openapi: '3.1.0',
     info: {
       title: 'Trading backend for frontends',
-      version: INTERFACE_VERSION,
+      version: program.version,
       description: 'Login, REST calls and WebSocket relays for browser frontends. Tokens never reach the browser.',
       contact: { name: 'The operator of this server', url: publicUrl },
       license: { name: 'MIT', identifier: 'MIT' },

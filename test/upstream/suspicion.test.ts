@@ -158,7 +158,7 @@ await test('two instances that want to send the probe at the same moment send on
   await fleet.hold()
   fleet.pass(1000)
   const sent = await Promise.all([fleet.send(0, 'd', 429), fleet.send(1, 'e', 429)])
-  t.same(sent.toSorted(), [429, 'all'])
+  t.same(new Set(sent), new Set([429, 'all']))
 })
 
 await test('of two calls that are written at the same moment, when a suspicion was raised, the answer to one decides', async (t) => {

@@ -32,7 +32,7 @@ export async function createExporter(config: TracesConfig, log: FastifyBaseLogge
     // Read for each batch, since they may change.
     headers: async () => collectorHeaders(config),
     timeoutMillis: config.timeoutMs,
-    // An enumeration of the words that the setting may have.
+    // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- its words are those that the setting may have
     compression: config.compression as NonNullable<Compression>,
     httpAgentOptions: { keepAlive: true, ...dialing('other', config.timeoutMs), ...readTls(config) },
     // At shutdown all batches are sent at the same time.

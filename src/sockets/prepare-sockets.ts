@@ -68,8 +68,8 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
       closeSocket(socket, CLOSE.ourFault)
     },
     preClose: (done) => {
-      // The plugin has just removed its listener, yet a handshake on an open connection is still to get a close code.
-      fastify.server.on('upgrade', onUpgrade)
+      // Version 11.3.7 of the plugin has just removed its listener; a handshake on an open connection still gets a close code.
+      if (fastify.server.listenerCount('upgrade') === 0) fastify.server.on('upgrade', onUpgrade)
       void drain({ registry, returns }, fastify.websocketServer.clients, drainMs).then(() => done())
     },
   })

@@ -120,7 +120,7 @@ await test('npm run release refuses a checkout that is not clean or not of the t
   }
   await refuses('touch new', /not clean/)
   await refuses(`rm new && git tag --delete v${VERSION}`, /HEAD is not v\d.*--untagged/)
-  const build = `sed -i '$ a export const extra = 1' client/src/core/client.ts`
+  const build = `echo 'export const extra = 1' >>client/src/core/client.ts`
   const commit =
     'git -c user.name=maintainer -c user.email=maintainer@example.com commit --quiet --all --message Change'
   await refuses(`${build} && ${commit} && git tag v${VERSION}`, /client\/dist .* is not what the sources give/)

@@ -7,6 +7,8 @@ import { failure } from '../support/client/page-client.ts'
 import { until } from '../support/time/until.ts'
 import { exactly } from '../support/exactly.ts'
 
+// In a process of its own: it gives the whole process a browser's storage.
+
 const TRANSFER = '/payment-agents/v1/transfer'
 const LEFT = new Error('left')
 const ABORTED = { name: 'ApiError', code: 'aborted', outcome: 'unknown', status: 0, problem: undefined, cause: LEFT }

@@ -3,6 +3,8 @@ import type { SocketError } from '../../client/dist/client.js'
 import { shown } from '../support/client/shown-page.ts'
 import { becomePage } from '../support/client/walked-page.ts'
 
+// In a process of its own: the page that it walks through is that of the whole process.
+
 becomePage()
 
 await test('a socket whose session may have ended ends with it, and is opened again if it has not', async (t) => {

@@ -2,6 +2,8 @@ import { test } from 'tap'
 import { shown } from '../support/client/shown-page.ts'
 import { becomePage } from '../support/client/walked-page.ts'
 
+// In a process of its own: the page that it walks through is that of the whole process.
+
 becomePage()
 
 /** How long a second is left to chance: half of it. */

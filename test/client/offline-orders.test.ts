@@ -4,6 +4,8 @@ import { once, type Client } from '../../client/dist/client.js'
 import { clientOf } from '../support/client/client-of.ts'
 import { failure } from '../support/client/page-client.ts'
 
+// In a process of its own: it gives the whole process a browser's storage.
+
 const TRANSFER = '/payment-agents/v1/transfer'
 const NOT_SENT = { name: 'ApiError', code: 'not_sent', status: 0, outcome: undefined, problem: undefined }
 

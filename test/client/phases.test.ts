@@ -2,6 +2,8 @@ import * as fc from 'fast-check'
 import { test } from 'tap'
 import { becomePage, WalkedPage, type PageStep } from '../support/client/walked-page.ts'
 
+// In a process of its own: the page that it walks through is that of the whole process.
+
 /** Longer than any delay: the session of a page that hears nothing is checked every 5 minutes. */
 const LONG_MS = 330_000
 /** Longer than the checks after which the end of a session is believed. */

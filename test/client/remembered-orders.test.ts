@@ -5,6 +5,8 @@ import { failure } from '../support/client/page-client.ts'
 import { exactly } from '../support/exactly.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 
+// In a process of its own: it gives the whole process a browser's storage.
+
 const browserOf = (t: Test): Promise<OrderingBrowser> => new OrderingBrowser().start(t)
 const OTHER_SESSION = { outcome: 'unknown', cause: { message: 'the key belongs to another session' } }
 

@@ -4,6 +4,8 @@ import { ORDER, OrderingBrowser, REMEMBERED, TabStorage } from '../support/clien
 import { failure } from '../support/client/page-client.ts'
 import { until } from '../support/time/until.ts'
 
+// In a process of its own: it gives the whole process a browser's storage.
+
 const browserOf = (t: Test): Promise<OrderingBrowser> => new OrderingBrowser().start(t)
 
 await test('remember: a refused order is forgotten, unless it may have been made before the reload', async (t) => {

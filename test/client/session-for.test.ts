@@ -10,6 +10,8 @@ import { httpServer } from '../support/server/http-server.ts'
 import { until } from '../support/time/until.ts'
 import { RELAY, startWorld } from '../support/world.ts'
 
+// In a process of its own: its tests share a browser, which is closed when they are over.
+
 /** A request for a page, as frameworks with the Fetch API have it. */
 const request = (headers: Record<string, string> = {}): Request => new Request('http://page.example/', { headers })
 

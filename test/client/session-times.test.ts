@@ -1,6 +1,8 @@
 import { test, type Test } from 'tap'
 import { becomePage, WalkedPage, type PageStep } from '../support/client/walked-page.ts'
 
+// In a process of its own: the page that it walks through is that of the whole process.
+
 becomePage()
 
 /** A page whose user is logged in, and what it does. No socket for prices has anything to do with it. */

@@ -5,6 +5,8 @@ import { TabStorage } from '../support/client/ordering-browser.ts'
 import { failure } from '../support/client/page-client.ts'
 import { until } from '../support/time/until.ts'
 
+// In a process of its own: it gives the whole process a browser's storage.
+
 const TRANSFER = '/payment-agents/v1/transfer'
 
 /** A call that has arrived, and its answer, which the test gives. */

@@ -9,6 +9,8 @@ import { until } from '../support/time/until.ts'
 import { httpServer } from '../support/server/http-server.ts'
 import { startWorld } from '../support/world.ts'
 
+// In a process of its own: it starts again in namespaces.
+
 const skip = enterNamespaces()
 
 const NAME = 'api.test'

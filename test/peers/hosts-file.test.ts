@@ -5,6 +5,8 @@ import { test } from 'tap'
 import { names, type Peer } from '../../src/peers/names.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
 
+// In a process of its own: it starts again in namespaces.
+
 const skip = enterNamespaces()
 
 /** The addresses of a name, or the code of the error. */

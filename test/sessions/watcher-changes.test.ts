@@ -5,6 +5,8 @@ import { StoreUnavailable } from '../../src/store/store.ts'
 import { heldWatcher, OddStore } from '../support/sessions/held-watcher.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
 
+// In a process of its own: the timers of all others would be held, too.
+
 /** A store that reports nothing to whoever asks last, which is the watcher. */
 class SilentStore extends OddStore {
   #last: ((key: string | undefined) => void) | undefined

@@ -4,6 +4,8 @@ import type { SessionRecord } from '../../src/sessions/session.ts'
 import { heldWatcher, IDLE_MS, OddStore } from '../support/sessions/held-watcher.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 
+// In a process of its own: the timers of all others would be held, too.
+
 await test('a session that is only listened to is checked every 10 s where the store reports ends, and otherwise before a reading is too old', async (t) => {
   for (const [staleMs, reportsBurials, isUse, pauseMs] of [
     [Infinity, true, false, 10_001],

@@ -6,6 +6,8 @@ import { heldWatcher } from '../support/sessions/held-watcher.ts'
 import { sessionRecord } from '../support/sessions/session-instance.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 
+// In a process of its own: the timers of all others would be held, too.
+
 /** A session whose token has ended, or will, and the renewals of it. */
 async function renewing(t: Test, more: Partial<SessionRecord> = {}, isUse = true) {
   const asked: { readonly ip: string | undefined; readonly reply: PromiseWithResolvers<TokenLookup> }[] = []

@@ -7,6 +7,8 @@ import { instanceOn, newSession, STORE_GRACE_MS, type SessionInstance } from '..
 import { clockAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 
+// In a process of its own: the timers of all others would be held, too.
+
 /** A store that announces no changes, like a Cluster, and may be away. */
 class DistantStore extends MemoryStore {
   override readonly staleMs = 1000 as number

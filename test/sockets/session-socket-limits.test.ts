@@ -14,7 +14,7 @@ class SilentStore extends MemoryStore {
 
 await sideBySide({
   'a session that nobody uses ends, although its session socket is open, with the reason idle': async (t) => {
-    const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
+    const world = await startWorld(t, { ...RELAY, redis: true, settings: { SESSION_IDLE_SECONDS: '4' } })
     const client = await listening(world)
     await client.count(2)
     const [first = {}, warning = {}] = eventsOf(client)
@@ -24,7 +24,7 @@ await sideBySide({
   },
 
   'at the absolute limit the reason is expired, and the warning says absolute': async (t) => {
-    const world = await startWorld(t, { ...RELAY, settings: { SESSION_MAX_SECONDS: '2' } })
+    const world = await startWorld(t, { ...RELAY, settings: { SESSION_MAX_SECONDS: '4' } })
     const client = await listening(world)
     t.same(await client.closed, EXPIRED)
     const events = eventsOf(client)

@@ -25,7 +25,12 @@ export async function builtPage(
   more: BuildOptions = {},
 ): Promise<Built> {
   // Vite decides by this what is production.
+  const before = process.env['NODE_ENV']
   process.env['NODE_ENV'] = mode
+  t.teardown(() => {
+    if (before === undefined) delete process.env['NODE_ENV']
+    else process.env['NODE_ENV'] = before
+  })
   const root = t.testdir({ node_modules: {}, 'lazy.js': '', 'names.js': 'export const a = 1', 'main.js': source })
   await symlink(CLIENT, join(root, 'node_modules/trading-bff-client'))
   const built = (await build({

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { text } from 'node:stream/consumers'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { JarBrowser, type Arrival } from '../support/browser/jar-browser.ts'
@@ -11,6 +12,7 @@ import { previousVersion } from '../support/server/previous-version.ts'
 import type { ServerProcess } from '../support/server/server-process.ts'
 import { SECRETS } from '../support/server/test-server.ts'
 import { untilSlow as until } from '../support/time/until.ts'
+import { answerJson, type ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
 
 const skip = enterNamespaces()
 
@@ -29,21 +31,38 @@ async function tell({ host, opsPort }: ServerProcess, control: string, value?: o
   return response.status
 }
 
-/** What a page of this browser gets from one instance. */
-async function ask({ host, port }: ServerProcess, browser: JarBrowser, path: string, method = 'GET') {
+const readiness = async ({ host, opsPort }: ServerProcess): Promise<number> =>
+  (await fetch(`http://${host}:${opsPort}/readyz`)).status
+
+/** What a page of this browser gets from one instance. @param order its body and Idempotency-Key */
+async function ask({ host, port }: ServerProcess, browser: JarBrowser, path: string, order?: string) {
   const page = new URL(PUBLIC_URL)
+  const headers = { cookie: browser.cookieHeader(page, page), 'x-csrf': '1', 'x-forwarded-proto': 'https' }
   const response = await fetch(`http://${host}:${port}${path}`, {
-    method,
-    headers: { cookie: browser.cookieHeader(page, page), 'x-csrf': '1', 'x-forwarded-proto': 'https' },
-    ...(method === 'POST' && { body: randomUUID() }),
+    headers,
+    ...(order !== undefined && { method: 'POST', headers: { ...headers, 'idempotency-key': order }, body: order }),
   })
-  return { status: response.status, json: (await response.json()) as Record<string, unknown> }
+  const isReplay = response.headers.get('idempotency-replayed') === 'true'
+  return { status: response.status, isReplay, json: (await response.json()) as Record<string, unknown> }
 }
 
 const session = async (browser: JarBrowser) => (await browser.fetch('/auth/session')).json() as Promise<object>
 
 const pausedAt = async (instance: ServerProcess, browser: JarBrowser): Promise<boolean> =>
-  (await ask(instance, browser, '/api/payment-agents/v1/transfer', 'POST')).json['code'] === 'orders_paused'
+  (await ask(instance, browser, '/api/payment-agents/v1/transfer', randomUUID())).json['code'] === 'orders_paused'
+
+/** Makes upstream hold the calls that open accounts. @returns the answers that it owes, by the body */
+function slowOrders(upstream: ScriptedUpstream): Map<string, (() => void)[]> {
+  const owed = new Map<string, (() => void)[]>()
+  const { onRest } = upstream
+  upstream.onRest = (request, response) => {
+    if (request.method !== 'POST' || request.url !== '/trading/v1/options/accounts') return onRest(request, response)
+    void text(request).then((id) =>
+      owed.set(id, [...(owed.get(id) ?? []), () => answerJson(response, 200, { data: [] })]),
+    )
+  }
+  return owed
+}
 
 /** A login, or the sign-up of a partner's link, whose user is at the provider. */
 interface Begun {
@@ -79,6 +98,7 @@ await test(
     const lines = users.map((browser) => new Lines(t, browser))
     await Promise.all(lines.map((each) => each.untilAllReceive()))
     const callers: Caller[] = []
+    const owed = slowOrders(world.upstream)
     let instances = [...world.instances]
     let signUps = 0
 
@@ -105,6 +125,11 @@ await test(
       ])
       callers.push(...load)
       await until(() => hasServed(pioneer))
+      const slow = `${name}-slow`
+      const order = (instance: ServerProcess) => ask(instance, first, '/api/trading/v1/options/accounts', slow)
+      const sent = order(told)
+      await until(() => owed.has(slow))
+      t.match(await order(pioneer), { status: 409, json: { code: 'idempotency_in_progress' } })
       for (const [index, instance] of [told, ...others].entries()) {
         if (index > 0) {
           const next = await world.start(settings, options)
@@ -112,6 +137,17 @@ await test(
           await until(() => hasServed(next))
         }
         instance.child.kill('SIGTERM')
+        if (index === 0) {
+          await until(async () => (await readiness(instance)) === 503)
+          t.match(await order(pioneer), { status: 409, json: { code: 'idempotency_in_progress' } })
+          for (const answer of owed.get(slow) ?? []) answer()
+          t.match(await sent, { status: 200, isReplay: false }, `${name}: a draining instance waits for its order`)
+          t.match(
+            await order(pioneer),
+            { status: 200, isReplay: true },
+            `${name}: the other version repeats its answer`,
+          )
+        }
         t.equal(await instance.exited, 0, `${name}: instance ${index} has drained`)
       }
       instances = fresh
@@ -138,6 +174,11 @@ await test(
     await roll('back', { SESSION_SECRETS: NEXT_SECRETS }, old)
 
     t.equal(signUps, 3)
+    t.same(
+      [...owed.values()].map((answers) => answers.length),
+      [1, 1, 1],
+      'each slow order was executed once',
+    )
     for (const [index, tag] of tags.entries()) {
       t.match(await session(users[index] as JarBrowser), { authenticated: true, session: tag }, `user ${index}`)
     }

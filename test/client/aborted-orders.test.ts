@@ -12,7 +12,7 @@ import { exactly } from '../support/exactly.ts'
 const TRANSFER = '/payment-agents/v1/transfer'
 const LEFT = new Error('left')
 const ABORTED = { name: 'ApiError', code: 'aborted', outcome: 'unknown', status: 0, problem: undefined, cause: LEFT }
-const SESSION = '{"authenticated":true,"now":1,"expires_at":3601,"idle_expires_at":601,"scope":"trade"}'
+const SESSION = '{"authenticated":true,"now":1,"expires_at":3601,"idle_expires_at":601,"scope":"trade","session":"s"}'
 
 /** Responds to orders, and counts them. */
 function counting(respond: (response: ServerResponse, count: number) => void): {

@@ -10,7 +10,7 @@ import { until } from '../support/time/until.ts'
 const TRANSFER = '/payment-agents/v1/transfer'
 const PROBLEM = { 'content-type': 'application/problem+json' }
 
-const SESSION = '{"authenticated":true,"now":1,"expires_at":3601,"idle_expires_at":601,"scope":"trade"}'
+const SESSION = '{"authenticated":true,"now":1,"expires_at":3601,"idle_expires_at":601,"scope":"trade","session":"s"}'
 
 /** Refuses everything but the question about the session. */
 const refuse: RequestListener = ({ url }, response) => {
@@ -192,7 +192,9 @@ await test('while a server responds with garbage, logout() and extend() reject a
     if (garbage !== '') return void response.writeHead(502, { 'content-type': 'text/html' }).end(garbage)
     const now = Math.floor(Date.now() / 1000)
     const times = { now, expires_at: now + 3600, idle_expires_at: now + 3600 }
-    response.end(url === '/auth/session' ? JSON.stringify({ authenticated: true, scope: '', ...times }) : '')
+    response.end(
+      url === '/auth/session' ? JSON.stringify({ authenticated: true, scope: '', session: 's', ...times }) : '',
+    )
   })
   await client.session.check()
   garbage = '<html>'

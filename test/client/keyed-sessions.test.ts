@@ -11,12 +11,9 @@ import { logIn } from '../support/parts.ts'
 import { startWorld, API } from '../support/world.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
-const [FIRST, SECOND] = [3601, 3602]
-/**
- * When the session ends, which identifies it on a server without tags; the tag of a session that ends with the first one; `none`
- * without a login, `down` where the server cannot tell.
- */
-type SessionIs = number | `tag ${string}` | 'none' | 'down'
+const [FIRST, SECOND] = ['first', 'second'] as const
+/** The tag of the session; `none` without a login, `down` where the server cannot tell. All sessions end at one moment. */
+type SessionIs = typeof FIRST | typeof SECOND | 'none' | 'down'
 
 /** What happens to a call: its response is lost, or it gets this problem, or with no code an empty 200. */
 type Event = 'cut' | readonly [status: number, code: string]
@@ -38,8 +35,7 @@ async function changing(t: Test, script: readonly Event[], change: { at: number;
   const respond: RequestListener = ({ url, headers }, response) => {
     const [is, index] = [headers['x-session']?.toString(), Number(headers['x-index'])]
     if (url === '/auth/session') {
-      const tag = is?.startsWith('tag') ? { session: is } : undefined
-      const limits = { expires_at: tag ? FIRST : Number(is), idle_expires_at: 601, scope: 'trade', ...tag }
+      const limits = { expires_at: 3601, idle_expires_at: 601, scope: 'trade', session: is }
       const body = { now: 1, ...(is === 'none' ? { authenticated: false } : { authenticated: true, ...limits }) }
       return void response.writeHead(is === 'down' ? 503 : 200).end(JSON.stringify(body))
     }
@@ -92,16 +88,15 @@ await test('a key is sent again as long as the session stays, and another key in
   t.same(sent, [FIRST, FIRST, FIRST, SECOND])
 })
 
-await test('sessions that end in the same second are told apart by their tags', async (t) => {
+await test('sessions that end in the same second are told apart, and the first one is known again', async (t) => {
   const { call, sent, become } = await changing(t, ['cut', 'cut'], { at: 9, to: FIRST })
-  become('tag one')
   await failure(call('mine'))
   await failure(call('mine'))
-  become('tag two')
+  become(SECOND)
   t.match(await failure(call('mine')), { cause: { message: 'the key belongs to another session' } })
-  become('tag one')
+  become(FIRST)
   t.equal((await call('mine')).status, 200)
-  t.same(sent, ['tag one', 'tag one', 'tag one'])
+  t.same(sent, [FIRST, FIRST, FIRST])
 })
 
 await test('a call that was not executed is not repeated in another session by itself, but when the page calls again', async (t) => {
@@ -205,9 +200,9 @@ await test('an abort while the package asks for the session rejects with its rea
   let asked = 0
   const client = await clientOf(t, ({ url }, response) => {
     if (url !== '/auth/session') return void response.destroy()
-    const end = ++asked === 1 ? FIRST : SECOND
-    if (end === SECOND) leaving.abort(new Error('left'))
-    response.end(JSON.stringify({ authenticated: true, now: 1, expires_at: end, idle_expires_at: 601, scope: '' }))
+    if (++asked > 1) leaving.abort(new Error('left'))
+    const times = { now: 1, expires_at: 3601, idle_expires_at: 601 }
+    response.end(JSON.stringify({ authenticated: true, session: FIRST, scope: '', ...times }))
   })
   const init = { method: 'POST', idempotencyKey: 'mine', signal: leaving.signal } as const
   t.match(await failure(client.api(TRANSFER, init)), { outcome: 'unknown' })

@@ -20,7 +20,9 @@ async function offlineWorld(t: Test, respond: RequestListener): Promise<OfflineW
   const calls: string[] = []
   const client = await clientOf(t, (request, response) => {
     if (request.url?.startsWith('/auth/')) {
-      return void response.end('{"authenticated":true,"now":1,"expires_at":9,"idle_expires_at":9,"scope":""}')
+      return void response.end(
+        '{"authenticated":true,"now":1,"expires_at":9,"idle_expires_at":9,"scope":"","session":"s"}',
+      )
     }
     calls.push(`${request.method}`)
     respond(request, response)

@@ -128,7 +128,7 @@ await test('an attempt to connect that leads nowhere is given up after 20 second
 for (const isLoggedIn of [true, false]) {
   await test(`a connection that the page closes while the session is confirmed after 4401 stays closed, logged in ${isLoggedIn}`, async (t) => {
     const body = isLoggedIn
-      ? { authenticated: true, now: 1, expires_at: 9, idle_expires_at: 9, scope: '' }
+      ? { authenticated: true, now: 1, expires_at: 9, idle_expires_at: 9, scope: '', session: 's' }
       : { authenticated: false, now: 1 }
     const confirmed = Promise.withResolvers<Response>()
     let checks = 0

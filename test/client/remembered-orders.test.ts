@@ -104,14 +104,12 @@ await test('remember: with another subject, or an unknown one, the order is forg
   }
 })
 
-await test('remember: without a subject the session alone decides, and on a server without tags its end', async (t) => {
-  for (const session of [{ session: 'first' }, {}]) {
-    const browser = await browserOf(t)
-    browser.session = session
-    const key = await browser.lose(t)
-    await browser.order()
-    t.equal(browser.keys.at(-1), key)
-  }
+await test('remember: without a subject the session alone decides', async (t) => {
+  const browser = await browserOf(t)
+  browser.session = { session: 'first' }
+  const key = await browser.lose(t)
+  await browser.order()
+  t.equal(browser.keys.at(-1), key)
 })
 
 await test('remember: a key is not sent after an hour, when the server may have forgotten it', async (t) => {
@@ -222,13 +220,5 @@ await test('an order that was sent keeps its key when it is sent again, whatever
     browser.script = ['cut']
     browser.onCut = () => (browser.session = 'down')
     t.match(await failure(browser.order()), { outcome: 'unknown' })
-  })
-  await t.test('a server without tags answers during a roll: the session is told by its end', async (t) => {
-    const browser = await browserOf(t)
-    browser.session = { session: 'first' }
-    const key = await browser.lose(t)
-    browser.session = {}
-    await browser.order()
-    t.equal(browser.keys.at(-1), key)
   })
 })

@@ -3,7 +3,7 @@ import { createClient, sessionKey, type ServerOptions } from '../../client/dist/
 
 await test('a trading socket never shares the connection of another session', async (t) => {
   const opened: string[] = []
-  let expires_at = 5000
+  let session = 'first'
   let isLoggedIn = false
   class Opening {
     constructor(url: string) {
@@ -14,7 +14,13 @@ await test('a trading socket never shares the connection of another session', as
     }
   }
   const fetch = async (): Promise<Response> => {
-    const active = isLoggedIn && { authenticated: true, expires_at, idle_expires_at: expires_at, scope: '' }
+    const active = isLoggedIn && {
+      authenticated: true,
+      expires_at: 5000,
+      idle_expires_at: 5000,
+      scope: '',
+      session,
+    }
     return Response.json({ authenticated: false, now: 1000, ...active })
   }
   const client = createClient({ baseUrl: 'http://bff.test', fetch, WebSocket: Opening } as unknown as ServerOptions)
@@ -30,11 +36,11 @@ await test('a trading socket never shares the connection of another session', as
   t.equal(await open(), 2)
   t.equal(await open(), 2, 'the same session')
   // The connection of the first user is still open when the second one opens a socket for the same account.
-  expires_at = 6000
+  session = 'second'
   await client.session.check()
   t.equal(await open(), 3)
   t.equal(await open(), 3)
-  expires_at = 5000
+  session = 'first'
   await client.session.check()
   t.equal(await open(), 3, 'the first session again')
 })

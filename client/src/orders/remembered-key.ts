@@ -20,8 +20,6 @@ interface Kept {
   readonly at: number
   /** The session in which it was sent. The server knows it in no other. */
   readonly session?: string | undefined
-  /** When that session ends, which tells it from others where a server sends no tag, as during a roll. */
-  readonly ends: number
   /** A digest: nobody need learn from the storage who the user was. */
   readonly subject?: string | undefined
 }
@@ -85,9 +83,8 @@ export class RememberedKey {
     this.#own = kept?.key
     if (!session.authenticated) return undefined
     const subject = session.subject === undefined ? undefined : digest(session.subject)
-    const now = { session: session.session, ends: session.expires_at, subject }
-    const hasTags = kept?.session !== undefined && now.session !== undefined
-    const isSame = hasTags ? kept.session === now.session : kept?.ends === now.ends
+    const now = { session: session.session, subject }
+    const isSame = kept?.session === now.session
     if (kept && isSame && elapsedMs(kept.at) <= MAX_AGE_MS) {
       // Unless the next order has taken the place since an equal one has forgotten this.
       if (sent && !read(place)) write(place, sent)

@@ -22,7 +22,7 @@ interface SeenCall {
 
 const HTML = { 'content-type': 'text/html' }
 const PROXY_LOGIN = '/proxy/login'
-const SESSION = { authenticated: true, now: 1, expires_at: 3601, idle_expires_at: 601, scope: 'trade' }
+const SESSION = { authenticated: true, now: 1, expires_at: 3601, idle_expires_at: 601, scope: 'trade', session: 's' }
 
 /** A client whose server lets these things happen to its calls, one after the other, and then responds with 200. */
 export async function scriptedClient(

@@ -21,8 +21,8 @@ export class SessionServer {
   subject: string | undefined
   /** The query of every POST /auth/logout. */
   readonly logouts: string[] = []
-  /** The tag of the session, which older servers lack. */
-  tag: string | undefined
+  /** The tag of the session. */
+  tag = 'a-session'
   expiresInSeconds = 3600
   /** When the session ends, in seconds since 1970, if that is to be the same in all responses. */
   endsAt: number | undefined

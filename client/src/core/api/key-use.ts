@@ -21,22 +21,19 @@ export interface KeyUse {
 export function keyUses(server: Server, store: Pick<SessionStore, 'get'>): (key: string | undefined) => KeyUse {
   const uses = new Map<string | undefined, KeyUse>()
   let knownFor: string | number = NaN
-  let known: Promise<string | number | undefined>
+  let known: Promise<string | undefined>
 
-  /**
-   * The tag of the session. On a server that sends none its end identifies a session, unless two end in the same second. Undefined
-   * if there is none, or the server does not answer.
-   */
-  async function tagOfSession(): Promise<string | number | undefined> {
+  /** The tag of the session. Undefined if there is none, or the server does not answer. */
+  async function tagOfSession(): Promise<string | undefined> {
     const body = await server.session()
-    return body?.authenticated ? (body.session ?? body.expires_at) : undefined
+    return body?.authenticated ? body.session : undefined
   }
 
   /**
    * The current session, or one before it: then a call is not repeated although it could be. Never a later one. NaN differs
    * from itself, so that a page that does not know its session asks every time.
    */
-  function current(): Promise<string | number | undefined> {
+  function current(): Promise<string | undefined> {
     const state = store.get()
     const now = state.status === 'active' ? state.session : NaN
     if (now !== knownFor) {

@@ -38,9 +38,8 @@ export class SessionFollower implements SessionStore {
   #checksLeft = 0
   #failures = 0
   #skewMs = NaN
-  /** Tells the session apart: its tag, or what a server without tags has told of it. */
-  #key = ''
-  #told = ''
+  /** The tag of the latest session. */
+  #session = ''
   /** Why the last session ended or, until that is told, `gone`. */
   #endedBy: EndReason | undefined
   #notice: Notice | undefined
@@ -131,16 +130,12 @@ export class SessionFollower implements SessionStore {
     if (!(Math.abs(skewMs - this.#skewMs) < SKEW_MS)) this.#skewMs = skewMs
     // Unless somebody says why.
     this.#endedBy = 'gone'
-    // During a roll, servers of version 0.2 tell the same session without a tag.
-    const told = `${expires_at} ${subject}`
-    const isOther = session && this.#key !== told && session !== this.#key
-    if (told !== this.#told || isOther) this.#key = session ?? told
-    this.#told = told
+    this.#session = session
     const expiresAt = expires_at * 1000 - this.#skewMs
     const idleExpiresAt = idle_expires_at * 1000 - this.#skewMs
     this.#set({
       status: 'active',
-      session: this.#key,
+      session,
       expiresAt,
       idleExpiresAt,
       scope,
@@ -210,8 +205,7 @@ export class SessionFollower implements SessionStore {
   /** Handles an event of this tab's socket, which the other tabs need as well, or an event of another tab. */
   #receive(event: SessionEvent | null | undefined, isOwn: boolean): void {
     const { status } = this.#state
-    // A server without tags does not say which session it is.
-    const { reason, notice, session = this.#key }: SessionEvent = Object(event)
+    const { reason, notice, session }: SessionEvent = Object(event)
     const body = this.#server.bodyOf(event)
     if (notice !== undefined) this.#notice = notice ?? undefined
     if (isOwn && (reason || body || notice !== undefined)) this.#broadcast(event)
@@ -220,7 +214,7 @@ export class SessionFollower implements SessionStore {
       // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.
       void this.#check(status !== 'anonymous', 'anonymous')
     } else if (!body) this.#show(this.#state)
-    else if (isOwn || (status === 'active' && session === this.#key && !this.#checksLeft)) this.#apply(body)
+    else if (isOwn || (status === 'active' && session === this.#session && !this.#checksLeft)) this.#apply(body)
     // The other tab may have sent this before that session ended. Then it does not know, and the leader tells it.
     else
       void this.#check(false, 'active').then(

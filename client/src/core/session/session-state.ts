@@ -69,7 +69,7 @@ export type SessionBody = (
   | {
       readonly authenticated: true
       readonly now: number
-      readonly session?: string
+      readonly session: string
       readonly expires_at: number
       readonly idle_expires_at: number
       readonly scope: string

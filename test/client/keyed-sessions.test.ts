@@ -28,7 +28,7 @@ async function changing(t: Test, script: readonly Event[], change: { at: number;
   const asked: SessionIs[] = []
   const browse: ServerOptions['fetch'] = (url, init) => {
     const requests = url.endsWith('/auth/session') ? asked : sent
-    const headers = { ...(init.headers as object), 'x-session': String(session), 'x-index': String(requests.length) }
+    const headers = { ...(init.headers as object), 'x-session': session, 'x-index': String(requests.length) }
     requests.push(session)
     return fetch(url, { ...init, headers })
   }
@@ -53,11 +53,7 @@ async function changing(t: Test, script: readonly Event[], change: { at: number;
 await test('a call that is in progress is not repeated in another session, in none, or when the server cannot tell which it is', async (t) => {
   for (const to of [SECOND, 'none', 'down'] as const) {
     const { call, sent, asked } = await changing(t, [[409, 'idempotency_in_progress']], { at: 0, to })
-    t.match(
-      await failure(call('mine')),
-      { problem: { code: 'idempotency_in_progress' }, outcome: 'unknown' },
-      String(to),
-    )
+    t.match(await failure(call('mine')), { problem: { code: 'idempotency_in_progress' }, outcome: 'unknown' }, to)
     t.same(sent, [FIRST])
     t.same(asked, [FIRST, to])
   }
@@ -68,11 +64,7 @@ await test('a key whose call was lost is not sent in another session, in none, o
     const { call, sent } = await changing(t, ['cut'], { at: 0, to })
     t.match(await failure(call('mine')), { status: 0, outcome: 'unknown' })
     const error = await failure(call('mine'))
-    t.match(
-      error,
-      { status: 0, outcome: 'unknown', cause: { message: 'the key belongs to another session' } },
-      String(to),
-    )
+    t.match(error, { status: 0, outcome: 'unknown', cause: { message: 'the key belongs to another session' } }, to)
     t.same(sent, [FIRST])
   }
 })

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import program from '../../package.json' with { type: 'json' }
 import { freePort } from '../../sandbox/listening.ts'
+import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { serverProcess } from '../support/server/server-process.ts'
 
@@ -34,6 +35,21 @@ await test('The unit starts Node as npm start does', (t) => {
   const variables = program.scripts.start.split(' exec ')[0]?.split(' ') ?? []
   t.ok(variables.length > 1)
   for (const variable of variables) t.match(UNIT, `${variable.split('=')[0]}=`)
+  t.end()
+})
+
+await test('The command of the guide checks the settings and secrets of the unit', (t) => {
+  const [, check = ''] = /^(SESSION_SECRETS_FILE=[^]*? --check)$/m.exec(OPERATING_GUIDE) ?? []
+  const dir = t.testdir({
+    'settings.env': Object.entries(ALONE)
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join(''),
+    'session-secrets': `${'s'.repeat(32)}\n`,
+    'redis-url': 'redis://127.0.0.1:1\n',
+  })
+  const { stdout } = spawnSync('sh', ['-c', check.replaceAll('/etc/trading-bff', dir)], { cwd: ROOT, encoding: 'utf8' })
+  t.match(stdout, /^ok +settings +valid/m)
+  t.match(stdout, /^failed +REDIS_URL +127\.0\.0\.1:1/m)
   t.end()
 })
 

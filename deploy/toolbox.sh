@@ -9,7 +9,7 @@ redis() { redis-cli -u "$REDIS_URL" "$@"; }
 # systemd: journalctl -o cat --since=-15m -u trading-bff
 logs() { docker compose logs --since 15m --no-log-prefix app; }
 # How often each value of a field occurs in these lines, the most frequent first.
-count() { grep -o "\"$1\":[^,}]*" | sort | uniq -c | sort -rn | head; }
+count() { grep -oE '"'"$1"'":("([^"\\]|\\.)*"|[^,}]*)' | sort | uniq -c | sort -rn | head; }
 # The metrics whose name begins so, without bff_.
 now() { curl -s "$ops/metrics" | grep -E "^bff_($1)"; }
 # What has been counted during ten seconds, the most frequent first.

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { test, type Test } from 'tap'
+import { promtool } from '../support/alerts/promtool.ts'
 import { OPS_TOKEN } from '../support/login/identity.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { makeSecrets, projectFile } from '../support/deployment/files.ts'
@@ -114,4 +115,20 @@ await test('The runbook shows until when a certificate is valid, and haproxy tak
     .replace(/^frontend public\n/m, (frontend) => frontend + lines)
   writeFileSync(file, config)
   t.doesNotThrow(() => execFileSync('haproxy', ['-c', '-f', file], { stdio: 'pipe' }))
+})
+
+await test('count shows texts as a whole, also those that hold commas, braces and quotes', (t) => {
+  const lines = ['{"msg":"a, {b} \\"c\\", d","status":503,"ms":1}', '{"msg":"a, {b} \\"c\\", d","status":503}']
+  const count = (field: string): string =>
+    execFileSync('bash', ['-c', `${TOOLBOX}\ncount ${field}`], { input: lines.join('\n'), encoding: 'utf8' }).trim()
+  t.equal(count('msg'), '2 "msg":"a, {b} \\"c\\", d"')
+  t.equal(count('status'), '2 "status":503')
+  t.end()
+})
+
+await test('Prometheus accepts the file of the runbook, with the alerts beside it', (t) => {
+  const [, config = ''] = /```yaml\n(global:[^]*?)```/.exec(RUNBOOK) ?? []
+  const dir = t.testdir({ 'prometheus.yml': config, 'alerts.yaml': projectFile('docs/alerts.yaml') })
+  t.doesNotThrow(() => promtool(['check', 'config', join(dir, 'prometheus.yml')]))
+  t.end()
 })

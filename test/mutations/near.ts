@@ -19,18 +19,6 @@ const RENEWALS = [
   'proxy/refused-tokens',
 ]
 
-/** The sessions of a subject, and of a session at the provider. */
-const OF_SUBJECTS = [
-  'sessions/own-sessions',
-  'sessions/subject-list',
-  'sessions/subjects',
-  'sessions/subject-limit',
-  'oidc/provider-session-index',
-  'oidc/backchannel',
-  'login/logout-everywhere',
-  'login/own-sessions',
-]
-
 /** The connections to upstream, and the calls over them. */
 const EXCHANGES = [
   'upstream/first-byte',
@@ -132,6 +120,10 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/store/servers/masters.ts': ['store/masters', 'store/store-outages', 'store/availability'],
   'src/store/shared-state.ts': ['store/shared-exchanges', 'store/shared-clocks', 'store/shared-state'],
   'src/store/ledger/memory-ledger.ts': ['store/ledger-script', 'store/memory-ledger', 'store/ledger-model'],
+  'src/controls/control-document.ts': ['controls/control-document'],
+  'src/controls/controls.ts': ['controls/controls', 'controls/control-news'],
+  'src/controls/instance-reports.ts': ['controls/instance-reports'],
+  'src/controls/shared-controls.ts': ['controls/shared-controls-alone', 'controls/merged-controls'],
   'src/controls': [
     'controls/control-versions',
     'controls/instance-reports',
@@ -166,7 +158,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/proxy/paused-orders.ts': ['proxy/sending'],
   'src/proxy/send.ts': ['proxy/sending'],
-  'src/proxy/shared-responses.ts': ['proxy/shared-responses', 'proxy/shared-responses-instances'],
+  'src/proxy/shared-responses.ts': ['proxy/shared-responses-alone', 'proxy/shared-responses-claims'],
   'src/proxy/idempotency/answer-sink.ts': ['proxy/idempotency-answer'],
   'src/proxy/idempotency/claim.ts': CLAIMS,
   'src/proxy/idempotency/compact-record.ts': ['proxy/idempotency-sealed'],
@@ -195,16 +187,12 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sessions/refusals.ts': ['sessions/refusals'],
   'src/sessions/renewal-pauses.ts': ['sessions/renewal-pauses'],
   'src/sessions/live-sessions.ts': ['sessions/live-sessions'],
-  'src/sessions/repository.ts': [
-    'sessions/repository',
-    'sessions/sessions',
-    'sessions/session-replacement',
-    'sessions/lost-replies',
-  ],
+  'src/sessions/repository.ts': ['sessions/repository'],
+  'src/sessions/session-reader.ts': ['sessions/session-reader', 'sessions/session-reader-loss'],
   'src/sessions/session.ts': ['sessions/session', 'sessions/sessions'],
   'src/sessions/shared-refusals.ts': ['sessions/shared-refusals-records', 'sessions/shared-refusals'],
-  'src/sessions/subject-index.ts': OF_SUBJECTS,
-  'src/sessions/subjects.ts': OF_SUBJECTS,
+  'src/sessions/subject-index.ts': ['sessions/subject-index', 'sessions/subject-index-ends'],
+  'src/sessions/subjects.ts': ['sessions/subjects-alone'],
   'src/sessions/token-renewal.ts': RENEWALS,
   'src/sessions/watcher.ts': [
     'sessions/watcher-changes',

@@ -1,0 +1,48 @@
+import { inFile, type Equivalent } from './equivalent.ts'
+
+const FIRST_REPORT = 'Nothing was reported before, so by the time alone the first report is due.'
+
+/** The slips that change nothing in the controls of operators, and in the index of sessions. */
+export const OF_CONTROLS: readonly Equivalent[] = [
+  ...inFile('src/controls/instance-reports.ts', [
+    [
+      "#last = { version: -1, stored: '', at: -Infinity }",
+      '{}',
+      'No version is undefined, so the first report is due.',
+    ],
+    ["#last = { version: -1, stored: '', at: -Infinity }", '+1', FIRST_REPORT],
+    ["#last = { version: -1, stored: '', at: -Infinity }", '"Stryker was here!"', FIRST_REPORT],
+  ]),
+  ...inFile('src/controls/control-document.ts', [
+    ['} catch {', '{}', 'A function that returns nothing returns undefined.'],
+  ]),
+  ...inFile('src/sessions/subject-index.ts', [
+    [
+      '.toSorted((one, other) => one.entry.addedAt - other.entry.addedAt || (one.entry.id < other.entry.id ? -1 : 1))',
+      'one.entry.id <= other.entry.id',
+      'No two entries have the same id.',
+    ],
+  ]),
+  ...inFile('src/controls/shared-controls.ts', [
+    [
+      "return this.#reports.report(versionOf(this.document), this.#state.version ?? '', this.now)",
+      '"Stryker was here!"',
+      'It was read before.',
+    ],
+    ["function statedVersion(text = ''): number {", '"Stryker was here!"', 'That states no version either.'],
+    ['#isUntidy = false', 'true', 'It is asked for after a text was read, which sets it.'],
+  ]),
+  ...inFile('src/controls/controls.ts', [
+    ['#forbidsClosing = false', 'true', 'It is read while a subject is paused, and is set together with that pause.'],
+    [
+      'if (this.#all === undefined && this.#subjects.size === 0) return undefined',
+      'false',
+      'Without pauses the next lines find none.',
+    ],
+    [
+      "const own = whose === undefined || whose === 'failed' ? undefined : this.#subjects.get(whose.subject)",
+      'false',
+      'A failure has no subject, and no subject is no pause. That an unknown session would be asked for its subject is noticed.',
+    ],
+  ]),
+]

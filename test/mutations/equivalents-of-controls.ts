@@ -16,6 +16,13 @@ export const OF_CONTROLS: readonly Equivalent[] = [
   ...inFile('src/controls/control-document.ts', [
     ['} catch {', '{}', 'A function that returns nothing returns undefined.'],
   ]),
+  ...inFile('src/proxy/shared-responses.ts', [
+    [
+      'return await this.#ask(requestId, { id, storeAheadMs })',
+      'this.#ask(requestId, {\n  id,\n  storeAheadMs\n})',
+      'Without the store it tells nobody, and throws nothing that would be caught here.',
+    ],
+  ]),
   ...inFile('src/sessions/subject-index.ts', [
     [
       '.toSorted((one, other) => one.entry.addedAt - other.entry.addedAt || (one.entry.id < other.entry.id ? -1 : 1))',

@@ -187,7 +187,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sessions/refusals.ts': ['sessions/refusals'],
   'src/sessions/renewal-pauses.ts': ['sessions/renewal-pauses'],
   'src/sessions/live-sessions.ts': ['sessions/live-sessions'],
-  'src/sessions/repository.ts': ['sessions/repository'],
+  'src/sessions/repository.ts': ['sessions/repository', 'sessions/repository-writes'],
   'src/sessions/session-reader.ts': ['sessions/session-reader', 'sessions/session-reader-loss'],
   'src/sessions/session.ts': ['sessions/session', 'sessions/sessions'],
   'src/sessions/shared-refusals.ts': ['sessions/shared-refusals-records', 'sessions/shared-refusals'],

@@ -35,6 +35,14 @@ await test('the first caller asks upstream, and gets its response', async (t) =>
   t.match(locks, exactly([KEY, /^[\w-]{36}$/, 10_100]))
 })
 
+await test('what upstream says of its limits is passed on, unless there is a budget for all users', async (t) => {
+  for (const hasBudget of [false, true]) {
+    const { call, world } = sharing({ hasBudget }).instance()
+    world.exchange = async () => answered('text', 200, { 'ratelimit-limit': '7' })
+    t.equal((await call()).headers.includes('ratelimit-limit'), !hasBudget)
+  }
+})
+
 await test('a response counts for HEALTH_SECONDS since it was asked for, at every instance', async (t) => {
   const pass = stoppedClocks(t)
   const { instance, store } = sharing()

@@ -165,11 +165,21 @@ await test('a record is sealed, says what all may know, and lasts by the clock o
   pass(2999)
   t.match(await other.call(), { body: 'response 1' })
   t.equal(other.asked.length, 0)
+  for (const [headers, rest] of [
+    [{ 'retry-after': '7' }, { retryAfter: '7' }],
+    [{ 'retry-after': ['7', '8'] }, {}],
+  ] as const) {
+    const refused = sharing()
+    const called = refused.instance()
+    called.world.exchange = async () => answered('secret', 503, headers)
+    await t.rejects(called.call())
+    t.strictSame(Object(await recordIn(refused)).outcome, { is: 'withheld', status: 503, ...rest })
+  }
   const failing = sharing()
   const third = failing.instance()
   third.world.exchange = async () => ({ is: 'timeout', cause: new Error('secret') })
   await t.rejects(third.call())
-  t.strictSame(((await recordIn(failing)) as { outcome: unknown }).outcome, { is: 'timeout' })
+  t.strictSame(Object(await recordIn(failing)).outcome, { is: 'timeout' })
 })
 
 await test('a response that counts for much longer than it may is of an instance whose clock is wrong, and is removed', async (t) => {
@@ -183,4 +193,8 @@ await test('a response that counts for much longer than it may is of an instance
     const { call } = shared.instance()
     t.match(await call(), { body })
   }
+  const failing = sharing()
+  await write(failing, 'of another instance', Date.now() + 8001)
+  failing.store.removeIf = () => Promise.reject(AWAY)
+  t.match(await failing.instance().call(), { body: 'response 1' }, 'without the store it asks for itself')
 })

@@ -22,7 +22,7 @@ interface Asked {
 }
 
 /** A store, and instances that share a response in it. A response counts for 3 s, upstream has 10 s. */
-export function sharing() {
+export function sharing({ hasBudget = false } = {}) {
   const store = new MemoryStore()
   const listeners: ((key: string | undefined) => void)[] = []
   store.onChange = (listener) => void listeners.push(listener)
@@ -47,7 +47,7 @@ export function sharing() {
         },
       }
       const deps = {
-        upstream: { headersMs: 10_000, healthMs: 3000, budget: undefined },
+        upstream: { headersMs: 10_000, healthMs: 3000, budget: hasBudget ? {} : undefined },
         store,
         envelope,
         clients: {

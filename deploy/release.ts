@@ -45,6 +45,7 @@ if (!isTagged && given.untagged !== true) fail(`HEAD is not v${version}: check t
 run('node', 'client/build.ts')
 if (!isClean())
   fail('client/dist or src/openapi/asyncapi.json is not what the sources give: commit what git status shows')
+if (printed('npm', 'sbom', '--help') === undefined) fail('This npm has no "npm sbom": use npm 9.9 or newer')
 
 const commit = git('rev-parse', 'HEAD')
 const seconds = git('log', '-1', '--format=%ct')

@@ -93,6 +93,9 @@ async function startServer(settings: Settings): Promise<void> {
   handleSignals(() => process.exit(0))
 }
 
+/** EAI_AGAIN: no name server answers, as on a computer without a network. */
+const NOT_HERE: ReadonlySet<string> = new Set(['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN'])
+
 async function requirePorts(
   ports: Readonly<Record<string, number>>,
   { page, host }: Pick<PageServer, 'page' | 'host'>,
@@ -104,7 +107,7 @@ async function requirePorts(
   const command = `npm run sandbox -- --page ${page.origin}${host === undefined ? '' : ` --host ${host}`}`
   const hostOf = (name: string): string => (/^(?:PORT|PROVIDER_PORT)$/.test(name) ? bind : LOOPBACK)
   await requireFree(ports, hostOf, command, Number(page.port || 80)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') throw new Error(notHere(bind), { cause: error })
+    if (NOT_HERE.has(error.code ?? '')) throw new Error(notHere(bind), { cause: error })
     throw error
   })
 }

@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { JarBrowser, type Arrival } from '../support/browser/jar-browser.ts'
+import { pageClient } from '../support/client/page-client.ts'
 import { PUBLIC_URL } from '../support/deployment/deployed-balancer.ts'
 import { deployment, hasServed } from '../support/deployment/deployed.ts'
 import { Caller, Lines } from '../support/deployment/load.ts'
@@ -97,6 +98,10 @@ await test(
     const tags = await Promise.all(users.map(async (each) => Object(await session(each)).session as unknown))
     const lines = users.map((browser) => new Lines(t, browser))
     await Promise.all(lines.map((each) => each.untilAllReceive()))
+    // Without its session socket, the page would ask every five minutes.
+    const { session: page } = pageClient(t, first, PUBLIC_URL, PUBLIC_URL)
+    t.teardown(page.subscribe(() => undefined))
+    const pageReads = (message?: string): Promise<void> => until(() => page.get().notice?.message === message)
     const callers: Caller[] = []
     const owed = slowOrders(world.upstream)
     let instances = [...world.instances]
@@ -109,6 +114,7 @@ await test(
       t.equal(await tell(told, 'orders', { paused: true, message: name }), 200)
       t.equal(await tell(told, 'notice', { message: name }), 200)
       await until(async () => (await Promise.all(instances.map((each) => pausedAt(each, first)))).every(Boolean))
+      await pageReads(name)
       const begun = await Promise.all([begin(`${name}-login`, false), begin(`${name}-signup`, true)])
       const fresh = [await world.start(settings, options)]
       const [pioneer] = fresh
@@ -118,6 +124,7 @@ await test(
       t.equal(await tell(pioneer, 'orders'), 200)
       t.equal(await tell(pioneer, 'notice'), 200)
       await until(async () => !(await Promise.all(instances.map((each) => pausedAt(each, first)))).some(Boolean))
+      await pageReads()
 
       const load = users.flatMap((browser, user) => [
         new Caller(`${name}-${user}`, browser),

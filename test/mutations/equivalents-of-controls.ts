@@ -1,8 +1,10 @@
 import { inFile, type Equivalent } from './equivalent.ts'
 
+const TOLD =
+  "if (mark?.value === RENEWED) await this.#store.replace(besideKey(key, 'renewed'), RENEWED, ACCEPTED, mark.expiresAt)"
 const FIRST_REPORT = 'Nothing was reported before, so by the time alone the first report is due.'
 
-/** The slips that change nothing in the controls of operators, and in the index of sessions. */
+/** The slips that change nothing in the controls of operators, in sessions and in shared responses. */
 export const OF_CONTROLS: readonly Equivalent[] = [
   ...inFile('src/controls/instance-reports.ts', [
     [
@@ -21,6 +23,25 @@ export const OF_CONTROLS: readonly Equivalent[] = [
       'return await this.#ask(requestId, { id, storeAheadMs })',
       'this.#ask(requestId, {\n  id,\n  storeAheadMs\n})',
       'Without the store it tells nobody, and throws nothing that would be caught here.',
+    ],
+    ['return { is, cause, responseBegan: false }', 'true', 'The problem does not tell whether a response had begun.'],
+  ]),
+  ...inFile('src/sessions/subjects.ts', [
+    [
+      'if (issuedAt !== undefined && (await this.logouts?.mayLive(issuedAt, twin, state)) !== true) return false',
+      'this.logouts.mayLive',
+      'Without logouts of the provider no session has such a time.',
+    ],
+  ]),
+  ...inFile('src/sessions/renewed-tokens.ts', [
+    [TOLD, 'true', 'The store compares as well, and nobody hears of a fault.'],
+    [TOLD, 'mark.value', 'Nobody hears of a fault.'],
+  ]),
+  ...inFile('src/sessions/repository.ts', [
+    [
+      'return spare <= 0 ? endsAt : endsAt - Math.floor(spare / this.stepMs) * this.stepMs',
+      'spare < 0',
+      'Nothing has no steps, so both are the end.',
     ],
   ]),
   ...inFile('src/sessions/subject-index.ts', [

@@ -7,18 +7,6 @@ const CLAIMS = [
   'proxy/idempotency-leases',
 ]
 
-/** The renewal of tokens. */
-const RENEWALS = [
-  'sessions/renewed-tokens-saved',
-  'sessions/access-tokens',
-  'sessions/refused-refreshes',
-  'sessions/refresh',
-  'sessions/refresh-standstill',
-  'sessions/provider-backoff',
-  'sessions/refusals-of-everybody',
-  'proxy/refused-tokens',
-]
-
 /** The connections to upstream, and the calls over them. */
 const EXCHANGES = [
   'upstream/first-byte',
@@ -175,7 +163,8 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'sessions/lost-replies',
     'sessions/sessions',
   ],
-  'src/sessions/access-tokens.ts': RENEWALS,
+  'src/sessions/access-tokens.ts': ['sessions/access-tokens-alone'],
+  'src/sessions/renewed-tokens.ts': ['sessions/renewed-tokens'],
   'src/sessions/endings.ts': [
     'sessions/endings-alone',
     'sessions/endings-taken-over',
@@ -193,7 +182,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sessions/shared-refusals.ts': ['sessions/shared-refusals-records', 'sessions/shared-refusals'],
   'src/sessions/subject-index.ts': ['sessions/subject-index', 'sessions/subject-index-ends'],
   'src/sessions/subjects.ts': ['sessions/subjects-alone'],
-  'src/sessions/token-renewal.ts': RENEWALS,
+  'src/sessions/token-renewal.ts': ['sessions/token-renewal'],
   'src/sessions/watcher.ts': [
     'sessions/watcher-changes',
     'sessions/watcher-checks',

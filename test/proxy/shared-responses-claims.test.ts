@@ -99,6 +99,15 @@ await test('a response that could not be told gives the claim back, so that othe
   t.match(await other.call(), { body: 'another' })
 })
 
+await test('who finds no claim, and gets none since another was faster, looks again', async (t) => {
+  const { instance, store } = sharing()
+  const lock = store.lock.bind(store)
+  let tries = 0
+  store.lock = async (...args) => ++tries > 1 && lock(...args)
+  t.match(await instance().call(), { body: 'response 1' })
+  t.equal(tries, 2)
+})
+
 await test('while another instance asks, a caller waits for its response, and asks nobody', async (t) => {
   const { instance } = sharing()
   const [one, other] = [instance(), instance()]

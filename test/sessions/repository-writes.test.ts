@@ -181,6 +181,14 @@ await test('an end by the id returns the record, and waits for a replica unless 
   )
 })
 
+await test('a session that this instance cannot open ends all the same', async (t) => {
+  const { sessions, made, changing, store } = writing(t)
+  await made({ subject: 'CR1' })
+  changing.change(['another secret'])
+  t.equal(await sessions.endById('id', 'logout', true), undefined)
+  t.equal(await store.read(KEY), undefined)
+})
+
 await test('an end tells whose request it was, as far as it is said', async (t) => {
   const { sessions, made } = writing(t)
   await made()

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
@@ -23,6 +24,20 @@ await test('a session that was seen live and is missing may be lost, which is to
   await store.remove(sessionKey('id'))
   for (const _ of [1, 2]) t.strictSame(await reader.read(header), NONE)
   t.match(lost, exactly({ key: sessionKey('id'), idleEndsAt, endsAt: record?.endsAt, seenAt }))
+})
+
+await test('a use counts as seen, too, and one that finds no session any more changes nothing', async (t) => {
+  const { reader, header, lost, store, pass } = await heldReader(t)
+  t.match(await reader.read(header), { is: 'live' })
+  pass(100)
+  store.extend = async () => undefined
+  t.match(reader.use(header), { is: 'live' })
+  const seenAt = standstill.lookedAt
+  await setImmediate()
+  pass(100)
+  await store.remove(sessionKey('id'))
+  t.strictSame(await reader.read(header), NONE)
+  t.match(lost, exactly({ seenAt }))
 })
 
 await test('a store that is away loses no session, nor does a session that comes back end', async (t) => {

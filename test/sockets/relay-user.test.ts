@@ -2,6 +2,7 @@ import { test } from 'tap'
 import type { Session } from '../../src/sessions/index.ts'
 import type { OrderGate } from '../../src/sockets/relay/order-gate.ts'
 import { relayUser, type RelayUser } from '../../src/sockets/relay/relay-user.ts'
+import { standstill } from '../../src/time/standstill.ts'
 import { isolatedRelay } from '../support/sockets/isolated-relay.ts'
 import { clockAhead, timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
@@ -116,4 +117,16 @@ await test('without the store a socket lives on only if its session was read sin
   t.equal(user.isCurrent(), true, 'another session was heard of, on the same connection')
   isCurrent = false
   t.equal(await user.confirm(), 'deaf')
+})
+
+await test('a session that is current after a standstill has been heard of since, and one that is not has not', async (t) => {
+  const suspend = timeAhead(t)
+  for (const isCurrent of [true, false]) {
+    const sessions = { isCurrent: () => isCurrent, confirm: () => Promise.resolve(false) }
+    const user = relayUser(sessions, {} as Session)
+    suspend(600)
+    t.ok(standstill.count > 0, 'it is noticed')
+    t.equal(user.isCurrent(), isCurrent)
+    t.equal(await user.confirm(), isCurrent ? 'away' : 'deaf')
+  }
 })

@@ -1,0 +1,69 @@
+import { inFile, type Equivalent } from './equivalent.ts'
+
+/** Slips in what keeps sockets and sessions, here and in the browser package. */
+export const OF_SOCKETS: readonly Equivalent[] = [
+  ...inFile('client/src/core/sockets/exchange.ts', [
+    [
+      "if (onAbort) signal?.removeEventListener('abort', onAbort)",
+      'true',
+      'No listener is removed where there is none.',
+    ],
+  ]),
+  ...inFile('client/src/core/sockets/streams.ts', [
+    [
+      'const key = JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)))',
+      'a <= b',
+      'No two members of an object have the same name.',
+    ],
+    ['if (number > 0) this.#carriers[number] = undefined', 'number >= 0', 'Its callers leave the first link out.'],
+  ]),
+  ...inFile('client/src/core/session/session-follower.ts', [
+    ["#session = ''", '"Stryker was here!"', 'No session has this tag.'],
+  ]),
+  ...inFile('client/src/orders/remembered-key.ts', [['} catch {', '{}', 'Without a value it returns none, either.']]),
+  ...inFile('client/src/orders/search.ts', [
+    [
+      '#period: Period = { from: -Infinity, to: Infinity, likely: [] }',
+      '["Stryker was here"]',
+      'No time is within a text, so none is likely.',
+    ],
+    [
+      'if (!this.#hasLooked && this.#reads + 2 <= MAX_READS) {',
+      'this.#reads + 2 < MAX_READS',
+      'The first two reads are made together, so there is never one alone.',
+    ],
+  ]),
+  ...inFile('src/sockets/session/session-socket.ts', [
+    [
+      'if (pauseIn(options.controls?.stateFor(this.#session)) !== this.#pause) this.#update(this.#session)',
+      'options.controls.stateFor',
+      'The controls call this, so there are some.',
+    ],
+    ['this.#session = session', ';', 'In the constructor, #update() follows; that of #update() is noticed.'],
+  ]),
+  ...inFile('src/upstream/budget/upstream-budget.ts', [
+    [
+      "const isShort = this.#holder.lease.free('orders') < this.#terms.readyOrders && emptyUntil > now",
+      'emptyUntil >= now',
+      'The reply that has just been noted lies ahead, or there is none and the ledger is away, where this is not read.',
+    ],
+  ]),
+  ...inFile(
+    'src/store/servers/link-health.ts',
+    ['true', 'now - this.#aliveAt >= MAX_SILENCE_MS', 'now + this.#aliveAt'].map(
+      (slip) =>
+        [
+          'if (now - this.#aliveAt > MAX_SILENCE_MS) setImmediate(() => this.#judge(now))',
+          slip,
+          'The silence is measured again before it is judged.',
+        ] as const,
+    ),
+  ),
+  ...inFile('src/store/servers/link-health.ts', [
+    [
+      "if (this.#downSince === undefined && silentMs > MAX_SILENCE_MS) this.noteLoss('silence')",
+      'silentMs >= MAX_SILENCE_MS',
+      'It was longer at the look, or a sign of life has come since.',
+    ],
+  ]),
+]

@@ -13,9 +13,19 @@ export const OF_CONTROLS: readonly Equivalent[] = [
       'No version is undefined, so the first report is due.',
     ],
     ["#last = { version: -1, stored: '', at: -Infinity }", '+1', FIRST_REPORT],
+    [
+      "#last = { version: -1, stored: '', at: -Infinity }",
+      '+Infinity',
+      'No version is -1, so the first report is due.',
+    ],
     ["#last = { version: -1, stored: '', at: -Infinity }", '"Stryker was here!"', FIRST_REPORT],
   ]),
   ...inFile('src/controls/control-document.ts', [
+    [
+      'return JSON.stringify(one) < JSON.stringify(than)',
+      'JSON.stringify(one) <= JSON.stringify(than)',
+      'Of two equal controls either one is as good.',
+    ],
     ['} catch {', '{}', 'A function that returns nothing returns undefined.'],
   ]),
   ...inFile('src/proxy/shared-responses.ts', [
@@ -31,6 +41,14 @@ export const OF_CONTROLS: readonly Equivalent[] = [
       'if (issuedAt !== undefined && (await this.logouts?.mayLive(issuedAt, twin, state)) !== true) return false',
       'this.logouts.mayLive',
       'Without logouts of the provider no session has such a time.',
+    ],
+  ]),
+  ...inFile('src/sessions/token-renewal.ts', [
+    ["if (saved !== undefined) return { is: 'good', session: saved }", 'false', 'It is read again, and is the same.'],
+    [
+      'const leftMs = refusals === undefined ? 0 : await this.#refusals.leftMs(refusals, user)',
+      'false',
+      'No record has no rest.',
     ],
   ]),
   ...inFile('src/sessions/renewed-tokens.ts', [

@@ -84,6 +84,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'controls/held-orders',
     'controls/shared-controls',
   ],
+  'src/login/start-login.ts': ['login/starting-login'],
   'src/login/browser-logins.ts': ['login/transactions-alone'],
   'src/login/login-cookies.ts': ['login/login-cookies', 'login/transactions-alone'],
   'src/login/login-record.ts': ['login/login-cookies', 'login/transactions-alone'],
@@ -141,7 +142,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sessions/shared-refusals.ts': ['sessions/shared-refusals-records', 'sessions/shared-refusals'],
   'src/sessions/subject-index.ts': ['sessions/subject-index', 'sessions/subject-index-ends'],
   'src/sessions/subjects.ts': ['sessions/subjects-alone'],
-  'src/sessions/token-renewal.ts': ['sessions/token-renewal'],
+  'src/sessions/token-renewal.ts': ['sessions/token-renewal', 'sessions/token-renewal-shared'],
   'src/sessions/watcher.ts': [
     'sessions/watcher-changes',
     'sessions/watcher-checks',

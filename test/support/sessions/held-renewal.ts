@@ -36,12 +36,14 @@ export async function renewing(t: Test) {
   const lines: unknown[][] = []
   const counted: string[] = []
   const skipped: string[] = []
+  const trouble: string[] = []
   const world = {
     refresh: async (): Promise<unknown> => granted(),
     revoke: undefined as (() => Promise<unknown[]>) | undefined,
   }
   const provider = {
     circuit: { retryAfterMs: 0, workedAt: -Infinity },
+    onLogin: undefined as ((askedAt: number) => void) | undefined,
     limit: { retryAfterMs: (_source: string) => 0 },
     refresh: (...args: unknown[]) => (calls.push(['refresh', ...args]), world.refresh()),
     revoke: (tokens: unknown) => (calls.push(['revoke', tokens]), world.revoke?.()),
@@ -50,7 +52,7 @@ export async function renewing(t: Test) {
     ['info', 'warn', 'error'].map((level) => [level, (...args: unknown[]) => lines.push([level, ...args])]),
   )
   const metrics = {
-    provider: { refreshSkipped: (why: string) => skipped.push(why), refusesMany: () => undefined },
+    provider: { refreshSkipped: (why: string) => skipped.push(why), refusesMany: (code: string) => trouble.push(code) },
     refreshes: { inc: ({ outcome }: { outcome: string }) => counted.push(outcome) },
   }
   const renewal = new TokenRenewal({
@@ -76,6 +78,7 @@ export async function renewing(t: Test) {
     lines,
     counted,
     skipped,
+    trouble,
     pass,
     comeBack: (): void => {
       for (const listener of listeners) listener(undefined)

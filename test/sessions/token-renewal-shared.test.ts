@@ -1,0 +1,141 @@
+import { setImmediate } from 'node:timers/promises'
+import { test } from 'tap'
+import { ProviderRefusal } from '../../src/oauth/grant-outcome.ts'
+import { PROVIDER_TIMEOUT_MS } from '../../src/oauth/provider-traffic.ts'
+import { SAVE_MS } from '../../src/sessions/repository.ts'
+import { besideKey, partKey, REFRESHES_KEY } from '../../src/store/keys.ts'
+import { standstill } from '../../src/time/standstill.ts'
+import { granted, renewing } from '../support/sessions/held-renewal.ts'
+import { sessionRecord } from '../support/sessions/session-instance.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
+
+const refused = (error: string) => ({ is: 'refused', code: error, cause: new ProviderRefusal(error) }) as const
+
+await test('the lock outlives the slowest refresh and its saving, and is there until both are done', async (t) => {
+  const { renewal, session, store, world } = await renewing(t)
+  const lasts: unknown[] = []
+  const lock = store.lock.bind(store)
+  store.lock = async (...args) => (lasts.push(args[2]), lock(...args))
+  const held: unknown[] = []
+  const note = async (): Promise<void> =>
+    void held.push((await store.read(partKey(session.key, 'refresh'))) !== undefined)
+  world.refresh = async () => {
+    await setImmediate()
+    await note()
+    return granted()
+  }
+  const replace = store.replace.bind(store)
+  store.replace = async (...args) => {
+    await setImmediate()
+    await note()
+    return replace(...args)
+  }
+  await renewal.renew(session, {})
+  t.same(lasts, [PROVIDER_TIMEOUT_MS + SAVE_MS + 1000])
+  t.same(held, [true, true])
+})
+
+await test('a process that stood still while it got the lock asks for it again before it refreshes', async (t) => {
+  const { renewal, session, store, calls, pass } = await renewing(t)
+  let locks = 0
+  const lock = store.lock.bind(store)
+  store.lock = async (...args) => {
+    if (++locks === 1) pass(1000)
+    return lock(...args)
+  }
+  t.match(await renewal.renew(session, {}), { is: 'good' })
+  t.same([locks, calls.length], [2, 1])
+})
+
+await test('grants and logins are told to the other instances half a second later', async (t) => {
+  for (const happen of [
+    async ({ renewal, session }: Awaited<ReturnType<typeof renewing>>) => renewal.renew(session, {}),
+    async ({ provider }: Awaited<ReturnType<typeof renewing>>) => provider.onLogin?.(standstill.now()),
+  ]) {
+    const world = await renewing(t)
+    const timers = new HeldTimers(t, 'setTimeout', 500)
+    await happen(world)
+    t.equal(await world.store.read(REFRESHES_KEY), undefined)
+    t.equal(timers.size, 1)
+    timers.run()
+    await until(async () => (await world.store.read(REFRESHES_KEY)) !== undefined, 'it is told')
+  }
+})
+
+await test('a renewal that was not refused before removes nothing, and a session without an ID token names no user', async (t) => {
+  const { renewal, session, sessions, store, calls } = await renewing(t)
+  const removed: string[] = []
+  const remove = store.remove.bind(store)
+  store.remove = async (key) => (removed.push(key), remove(key))
+  const { oidc: _, ...record } = session.record
+  const without = await sessions.replace(session, record)
+  t.match(without && (await renewal.renew(without, {})), { is: 'good' })
+  t.equal(calls[0]?.[3], undefined)
+  t.same(removed, [])
+})
+
+await test('a renewal after a 401 is over once it is marked', async (t) => {
+  const { renewal, session, store } = await renewing(t)
+  const gate = Promise.withResolvers<void>()
+  let isMarking = false
+  const lock = store.lock.bind(store)
+  store.lock = async (...args) => {
+    if (args[0] === besideKey(session.key, 'renewed')) {
+      isMarking = true
+      await gate.promise
+    }
+    return lock(...args)
+  }
+  let isOver = false
+  const renewed = renewal.renew(session, { isAfterRefusal: true }).finally(() => (isOver = true))
+  await until(() => isMarking, 'the mark is written')
+  await setImmediate()
+  t.equal(isOver, false)
+  gate.resolve()
+  t.match(await renewed, { is: 'good' })
+})
+
+await test('a circuit that is open pauses a session that has not failed', async (t) => {
+  const { renewal, session, provider } = await renewing(t)
+  provider.circuit.retryAfterMs = 5
+  t.match(renewal.paused(session, {}), { is: 'providerDown', retryAfterMs: 5 })
+})
+
+await test('a pause does not outlast a token that is still valid, and then the session is tried again', async (t) => {
+  for (const [validMs, pauseMs] of [
+    [10_000, 10_000],
+    [60_000, 30_000],
+    [0, 30_000],
+    [-1, 30_000],
+  ] as const) {
+    const { renewal, session, sessions, world } = await renewing(t)
+    world.refresh = async () => refused('invalid_scope')
+    const due = await sessions.replace(session, { ...session.record, tokenExpiresAt: Date.now() + validMs })
+    if (due === undefined) throw new Error('not replaced')
+    t.match(await renewal.renew(due, {}), { is: 'providerDown', retryAfterMs: 30_000 })
+    t.match(renewal.paused(due, {}), { retryAfterMs: pauseMs })
+  }
+})
+
+await test('a refusal ends an expired session that the provider has repeated after it granted another, and three users who are refused are trouble', async (t) => {
+  const { renewal, sessions, world, provider, lines, trouble, pass } = await renewing(t)
+  world.refresh = async () => refused('login_required')
+  const expired = async (subject: string) => {
+    await sessions.create(subject, sessionRecord({ subject, tokenExpiresAt: Date.now() }))
+    const session = await sessions.load(subject)
+    if (session === undefined) throw new Error('not loaded')
+    return session
+  }
+  for (const subject of ['CR1', 'CR2']) t.match(await renewal.renew(await expired(subject), {}), { is: 'providerDown' })
+  t.same(trouble, [])
+  t.match(await renewal.renew(await expired('CR3'), {}), { is: 'providerDown' })
+  t.same(trouble, ['login_required'])
+  t.match(lines.at(-1), ['error', { code: 'login_required' }, 'the provider refuses several users, and grants nobody'])
+  const session = await expired('CR4')
+  t.match(await renewal.renew(session, {}), { is: 'providerDown' })
+  pass(30_000)
+  provider.onLogin?.(standstill.now())
+  t.same(await renewal.renew(session, {}), { is: 'ended' })
+  t.equal(await sessions.load('CR4'), undefined)
+})

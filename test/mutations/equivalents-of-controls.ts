@@ -26,6 +26,22 @@ export const OF_CONTROLS: readonly Equivalent[] = [
       'JSON.stringify(one) <= JSON.stringify(than)',
       'Of two equal controls either one is as good.',
     ],
+    [
+      '.toSorted(([a, one], [b, other]) => other.version - one.version || (a < b ? -1 : 1))',
+      'a <= b',
+      'No two controls have the same name.',
+    ],
+    [
+      'return JSON.stringify([...document].toSorted(([a], [b]) => (a < b ? -1 : 1)))',
+      'a <= b',
+      'No two controls have the same name.',
+    ],
+    [
+      'if (one.version !== than.version) return one.version < than.version',
+      'one.version <= than.version',
+      'They differ.',
+    ],
+    ['if (one.at !== than.at) return one.at < than.at', 'one.at <= than.at', 'They differ.'],
     ['} catch {', '{}', 'A function that returns nothing returns undefined.'],
   ]),
   ...inFile('src/proxy/shared-responses.ts', [

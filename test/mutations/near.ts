@@ -84,6 +84,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'controls/held-orders',
     'controls/shared-controls',
   ],
+  'src/login/backchannel-logout.ts': ['login/backchannel-parts'],
   'src/login/start-login.ts': ['login/starting-login'],
   'src/login/browser-logins.ts': ['login/transactions-alone'],
   'src/login/login-cookies.ts': ['login/login-cookies', 'login/transactions-alone'],

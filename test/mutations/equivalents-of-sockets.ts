@@ -20,7 +20,10 @@ export const OF_SOCKETS: readonly Equivalent[] = [
   ...inFile('client/src/core/session/session-follower.ts', [
     ["#session = ''", '"Stryker was here!"', 'No session has this tag.'],
   ]),
-  ...inFile('client/src/orders/remembered-key.ts', [['} catch {', '{}', 'Without a value it returns none, either.']]),
+  ...inFile('client/src/orders/remembered-key.ts', [
+    ['} catch {', '{}', 'Without a value it returns none, either.'],
+    ['if (navigator?.locks) {', 'navigator.locks', 'Where it fails, nobody has acted yet, and it acts without a lock.'],
+  ]),
   ...inFile('client/src/orders/search.ts', [
     [
       '#period: Period = { from: -Infinity, to: Infinity, likely: [] }',

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { test, type Test } from 'tap'
 import type { Dispatcher } from 'undici'
 import { Exchange, NotStarted } from '../../src/upstream/exchange.ts'
@@ -63,10 +64,12 @@ await test('a request is written when a connection is free, unless its first byt
 
 await test('a request that no connection takes in time fails, and is not written when one is free', async (t) => {
   const { exchange, controller, timers, logged } = exchangeOf(t)
-  exchange.limitQueueing(300, Buffer.from('body'))
+  const body = new Readable({ read: () => undefined })
+  exchange.limitQueueing(300, body)
   t.same(timers.delays, [300])
   timers.run()
   await new Promise(setImmediate)
+  t.equal(body.destroyed, true, 'nobody reads its body')
   const message = 'no connection to upstream became free in time'
   t.same(logged(), [['error', undefined, message]])
   exchange.onRequestStart(controller)

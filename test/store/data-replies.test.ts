@@ -30,7 +30,7 @@ await test('a stored value is read as it was written, with its expiry by the clo
       [[null, -2], undefined],
     ] as const) {
       t.same(
-        read(reply, () => 30, 'key'),
+        commands[name]?.reply(reply, () => 30, 'key'),
         expected,
       )
     }

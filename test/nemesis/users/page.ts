@@ -85,8 +85,11 @@ export class Page {
     const replaced = this.#replaced(call.at)
     this.#earlier = this.cookie
     const cookie = this.#sessionCookie
-    const arrived = this.#navigate(kind, path, isCancelled).catch(() => undefined)
+    const stop = new AbortController()
+    const arrived = this.#navigate(kind, path, isCancelled, stop.signal).catch(() => undefined)
     const arrival = await Promise.race([arrived, pause(GIVES_UP_MS, undefined, { ref: false })])
+    // Otherwise a late answer would still change the cookies, which belong to the next navigation by then.
+    stop.abort()
     const { observer, provider } = this.fleet
     call.until = observer.now()
     const parameters = arrival?.hops.map(({ url }) => url.searchParams) ?? []
@@ -140,14 +143,14 @@ export class Page {
     return { kind: 'signup', path: `/auth/signup?${attribution}`, attribution }
   }
 
-  async #navigate(kind: 'login' | 'signup', path: string, isCancelled: boolean): Promise<Arrival> {
-    const arrival = await this.#browser.navigate(this.fleet.publicUrl + path, { from: 'address bar' })
+  async #navigate(kind: 'login' | 'signup', path: string, isCancelled: boolean, signal: AbortSignal): Promise<Arrival> {
+    const arrival = await this.#browser.navigate(this.fleet.publicUrl + path, { from: 'address bar', signal })
     // The provider knows who has logged in there before, and asks nothing.
     if (arrival.url.origin !== new URL(this.fleet.provider.url).origin) return arrival
     const email = kind === 'signup' ? `${this.name}-${++this.#accounts}@example.test` : this.#email
     const fields = { email, password: 'any', action: isCancelled ? 'cancel' : 'continue' }
     if (!isCancelled) this.#email = email
-    const end = await this.#browser.submit(arrival, fields)
+    const end = await this.#browser.submit(arrival, fields, signal)
     return { ...end, hops: arrival.hops.concat(end.hops) }
   }
 

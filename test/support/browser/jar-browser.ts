@@ -45,20 +45,24 @@ export class JarBrowser {
     this.#unvisited = unvisited
   }
 
-  /** Opens an address from the address bar, or from a link of the current page. */
-  async navigate(address: string, options: { from?: URL | 'address bar' } = {}): Promise<Arrival> {
+  /** Opens an address from the address bar, or from a link of the current page. @param options.signal the user stops it */
+  async navigate(
+    address: string,
+    options: { from?: URL | 'address bar'; signal?: AbortSignal } = {},
+  ): Promise<Arrival> {
     const from = options.from ?? this.page ?? 'address bar'
-    return this.#go(new URL(address, this.page), from === 'address bar' ? undefined : from, undefined, [])
+    const start = from === 'address bar' ? undefined : from
+    return this.#go(new URL(address, this.page), start, undefined, [], options.signal)
   }
 
   /** Sends the form of the current page: its hidden fields, then the given ones. */
-  async submit(arrival: Arrival, fields: Record<string, string>): Promise<Arrival> {
+  async submit(arrival: Arrival, fields: Record<string, string>, signal?: AbortSignal): Promise<Arrival> {
     const form = new URLSearchParams()
     for (const [, name = '', value = ''] of arrival.body.matchAll(/<input type="hidden" name="(\w+)" value="(\w+)"/g)) {
       form.set(name, value)
     }
     for (const [name, value] of Object.entries(fields)) form.set(name, value)
-    return this.#go(arrival.url, arrival.url, form, [])
+    return this.#go(arrival.url, arrival.url, form, [], signal)
   }
 
   /** A fetch by a script of the current page, with the headers that a browser adds. */
@@ -114,11 +118,13 @@ export class JarBrowser {
     from: URL | undefined,
     form: URLSearchParams | undefined,
     hops: Arrival['hops'],
+    signal: AbortSignal | undefined,
   ): Promise<Arrival> {
     if (hops.length > MAX_HOPS) throw new Error('too many redirects')
     const site = from === undefined ? 'none' : from.hostname === url.hostname ? 'same-site' : 'cross-site'
     const response = await fetch(url, {
       ...(form && { method: 'POST', body: form }),
+      ...(signal && { signal }),
       redirect: 'manual',
       headers: {
         accept: 'text/html',
@@ -137,7 +143,7 @@ export class JarBrowser {
     if (location !== null) {
       const next = new URL(location, url)
       if (next.origin === this.#unvisited) return { url: next, response, body, hops: seen }
-      return this.#go(next, from, undefined, seen)
+      return this.#go(next, from, undefined, seen, signal)
     }
     this.page = url
     return { url, response, body, hops: seen }

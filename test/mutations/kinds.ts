@@ -3,6 +3,8 @@ interface Place {
   readonly node: { readonly argument: object; readonly expression: { readonly type: string } }
   isAwaitExpression(): boolean
   isExpressionStatement(): boolean
+  isProgram(): boolean
+  findParent(is: (parent: Place) => boolean): { readonly node: object } | null
 }
 
 /** A kind of slips, as Stryker has them. */
@@ -48,13 +50,18 @@ export async function chooseKinds(only: readonly string[], every = 1): Promise<v
   allMutators.splice(0, Infinity, ...(every === 1 ? chosen : chosen.map((kind) => oneIn(every, kind))))
 }
 
-/** A kind of which one slip in so many is made, the same ones each time. */
+/** A kind of which one slip in so many of a file is made, the same ones each time. */
 function oneIn(every: number, kind: Mutator): Mutator {
-  let count = 0
+  const counts = new WeakMap<object, number>()
   return {
     name: kind.name,
     *mutate(place, options) {
-      for (const slip of kind.mutate(place, options)) if (count++ % every === 0) yield slip
+      const file = place.findParent((parent) => parent.isProgram())?.node ?? place.node
+      for (const slip of kind.mutate(place, options)) {
+        const count = counts.get(file) ?? 0
+        counts.set(file, count + 1)
+        if (count % every === 0) yield slip
+      }
     },
   }
 }

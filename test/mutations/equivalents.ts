@@ -1,5 +1,6 @@
 import type { Equivalent } from './equivalent.ts'
 import { OF_CALLS } from './equivalents-of-calls.ts'
+import { OF_LOGINS } from './equivalents-of-logins.ts'
 import { OF_SOCKETS } from './equivalents-of-sockets.ts'
 import { OF_CONTROLS } from './equivalents-of-controls.ts'
 import type { Mutant } from './run.ts'
@@ -24,6 +25,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: 'It was read before.',
   },
   ...OF_CALLS,
+  ...OF_LOGINS,
   ...OF_SOCKETS,
   ...OF_CONTROLS,
   {

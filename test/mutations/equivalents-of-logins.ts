@@ -1,0 +1,12 @@
+import { inFile, type Equivalent } from './equivalent.ts'
+
+export const OF_LOGINS: readonly Equivalent[] = [
+  ...inFile('src/login/finish-login.ts', [
+    ['...(subject !== undefined && { subject }),', 'true', 'A record leaves out a subject that is undefined.'],
+    [
+      "await Promise.allSettled([sessions.end(session, 'replaced', by), enlisted && subjects?.withdraw(enlisted)])",
+      'subjects.withdraw',
+      'Only an index of subjects gives an entry to withdraw.',
+    ],
+  ]),
+]

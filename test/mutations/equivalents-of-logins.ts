@@ -9,4 +9,11 @@ export const OF_LOGINS: readonly Equivalent[] = [
       'Only an index of subjects gives an entry to withdraw.',
     ],
   ]),
+  ...inFile('src/login/callback-route.ts', [
+    [
+      "for (const { session, cookieValue = '' } of earlier) {",
+      '"Stryker was here!"',
+      'No cookie with that value has a valid signature either.',
+    ],
+  ]),
 ]

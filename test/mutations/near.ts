@@ -87,6 +87,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/login/backchannel-logout.ts': ['login/backchannel-parts'],
   'src/login/start-login.ts': ['login/starting-login'],
   'src/login/browser-logins.ts': ['login/transactions-alone'],
+  'src/login/callback-route.ts': ['login/callback-alone'],
   'src/login/finish-login.ts': ['login/finishing-login', 'login/narrow-scope'],
   'src/login/login-cookies.ts': ['login/login-cookies', 'login/transactions-alone'],
   'src/login/login-record.ts': ['login/login-cookies', 'login/transactions-alone'],

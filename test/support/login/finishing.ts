@@ -77,5 +77,5 @@ export function finishing(t: Test, flow: 'login' | 'signup' = 'login') {
     await finishLogin({ grant, ...login } as unknown as Parameters<typeof finishLogin>[0])
   }
   const has = (what: string): unknown[][] => calls.filter(([each]) => each === what)
-  return { deps, subjects, world, calls, lines, grant, request, run, has }
+  return { deps, subjects, world, calls, lines, grant, request, reply, now, part, run, has }
 }

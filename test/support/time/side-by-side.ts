@@ -6,6 +6,9 @@ import tap, { type Test } from 'tap'
  */
 export async function sideBySide(tests: Readonly<Record<string, (t: Test) => Promise<void>>>): Promise<void> {
   const all = Object.entries(tests)
+  const { jobs } = tap
   tap.jobs = all.length
   await Promise.all(all.map(([title, run]) => tap.test(title, { buffered: true }, run)))
+  // The tests of the next file that shares this process come one after another.
+  tap.jobs = jobs
 }

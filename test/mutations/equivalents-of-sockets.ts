@@ -36,6 +36,28 @@ export const OF_SOCKETS: readonly Equivalent[] = [
       'The first two reads are made together, so there is never one alone.',
     ],
   ]),
+  ...inFile('src/sockets/feed/streams/stream.ts', [
+    ["case 'over':", '""', 'It is the last case, and has nothing to do.'],
+    ['from?.leave(this)', 'from.leave', 'It comes from a refusal, which upstream has sent on a link.'],
+  ]),
+  ...inFile('src/sockets/relay/relay.ts', [
+    [
+      "const passage = refusal === undefined ? 'passes' : (gate?.judge(message, isBinary) ?? 'passes')",
+      '""',
+      'Where there is no gate, no orders are refused.',
+    ],
+    [
+      "const passage = refusal === undefined ? 'passes' : (gate?.judge(message, isBinary) ?? 'passes')",
+      'gate.judge',
+      'Where there is no gate, no orders are refused.',
+    ],
+    ['const held = this.#held ?? []', '["Stryker was here"]', 'Both callers have messages held, or none in a list.'],
+    [
+      'if (this.#ended || !this.#upstream.isPaused) return',
+      'false',
+      'While upstream is read, there is no wait to end and nothing to resume.',
+    ],
+  ]),
   ...inFile('src/sockets/session/session-socket.ts', [
     [
       'if (pauseIn(options.controls?.stateFor(this.#session)) !== this.#pause) this.#update(this.#session)',

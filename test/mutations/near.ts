@@ -31,6 +31,8 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/limits/permits.ts': ['limits/caps', 'limits/session-permits'],
   'src/sockets/feed/browser/outbox.ts': ['sockets/outbox', 'sockets/feed-outbox'],
   'src/sockets/feed/streams/shared-answer.ts': ['sockets/shared-answer'],
+  'src/sockets/feed/streams/stream.ts': ['sockets/stream-alone', 'sockets/stream-refusals'],
+  'src/sockets/feed/streams/subscription.ts': ['sockets/subscription'],
   'src/sockets/feed/streams': [
     'sockets/feed-requests',
     'sockets/feed-messages',
@@ -55,6 +57,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'sockets/backpressure',
     'controls/orders-paused',
   ],
+  'src/sockets/relay/relay.ts': ['sockets/relay-alone', 'sockets/relay-held'],
   'src/sockets/relay/relay-user.ts': ['sockets/relay-user'],
   'src/sockets/relay/order-gate.ts': ['sockets/order-gate'],
   'src/sockets/relay/paused-message.ts': ['sockets/paused-message', 'sockets/order-gate'],

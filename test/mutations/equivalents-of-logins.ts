@@ -16,4 +16,11 @@ export const OF_LOGINS: readonly Equivalent[] = [
       'No cookie with that value has a valid signature either.',
     ],
   ]),
+  ...inFile('src/login/session-routes.ts', [
+    [
+      'if (subjects === undefined || session === undefined || subject === undefined) return false',
+      'false',
+      'Where there is no session, there is no subject. The other two conditions are noticed.',
+    ],
+  ]),
 ]

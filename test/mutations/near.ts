@@ -88,6 +88,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'controls/shared-controls',
   ],
   'src/login/backchannel-logout.ts': ['login/backchannel-parts'],
+  'src/login/session-routes.ts': ['login/session-routes-alone', 'login/logout-alone'],
   'src/login/start-login.ts': ['login/starting-login'],
   'src/login/browser-logins.ts': ['login/transactions-alone'],
   'src/login/callback-route.ts': ['login/callback-alone'],

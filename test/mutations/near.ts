@@ -57,6 +57,13 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'sockets/backpressure',
     'controls/orders-paused',
   ],
+  'src/sockets/relay/relay-routes.ts': [
+    'sockets/relay-opening',
+    'sockets/handshake',
+    'sockets/messages',
+    'sockets/session-end',
+    'sockets/close-codes',
+  ],
   'src/sockets/relay/relay.ts': ['sockets/relay-alone', 'sockets/relay-held'],
   'src/sockets/relay/relay-user.ts': ['sockets/relay-user'],
   'src/sockets/relay/order-gate.ts': ['sockets/order-gate'],

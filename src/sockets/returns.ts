@@ -98,7 +98,8 @@ export class Returns {
     const now = performance.now()
     // All pages have come back, so a new queue begins.
     if (now >= this.#beginsAt + this.#placeAt(this.#placed)) this.#begin(now + Math.min(earliestMs, MAX_QUEUE_MS))
-    const placeMs = this.#beginsAt + this.#placeAt(this.#placed) - now
+    // Whole milliseconds: the sum and the difference are off by a fraction of one, which would become a whole second.
+    const placeMs = Math.round(this.#beginsAt + this.#placeAt(this.#placed) - now)
     if (placeMs > MAX_QUEUE_MS) return Math.max((MAX_QUEUE_MS * (1 + Math.random())) / 2, earliestMs)
     this.#placed++
     return Math.max(placeMs, earliestMs)

@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import { after, CLOSE, UPSTREAM, type CloseStatus } from '../../src/sockets/close-codes.ts'
 import { Returns } from '../../src/sockets/returns.ts'
+import { clockAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { exactly } from '../support/exactly.ts'
 
@@ -53,6 +54,16 @@ await test('a session that is refused again and again keeps its place, and lengt
   t.equal(refuse('c'), 22)
   t.equal(returns.refused('d', CLOSE.upstreamUnreachable).retryAfterSeconds, 28)
   t.equal(returns.refused('a', after(CLOSE.upstreamBudget, 60_000)).retryAfterSeconds, 60, 'not before the budget says')
+})
+
+await test('the first of a queue waits as long as the budget says, and no second longer, whatever the clock says', async (t) => {
+  const set = clockAhead(t)
+  for (let count = 0; count < 1000; count++) {
+    set(0.1 + count)
+    const { retryAfterSeconds } = returnsWith(never).refused('a', after(CLOSE.upstreamBudget, 10_000))
+    if (retryAfterSeconds !== 10) return t.fail(`${retryAfterSeconds} at ${performance.now()}`)
+  }
+  t.pass()
 })
 
 await test('a queue that is over makes room for a new one', async (t) => {

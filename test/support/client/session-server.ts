@@ -53,6 +53,8 @@ export class SessionServer {
     const server = Object.assign(new SessionServer(), { isLoggedIn: true }, state)
     server.#server.on('upgrade', (request: IncomingMessage, socket, head) => {
       server.handshakes++
+      // A page that has left is nothing unusual. Node.js hands the connection over without a listener.
+      socket.on('error', () => undefined)
       if (!server.hasSocket) return void socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n')
       server.#sockets.handleUpgrade(request, socket, head, (opened) => {
         if (server.isFull) opened.close(4429, 'too_many_relays')

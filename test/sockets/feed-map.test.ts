@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { feedWorld, price, quotes, tick } from '../support/feed/world.ts'
 
+// In a process of its own: the functions that are called are those of the whole process.
+
 const FEED = new URL('../../src/sockets/feed/', import.meta.url)
 const DECISION = new URL('../../docs/decisions/0010-one-upstream-subscription-for-many-browsers.md', import.meta.url)
 const MAP = readFileSync(DECISION, 'utf8').split('**Context.**')[0] ?? ''

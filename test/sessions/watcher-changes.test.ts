@@ -68,7 +68,7 @@ await test('a session that nobody watches any more is not read', async (t) => {
   stop()
   gate.resolve()
   await setImmediate()
-  t.equal(world.held.size, 0, 'nor checked later, although a reading was under way')
+  t.equal(world.scheduled(), 0, 'nor checked later, although a reading was under way')
   store.reads = 0
   store.reportAll()
   await setImmediate()
@@ -94,7 +94,7 @@ await test('a session that has been replaced is told so a second later, whatever
   await world.check()
   await confirmed
   t.same([world.told, isConfirmed], [['replaced'], true])
-  t.equal(world.held.size, 0)
+  t.equal(world.scheduled(), 0)
 })
 
 await test('a replacement that only the store knows is confirmed once it has been told', async (t) => {

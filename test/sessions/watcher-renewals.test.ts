@@ -55,7 +55,7 @@ await test('a token that expires while its session has a trading socket is renew
   await world.sessions.end(world.session.key, 'refused')
   world.asked[2]?.reply.resolve({ is: 'ended' })
   await setImmediate()
-  t.equal(world.held.size, 0, 'nothing is checked after the end')
+  t.equal(world.scheduled(), 0, 'nothing is checked after the end')
 })
 
 await test('a token is not renewed for a session without a trading socket or without a refresh token', async (t) => {

@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify'
-import { setImmediate as turn } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { finishLogin } from '../../../src/login/finish-login.ts'
 import { followStoreClock } from '../../../src/time/store-time.ts'
+import { played } from './played.ts'
 
 export const NOW = 1_700_000_000_000
 export const [TOKEN_MS, SESSION_MS] = [3_600_000, 8_000_000]
@@ -23,14 +23,9 @@ const ageMs = (): number => 7
 /** A granted login whose parts a test plays: each takes a turn of the loop, then notes its call and does what `world` says. */
 export function finishing(t: Test, flow: 'login' | 'signup' = 'login') {
   t.teardown(followStoreClock(() => NOW))
-  const [calls, lines]: [unknown[][], unknown[][]] = [[], []]
+  const lines: unknown[][] = []
   const world: Record<string, (...args: unknown[]) => unknown> = { enlist: () => ENTRY, mayLive: () => true }
-  const now =
-    (what: string) =>
-    (...args: unknown[]) => (calls.push([what, ...args]), world[what]?.(...args))
-  const part =
-    (what: string) =>
-    async (...args: unknown[]) => (await turn(), now(what)(...args))
+  const { calls, now, part } = played(world)
   const subjects = {
     enlist: part('enlist'),
     mayLive: part('mayLive'),

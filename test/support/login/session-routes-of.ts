@@ -1,8 +1,8 @@
 import Fastify from 'fastify'
-import { setImmediate as turn } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { LoginDependencies } from '../../../src/login/login-dependencies.ts'
 import { sessionRoutes } from '../../../src/login/session-routes.ts'
+import { played } from './played.ts'
 
 export const OWN = { tag: 'own-tag', subjectTag: 'ada-tag', id: 'own', key: 'own-key', record: { subject: 'ada' } }
 
@@ -10,7 +10,7 @@ const found = (): unknown => ({ is: 'found', session: OWN })
 
 /** The routes over parts that a test plays: each takes a turn of the loop, then notes its call and does what `world` says. */
 export async function sessionRoutesOf(t: Test, without: Readonly<Record<string, undefined>> = {}) {
-  const [calls, lines]: [unknown[][], unknown[][]] = [[], []]
+  const lines: unknown[][] = []
   const world: Record<string, (...args: unknown[]) => unknown> = {
     read: found,
     extend: found,
@@ -22,12 +22,7 @@ export async function sessionRoutesOf(t: Test, without: Readonly<Record<string, 
     endAll: () => 3,
     endSessionUrl: () => new URL('https://provider.test/out'),
   }
-  const now =
-    (what: string) =>
-    (...args: unknown[]) => (calls.push([what, ...args]), world[what]?.(...args))
-  const part =
-    (what: string) =>
-    async (...args: unknown[]) => (await turn(), now(what)(...args))
+  const { calls, now, part } = played(world)
   const deps = {
     publicUrl: 'https://bff.test',
     guard: {

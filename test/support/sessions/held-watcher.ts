@@ -5,6 +5,7 @@ import type { TokenLookup } from '../../../src/sessions/token-renewal.ts'
 import { SessionWatcher, type Watch } from '../../../src/sessions/watcher.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../../src/store/store.ts'
+import { ManualTimers } from '../time/manual-timers.ts'
 import { instanceOn, newSession } from './session-instance.ts'
 
 export const IDLE_MS = 600_000
@@ -40,11 +41,6 @@ export class OddStore extends MemoryStore {
   }
 }
 
-interface Timer {
-  readonly ms: number
-  readonly run: () => void
-}
-
 /** A watcher whose timers a test runs, and its sessions. */
 export async function heldWatcher(
   t: Test,
@@ -60,23 +56,7 @@ export async function heldWatcher(
     renew?: (session: Session, client: Watch['client']) => Promise<TokenLookup>
   } = {},
 ) {
-  const timers: Timer[] = []
-  const { setTimeout, clearTimeout } = globalThis
-  const held = new Map<NodeJS.Timeout, Timer>()
-  t.intercept(globalThis, 'setTimeout', {
-    value: (run: () => void, ms: number) => {
-      const timer = setTimeout(() => undefined, 2 ** 30).unref()
-      held.set(timer, { ms, run })
-      timers.push({ ms, run })
-      return timer
-    },
-  })
-  t.intercept(globalThis, 'clearTimeout', {
-    value: (timer: NodeJS.Timeout) => {
-      held.delete(timer)
-      clearTimeout(timer)
-    },
-  })
+  const timers = new ManualTimers(t)
   const instance = instanceOn(store, IDLE_MS)
   const { sessions, reader } = instance
   const watched = new SessionWatcher(sessions, reader, store, {
@@ -98,19 +78,19 @@ export async function heldWatcher(
     session,
     watched,
     told,
-    held,
+    /** How many checks are scheduled. */
+    scheduled: () => timers.delays.length,
     watch: async (more: Partial<Watch> = {}) => {
       const stop = watched.watch(session, { isUse: false, onEnd: (reason) => told.push(reason), ...more })
       await setImmediate()
       return stop
     },
     /** The pause until the next check (ms). */
-    pause: () => [...held.values()].at(-1)?.ms,
+    pause: () => timers.delays.at(-1),
     /** The time of the next check has come. */
     check: async () => {
-      const [timer, { run }] = [...held].at(-1) ?? [undefined, { run: () => t.fail('nothing is scheduled') }]
-      if (timer !== undefined) held.delete(timer)
-      run()
+      if (timers.delays.length === 0) t.fail('nothing is scheduled')
+      timers.run()
       await setImmediate()
     },
   }

@@ -85,7 +85,7 @@ await test('docs/examples/deriv-api: prices go on after a restart, an order is s
 
   t.comment('orders')
   await page.evaluate('trade()')
-  await page.waitForFunction('apis.length === 1', undefined, { polling: 50 })
+  await until(() => page.evaluate<boolean>('apis.length === 1'))
   t.type(await page.evaluate('buy()'), 'number')
   losesAnswer = true
   await page.evaluate('buy()')

@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 
 /**
- * What `npm run test:together` runs: the tests of `npm test`. tap starts a process for each file, and most files take longer to load
- * the server than to try it. So tap is given files that import up to ten of one folder, one after another, which takes 30 % less
- * processor time. A file that cannot share a process says {@link ALONE}, and why. Files that are named by an argument run as they are.
+ * What `npm test` runs. tap starts a process for each file, and most files take longer to load the server than to try it. So tap is
+ * given files that import up to ten of one folder, one after another, which takes 30 % less processor time. A file that cannot share
+ * a process says {@link ALONE}, and why. Files that are named by an argument run as they are.
  */
 const MOST = 10
 const ALONE = 'In a process of its own:'

@@ -13,7 +13,9 @@ export class MemoryValues {
   constructor(notify: (key: string) => void) {
     this.#notify = notify
     this.#values = new LRUCache({
-      max: MAX_KEYS,
+      // With `max` it would take room for all of them at once.
+      maxSize: MAX_KEYS,
+      sizeCalculation: () => 1,
       ttl: 1,
       ttlResolution: 0,
       disposeAfter: (_value, key, reason) => {

@@ -1,4 +1,4 @@
-import { createClient } from 'redis'
+import { createClient } from '../support/redis/client.ts'
 import { test, type Test } from 'tap'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'

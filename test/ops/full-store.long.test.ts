@@ -1,4 +1,4 @@
-import { createClient } from 'redis'
+import { createClient } from '../support/redis/client.ts'
 import { test } from 'tap'
 import { fillRedis } from '../support/redis/full-redis.ts'
 import { operate, IDENTIFIED } from '../support/login/identity.ts'

@@ -1,6 +1,6 @@
 import { renameSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { createClient } from 'redis'
+import { createClient } from '../support/redis/client.ts'
 import { test, type Test } from 'tap'
 import { IDENTITY, operate } from '../support/login/identity.ts'
 import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'

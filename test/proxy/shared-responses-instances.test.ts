@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient, type RedisClientType } from 'redis'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
+import { createClient } from '../support/redis/client.ts'
 import { LosingProxy } from '../support/redis/losing-proxy.ts'
+import { storeClient } from '../support/redis/store-client.ts'
 import { testRedis, testServer } from '../support/server/test-server.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { sideBySide } from '../support/time/side-by-side.ts'
@@ -15,7 +16,7 @@ import { startWorld, API } from '../support/world.ts'
 const SOON_MS = 6000
 const HEALTH = '/api/v1/health'
 /** How often Redis was asked for the value of a key. */
-const readsOf = async (client: Pick<RedisClientType, 'info'>) =>
+const readsOf = async (client: Pick<ReturnType<typeof createClient>, 'info'>) =>
   Number(/^cmdstat_get:calls=(\d+)/m.exec(await client.info('commandstats'))?.[1] ?? 0)
 const ask = (port: number) => sendTo(port, 'GET', HEALTH, { headers: { 'x-csrf': '1' } })
 /** A world with a Redis of its own, where a shared response is kept for so many seconds. */
@@ -55,8 +56,7 @@ await sideBySide({
     },
   'the claim of an instance that dies while it asks expires, and another instance asks upstream': async (t) => {
     const { upstream, send, redis } = await startWorld(t, { ...API, redis: true })
-    const client = await createClient({ url: redis?.url ?? '' }).connect()
-    t.teardown(() => client.close())
+    const client = await storeClient(t, { redis })
     await client.set('bff:1:response:/v1/health', 'a claim of the dead', {
       expiration: { type: 'PX', value: 2500 },
     })

@@ -44,7 +44,7 @@ await test('a session whose token is good goes on, and is tried once when that h
   const refusals = new SharedRefusals(new SlowStore())
   const alice = userOf('alice', 10_000)
   await refusals.refused(alice, 'access_denied', undefined)
-  set(1)
+  set(2)
   refusals.granted(standstill.now())
   const record = (await refusals.read(alice.key)) ?? ''
   t.match(await refusals.refused(alice, 'access_denied', record), { ends: false }, 'although it is final')

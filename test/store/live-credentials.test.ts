@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
-import { createClient } from 'redis'
+import { createClient } from '../support/redis/client.ts'
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { newConnection } from '../../src/store/links/connection.ts'

@@ -1,4 +1,4 @@
-import { ErrorReply } from 'redis'
+import { ErrorReply } from '@redis/client'
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { probeRedis } from '../../src/store/probe.ts'

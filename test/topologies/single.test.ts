@@ -1,4 +1,4 @@
-import { createClient } from 'redis'
+import { createClient } from '../support/redis/client.ts'
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'

@@ -1,4 +1,4 @@
-import { createClient } from 'redis'
+import { createClient } from './client.ts'
 import type { Test } from 'tap'
 import type { RedisProcess } from '../../../sandbox/redis-process.ts'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createClient } from 'redis'
+import { createClient } from '../redis/client.ts'
 import type { Test } from 'tap'
 import { BrowserSocket } from '../browser/browser-socket.ts'
 import { connectedStore } from '../redis/connected-store.ts'

@@ -1,7 +1,8 @@
-import { createClient } from 'redis'
+import { RedisClient } from '@redis/client'
 import type { Test } from 'tap'
 import { REFRESHES_KEY } from '../../../src/store/keys.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
+import { createClient } from '../redis/client.ts'
 import { within } from '../time/until.ts'
 import { logIn } from '../parts.ts'
 import { startWorld } from '../world.ts'
@@ -66,7 +67,7 @@ async function user(url: string): Promise<string> {
 
 /** Watches Redis from now on. @returns a function that ends the watch and returns the commands */
 async function monitor(t: Test, url: string): Promise<() => Promise<Seen[]>> {
-  const [watcher, asker] = [createClient({ url, RESP: 2 }), createClient({ url })]
+  const [watcher, asker] = [RedisClient.factory({ RESP: 2 })({ url }), createClient({ url })]
   const seen: Seen[] = []
   const last = Promise.withResolvers<void>()
   await Promise.all([watcher.connect(), asker.connect()])

@@ -58,6 +58,20 @@ export const OF_SOCKETS: readonly Equivalent[] = [
       'While upstream is read, there is no wait to end and nothing to resume.',
     ],
   ]),
+  ...inFile('src/sockets/relay/relay-routes.ts', [
+    ["const { accountId = '' } = params as { accountId?: string }", '"Stryker was here!"', 'No account has this id.'],
+    [
+      "const status = outcome.is === 'url' ? 200 : outcome.is === 'refused' ? outcome.status : undefined",
+      'true',
+      'Only a refusal has a status.',
+    ],
+    [
+      'if (status !== undefined && isTokenAccepted(status)) deps.sessions.noteAccepted(session)',
+      'true',
+      'No status is no accepted one.',
+    ],
+    ['opened.drop?.()', 'opened.drop()', 'Relays have it.'],
+  ]),
   ...inFile('src/sockets/session/session-socket.ts', [
     [
       'if (pauseIn(options.controls?.stateFor(this.#session)) !== this.#pause) this.#update(this.#session)',

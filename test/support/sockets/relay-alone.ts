@@ -20,7 +20,7 @@ export function readAlone(text: string, bytes = text.length): Buffer {
 }
 
 /** The socket of a peer without a connection. While it is slow, what is sent to it waits until a test has it read. */
-class Peer extends EventEmitter {
+export class Peer extends EventEmitter {
   readonly OPEN = 1
   readyState = 1
   isSlow = false

@@ -15,6 +15,7 @@ async function world(t: Test, options?: Options) {
   return { ...routes, upstream }
 }
 
+const stop = () => undefined
 const nextMessage = async (socket: WebSocket) => String((await once(socket, 'message'))[0])
 
 await test('a browser is joined to upstream, and comes back when upstream leaves', async (t) => {
@@ -51,7 +52,6 @@ await test('market data, or a server without places, names no time to come back'
 })
 
 await test('messages of a browser pass the gate of its user where operators have controls', async (t) => {
-  const stop = () => undefined
   const controls = {
     verdictOn: () => ({ is: 'paused', closing: false, message: 'maintenance' }),
     metrics: { refusals: { inc: () => undefined } },

@@ -8,7 +8,7 @@ import type { Handshake } from '../../../src/sockets/handshake.ts'
 import { relayRoutes } from '../../../src/sockets/relay/relay-routes.ts'
 import { Peer } from './relay-alone.ts'
 
-export const SESSION = { key: 'key', record: { accessToken: 'token', subject: 'user' } }
+const SESSION = { key: 'key', record: { accessToken: 'token', subject: 'user' } }
 export const NEWER = { key: 'key', record: { accessToken: 'newer', subject: 'user' } }
 
 /** Upstream's answer with a one-time URL. */
@@ -17,13 +17,15 @@ export const ok = (url: string): object => ({
   response: { status: 200, headers: {}, body: JSON.stringify({ url }) },
 })
 
+const nothing = (): void => undefined
+
 type Request = { handshake?: Handshake }
 type Route = { preHandler(request: object, reply: object): Promise<void> }
 
 /** The routes of relays, whose upstream is a server here, and all else what a test says. */
 export async function relayRoutesOf(
   t: Test,
-  { isShared = false, host = '127.0.0.1', deps: more = {} as object, admits = (): boolean => true } = {},
+  { isShared = false, host = '127.0.0.1', deps: more = {}, admits = (): boolean => true } = {},
 ) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', verifyClient: admits })
   await once(server, 'listening')
@@ -123,7 +125,6 @@ export async function relayRoutesOf(
   /** Begins a socket, and resolves once its handshake has an outcome. */
   const begin = (path: string, accountId: string | undefined) => {
     const browser = new Peer()
-    const nothing = (): void => undefined
     // A frame has two bytes before its message, which is short.
     const write = (frame: Buffer): unknown => browser.got.push(frame.subarray(2).toString())
     const wire = { readableEnded: false, destroy: nothing, cork: nothing, uncork: nothing, write }

@@ -9,18 +9,6 @@ const CLAIMS = [
   'proxy/idempotency-leases',
 ]
 
-/** The connections to upstream, and the calls over them. */
-const EXCHANGES = [
-  'upstream/first-byte',
-  'upstream/connection-wait',
-  'upstream/fair-connections',
-  'upstream/connections',
-  'upstream/faults',
-  'upstream/bodies',
-  'upstream/uploads',
-  'upstream/address-limit',
-]
-
 /**
  * The tests below test/ that are to notice slips in a file, the quickest first, where its name and its chapter do not say which.
  * A folder counts for the files in it that have no line of their own.
@@ -158,7 +146,12 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'sessions/watcher',
   ],
   'src/upstream/exchange.ts': ['upstream/exchange'],
-  'src/upstream/rest-client.ts': EXCHANGES,
+  'src/upstream/rest-client.ts': [
+    'upstream/rest-client',
+    'upstream/rest-client-connections',
+    'upstream/unwanted-requests',
+    'upstream/idle-connections',
+  ],
   'src/upstream/first-byte.ts': ['upstream/first-byte'],
   'src/upstream/no-response.ts': ['upstream/first-byte'],
   'src/upstream/budget/budget-call.ts': ['upstream/first-byte'],

@@ -1,0 +1,135 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { PassThrough, Readable } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
+import { test } from 'tap'
+import { standstill } from '../../src/time/standstill.ts'
+import { clockAhead } from '../support/time/clock-ahead.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
+import { clientOf, CONNECT_MS } from '../support/upstream/client-of.ts'
+import { ok } from '../support/upstream/raw-upstream.ts'
+
+/** As long as a client waits for its unfinished requests when it closes. */
+const GRACE_MS = 5000
+
+await test('only a request for which no connection is free has a limit of that wait', async (t) => {
+  const waits = new HeldTimers(t, 'setTimeout', CONNECT_MS)
+  const { ask, forward, hold, held } = await clientOf(t, { connections: 1 })
+  await ask('/0')
+  hold()
+  const first = ask('/1')
+  await until(() => held.length === 1)
+  t.equal(waits.size, 0)
+  const second = ask('/2')
+  const third = forward('/3')
+  t.equal(waits.size, 2)
+  held[0]?.write(ok())
+  await until(() => held.length === 2)
+  held[1]?.write(ok())
+  await until(() => held.length === 3)
+  held[2]?.write(ok())
+  t.match(await Promise.all([first, second, third]), [{ is: 'answered' }, { is: 'answered' }, { is: 'answered' }])
+  await turn()
+  const last = ask('/4')
+  t.equal(waits.size, 0)
+  await until(() => held.length === 4)
+  held[3]?.write(ok())
+  await last
+})
+
+await test('more than 1,024 calls that wait are refused, whose bodies nobody reads', async (t) => {
+  const { forward, hold, held } = await clientOf(t, { connections: 1 })
+  hold()
+  const browsers = Array.from({ length: 1025 }, () => new PassThrough())
+  const calls = browsers.map((browser, at) => forward(`/${at}`, browser))
+  await until(() => held.length === 1)
+  const body = new Readable({ read: () => undefined })
+  const outcome = await forward('/last', new PassThrough(), { method: 'POST', body })
+  t.match(outcome, { is: 'unreachable', cause: { message: 'too many requests are waiting for upstream' } })
+  t.equal(body.destroyed, true)
+  for (const browser of browsers) browser.destroy()
+  for (const outcomeOf of await Promise.all(calls)) t.equal(outcomeOf.is, 'browserGone')
+  const last = forward('/again')
+  await until(() => held.length === 2)
+  held[1]?.write(ok())
+  t.match(await last, { is: 'answered' })
+})
+
+await test('new requests get new connections once the old ones have been used for long enough, and lose nothing', async (t) => {
+  const ahead = clockAhead(t)
+  const { ask, hold, held, upstream, rest } = await clientOf(t, { connections: 1 })
+  const connectionOf = async (path: string) => {
+    t.match(await ask(path), { is: 'answered' })
+    await turn()
+    return upstream.requests.at(-1)?.connection
+  }
+  t.same([await connectionOf('/1'), await connectionOf('/2')], [1, 1])
+  hold()
+  const old = ask('/old')
+  await until(() => held.length === 1)
+  upstream.answer = (_, socket) => void socket.write(ok())
+  // Steps that are too short for a standstill.
+  const before = standstill.count
+  for (const step of [400, 400, 400]) {
+    ahead(step)
+    t.equal(standstill.count, before)
+  }
+  const waits = new HeldTimers(t, 'setTimeout', CONNECT_MS)
+  const fresh = connectionOf('/3')
+  t.equal(waits.size, 1, 'that of the new connection alone')
+  t.equal(await fresh, 2)
+  const closed = rest.close()
+  held[0]?.write(ok())
+  t.match(await old, { is: 'answered' }, 'what has begun on an old connection ends there')
+  await closed
+})
+
+await test('connections from before a standstill are not used again', async (t) => {
+  const ahead = clockAhead(t)
+  const { ask, upstream } = await clientOf(t)
+  await ask('/1')
+  await turn()
+  ahead(600)
+  await ask('/2')
+  await turn()
+  await ask('/3')
+  t.same(
+    upstream.requests.map(({ connection }) => connection),
+    [1, 2, 2],
+  )
+})
+
+await test('a response without a length is over when its connection ends, and cut when it is reset', async (t) => {
+  const { ask, forward, hold, held, upstream } = await clientOf(t)
+  const head = 'HTTP/1.1 200 OK\r\n\r\npart'
+  upstream.answer = (_, socket) => void socket.end(head)
+  t.match(await ask('/1'), { is: 'answered' })
+  hold()
+  const cut = forward('/2')
+  await until(() => held.length === 1)
+  const [socket] = held
+  await new Promise<void>((resolve) => void socket?.write(head, () => resolve()))
+  await turn()
+  socket?.resetAndDestroy()
+  t.match(await cut, { is: 'cut', status: 200, cause: { message: 'the connection was reset' } })
+  upstream.answer = (_, next) => void next.end(head)
+  t.match(await ask('/3'), { is: 'answered' })
+})
+
+await test('a client that closes gives its requests a grace, and then ends them', async (t) => {
+  const { ask, rest, hold, held } = await clientOf(t)
+  hold()
+  const outcome = ask('/1')
+  await until(() => held.length === 1)
+  const grace = new HeldTimers(t, 'setTimeout', GRACE_MS)
+  const [connection] = held
+  const gone = once(connection as Socket, 'close')
+  const closed = rest.close()
+  await turn()
+  t.equal(grace.size, 1)
+  grace.run()
+  await closed
+  await gone
+  t.match(await outcome, { is: 'lost' })
+})

@@ -102,12 +102,15 @@ await test('a browser that reads on within slowConsumerMs is not closed afterwar
     heartbeatMs: 200,
   })
   browser.pause()
+  const chatter = setInterval(() => browser.send('still here'), 20)
+  t.teardown(() => clearInterval(chatter))
   flood(upstream)
   await until(() => relay.waitingBytes > 100_000)
   let got = 0
   browser.on('message', () => got++)
   browser.resume()
   await until(() => got === MANY)
+  clearInterval(chatter)
   t.ok(await pings(browser, 16, ended), 'the relay outlives the limit')
 })
 

@@ -49,22 +49,32 @@ await test('an answer that arrives while the process stands still, at the end of
   const world = await controlsWorld(t, { instances: 1, settings: SETTINGS })
   const { server, upstream } = world
   const user = await world.user('CR1')
-  let reads = 0
-  let order: ServerResponse | undefined
-  upstream.onRest = (request, response) => {
-    if (request.method !== 'GET') order = response
-    // Here, and not in a timer: the sockets would be read before the next one.
-    else if (++reads === 2 && order !== undefined) {
-      answerJson(order, 201, { data: {} })
-      block(1000)
+  /** @returns the status of the order, and whether it was answered in time: a busy machine may be late */
+  const attempt = async (): Promise<{ readonly status: number; readonly wasInTime: boolean }> => {
+    let reads = 0
+    let order: ServerResponse | undefined
+    let answeredAt = 0
+    upstream.onRest = (request, response) => {
+      if (request.method !== 'GET') order = response
+      // Here, and not in a timer: the sockets would be read before the next one.
+      else if (++reads === 2 && order !== undefined) {
+        answeredAt = performance.now()
+        answerJson(order, 201, { data: {} })
+        block(1000)
+      }
     }
+    // undici measures in steps of half a second, which begin with this call.
+    const unanswered = [user.call('GET', ACCOUNTS, { at: server })]
+    await delay(300)
+    const orderedAt = performance.now()
+    const ordered = user.order({ at: server, body: 'an order' })
+    await delay(900)
+    unanswered.push(user.call('GET', ACCOUNTS, { at: server }))
+    const { status } = await ordered
+    for (const each of unanswered) t.equal((await each).status, 504)
+    return { status, wasInTime: answeredAt - orderedAt < 1000 }
   }
-  // undici measures in steps of half a second, which begin with this call.
-  const unanswered = [user.call('GET', ACCOUNTS, { at: server })]
-  await delay(300)
-  const ordered = user.order({ at: server, body: 'an order' })
-  await delay(900)
-  unanswered.push(user.call('GET', ACCOUNTS, { at: server }))
-  t.equal((await ordered).status, 201)
-  for (const each of unanswered) t.equal((await each).status, 504)
+  let last = await attempt()
+  for (let tries = 1; tries < 5 && !last.wasInTime; tries++) last = await attempt()
+  t.equal(last.status, 201)
 })

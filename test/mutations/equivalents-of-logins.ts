@@ -1,5 +1,8 @@
 import { inFile, type Equivalent } from './equivalent.ts'
 
+const ONE_ORIGIN = 'A path that has passed the pattern has no other origin. This guards it once more.'
+const ORIGIN = "if (url === null || url.origin !== frontendUrl) return '/'"
+
 export const OF_LOGINS: readonly Equivalent[] = [
   ...inFile('src/login/finish-login.ts', [
     ['...(subject !== undefined && { subject }),', 'true', 'A record leaves out a subject that is undefined.'],
@@ -7,6 +10,25 @@ export const OF_LOGINS: readonly Equivalent[] = [
       "await Promise.allSettled([sessions.end(session, 'replaced', by), enlisted && subjects?.withdraw(enlisted)])",
       'subjects.withdraw',
       'Only an index of subjects gives an entry to withdraw.',
+    ],
+  ]),
+  ...inFile(
+    'src/login/return-to.ts',
+    ['false', 'url === null && url.origin !== frontendUrl', '""'].map((slip) => [ORIGIN, slip, ONE_ORIGIN] as const),
+  ),
+  ...inFile('src/sessions/session-cookie.ts', [
+    ['return valid && id !== null ? id : undefined', 'true', 'A value that is valid is not null.'],
+    ['return valid && id !== null ? id : undefined', 'valid || id !== null', 'A value that is valid is not null.'],
+  ]),
+  ...inFile('src/sessions/envelope.ts', [
+    ["const [first = ''] = this.#secrets().keys()", '"Stryker was here!"', 'An envelope has a secret.'],
+    ["const secret = this.#secrets().get(print) ?? ''", '"Stryker was here!"', 'Its callers name secrets that it has.'],
+    ["const [version, print = '', body = ''] = text.split('.')", '"Stryker was here!"', 'It opens nothing either.'],
+    ['} catch {', '{}', 'Without a value it returns none, either.'],
+    [
+      "const decipher = createDecipheriv('aes-256-gcm', secret, sealed.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })",
+      '{}',
+      'The tag that it is given always has this length.',
     ],
   ]),
   ...inFile('src/login/callback-route.ts', [

@@ -83,3 +83,28 @@ await test('sealed bytes open for their key and holder only, with the secrets th
     t.equal(moved.openBytes('k', 'h', sealed.slice(0, at)), undefined, `cut at ${at}`)
   }
 })
+
+await test('what an earlier version has sealed can be opened', (t) => {
+  const envelope = envelopeOf([NEW, OLD])
+  t.equal(envelope.open('k', 'h', 'v1.kQ2r1V15.wfF-Is97EHzIvPXqL5iNbDI5sDaDYfMn9oVO1l-aPuY'), 'text')
+  const bytes = Buffer.from('AnVMORs7CCkoBYmfnvrvydhLuSqrdpKZOrJT72RGQj6u', 'base64').toString('latin1')
+  t.equal(envelope.openBytes('k', 'h', bytes)?.toString(), 'text')
+  t.end()
+})
+
+await test('a text is current if the first secret has sealed it, and without a secret there is no envelope', (t) => {
+  const sealed = envelopeOf([OLD]).seal('k', 'h', 'text')
+  t.equal(envelopeOf([OLD, NEW]).isCurrent(sealed), true)
+  t.equal(envelopeOf([NEW, OLD]).isCurrent(sealed), false)
+  t.equal(envelopeOf([OLD]).isCurrent(sealed.replace('v1', 'v2')), false)
+  t.throws(() => envelopeOf([]), { message: 'an envelope needs a secret' })
+  t.end()
+})
+
+await test('many texts that are sealed at once are sealed with bytes of their own, and all of them open', (t) => {
+  const envelope = envelopeOf([NEW])
+  const sealed = Array.from({ length: 600 }, () => envelope.seal('k', 'h', 'text'))
+  t.equal(new Set(sealed.map((text) => text.split('.')[2]?.slice(0, 16))).size, 600)
+  t.ok(sealed.every((text) => envelope.open('k', 'h', text) === 'text'))
+  t.end()
+})

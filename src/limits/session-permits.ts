@@ -96,12 +96,10 @@ export class SessionPermits {
       holder: this.#holder,
       count,
     }))
-    try {
-      for (let start = 0; start < holdings.length; start += BATCH) {
-        await this.#store.limits.hold(holdings.slice(start, start + BATCH))
-      }
-    } catch {
-      // The next renewal says the same, or the silence does.
+    for (let start = 0; start < holdings.length; start += BATCH) {
+      // After a failure the next renewal says the same, or the silence does. It may be that of one master of several.
+      await this.#store.limits.hold(holdings.slice(start, start + BATCH)).catch(() => undefined)
+      if (this.#store.unavailableSince() !== undefined) break
     }
     for (const { key, held, count } of statements) {
       held.stated = count

@@ -123,3 +123,21 @@ await test('a probe for which the budget has no token lets another call be the p
   t.notOk(world.budget.isHeldBack('orders'))
   t.ok(await world.send('orders', 'f'))
 })
+
+await test('a probe whose user upstream refuses before it is sent lets another call be the probe', async (t) => {
+  const world = await ManualBudget.opened()
+  const earlier = await world.reserve('orders', 'e')
+  t.equal(earlier?.start(), undefined)
+  for (const user of ['a', 'b', 'c', 'probe']) {
+    const reservation = await world.reserve('orders', user)
+    t.equal(reservation?.start(), undefined)
+    reservation?.answered(429, '60')
+    reservation?.end()
+  }
+  await world.pass(1000)
+  const probe = world.admit('orders', 'e')
+  earlier?.answered(429, '60')
+  earlier?.end()
+  t.match(await probe, { is: 'refused', limited: 'user' })
+  t.match(await world.admit('orders', 'f'), { is: 'granted' }, 'the next user need not wait until it would be over')
+})

@@ -181,8 +181,8 @@ export class UpstreamBudget implements Budget {
   async #admitProbe(budgetClass: BudgetClass, user: string, call: BudgetCall): Promise<Admission> {
     await call.takeProbe()
     const hold = call.hold()
-    if (hold !== undefined) return this.#refuse(budgetClass, hold)
-    const admission = await this.#admit(budgetClass, user, call)
+    // Upstream may have refused the user meanwhile.
+    const admission = hold === undefined ? await this.#admit(budgetClass, user, call) : this.#refuse(budgetClass, hold)
     if (admission.is === 'refused') call.end()
     return admission
   }

@@ -157,10 +157,12 @@ export class Endings {
     try {
       text = await this.#store.bury(key, tombstone)
     } catch (error) {
-      this.#later(error, async () => {
+      const look = async (): Promise<void> => {
         const found = await this.#left(key)
         if (found !== undefined) await this.#record(found, this.#endingIn(found, key, reason, by), name)
-      })
+      }
+      // One look for all requests like this: a browser that repeats its own must not take the places of others.
+      this.#later(error, look, { name: `${reason} ${key}` })
       throw error
     }
     const left = leftIn(text)
@@ -172,7 +174,7 @@ export class Endings {
       return { existed: await this.#record(left, ending, name), record }
     } catch (error) {
       // It has ended. If the store does not say for long whether somebody else records that, this process does.
-      this.#later(error, () => this.#record(left, ending, name), ending)
+      this.#later(error, () => this.#record(left, ending, name), { certain: ending })
       return { existed: true, record }
     }
   }
@@ -280,12 +282,20 @@ export class Endings {
     return leftIn((await this.#store.readUntracked(besideKey(key, 'left')))?.value)
   }
 
-  /** Tries again once the store is back. @param certain an end that is recorded even if the store stays away */
-  #later(error: unknown, record: () => Promise<unknown>, certain?: Ending): void {
+  /**
+   * Tries again once the store is back.
+   * @param certain an end that is recorded even if the store stays away
+   * @param name a later try of the same name takes the place of this one
+   */
+  #later(
+    error: unknown,
+    record: () => Promise<unknown>,
+    { certain, name }: { readonly certain?: Ending; readonly name?: string } = {},
+  ): void {
     if (!(error instanceof StoreUnavailable)) throw error
     const onDropped = (): void => certain && this.#tellRecorded(certain, false)
     const write = async (): Promise<void> => void (await record())
-    if (!this.#pending.add({ write, bytes: 0, until: storeNow() + LEFT_MS, onDropped })) onDropped()
+    if (!this.#pending.add({ write, bytes: 0, until: storeNow() + LEFT_MS, onDropped, name })) onDropped()
   }
 
   /** The end of which this is left. */

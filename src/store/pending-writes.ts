@@ -10,6 +10,8 @@ interface PendingWrite {
   readonly until: number
   /** Called when it has become pointless before the store has told whether it was made. */
   readonly onDropped?: () => void
+  /** A later write of the same name takes its place. */
+  readonly name?: string | undefined
 }
 
 const RETRY_MS = 250
@@ -22,6 +24,8 @@ const LATE_WRITE_MS = 5000
 export class PendingWrites {
   readonly #store: Pick<StoreHealth, 'unavailableSince'>
   readonly #writes = new Set<PendingWrite>()
+  /** Those of them that have a name. */
+  readonly #named = new Map<string, PendingWrite>()
   #bytes = 0
   #timer: NodeJS.Timeout | undefined
   #repetition: Promise<void> | undefined
@@ -36,8 +40,12 @@ export class PendingWrites {
 
   /** Repeats a write. Returns false if it is dropped, because too many are waiting. */
   add(write: PendingWrite): boolean {
+    const { name } = write
+    const former = name === undefined ? undefined : this.#named.get(name)
+    if (former !== undefined) this.#forget(former)
     if (this.#writes.size >= MAX_WRITES || this.#bytes + write.bytes > MAX_BYTES) return false
     this.#writes.add(write)
+    if (name !== undefined) this.#named.set(name, write)
     this.#bytes += write.bytes
     this.#schedule()
     return true
@@ -60,6 +68,7 @@ export class PendingWrites {
     await this.#repeat()
     clearTimeout(this.#timer)
     this.#writes.clear()
+    this.#named.clear()
   }
 
   #schedule(): void {
@@ -96,6 +105,8 @@ export class PendingWrites {
   }
 
   #forget(pending: PendingWrite): void {
-    if (this.#writes.delete(pending)) this.#bytes -= pending.bytes
+    if (!this.#writes.delete(pending)) return
+    this.#bytes -= pending.bytes
+    if (pending.name !== undefined) this.#named.delete(pending.name)
   }
 }

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { LEFT_MS } from '../../src/store/keys.ts'
+import { LEFT_MS, sessionKey } from '../../src/store/keys.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { endedWorld, never, settled } from '../support/sessions/ended-world.ts'
@@ -98,4 +98,20 @@ await test('an end whose store stays away is recorded and revoked by the instanc
   retries.run()
   await settled()
   t.same([recorded, revoked], [['one logout'], ['one']])
+})
+
+await test('a browser that repeats its logout while the store is away takes nobody else the record of an end', async (t) => {
+  const retries = new HeldTimers(t, 'setTimeout', 250)
+  const { recorded, instance } = await endedWorld(t)
+  const one = instance('one')
+  one.stop()
+  for (let times = 0; times < 10_000; times++) {
+    await one.endings.end(sessionKey('other'), 'logout', {}, true).catch(() => undefined)
+  }
+  one.lossy.isAway = false
+  one.lossy.lose('bury', 'unheard')
+  await one.logout().catch(() => undefined)
+  retries.run()
+  await settled()
+  t.same(recorded, ['one logout'])
 })

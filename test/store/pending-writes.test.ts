@@ -105,3 +105,21 @@ await test('a write that fails for another reason is not repeated, and keeps no 
   await pending.close()
   t.same(tried, ['faulty', 'next'])
 })
+
+await test('of writes with one name the latest is made, once', async (t) => {
+  const link = new Link()
+  const pending = new PendingWrites(link)
+  const made: string[] = []
+  const add = (name: string, what: string): boolean =>
+    pending.add({ ...later, name, write: async () => void made.push(what) })
+  for (const what of ['a', 'b', 'c']) t.ok(add('one', what))
+  t.ok(add('other', 'd'))
+  link.report(undefined)
+  await setImmediate()
+  t.same(made, ['c', 'd'])
+  link.report(1)
+  t.ok(add('one', 'e'))
+  link.report(undefined)
+  await setImmediate()
+  t.same(made, ['c', 'd', 'e'])
+})

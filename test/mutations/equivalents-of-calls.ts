@@ -11,6 +11,11 @@ const HURRY = "if (stock.spare < 1 || (this.#calls.get(subject) ?? 0) >= stock.g
 const NONE_LEFT = 'Nothing is left then either, which takes longer to find out.'
 const NO_MAC = 'Only this server has made a MAC, and for no other text.'
 
+const NAMES =
+  "const NAMES_NOTHING: ReadonlySet<string> = new Set(['keep-alive', 'Keep-Alive', 'close', 'upgrade', 'Upgrade'])"
+const NAMED = 'if (connection === undefined || NAMES_NOTHING.has(String(connection))) return undefined'
+const SHORTCUT = 'A shortcut: none of these is the name of a header that goes on.'
+
 /** The slips that change nothing in logins, sessions, calls and their budget. */
 export const OF_CALLS: readonly Equivalent[] = [
   ...inFile('src/proxy/idempotency/claim.ts', [
@@ -157,6 +162,31 @@ export const OF_CALLS: readonly Equivalent[] = [
       'this.#news.change((news, now) => noteGrants(news, grants, now))',
       'It is done in the background: nobody waits for it, and it never rejects.',
     ],
+  ]),
+  ...inFile('src/upstream/headers.ts', [
+    [NAMES, '""', SHORTCUT],
+    [NAMES, '[]', SHORTCUT],
+    [NAMED, 'false', SHORTCUT],
+    [NAMED, 'connection === undefined && NAMES_NOTHING.has(String(connection))', SHORTCUT],
+  ]),
+  ...inFile('src/upstream/request-body.ts', [
+    [
+      'if (this.#windowBytes !== undefined) this.#windowBytes += chunk.length',
+      'true',
+      'What is no number is no small one, so the window does not count either.',
+    ],
+    [
+      'if (bytes !== undefined && bytes < MIN_BYTES_PER_WINDOW) return void this.destroy(new BodyRefused(tooSlow()))',
+      'true',
+      'What is undefined is no smaller than any number.',
+    ],
+    [
+      'this.#endWait?.()',
+      'this.#endWait()',
+      'A source that ends was read, which begins a window. That a stream may be given up before that is noticed.',
+    ],
+    ['if (length > this.#buffer.length) this.#grow(length)', 'true', 'It only takes longer.'],
+    ['if (length > this.#buffer.length) this.#grow(length)', 'length >= this.#buffer.length', 'It only takes longer.'],
   ]),
   ...inFile('src/upstream/budget/leaseholder.ts', [['} catch {', '{}', 'Nothing is returned in either case.']]),
   ...inFile('src/upstream/budget/subject-calls.ts', [

@@ -102,6 +102,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'upstream/uploads',
   ],
   'src/proxy/paused-orders.ts': ['proxy/sending'],
+  'src/proxy/proxy.ts': ['proxy/proxying'],
   'src/proxy/upstream-problem.ts': ['proxy/upstream-problem'],
   'src/proxy/send.ts': ['proxy/sending'],
   'src/proxy/shared-responses.ts': ['proxy/shared-responses-alone', 'proxy/shared-responses-claims'],

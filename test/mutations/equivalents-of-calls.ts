@@ -163,6 +163,15 @@ export const OF_CALLS: readonly Equivalent[] = [
       'It is done in the background: nobody waits for it, and it never rejects.',
     ],
   ]),
+  ...inFile('src/proxy/proxy.ts', [
+    ["if (outcome.is === 'answered') return", 'false', 'There is nothing to conclude then.'],
+    ["if (outcome.is === 'answered') return", '""', 'There is nothing to conclude then.'],
+    [
+      "if (body.is === 'whole') return await sendReceived(deps, { ...call, session }, body)",
+      'sendReceived(deps, {\n  ...call,\n  session\n}, body)',
+      'The caller awaits it, and a whole body has nothing to discard.',
+    ],
+  ]),
   ...inFile('src/upstream/headers.ts', [
     [NAMES, '""', SHORTCUT],
     [NAMES, '[]', SHORTCUT],

@@ -53,6 +53,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sockets/relay/otp.ts': ['sockets/otp', 'sockets/one-time-urls'],
   'src/sockets/session/session-socket.ts': ['sockets/session-socket-alone', 'sockets/session-socket'],
   'src/store/data-commands.ts': ['store/data-replies', 'store/commands'],
+  'src/store/links/replicated-writes.ts': ['store/replicated-writes'],
   'src/store/links/replicas.ts': ['store/replicas-alone', 'store/replicas', 'store/confirmed-writes'],
   'src/store/redis-store.ts': ['store/stores', 'store/store-outages', 'store/full-redis', 'store/availability'],
   'src/store/servers/link-health.ts': ['store/link-health'],

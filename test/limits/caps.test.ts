@@ -99,3 +99,25 @@ await test('permits that nobody has taken cannot be given back', (t) => {
   t.equal(permits.acquire('key', 1), true)
   t.end()
 })
+
+await test('who waits for a permit gets one that is released, in turn, unless it is no longer wanted', async (t) => {
+  const permits = new Permits()
+  t.ok(permits.acquire('one', 1))
+  const got: string[] = []
+  const wait = (name: string, signal: AbortSignal): Promise<unknown> =>
+    permits.waitFor('one', 1, signal).then((isTaken) => got.push(`${name} ${isTaken}`))
+  const [first, second, wanted] = [new AbortController(), new AbortController(), new AbortController()]
+  void wait('first', first.signal)
+  void wait('second', second.signal)
+  const third = wait('third', wanted.signal)
+  t.ok(await permits.waitFor('other', 1, wanted.signal), 'another key has permits of its own')
+  t.notOk(await permits.waitFor('other', 2, AbortSignal.abort()))
+  second.abort()
+  permits.release('one')
+  first.abort()
+  await third
+  t.same(got, ['second false', 'first false', 'third true'])
+  t.notOk(permits.acquire('one', 1))
+  permits.release('one')
+  t.ok(permits.acquire('one', 1), 'nobody waits any more')
+})

@@ -2,12 +2,13 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { IDENTIFIED } from '../support/login/identity.ts'
+import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { until } from '../support/time/until.ts'
 import { logIn } from '../support/parts.ts'
-import { sendTo, ACCOUNTS } from '../support/user.ts'
+import { sendTo, ACCOUNTS, TRADING } from '../support/user.ts'
 import { startWorld, API } from '../support/world.ts'
 /** Calls that a session may have in progress, of the 512 connections for reads, and of as many for orders. */
 const MOST = 100
@@ -75,4 +76,26 @@ await test('the sessions of one user hold no more upstream connections together 
   for (const response of held) answerJson(response, 200, {})
   t.equal((await other).status, 200)
   await Promise.all(calls)
+})
+
+await test('the sessions of one user whose one-time URLs do not come keep no other user from a trading socket', async (t) => {
+  const world = await startWorld(t, IDENTIFIED)
+  const { upstream } = world
+  const answer = upstream.onOtp
+  const held: (() => void)[] = []
+  upstream.onOtp = (...exchange) => void held.push(() => answer(...exchange))
+  const opening: BrowserSocket[] = []
+  for (let session = 0; session < 14; session++) {
+    const user = await world.user('CR1')
+    opening.push(...Array.from({ length: 5 }, () => user.socket(TRADING)))
+  }
+  await until(() => held.length === 16)
+  upstream.onOtp = answer
+  await (await world.user('CR2')).socket(TRADING).opened()
+  await until(() => upstream.open === 1, 'another user is not kept waiting')
+  t.equal(held.length, 16, 'a quarter of the connections')
+  const [leaving] = opening.slice(-1)
+  leaving?.socket.terminate()
+  for (const send of held) send()
+  await until(() => upstream.open === 70, 'the others have waited')
 })

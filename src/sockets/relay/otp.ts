@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import type { OverBudget } from '../../upstream/budget/admission.ts'
+import { Permits } from '../../limits/permits.ts'
 import { NotStarted } from '../../upstream/exchange.ts'
 import type { FirstByteConditions } from '../../upstream/first-byte.ts'
 import { ownRequestHeaders } from '../../upstream/headers.ts'
@@ -7,6 +8,7 @@ import type { RestResponse } from '../../upstream/buffered-exchange.ts'
 import { valueAt } from '../../upstream/json-pointer.ts'
 import { codeOf, type NoResponse } from '../../upstream/no-response.ts'
 import type { RestClient } from '../../upstream/rest-client.ts'
+import { CONNECTIONS } from '../../upstream/rest-clients.ts'
 import { CLOSE, fromStatus, type CloseStatus } from '../close-codes.ts'
 
 /** The outcome of a request for a one-time WebSocket URL. The URL is a credential: it is used once and never logged. */
@@ -33,6 +35,9 @@ type OtpOutcome =
 const TEMPLATE = '/trading/v1/options/accounts/:account_id/otp'
 const MAX_DEPTH = 8
 
+/** One-time URLs that are requested at once for a user: a quarter of the connections that all users share. More of them wait. */
+const MAX_ASKING = CONNECTIONS.oneTimeUrls / 4
+
 /** Requests one-time WebSocket URLs of upstream (docs/upstream.md, One-time URLs). */
 export class OtpClient {
   readonly #rest: RestClient
@@ -41,6 +46,8 @@ export class OtpClient {
   readonly #schemes: readonly string[]
   /** `host:port` in lower case, always with the port. */
   readonly #hosts: ReadonlySet<string>
+  /** Requests under way, by user. */
+  readonly #asking = new Permits()
 
   constructor(rest: RestClient, config: Config['relay'], upstream: Config['upstream']) {
     this.#rest = rest
@@ -69,6 +76,18 @@ export class OtpClient {
       readonly conditions: FirstByteConditions
     },
   ): Promise<OtpOutcome> {
+    const { subject, signal } = request
+    if (!(await this.#asking.waitFor(subject, MAX_ASKING, signal))) {
+      return refused(CLOSE.ourFault, { is: 'unreachable', cause: signal.reason as Error })
+    }
+    try {
+      return await this.#request(accountId, accessToken, request)
+    } finally {
+      this.#asking.release(subject)
+    }
+  }
+
+  async #request(...[accountId, accessToken, request]: Parameters<OtpClient['request']>): Promise<OtpOutcome> {
     const { id, signal, ...caller } = request
     const path = TEMPLATE.replace(':account_id', accountId)
     const headers = ownRequestHeaders(id, accessToken, this.#upstream)

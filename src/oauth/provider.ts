@@ -25,7 +25,7 @@ import { storeAheadSeconds, storeNow } from '../time/store-time.ts'
 const REFRESHED_ID_TOKEN = 'refreshed_id_token'
 
 /** Concurrent refreshes. If the provider does not respond, each uses up a file descriptor; logins need some too. */
-const MAX_REFRESHES = 64
+export const MAX_REFRESHES = 64
 
 /** The requests of logins may use up one of so many file descriptors that this process may have. */
 const DESCRIPTORS_PER_LOGIN = 4

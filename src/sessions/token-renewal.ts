@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { Permits } from '../limits/permits.ts'
 import { backoffMs } from '../time/backoff.ts'
 import { standstill } from '../time/standstill.ts'
 import { audit } from '../telemetry/audit/audit.ts'
@@ -11,7 +12,7 @@ import { partKey } from '../store/keys.ts'
 import { refusalOf, type FailedOutcome, type TokenGrant } from '../oauth/grant-outcome.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
 import type { Store } from '../store/store.ts'
-import type { Provider } from '../oauth/provider.ts'
+import { MAX_REFRESHES, type Provider } from '../oauth/provider.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import { codeLabel, RETRY_REFUSED_MS } from './refusals.ts'
 import { RenewalPauses } from './renewal-pauses.ts'
@@ -29,6 +30,9 @@ const MAX_POLL_MS = 1000
 
 /** When a caller that has waited in vain should try again. */
 export const RETRY_MS = 1000
+
+/** Sessions of one user that are renewed at once: a quarter of all, since a provider may be slow for that user alone. */
+const MAX_ASKING = MAX_REFRESHES / 4
 
 /** A session whose access token can be used, or why there is none. */
 export type TokenLookup =
@@ -76,6 +80,8 @@ export class TokenRenewal {
   readonly #refusals: SharedRefusals
   /** The renewals that were caused by 401s of upstream. */
   readonly renewed: RenewedTokens
+  /** Renewals that wait for the provider, by user. */
+  readonly #asking = new Permits()
   /** Locks to release. */
   readonly #pending: PendingWrites
   /** Why the last refresh failed; logged for every refresh that is skipped because of it. */
@@ -177,8 +183,15 @@ export class TokenRenewal {
     }
     const leftMs = refusals === undefined ? 0 : await this.#refusals.leftMs(refusals, user)
     if (leftMs > 0) return this.#pause(user, leftMs)
+    if (!this.#asking.acquire(user.name, MAX_ASKING)) {
+      metrics.provider.refreshSkipped('session')
+      const cause = new Error('many sessions of the user are being renewed')
+      return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }
+    }
     const askedAt = standstill.now()
-    const outcome = await provider.refresh(record.refreshToken, source, record.oidc?.sub)
+    const outcome = await provider
+      .refresh(record.refreshToken, source, record.oidc?.sub)
+      .finally(() => this.#asking.release(user.name))
     if (outcome.is === 'skipped') {
       metrics.provider.refreshSkipped('provider')
       return this.#skipped(outcome.retryAfterMs)

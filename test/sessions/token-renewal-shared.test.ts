@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { ProviderRefusal } from '../../src/oauth/grant-outcome.ts'
 import { PROVIDER_TIMEOUT_MS } from '../../src/oauth/provider-traffic.ts'
 import { SAVE_MS } from '../../src/sessions/repository.ts'
+import type { Session } from '../../src/sessions/session.ts'
 import { besideKey, partKey, REFRESHES_KEY } from '../../src/store/keys.ts'
 import { standstill } from '../../src/time/standstill.ts'
 import { granted, renewing } from '../support/sessions/held-renewal.ts'
@@ -138,4 +139,27 @@ await test('a refusal ends an expired session that the provider has repeated aft
   provider.onLogin?.(standstill.now())
   t.same(await renewal.renew(session, {}), { is: 'ended' })
   t.equal(await sessions.load('CR4'), undefined)
+})
+
+await test('a user for whom the provider is slow takes a quarter of the renewals, and no other user waits for them', async (t) => {
+  const { renewal, sessions, world, calls, skipped } = await renewing(t)
+  const endsAt = Date.now() + 36_000_000
+  const sessionOf = async (subject: string, id: string): Promise<Session> => {
+    await sessions.create(id, sessionRecord({ subject, endsAt, tokenExpiresAt: endsAt }))
+    const session = await sessions.load(id)
+    if (session === undefined) throw new Error('not loaded')
+    return session
+  }
+  const slow = Promise.withResolvers<unknown>()
+  world.refresh = () => slow.promise
+  const own = await Promise.all(Array.from({ length: 17 }, (_, at) => sessionOf('CR1', `own ${at}`)))
+  const renewals = own.map((session) => renewal.renew(session, {}))
+  await until(() => calls.length === 16)
+  t.match(await Promise.race(renewals), { is: 'providerDown', retryAfterMs: 1000, cause: { message: /of the user/ } })
+  t.same(skipped, ['session'])
+  world.refresh = async () => granted()
+  t.match(await renewal.renew(await sessionOf('CR2', 'other'), {}), { is: 'good' })
+  slow.reject(new Error('the provider could not be asked'))
+  await Promise.allSettled(renewals)
+  t.match(await renewal.renew(await sessionOf('CR1', 'later'), {}), { is: 'good' }, 'their places are free again')
 })

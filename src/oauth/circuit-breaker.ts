@@ -16,13 +16,16 @@ export type Verdict = 'works' | 'answers' | 'fails' | 'nothing'
 
 /**
  * Protects a failing peer from requests: after five consecutive failures, requests are refused for a while (open). Then a
- * single one is let through (half-open), which closes the circuit or opens it for twice as long. The breaker also limits
- * concurrent requests, because each request to a peer that does not respond uses up a file descriptor.
+ * single one is let through (half-open), which closes the circuit or opens it for twice as long. As long as all failures were
+ * of one user, the requests of the others are let through, because the peer may fail for this user alone. The breaker also
+ * limits concurrent requests, because each request to a peer that does not respond uses up a file descriptor.
  */
 export class CircuitBreaker {
   readonly #maxConcurrent: number
   #running = 0
   #failures = 0
+  /** The one user of whom all these failures were. */
+  #failing: string | undefined
   /** Monotonic ms, like {@link #workedAt}: a time of day that is set back would keep the circuit open. */
   #openUntil = -Infinity
   #isProbing = false
@@ -41,18 +44,23 @@ export class CircuitBreaker {
     return this.#workedAt
   }
 
-  /** Milliseconds until the next try makes sense; 0 if a request would be let through now. */
-  get retryAfterMs(): number {
+  /** Milliseconds until the next try of this user makes sense; 0 if a request would be let through now. */
+  retryAfterMs(user?: string): number {
     const leftMs = this.#openUntil - performance.now()
-    if (this.isOpen && leftMs > 0) return leftMs
-    const isBusy = this.isOpen ? this.#isProbing : this.#running >= this.#maxConcurrent
+    const isOpen = this.isOpen && !this.#spares(user)
+    if (isOpen && leftMs > 0) return leftMs
+    const isBusy = isOpen ? this.#isProbing : this.#running >= this.#maxConcurrent
     return isBusy ? FIRST_PAUSE_MS : 0
   }
 
-  /** Runs a request and counts its result. Returns undefined, without running it, while {@link retryAfterMs} is not 0. */
-  async run<Result>(request: () => Promise<Result>, judge: (result: Result) => Verdict): Promise<Result | undefined> {
-    if (this.retryAfterMs > 0) return undefined
-    const isProbe = this.isOpen
+  /** Runs a user's request and counts its result. Returns undefined, and does not run it, while {@link retryAfterMs} is not 0. */
+  async run<Result>(
+    request: () => Promise<Result>,
+    judge: (result: Result) => Verdict,
+    user?: string,
+  ): Promise<Result | undefined> {
+    if (this.retryAfterMs(user) > 0) return undefined
+    const isProbe = this.isOpen && !this.#spares(user)
     if (isProbe) this.#isProbing = true
     this.#running++
     try {
@@ -60,10 +68,10 @@ export class CircuitBreaker {
       const verdict = judge(result)
       if (verdict === 'works') this.succeed()
       else if (verdict === 'answers') this.#close()
-      else if (verdict === 'fails') this.#fail(isProbe)
+      else if (verdict === 'fails') this.#fail(isProbe, user)
       return result
     } catch (error) {
-      this.#fail(isProbe)
+      this.#fail(isProbe, user)
       throw error
     } finally {
       this.#running--
@@ -82,9 +90,16 @@ export class CircuitBreaker {
     this.#openUntil = -Infinity
   }
 
-  #fail(isProbe: boolean): void {
-    // Requests that were under way when the circuit opened say nothing new when they fail.
-    if (this.isOpen && !isProbe) return
+  /** Whether the failures may be no concern of this user's. */
+  #spares(user: string | undefined): boolean {
+    return user !== undefined && this.#failing !== undefined && this.#failing !== user
+  }
+
+  #fail(isProbe: boolean, user: string | undefined): void {
+    // Requests that were under way when the circuit opened say nothing new when they fail, unless they are of another user.
+    if (this.isOpen && !isProbe && !this.#spares(user)) return
+    if (this.#failures === 0) this.#failing = user
+    else if (this.#failing !== user) this.#failing = undefined
     this.#failures++
     if (this.isOpen) this.#openUntil = performance.now() + backoffMs(this.#failures - THRESHOLD, PROVIDER_BACKOFF)
   }

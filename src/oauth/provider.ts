@@ -137,14 +137,14 @@ export class Provider {
   /**
    * Exchanges a refresh token for new tokens (RFC 6749 §6). While the provider is failing, refreshes are blocked; code
    * exchanges are not, because a code that is not exchanged now is lost.
-   * @param source the name by which the user counts among those whom the provider limits
+   * @param source the name by which the user counts among those whom the provider limits, or for whom it fails
    * @param sub the user of the session, with OpenID Connect: an ID token that comes with the new tokens must name the same
    */
   async refresh(refreshToken: string, source: string, sub?: string): Promise<RefreshOutcome> {
     const limitedMs = this.limit.take(source)
     if (limitedMs > 0) return { is: 'skipped', retryAfterMs: limitedMs }
-    const outcome = await this.circuit.run(() => this.#refreshed(refreshToken, sub), verdictOf)
-    if (outcome === undefined) return { is: 'skipped', retryAfterMs: this.circuit.retryAfterMs }
+    const outcome = await this.circuit.run(() => this.#refreshed(refreshToken, sub), verdictOf, source)
+    if (outcome === undefined) return { is: 'skipped', retryAfterMs: this.circuit.retryAfterMs(source) }
     const busyForMs = busyTime(outcome)
     if (busyForMs !== undefined) this.limit.refused(source, busyForMs)
     else if (outcome.is === 'granted' || refusalOf(outcome) !== undefined) this.limit.lift()

@@ -99,8 +99,8 @@ export class TokenRenewal {
   paused(session: Session, { client }: RenewalCause): TokenLookup | undefined {
     const { provider, metrics } = this.#deps
     const ofSession = this.#pauses.remainingMs(session.key, provider.circuit.workedAt)
-    const limitedMs = provider.limit.retryAfterMs(refusalSource(session, client?.ip))
-    const ofProvider = Math.max(provider.circuit.retryAfterMs, limitedMs)
+    const source = refusalSource(session, client?.ip)
+    const ofProvider = Math.max(provider.circuit.retryAfterMs(source), provider.limit.retryAfterMs(source))
     if (ofSession === 0 && ofProvider === 0) return undefined
     metrics.provider.refreshSkipped(ofProvider > 0 ? 'provider' : 'session')
     return this.#skipped(Math.max(ofSession, ofProvider))
@@ -214,7 +214,7 @@ export class TokenRenewal {
       await this.#refusals.limited(user, busyForMs, refusals)
       return limited
     }
-    return this.#failure(key, outcome)
+    return this.#failure(key, source, outcome)
   }
 
   async #granted(session: Session, grant: TokenGrant, { isAfterRefusal }: Purpose): Promise<TokenLookup> {
@@ -261,10 +261,10 @@ export class TokenRenewal {
     return { is: 'providerDown', cause: this.#lastCause, retryAfterMs }
   }
 
-  #failure(key: string, outcome: FailedOutcome): TokenLookup {
+  #failure(key: string, source: string, outcome: FailedOutcome): TokenLookup {
     this.#logFailure(outcome)
     const pauseMs = this.#pauses.begin(key, outcome.code !== 'login_failed')
-    return this.#skipped(Math.max(pauseMs, this.#deps.provider.circuit.retryAfterMs))
+    return this.#skipped(Math.max(pauseMs, this.#deps.provider.circuit.retryAfterMs(source)))
   }
 
   #logFailure(outcome: FailedOutcome): void {

@@ -99,7 +99,7 @@ await test('a renewal after a 401 is over once it is marked', async (t) => {
 
 await test('a circuit that is open pauses a session that has not failed', async (t) => {
   const { renewal, session, provider } = await renewing(t)
-  provider.circuit.retryAfterMs = 5
+  provider.circuit.retryAfterMs = () => 5
   t.match(renewal.paused(session, {}), { is: 'providerDown', retryAfterMs: 5 })
 })
 

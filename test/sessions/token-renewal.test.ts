@@ -151,10 +151,10 @@ await test('a provider that is down pauses the session, and all others while its
   t.match(paused, { is: 'providerDown', cause: failure.cause })
   t.equal(paused?.is === 'providerDown' && Math.round(paused.retryAfterMs), Math.round(retryAfterMs))
   t.same(skipped, ['session'])
-  provider.circuit.retryAfterMs = 90_000
+  provider.circuit.retryAfterMs = () => 90_000
   t.match(renewal.paused(session, {}), { retryAfterMs: 90_000 })
   t.match(await renewal.renew(session, {}), { retryAfterMs: 90_000 })
-  provider.circuit.retryAfterMs = 0
+  provider.circuit.retryAfterMs = () => 0
   provider.limit.retryAfterMs = (source) => (source === refusalSource(session, CLIENT.ip) ? 95_000 : 0)
   t.match(renewal.paused(session, { client: CLIENT }), { retryAfterMs: 95_000 })
   t.same(skipped, ['session', 'provider', 'provider'])

@@ -42,7 +42,7 @@ export async function renewing(t: Test) {
     revoke: undefined as (() => Promise<unknown[]>) | undefined,
   }
   const provider = {
-    circuit: { retryAfterMs: 0, workedAt: -Infinity },
+    circuit: { retryAfterMs: () => 0, workedAt: -Infinity },
     onLogin: undefined as ((askedAt: number) => void) | undefined,
     limit: { retryAfterMs: (_source: string) => 0 },
     refresh: (...args: unknown[]) => (calls.push(['refresh', ...args]), world.refresh()),

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test } from 'tap'
 import type { Config } from '../../src/config/config.ts'
 import { OtpClient } from '../../src/sockets/relay/otp.ts'
@@ -6,7 +7,7 @@ import { NotStarted } from '../../src/upstream/exchange.ts'
 import type { RestClient } from '../../src/upstream/rest-client.ts'
 
 const CAUSE = Object.assign(new Error('wss://secret.example/'), { code: 'ECONNREFUSED' })
-const UPSTREAM = { appIdHeader: 'app', appId: 'id' } as Config['upstream']
+const UPSTREAM = { appIdHeader: 'app', appId: 'id', headersMs: 50 } as Config['upstream']
 
 /** A client of one-time URLs, and what it asks upstream. */
 function client({ wsUrl = 'wss://ws.example/', otpHosts = [] as readonly string[] } = {}) {
@@ -162,4 +163,13 @@ await test('what became of a request without a response is told without its text
     const told = await request({ ...outcome, cause: CAUSE })
     t.same(told, { is: 'refused', close, why: `${outcome.is} (ECONNREFUSED)` })
   }
+})
+
+await test('a user whose URLs do not come waits for the next one no longer than for a response', async (t) => {
+  const { asked, request } = client()
+  const never = Promise.withResolvers<never>()
+  for (let count = 0; count < 16; count++) void request(never.promise)
+  await nextTurn()
+  t.match(await request({}), { is: 'refused', close: CLOSE.upstreamTimeout, why: /still under way/ })
+  t.equal(asked.length, 2 * 16)
 })

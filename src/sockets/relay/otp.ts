@@ -9,6 +9,7 @@ import { valueAt } from '../../upstream/json-pointer.ts'
 import { codeOf, type NoResponse } from '../../upstream/no-response.ts'
 import type { RestClient } from '../../upstream/rest-client.ts'
 import { CONNECTIONS } from '../../upstream/rest-clients.ts'
+import { judgeAfter } from '../../time/judge-after.ts'
 import { CLOSE, fromStatus, type CloseStatus } from '../close-codes.ts'
 
 /** The outcome of a request for a one-time WebSocket URL. The URL is a credential: it is used once and never logged. */
@@ -77,13 +78,28 @@ export class OtpClient {
     },
   ): Promise<OtpOutcome> {
     const { subject, signal } = request
-    if (!(await this.#asking.waitFor(subject, MAX_ASKING, signal))) {
-      return refused(CLOSE.ourFault, { is: 'unreachable', cause: signal.reason as Error })
+    if (!(await this.#mayAsk(subject, signal))) {
+      return { is: 'refused', close: CLOSE.upstreamTimeout, why: 'others of the user are still under way' }
     }
     try {
       return await this.#request(accountId, accessToken, request)
     } finally {
       this.#asking.release(subject)
+    }
+  }
+
+  /** Takes one of the user's places, or waits for it as long as for a response. */
+  async #mayAsk(subject: string, signal: AbortSignal): Promise<boolean> {
+    if (this.#asking.acquire(subject, MAX_ASKING)) return true
+    const wait = new AbortController()
+    const giveUp = (): void => wait.abort()
+    const endTimer = judgeAfter(this.#upstream.headersMs, giveUp)
+    signal.addEventListener('abort', giveUp)
+    try {
+      return await this.#asking.waitFor(subject, MAX_ASKING, wait.signal)
+    } finally {
+      endTimer()
+      signal.removeEventListener('abort', giveUp)
     }
   }
 

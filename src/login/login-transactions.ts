@@ -20,6 +20,9 @@ const POLLS = { firstMs: 100, longestMs: Infinity }
  */
 const MAX_FINISH_MS = PROVIDER_TIMEOUT_MS + IDENTITY_TIMEOUT_MS + 6000
 
+/** So many beginnings of one login may wait to be taken back: a browser that repeats its callback must not take the places of others. */
+const MAX_LOST_BEGINNINGS = 8
+
 /** A transaction that its holder alone may complete. */
 export interface LoginTicket {
   readonly key: string
@@ -62,6 +65,7 @@ export class LoginTransactions {
   readonly #store: StoreData
   /** Beginnings to take back. */
   readonly #pending: PendingWrites
+  #lostBeginnings = 0
   readonly #envelope: Envelope
   readonly #cookies: LoginCookies
   readonly #ttlMs: number
@@ -174,7 +178,8 @@ export class LoginTransactions {
     const begin = this.#store.replace(key, ticket.sealed, sealed, Math.max(expiresAt, until))
     const hasBegun = await begin.catch((error: unknown) => {
       // This callback does not go on, so another one may: nobody has sent the code.
-      this.#pending.undo(() => this.#store.replace(key, sealed, ticket.sealed, expiresAt), until)
+      const undo = () => this.#store.replace(key, sealed, ticket.sealed, expiresAt)
+      this.#pending.undo(undo, until, 0, `${key} ${this.#lostBeginnings++ % MAX_LOST_BEGINNINGS}`)
       throw error
     })
     return hasBegun ? { key, cookie, transaction, sealed } : undefined

@@ -55,12 +55,13 @@ export class PendingWrites {
    * Takes back a write whose reply was lost, and once more for one that comes late.
    * @param undo reverses it, and returns whether there was anything to reverse
    * @param until when that has become pointless (epoch ms)
+   * @param name a later one of the same name takes its place
    */
-  undo(undo: () => Promise<boolean>, until: number, bytes = 0): void {
+  undo(undo: () => Promise<boolean>, until: number, bytes = 0, name?: string): void {
     const write = async (): Promise<void> => {
       if (!(await undo())) setTimeout(() => void undo().catch(() => undefined), LATE_WRITE_MS).unref()
     }
-    this.add({ write, bytes, until })
+    this.add({ write, bytes, until, name })
   }
 
   /** Tries all writes once more, unless the store is unavailable, and forgets the writes that fail. */

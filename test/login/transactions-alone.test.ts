@@ -1,23 +1,12 @@
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { browserLogins, previousSessions, settledOf, surplusOf } from '../../src/login/browser-logins.ts'
 import { LoginCookies } from '../../src/login/login-cookies.ts'
 import { recordKiB, type LoginOutcome, type LoginState } from '../../src/login/login-record.ts'
-import { LoginTransactions, type LoginTicket } from '../../src/login/login-transactions.ts'
+import type { LoginTicket } from '../../src/login/login-transactions.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
-import { MemoryStore } from '../../src/store/memory-store.ts'
-import { StoreUnavailable } from '../../src/store/store.ts'
+import { alone, begun, START, TTL_MS } from '../support/login/logins-alone.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
-import { until } from '../support/time/until.ts'
-
-const TTL_MS = 60_000
-const START = {
-  flow: 'signup',
-  returnTo: '/chart',
-  attributed: true,
-  sessionKey: undefined,
-  hasNonce: false,
-} as const
 
 /** A login that has ended, and how. */
 const FAILED: LoginOutcome = { is: 'failed', error: 'access_denied', flow: 'signup', returnTo: '/chart' }
@@ -32,35 +21,6 @@ const finished = (session: string): LoginOutcome => ({
 })
 
 const pair = (name: string, value: string) => `${name}=${value}`
-
-/** Logins without a server, and a browser that keeps their cookies. */
-function alone(secrets = ['a secret']) {
-  const store = new MemoryStore()
-  const cookies = new LoginCookies({ prefix: '__Host-', secure: true }, new Changeable(secrets))
-  const envelope = new Envelope(new Changeable(secrets))
-  const logins = new LoginTransactions(store, envelope, cookies, TTL_MS)
-  const jar: string[] = []
-  return {
-    store,
-    cookies,
-    envelope,
-    logins,
-    header: () => jar.join('; '),
-    start: async (options: Partial<Parameters<LoginTransactions['start']>[1]> = {}): Promise<LoginTicket> => {
-      const { ticket } = await logins.start(jar.join('; '), { ...START, ...options })
-      jar.push(`${ticket.cookie.name}=${ticket.cookie.value}`)
-      return ticket
-    },
-  }
-}
-
-/** Begins to complete a login. */
-async function begun(t: Test, { logins, header }: ReturnType<typeof alone>, state: string): Promise<LoginTicket> {
-  const consumed = await logins.consume(header(), state)
-  t.equal(consumed.is, 'fresh')
-  if (consumed.is !== 'fresh') throw new Error(consumed.is)
-  return consumed.ticket
-}
 
 await test('a callback gets what its login was started with, once, within LOGIN_TTL_SECONDS', async (t) => {
   const browser = alone()
@@ -129,21 +89,6 @@ await test('a login whose process has died is abandoned, and says where it was t
     flow: 'signup',
     returnTo: '/chart',
   })
-})
-
-await test('a callback whose beginning got no reply can be repeated', async (t) => {
-  const browser = alone()
-  const { cookie, key } = await browser.start()
-  const expiresAt = (await browser.store.read(key))?.expiresAt
-  const replace = browser.store.replace.bind(browser.store)
-  browser.store.replace = async (...args) => {
-    await replace(...args)
-    browser.store.replace = replace
-    throw new StoreUnavailable('no reply')
-  }
-  await t.rejects(browser.logins.consume(browser.header(), cookie.state), StoreUnavailable)
-  await until(async () => (await browser.store.read(key))?.expiresAt === expiresAt, 'it is taken back')
-  await begun(t, browser, cookie.state)
 })
 
 await test('of two callbacks at the same moment one completes the login', async (t) => {

@@ -1,7 +1,8 @@
 import { test } from 'tap'
+import type { SocketError } from '../../client/dist/client.js'
 import { fate } from '../../client/dist/client/orders.js'
 import { failure } from '../support/client/page-client.ts'
-import type { Handling, Offer } from '../support/client/lossy-account.ts'
+import { lossyAccount, type Handling, type Offer } from '../support/client/lossy-account.ts'
 import { losing, RISE } from '../support/client/lost-orders.ts'
 import { until } from '../support/time/until.ts'
 
@@ -57,4 +58,19 @@ await test('fate: one that is aborted while it waits lets nobody look before tho
     watch.run()
     t.match(await each, { is: 'not_seen' })
   }
+})
+
+await test('fate: an account that cannot be reached keeps no order of another account waiting', async (t) => {
+  const { lose, find, account } = await losing(t)
+  const { account: away, buy } = await lossyAccount(t)
+  away.handling = () => LOST
+  const unreachable = await failure(buy(RISE, 1))
+  away.isDown = true
+  away.cut()
+  const own = new AbortController()
+  const waiting = failure(fate(unreachable as SocketError, { signal: own.signal }))
+  t.match(await find(await lose(LOST)), { is: 'not_seen' })
+  t.ok(account.reads > 0)
+  own.abort(new Error('left'))
+  t.match(await waiting, { message: 'left' })
 })

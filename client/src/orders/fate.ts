@@ -9,13 +9,16 @@ export interface FateOptions {
 }
 
 const searches = new WeakMap<SentOrder, Promise<Fate>>()
-/** Resolves when all searches are over. The trading service allows few reads a minute, so there is one at a time. */
-let last: Promise<unknown> = Promise.resolve()
+/**
+ * Resolves when all searches on an account are over. The trading service allows few reads a minute, so there is one at a time. An
+ * account that cannot be reached keeps no other one waiting.
+ */
+const last = new WeakMap<SentOrder['account'], Promise<unknown>>()
 
 /**
  * Finds out what became of a `buy` whose outcome is unknown: looks at the account, and listens to its transactions until the
- * connection has been open for 15 seconds. Waits for a connection, and for the fate of earlier orders. An equal order from another
- * tab or device at the same moment cannot be told apart.
+ * connection has been open for 15 seconds. Waits for a connection, and for the fate of earlier orders on the account. An equal order
+ * from another tab or device at the same moment cannot be told apart.
  * ```ts
  * const found = await fate(error)
  * if (found.is === 'made') showContract(found.contract.contract_id)
@@ -28,12 +31,13 @@ export function fate(error: SocketError, { signal }: FateOptions = {}): Promise<
   if (!order) return Promise.reject(new TypeError('only a buy whose outcome is unknown has a fate to find out'))
   const running = searches.get(order)
   if (running && !signal) return running
-  const search = turnAfter(last, signal).then(() => {
+  const before = last.get(order.account) ?? Promise.resolve()
+  const search = turnAfter(before, signal).then(() => {
     signal?.throwIfAborted()
     return new Search(order, error, signal).run()
   })
   // A search that was stopped while it waited may be over before those that it waited for.
-  last = Promise.allSettled([last, search])
+  last.set(order.account, Promise.allSettled([before, search]))
   // Nobody else may be stopped by this signal.
   if (!signal) searches.set(order, search)
   const forget = ({ is }: { is?: Fate['is'] }): void => {

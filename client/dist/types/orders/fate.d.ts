@@ -7,8 +7,8 @@ export interface FateOptions {
 }
 /**
  * Finds out what became of a `buy` whose outcome is unknown: looks at the account, and listens to its transactions until the
- * connection has been open for 15 seconds. Waits for a connection, and for the fate of earlier orders. An equal order from another
- * tab or device at the same moment cannot be told apart.
+ * connection has been open for 15 seconds. Waits for a connection, and for the fate of earlier orders on the account. An equal order
+ * from another tab or device at the same moment cannot be told apart.
  * ```ts
  * const found = await fate(error)
  * if (found.is === 'made') showContract(found.contract.contract_id)

@@ -28,6 +28,7 @@ export const OF_PACKAGE: Readonly<Record<string, readonly string[]>> = {
   'client/src/core/sockets/exchange.ts': ['client/exchange', 'client/exchange-probe'],
   'client/src/core/sockets/streams.ts': ['client/shared-streams', 'client/stream-links'],
   'client/src/core/sockets': [
+    'client/link-neighbours',
     'client/link-times',
     'client/command-times',
     'client/latency',

@@ -86,7 +86,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/login/finish-login.ts': ['login/finishing-login', 'login/narrow-scope'],
   'src/login/login-cookies.ts': ['login/login-cookies', 'login/transactions-alone'],
   'src/login/login-record.ts': ['login/login-cookies', 'login/transactions-alone'],
-  'src/login/login-transactions.ts': ['login/transactions-alone', 'login/transactions'],
+  'src/login/login-transactions.ts': ['login/transactions-alone', 'login/lost-beginnings', 'login/transactions'],
   'src/login': [
     'login/session-routes',
     'login/login-start',

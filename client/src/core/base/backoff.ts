@@ -7,9 +7,14 @@ export function retryAfterMs(reason: string): number {
   return Number(/;retry_after=(\d{1,6})/.exec(reason)?.[1] ?? 0) * 1000
 }
 
-/** A random delay below a limit that starts at a second and doubles with every failure. */
-export function jitter(failed: number, maxMs = MAX_MS): number {
-  return Math.random() * Math.min(maxMs, 1000 * 2 ** failed)
+/** A limit that starts at a second and doubles with every failure. */
+function limitMs(failed: number, maxMs = MAX_MS): number {
+  return Math.min(maxMs, 1000 * 2 ** failed)
+}
+
+/** A random delay below that limit. */
+export function jitter(failed: number, maxMs?: number): number {
+  return Math.random() * limitMs(failed, maxMs)
 }
 
 /**
@@ -19,12 +24,17 @@ export function jitter(failed: number, maxMs = MAX_MS): number {
  */
 export function sharedDelayMs(own: number): number {
   const now = Date.now()
-  // Without the second condition, a clock that was set back would keep every connection waiting.
-  if (now >= until || until - now > MAX_MS) until = now + jitter(Math.max(own, failures++))
+  const failed = Math.max(own, failures)
+  // Without the second condition, a connection that never works would keep others waiting for as long as itself, and a clock that was
+  // set back would keep every connection waiting.
+  if (now >= until || until - now > limitMs(failed)) {
+    until = now + jitter(failed)
+    failures++
+  }
   return until - now
 }
 
-/** Resets the shared delay. A new connection calls this on its first message, which proves that the server is back. */
+/** Resets the shared delay. Every message calls this, which proves that the server is there. */
 export function recovered(): void {
   failures = 0
 }

@@ -159,10 +159,8 @@ export class Link {
     }
     socket.onmessage = ({ data }) => {
       if (socket !== this.#socket) return
-      if (this.#provenAt === 0) {
-        this.#provenAt = Date.now()
-        recovered()
-      }
+      this.#provenAt ||= Date.now()
+      recovered()
       this.#receive(data)
     }
     socket.onclose = ({ code, reason }) => {

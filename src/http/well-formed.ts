@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../problem.ts'
 import { isHttp1, WRONG_VERSION } from './listener.ts'
+import { isRepeated } from './repeated-header.ts'
 
 /** Origin form (RFC 9112 §3.2.1) in printable ASCII. No fragment, and no backslash in the path: some parsers read it as `/`. */
 const TARGET = /^\/[\x21\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*(?:\?[\x21\x22\x24-\x7e]*)?$/
@@ -45,7 +46,7 @@ export function requireWellFormed(request: FastifyRequest, reply: FastifyReply):
 
 function faultOf({ url = '', headers, rawHeaders, socket }: IncomingMessage): string | undefined {
   if (!TARGET.test(url)) return 'The request target is malformed.'
-  if (!HOST.test(headers.host ?? '') || hasTwoHosts(rawHeaders)) {
+  if (!HOST.test(headers.host ?? '') || isRepeated(rawHeaders, 'host')) {
     return 'Exactly one valid Host header is required.'
   }
   const encoding = headers['transfer-encoding']
@@ -53,15 +54,6 @@ function faultOf({ url = '', headers, rawHeaders, socket }: IncomingMessage): st
     return 'The only transfer coding understood here is chunked.'
   }
   return distrusted.has(socket) ? 'An earlier request of this connection was malformed.' : undefined
-}
-
-function hasTwoHosts(rawHeaders: readonly string[]): boolean {
-  let hosts = 0
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]
-    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++
-  }
-  return hosts > 1
 }
 
 function hasEscapedPath(url: string): boolean {

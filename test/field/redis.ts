@@ -12,7 +12,6 @@ const SUITES = {
     'test/topologies/{availability,cluster,cluster-members,credentials,scale-down,sentinel,session-socket}.test.ts',
   ],
 }
-const ONE = { 'One server': SUITES['One server'] }
 /** Debian's Redis, whose programs have the names that the tests use. */
 const REDIS_PROGRAMS = { 'redis-server': '/usr/bin/redis-server', 'redis-cli': '/usr/bin/redis-cli' }
 const VALKEY_PROGRAMS = { 'redis-server': '/usr/bin/valkey-server', 'redis-cli': '/usr/bin/valkey-cli' }
@@ -42,7 +41,7 @@ and go, passwords that change under load, a Cluster behind one address.`,
       id: 'valkey-8',
       product: 'Valkey',
       from: { debian: 'trixie', packages: ['valkey-server'], programs: VALKEY_PROGRAMS },
-      suites: ONE,
+      suites: SUITES,
     },
     {
       id: 'valkey-9',
@@ -58,7 +57,7 @@ and go, passwords that change under load, a Cluster behind one address.`,
         packages: ['redict'],
         programs: { 'redis-server': '/usr/bin/redict-server', 'redis-cli': '/usr/bin/redict-cli' },
       },
-      suites: ONE,
+      suites: SUITES,
     },
     {
       id: 'keydb',

@@ -83,13 +83,8 @@ export const OF_CALLS: readonly Equivalent[] = [
   ]),
   ...inFile('src/proxy/idempotency/key-header.ts', [
     [
-      "const key = typeof header === 'string' && raw.headersDistinct[NAME]?.length === 1 ? unquoted(header) : undefined",
+      "const key = typeof header === 'string' && !isRepeated(raw.rawHeaders, NAME) ? unquoted(header) : undefined",
       'true',
-      NODE_HEADERS,
-    ],
-    [
-      "const key = typeof header === 'string' && raw.headersDistinct[NAME]?.length === 1 ? unquoted(header) : undefined",
-      'raw.headersDistinct[NAME].length',
       NODE_HEADERS,
     ],
   ]),

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../../config/config.ts'
+import { isRepeated } from '../../http/repeated-header.ts'
 import { Problem } from '../../problem.ts'
 import type { Endpoint } from '../endpoint.ts'
 
@@ -21,7 +22,7 @@ export function keyOf({ raw }: FastifyRequest, isRequired: boolean): string | un
     return undefined
   }
   // Node joins repeated headers, so that two keys would look like a third.
-  const key = typeof header === 'string' && raw.headersDistinct[NAME]?.length === 1 ? unquoted(header) : undefined
+  const key = typeof header === 'string' && !isRepeated(raw.rawHeaders, NAME) ? unquoted(header) : undefined
   if (key !== undefined && KEY.test(key)) return key
   throw new Problem('bad_request', {
     detail: 'An Idempotency-Key must be one text of 1 to 255 printable ASCII characters, in double quotes or without.',

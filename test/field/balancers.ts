@@ -80,7 +80,7 @@ with the programs of a machine.`,
       product: 'Varnish, with Hitch',
       from: {
         debian: 'trixie',
-        packages: ['varnish', 'hitch'],
+        packages: ['varnish', 'hitch', 'coreutils', 'dash'],
         programs: { varnishd: '/usr/sbin/varnishd', varnishncsa: '/usr/bin/varnishncsa', hitch: '/usr/sbin/hitch' },
       },
       suites: VARNISH,

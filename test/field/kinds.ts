@@ -1,5 +1,6 @@
 import { BALANCERS } from './balancers.ts'
 import { BROWSERS } from './browsers.ts'
+import { MONITORING } from './monitoring.ts'
 import { NODES } from './node.ts'
 import { PROVIDERS } from './providers.ts'
 import { REDIS } from './redis.ts'
@@ -12,4 +13,5 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   providers: PROVIDERS,
   browsers: BROWSERS,
   node: NODES,
+  monitoring: MONITORING,
 }

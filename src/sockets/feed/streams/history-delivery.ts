@@ -23,6 +23,8 @@ export class HistoryDelivery implements Delivery {
   #first: FeedRequest
   /** The subscriptions that wait for the stream to begin. */
   readonly #waiting = new Map<Subscription, FeedRequest>()
+  /** Those among them whose request upstream has not answered in time. */
+  readonly #overtaken = new WeakSet<Subscription>()
   /** Histories that are on their way, ahead of the stream, or kept. Those who wait for one get no message of the stream yet. */
   readonly #histories = new Map<History, Position>()
   #recent = new RecentMessages()
@@ -84,6 +86,17 @@ export class HistoryDelivery implements Delivery {
       subscription.fail(rateLimitError(request))
     }
     return false
+  }
+
+  overtake(): boolean {
+    const { key: unanswered } = this.#first
+    for (const [subscription, { key }] of this.#waiting) if (key === unanswered) this.#overtaken.add(subscription)
+    // Each has its turn once, or an upstream that is slow would never be waited for.
+    const overtaken = [...this.#waiting].filter(([subscription]) => this.#overtaken.has(subscription))
+    for (const [subscription] of overtaken) this.#waiting.delete(subscription)
+    const isReplaced = this.replace()
+    for (const [subscription, request] of overtaken) this.#waiting.set(subscription, request)
+    return isReplaced
   }
 
   answered(history: History, message: UpstreamMessage): void {

@@ -11,6 +11,8 @@ import type { StreamSpec, SubscribedStream, Subscription } from './subscription.
 
 /** How often a stream moves to another connection because upstream has it on this one already. After that the browsers are told. */
 const MAX_MOVES = 2
+/** How long other requests for a stream wait for the answer to the one that upstream has got. */
+const ANSWER_MS = 10_000
 /** How long a stream without subscriptions waits for its first message. If that comes later, upstream is told to forget it. */
 const UNANSWERED_MS = 60_000
 
@@ -41,6 +43,8 @@ export interface Delivery {
    * @returns false if there is none
    */
   replace?(): boolean
+  /** The same for one that upstream does not answer. Whoever has asked for it waits on. */
+  overtake?(): boolean
 }
 
 /**
@@ -54,7 +58,7 @@ export interface Delivery {
  * | `over` | takes no browser | | |
  *
  * It becomes `unasked` again when its connection is lost, when it moves to another one, when upstream limits renewals, and when
- * another request takes the place of a refused one.
+ * another request takes the place of one that is refused or not answered.
  */
 export class Stream implements Carried, SubscribedStream {
   readonly spec: StreamSpec
@@ -65,6 +69,8 @@ export class Stream implements Carried, SubscribedStream {
   readonly #context: StreamContext
   readonly #delivery: Delivery
   #reqId: number | undefined
+  /** When upstream was asked for it, in ms of the monotonic clock. */
+  #askedAt = 0
   #size = 0
   #wasLive = false
   /** Until when browsers may come back after a loss, in ms of the monotonic clock. */
@@ -103,6 +109,7 @@ export class Stream implements Carried, SubscribedStream {
 
   asked(reqId: number): void {
     this.#reqId = reqId
+    this.#askedAt = performance.now()
     this.#become('asked')
   }
 
@@ -115,6 +122,12 @@ export class Stream implements Carried, SubscribedStream {
     this.#become('live')
     this.#delivery.take(message, true)
     this.link?.answered(this)
+  }
+
+  /** Upstream may leave one request without an answer, for which those who have asked for something else do not wait for ever. */
+  beat(): void {
+    const isOverdue = this.phase === 'asked' && performance.now() - this.#askedAt >= ANSWER_MS
+    if (isOverdue && this.#delivery.overtake?.() === true) this.#askAgain()
   }
 
   /** Closes the browsers that would get the message. Upstream may have begun the stream, so it is forgotten there. */
@@ -192,6 +205,11 @@ export class Stream implements Carried, SubscribedStream {
   #refuse(tell: (subscription: Subscription) => void, isOfRequest: boolean): void {
     for (const each of this.#delivery.detach(isOfRequest)) tell(each)
     if (this.#delivery.replace?.() !== true) return this.end()
+    this.#askAgain()
+  }
+
+  /** Asks upstream with the request that has taken the place of another one. */
+  #askAgain(): void {
     this.#become('unasked')
     this.link?.leave(this)
     this.link?.add(this)

@@ -192,6 +192,17 @@ export const OF_CALLS: readonly Equivalent[] = [
     ['if (length > this.#buffer.length) this.#grow(length)', 'true', 'It only takes longer.'],
     ['if (length > this.#buffer.length) this.#grow(length)', 'length >= this.#buffer.length', 'It only takes longer.'],
   ]),
+  ...inFile('src/upstream/forwarding.ts', [
+    ['this.controller?.resume()', 'this.controller.resume', 'A request that is sent, or answered, has begun.'],
+  ]),
+  ...inFile('src/upstream/budget/upstream-refusals.ts', [
+    [
+      'const [oldest] = this.#until.size < MAX_USERS ? [] : this.#until.keys()',
+      '["Stryker was here"]',
+      'No user has this name.',
+    ],
+    ['if (oldest !== undefined) this.#until.delete(oldest)', 'true', 'No user is without a name.'],
+  ]),
   ...inFile('src/upstream/budget/leaseholder.ts', [['} catch {', '{}', 'Nothing is returned in either case.']]),
   ...inFile('src/upstream/budget/subject-calls.ts', [
     [HURRY, 'false', NONE_LEFT],

@@ -153,6 +153,8 @@ class UserHolds {
   hold(name: string, ms: number): void {
     if (ms <= 0) return
     const until = Math.max(this.#until.get(name) ?? 0, this.#clock.now() + ms)
+    // Whoever is held back already takes nobody else's place.
+    this.#until.delete(name)
     const [oldest] = this.#until.size < MAX_USERS ? [] : this.#until.keys()
     if (oldest !== undefined) this.#until.delete(oldest)
     this.#until.set(name, until)

@@ -51,8 +51,8 @@ export type AttributionNote =
 const PLACEHOLDER =
   /\{[^{}]+\}|^\[[^[\]]+\]$|^<[^<>]+>$|^__\w+__$|^(\$|%%|#)[\w.-]+\1$|^\*\|[^|]+\|\*$|^:[a-z_]\w*$|^(?:null|undefined|NaN)$/i
 
-/** A second query, or the next parameter where `;` stands for `&`. */
-const APPENDED = /[?&=]|;(?:amp;)?\w+=/
+/** A second query, or the next parameter, also where `;` stands for `&`. */
+const APPENDED = /[?&=]/
 /** Quotes at an end, and what ends a sentence, a bracket or an address. */
 const PUNCTUATION = /^["'«‹“”„‘’(<]|["'»›“”‘’.,)>/]$/
 

@@ -18,6 +18,8 @@ interface Document {
 const documentOf = (query: string): Document => linkDocument(checkLink(query, FRONTEND)) as Document
 const pageOf = (query: string): string => linkPage(checkLink(query, FRONTEND)).text.replaceAll(/\s+/g, ' ')
 const queryWith = (changes: Record<string, string>): string => new URLSearchParams({ ...VALUES, ...changes }).toString()
+const explained = (query: string): string[] => documentOf(query).parameters.flatMap(({ explanation }) => explanation)
+const shown = (length: number) => documentOf(queryWith({ utm_source: 'x'.repeat(length) })).parameters[3]?.value
 
 /** The headers of the report on a link. */
 function headersOf(query: string): Record<string, string> {
@@ -81,7 +83,6 @@ await test('a document for scripts has the verdict, and each parameter with what
 })
 
 await test('what is wrong with a parameter is explained', (t) => {
-  const explained = (query: string): string[] => documentOf(query).parameters.flatMap(({ explanation }) => explanation)
   t.same(
     explained(''),
     Array.from({ length: 4 }, () => 'It is missing.'),
@@ -158,7 +159,6 @@ await test('a page for partners shows each value and its verdict', (t) => {
 })
 
 await test('a long value is shown in part', (t) => {
-  const shown = (length: number) => documentOf(queryWith({ utm_source: 'x'.repeat(length) })).parameters[3]?.value
   t.equal(shown(200), 'x'.repeat(200))
   t.equal(shown(201), `${'x'.repeat(200)}…`)
   t.end()

@@ -38,12 +38,12 @@ function sendersOf(t: Test, from: readonly string[] = []) {
     check,
     logged: () => calls.splice(0),
     /** The store is read, since the time for that has come. */
-    async read(): Promise<void> {
+    read: async (): Promise<void> => {
       timers.run()
       await turn()
     },
     /** How many false tokens of an address are checked in a second, until one is not. */
-    async checked(address: string, most = 300): Promise<number> {
+    checked: async (address: string, most = 300): Promise<number> => {
       for (let count = 0; count < most; count++) if ((await check(address)) === undefined) return count
       return most
     },
@@ -74,6 +74,8 @@ await test('a token counts as false if its signature is wrong or its key is made
     await check('192.0.2.1', VALID)
   }
   t.equal(senders.isOver('192.0.2.1'), false)
+  for (let count = 0; count < 1001; count++) await check('192.0.2.1', VALID)
+  t.same(await check('192.0.2.1', VALID), VALID, 'no token that was checked waits any more')
   for (let count = 0; count < 10; count++) await check('192.0.2.1', { is: 'away', cause: 'none', isKeyUnknown: true })
   t.equal(senders.isOver('192.0.2.1'), true)
 })
@@ -157,6 +159,8 @@ await test('tokens of an address are checked one after the other, those of other
   await turn()
   t.same(begun, ['own 0', 'another', 'own 1'])
   const next = check('192.0.2.1', 'in the place of the first')
+  await turn()
+  t.same(begun, ['own 0', 'another', 'own 1'], 'it comes after the others')
   for (let each = 2; each < 12; each++) {
     held[each]?.(INVALID)
     await turn()

@@ -31,6 +31,27 @@ export const OF_LOGINS: readonly Equivalent[] = [
       'The tag that it is given always has this length.',
     ],
   ]),
+  ...inFile('src/login/attribution.ts', [
+    [
+      "const [SHORTEST_NAME, LONGEST_MISTYPED] = ['sidc'.length, 40]",
+      '""',
+      'It only takes longer: no shorter name becomes one of the four.',
+    ],
+    [
+      "if (sidc?.value !== undefined && others.every(({ problem, notes }) => problem === 'missing' && notes.length === 0)) {",
+      'sidc.value',
+      'It is the first of the four.',
+    ],
+  ]),
+  ...inFile('src/login/logout-senders.ts', [
+    ["const CHECKS = 'checks'", '""', 'There is no other key.'],
+    ["const [address = '', bits] = each.split('/')", '"Stryker was here!"', 'A text has a first part.'],
+    [
+      "if (this.#listed.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return true",
+      '""',
+      'Node takes it for ipv6. That it does not for ipv4 is noticed.',
+    ],
+  ]),
   ...inFile('src/login/callback-route.ts', [
     [
       "for (const { session, cookieValue = '' } of earlier) {",

@@ -15,6 +15,8 @@ interface CapLimits {
 
 /** One in this many of all permits is reserved for trading, so that strangers cannot keep traders out. */
 const TRADING_SHARE = 4
+/** A session may have so many times the trading sockets that it may open: some may be waiting for its token, and hold a permit. */
+const OPENING = 4
 
 /** The permits of browser sockets. A socket holds its permits from the start of its handshake until it closes. */
 export class Caps {
@@ -47,6 +49,11 @@ export class Caps {
   acquireUnreserved(): Release | undefined {
     const { maxRelays } = this.#limits
     return this.#acquire('unreserved', maxRelays - Math.floor(maxRelays / TRADING_SHARE))
+  }
+
+  /** A permit of this process for a trading socket of a session, also while it is not known yet whether it may open. */
+  acquireOpening(key: string): Release | undefined {
+    return this.#acquire(`opening of ${key}`, OPENING * this.#limits.maxPerSession)
   }
 
   /** A permit for a trading socket of a session, which counts over all instances. */

@@ -71,8 +71,10 @@ async function openTradingRelay(
   accountId: string,
   deps: RelayDependencies,
 ): Promise<Opened | undefined> {
-  const { caps } = deps
+  const { caps, sessions } = deps
   if (!handshake.acquire(caps.acquireProcess())) return
+  const key = sessions.cookie.key(handshake.request.headers.cookie)
+  if (key !== undefined && !handshake.acquire(caps.acquireOpening(key))) return
   const session = await handshake.authorize()
   if (session === undefined) return
   // Before the permit, since the session may end while that is claimed.

@@ -84,6 +84,7 @@ export async function relayRoutesOf(
     controls: undefined,
     log,
     sessions: {
+      cookie: { key: () => 'key' },
       authorize: async () => world.authorized,
       watch: () => () => world.log.push('unwatched'),
       reread: async () => {
@@ -97,6 +98,7 @@ export async function relayRoutesOf(
     },
     caps: {
       acquireProcess: () => permit('process'),
+      acquireOpening: () => () => undefined,
       acquireSession: async () => permit('session'),
       allowsHandshake: () => true,
       acquireUnreserved: () => () => undefined,

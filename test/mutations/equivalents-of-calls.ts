@@ -192,6 +192,29 @@ export const OF_CALLS: readonly Equivalent[] = [
     ['if (length > this.#buffer.length) this.#grow(length)', 'true', 'It only takes longer.'],
     ['if (length > this.#buffer.length) this.#grow(length)', 'length >= this.#buffer.length', 'It only takes longer.'],
   ]),
+  ...inFile('src/proxy/upstream-problem.ts', [
+    [
+      "if (!reply.sent) throw upstreamProblem({ is: 'lost', cause: outcome.cause, responseBegan: true }, isSafe)",
+      'false',
+      'Only whoever may repeat a call reads it, and this one is over.',
+    ],
+  ]),
+  ...inFile('src/store/servers/rights.ts', [
+    [
+      "function nameOf([name = '', subcommand = '']: readonly string[]): string {",
+      '"Stryker was here!"',
+      'A command has a name.',
+    ],
+    ['...(uses.tracks ? [TRACKING] : []),', '["Stryker was here"]', 'No right has this name.'],
+    ['...(uses.hasSubjects ? NEEDS.subjects : []),', '["Stryker was here"]', 'No right has this name.'],
+  ]),
+  ...inFile('src/store/links/lasting-connection.ts', [
+    ["this.#end('closed')", '""', 'A connection that is closed tells no reason.'],
+    ['if (!this.#isClosed) await delay(reconnectMs(tries))', 'true', 'It only takes longer.'],
+  ]),
+  ...inFile('src/store/links/replicas.ts', [
+    ['} catch {', '{}', 'Nothing counts as no. That have() says so is noticed.'],
+  ]),
   ...inFile('src/upstream/forwarding.ts', [
     ['this.controller?.resume()', 'this.controller.resume', 'A request that is sent, or answered, has begun.'],
   ]),

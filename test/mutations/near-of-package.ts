@@ -20,6 +20,7 @@ export const OF_PACKAGE: Readonly<Record<string, readonly string[]>> = {
     'client/session',
     'client/session-faults',
   ],
+  'client/src/core/session/session-state.ts': ['client/session-key'],
   'client/src/core/session/session-follower.ts': [
     'client/session-follower',
     'client/follower-tabs',

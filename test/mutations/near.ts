@@ -21,6 +21,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sockets/feed/streams/shared-answer.ts': ['sockets/shared-answer'],
   'src/sockets/feed/streams/stream.ts': ['sockets/stream-alone', 'sockets/stream-refusals'],
   'src/sockets/feed/streams/subscription.ts': ['sockets/subscription'],
+  'src/sockets/feed/streams/history-delivery.ts': ['sockets/history-alone'],
   'src/sockets/feed/streams': [
     'sockets/feed-requests',
     'sockets/feed-messages',
@@ -58,6 +59,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/store/links/replicas.ts': ['store/replicas-alone', 'store/replicas', 'store/confirmed-writes'],
   'src/store/redis-store.ts': ['store/stores', 'store/store-outages', 'store/full-redis', 'store/availability'],
   'src/store/servers/link-health.ts': ['store/link-health'],
+  'src/store/servers/rights.ts': ['store/rights-alone'],
   'src/store/servers/masters.ts': ['store/masters-conditions', 'store/masters'],
   'src/store/shared-state.ts': ['store/shared-exchanges', 'store/shared-clocks', 'store/shared-state'],
   'src/store/ledger/memory-ledger.ts': ['store/ledger-script', 'store/memory-ledger', 'store/ledger-model'],

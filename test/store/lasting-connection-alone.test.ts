@@ -1,56 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { test, type Test } from 'tap'
-import { Connection } from '../../src/store/links/connection.ts'
-import { LastingConnection, reconnectMs } from '../../src/store/links/lasting-connection.ts'
-import { HeldTimers } from '../support/time/held-timers.ts'
+import { test } from 'tap'
+import { dialing } from '../../src/peers/dialing.ts'
+import { reconnectMs } from '../../src/store/links/lasting-connection.ts'
+import { connectionOf, SERVER } from '../support/redis/lasting-alone.ts'
 import { until } from '../support/time/until.ts'
-
-const [OPEN_MS, ASK_MS, SILENCE_MS] = [2500, 1000, 3000]
-const SERVER = { name: 'one', options: { socket: { host: '127.0.0.1', port: 1 } }, owns: () => true }
-type Purpose = ConstructorParameters<typeof LastingConnection>[0]
-
-/** A connection to a server without a server: it opens and answers as a test says. */
-function connectionOf(t: Test, changes: Partial<Purpose> = {}) {
-  const log: unknown[] = []
-  const world = {
-    made: [] as Connection[],
-    open: async (): Promise<void> => undefined,
-    reply: async (): Promise<unknown> => 'PONG',
-    closing: async (): Promise<void> => undefined,
-    isReady: true,
-  }
-  // The pauses are then as short as they may be.
-  t.intercept(Math, 'random', { value: () => 1 })
-  const timers = {
-    open: new HeldTimers(t, 'setTimeout', OPEN_MS),
-    ask: new HeldTimers(t, 'setTimeout', ASK_MS),
-    silence: new HeldTimers(t, 'setTimeout', SILENCE_MS),
-    grace: new HeldTimers(t, 'setTimeout', 777),
-  }
-  t.intercept(Connection.prototype, 'connect', {
-    async value(this: Connection) {
-      log.push('connect')
-      world.made.push(this)
-      await world.open()
-      return this
-    },
-  })
-  t.intercept(Connection.prototype, 'destroy', { value: () => log.push('destroy') })
-  t.intercept(Connection.prototype, 'close', { value: async () => (log.push('close'), world.closing()) })
-  t.intercept(Connection.prototype, 'ping', { value: async () => (log.push('ping'), world.reply()) })
-  t.intercept(Connection.prototype, 'isReady', { get: () => world.isReady })
-  const lasting = new LastingConnection({
-    find: async () => (log.push('find'), SERVER),
-    up: ({ name }) => void log.push(['up', name]),
-    lost: (...args) => void log.push(['lost', ...args]),
-    ...changes,
-  })
-  // The pauses between tries keep no process alive.
-  const alive = setInterval(() => undefined, 2 ** 31 - 1)
-  t.teardown(() => clearInterval(alive))
-  t.teardown(() => lasting.close())
-  return { lasting, world, timers, logged: () => log.splice(0), log }
-}
 
 const OPENED = ['find', 'connect', ['up', 'one']]
 
@@ -77,8 +30,16 @@ await test('a connection is opened as its owner does it, with no queue and no re
   t.same([opened.length, opened[0] === connection, opened[1]], [2, true, SERVER])
   t.match(connection.options, {
     disableOfflineQueue: true,
-    socket: { host: '127.0.0.1', port: 1, connectTimeout: 2000, reconnectStrategy: false, autoSelectFamily: true },
+    socket: { host: '127.0.0.1', port: 1, connectTimeout: 2000, reconnectStrategy: false, ...dialing('redis', 2000) },
   })
+})
+
+await test('an owner need not be told', async (t) => {
+  const { lasting, logged } = connectionOf(t, { up: undefined as never, lost: undefined as never })
+  const first = await lasting.next()
+  lasting.drop('no master')
+  t.not(await lasting.next(), first)
+  t.same(logged(), ['find', 'connect', 'destroy', 'find', 'connect'])
 })
 
 await test('a connection that is lost is told, and opened again', async (t) => {
@@ -246,6 +207,22 @@ await test('replies to what was sent are waited for before a connection is close
     await closed
     t.same(logged(), ['destroy'])
   }
+})
+
+await test('pauses grow with each vain try, and begin anew after a connection', async (t) => {
+  const pauses: number[] = []
+  const { min } = Math
+  t.intercept(Math, 'min', { value: (...all: number[]) => (all[1] === 1100 ? pauses.push(min(...all)) : min(...all)) })
+  const known: (typeof SERVER)[] = []
+  const { lasting, world } = connectionOf(t, { find: async () => known[0] })
+  await until(() => pauses.length >= 4)
+  known.push(SERVER)
+  await lasting.next()
+  t.same(pauses.splice(0).slice(0, 4), [100, 200, 400, 800])
+  world.open = async () => Promise.reject(new Error('refused'))
+  lasting.drop('no master')
+  await until(() => pauses.length >= 3)
+  t.same(pauses.slice(0, 3), [100, 200, 400])
 })
 
 await test('the pauses between tries grow from 100 ms to 1100 ms, half of them left to chance', (t) => {

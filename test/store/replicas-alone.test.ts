@@ -7,6 +7,8 @@ import { HeldTimers } from '../support/time/held-timers.ts'
 
 /** How long the answer may take whether a replica has a write. */
 const ANSWER_MS = 1000
+/** What a replica is to have: a key that is there for a second, also where the server is full. */
+const MARK = "#!lua flags=allow-oom\nreturn redis.call('SET', KEYS[1], '', 'PX', 1000)"
 
 type Role = () => Promise<unknown>
 
@@ -24,8 +26,8 @@ function replicasOf(t: Test) {
   }
   const wire = {
     role: () => (log.push('role'), world.role()),
-    eval: (_script: string, { keys, arguments: values }: { keys: string[]; arguments: string[] }) => (
-      log.push(['mark', ...keys, ...values]),
+    eval: (script: string, { keys, arguments: values }: { keys: string[]; arguments: string[] }) => (
+      log.push([script === MARK ? 'mark' : script, ...keys, ...values]),
       world.marked()
     ),
   }

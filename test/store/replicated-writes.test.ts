@@ -10,7 +10,7 @@ const REPLY_MS = WAIT_MS + 500
 const OPEN_MS = 1000
 
 /** Writes over connections without a server, which answer as a test says. */
-function writesOf(t: Test, hasIdentity = false) {
+function writesOf(t: Test, hasIdentity = false, isTold = true) {
   const log: unknown[] = []
   const world = {
     log,
@@ -29,7 +29,7 @@ function writesOf(t: Test, hasIdentity = false) {
     replicas: 2,
     waitMs: WAIT_MS,
     ...(hasIdentity && { identify: async () => (log.push('identify'), world.identity()) }),
-    failed: (error) => void failures.push(error.message),
+    ...(isTold && { failed: (error: Error) => void failures.push(error.message) }),
   })
   t.teardown(() => writes.close())
   const write = (name: string) =>
@@ -86,6 +86,14 @@ await test('too few replicas fail all writes that wait, and the connection is ke
   world.confirmed = async () => 2
   t.equal(await write('c'), 'reply to c')
   t.notOk(logged().includes('destroy'))
+})
+
+await test('whoever writes need not be told of failures besides', async (t) => {
+  const { world, write } = writesOf(t, false, false)
+  world.confirmed = async () => 1
+  await t.rejects(write('a'), { message: '1 of 2 replicas confirmed' })
+  world.confirmed = async () => 2
+  t.equal(await write('b'), 'reply to b')
 })
 
 await test('a connection on which waiting fails is not believed any more', async (t) => {

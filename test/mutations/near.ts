@@ -60,6 +60,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/store/redis-store.ts': ['store/stores', 'store/store-outages', 'store/full-redis', 'store/availability'],
   'src/store/servers/link-health.ts': ['store/link-health'],
   'src/store/servers/rights.ts': ['store/rights-alone'],
+  'src/store/servers/server-check.ts': ['store/server-check'],
   'src/store/servers/masters.ts': ['store/masters-conditions', 'store/masters'],
   'src/store/shared-state.ts': ['store/shared-exchanges', 'store/shared-clocks', 'store/shared-state'],
   'src/store/ledger/memory-ledger.ts': ['store/ledger-script', 'store/memory-ledger', 'store/ledger-model'],

@@ -5,20 +5,24 @@ import { basename, dirname } from 'node:path'
 /**
  * What `npm test` runs. tap starts a process for each file, and most files take longer to load the server than to try it. So tap is
  * given files that import up to ten of one folder, one after another, which takes 30 % less processor time. A file that cannot share
- * a process says {@link ALONE}, and why. Files that are named by an argument run as they are.
+ * a process says {@link ALONE}, and why. Files that play timers or clocks share one with their like, not with those whose servers have
+ * timers of their own. Files that are named by an argument run as they are.
  */
 const MOST = 10
 const ALONE = 'In a process of its own:'
+const PLAYS_TIME = /Timers\b|\.delays\b|replace\(t, (?:performance|Date)\b/
 const FOLDER = '.tap/together'
 
 /** Writes files that import these, and returns their names. */
 function grouped(files: readonly string[]): string[] {
   rmSync(FOLDER, { recursive: true, force: true })
   mkdirSync(FOLDER, { recursive: true })
-  return [...Map.groupBy(files, dirname)].flatMap(([folder, members]) => {
+  const groupOf = (file: string): string =>
+    basename(dirname(file)) + (PLAYS_TIME.test(readFileSync(file, 'utf8')) ? '-played' : '')
+  return [...Map.groupBy(files, groupOf)].flatMap(([group, members]) => {
     const count = Math.ceil(members.length / MOST)
     return Array.from({ length: count }, (_, part) => {
-      const name = `${FOLDER}/${basename(folder)}-${part + 1}.mjs`
+      const name = `${FOLDER}/${group}-${part + 1}.mjs`
       const imports = members
         .filter((_, index) => index % count === part)
         .map((file) => `t.comment('${file}')\nawait import('../../${file}')\n`)

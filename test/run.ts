@@ -13,12 +13,15 @@ const ALONE = 'In a process of its own:'
 const PLAYS_TIME = /Timers\b|\.delays\b|replace\(t, (?:performance|Date)\b/
 const FOLDER = '.tap/together'
 
+/** The name of those that share processes. */
+function groupOf(file: string): string {
+  return basename(dirname(file)) + (PLAYS_TIME.test(readFileSync(file, 'utf8')) ? '-played' : '')
+}
+
 /** Writes files that import these, and returns their names. */
 function grouped(files: readonly string[]): string[] {
   rmSync(FOLDER, { recursive: true, force: true })
   mkdirSync(FOLDER, { recursive: true })
-  const groupOf = (file: string): string =>
-    basename(dirname(file)) + (PLAYS_TIME.test(readFileSync(file, 'utf8')) ? '-played' : '')
   return [...Map.groupBy(files, groupOf)].flatMap(([group, members]) => {
     const count = Math.ceil(members.length / MOST)
     return Array.from({ length: count }, (_, part) => {

@@ -60,7 +60,7 @@ function createRequests(make: Instruments, buckets: number[]) {
   }
   make.scrapedGauge(
     'bff_provider_circuit_open',
-    '1 while refreshes are withheld because the provider fails',
+    '1 while refreshes are withheld because the provider fails, even if only those of one user',
     () => Number(metrics.isCircuitOpen()),
     'max',
   )

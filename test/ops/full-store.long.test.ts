@@ -1,5 +1,5 @@
-import { createClient } from '../support/redis/client.ts'
 import { test } from 'tap'
+import { createClient } from '../support/redis/client.ts'
 import { fillRedis } from '../support/redis/full-redis.ts'
 import { operate, IDENTIFIED } from '../support/login/identity.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'

@@ -5,12 +5,13 @@ import { OtpClient } from '../../src/sockets/relay/otp.ts'
 import { CLOSE } from '../../src/sockets/close-codes.ts'
 import { NotStarted } from '../../src/upstream/exchange.ts'
 import type { RestClient } from '../../src/upstream/rest-client.ts'
+import { within } from '../support/time/until.ts'
 
 const CAUSE = Object.assign(new Error('wss://secret.example/'), { code: 'ECONNREFUSED' })
-const UPSTREAM = { appIdHeader: 'app', appId: 'id', headersMs: 50 } as Config['upstream']
+const HOUR_MS = 3_600_000
 
 /** A client of one-time URLs, and what it asks upstream. */
-function client({ wsUrl = 'wss://ws.example/', otpHosts = [] as readonly string[] } = {}) {
+function client({ wsUrl = 'wss://ws.example/', otpHosts = [] as readonly string[], headersMs = HOUR_MS } = {}) {
   const asked: unknown[] = []
   const world = { outcome: {} as unknown }
   const rest = {
@@ -20,12 +21,13 @@ function client({ wsUrl = 'wss://ws.example/', otpHosts = [] as readonly string[
     },
   } as unknown as RestClient
   const relay = { wsUrl, otpHosts, otpUrlPointer: '/data/url' } as unknown as Config['relay']
-  const otp = new OtpClient(rest, relay, UPSTREAM)
+  const upstream = { appIdHeader: 'app', appId: 'id', headersMs } as Config['upstream']
+  const otp = new OtpClient(rest, relay, upstream)
   const { signal } = new AbortController()
   const caller = { subject: 'CR1', source: () => 'source', conditions: {} }
-  const request = async (outcome: unknown) => {
+  const request = async (outcome: unknown, leaving = signal) => {
     world.outcome = outcome
-    return otp.request('VRTC100', 'token', { id: 'request', signal, ...caller })
+    return otp.request('VRTC100', 'token', { id: 'request', signal: leaving, ...caller })
   }
   const answered = async (body: string, status = 200, headers = {}) =>
     request({ is: 'answered', response: { status, headers, body: Buffer.from(body) } })
@@ -166,10 +168,24 @@ await test('what became of a request without a response is told without its text
 })
 
 await test('a user whose URLs do not come waits for the next one no longer than for a response', async (t) => {
-  const { asked, request } = client()
+  const { asked, request } = client({ headersMs: 50 })
   const never = Promise.withResolvers<never>()
   for (let count = 0; count < 16; count++) void request(never.promise)
   await nextTurn()
   t.match(await request({}), { is: 'refused', close: CLOSE.upstreamTimeout, why: /still under way/ })
+  t.equal(asked.length, 2 * 16)
+})
+
+await test('a browser that has left, or leaves, waits for no one-time URL', async (t) => {
+  const { asked, request } = client()
+  const never = Promise.withResolvers<never>()
+  for (let count = 0; count < 16; count++) void request(never.promise)
+  await nextTurn()
+  t.match(await within(request({}, AbortSignal.abort()), 'one that has left'), { is: 'refused' })
+  const leaving = new AbortController()
+  const waiting = request({}, leaving.signal)
+  await nextTurn()
+  leaving.abort()
+  t.match(await within(waiting, 'one that leaves'), { is: 'refused' })
   t.equal(asked.length, 2 * 16)
 })

@@ -1,7 +1,7 @@
-import { createClient } from '../support/redis/client.ts'
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { createClient } from '../support/redis/client.ts'
 import { until } from '../support/time/until.ts'
 import { logIn } from '../support/parts.ts'
 import { testRedis, testServer } from '../support/server/test-server.ts'

@@ -92,15 +92,9 @@ export class OtpClient {
   async #mayAsk(subject: string, signal: AbortSignal): Promise<boolean> {
     if (this.#asking.acquire(subject, MAX_ASKING)) return true
     const wait = new AbortController()
-    const giveUp = (): void => wait.abort()
-    const endTimer = judgeAfter(this.#upstream.headersMs, giveUp)
-    signal.addEventListener('abort', giveUp)
-    try {
-      return await this.#asking.waitFor(subject, MAX_ASKING, wait.signal)
-    } finally {
-      endTimer()
-      signal.removeEventListener('abort', giveUp)
-    }
+    const endTimer = judgeAfter(this.#upstream.headersMs, () => wait.abort())
+    const isOver = AbortSignal.any([signal, wait.signal])
+    return this.#asking.waitFor(subject, MAX_ASKING, isOver).finally(endTimer)
   }
 
   async #request(...[accountId, accessToken, request]: Parameters<OtpClient['request']>): Promise<OtpOutcome> {

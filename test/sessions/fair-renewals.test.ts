@@ -1,4 +1,5 @@
-import { test } from 'tap'
+import type { ServerResponse } from 'node:http'
+import { test, type Test } from 'tap'
 import { IDENTIFIED } from '../support/login/identity.ts'
 import { tokens } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
@@ -7,27 +8,44 @@ import { startWorld } from '../support/world.ts'
 
 /** The renewals that a process makes at once. */
 const MOST = 64
+/** The failures after which refreshes pause. */
+const FAILURES = 5
+
+/**
+ * So many sessions of one user, and one of another, whose tokens have to be renewed.
+ * @param trouble what becomes of a refresh of the first user
+ */
+async function usersOf(t: Test, count: number, trouble: (response: ServerResponse) => void) {
+  const world = await startWorld(t, IDENTIFIED)
+  world.provider.behaviour = (request, response, form) => {
+    const user = form.get('code') ?? form.get('refresh_token')?.replace('refresh-', '') ?? ''
+    if (form.has('refresh_token') && user === 'CR1') return trouble(response)
+    const lifetime = form.has('code') ? 0.001 : 3600
+    const grant = { access_token: `of-${user}`, refresh_token: `refresh-${user}`, expires_in: lifetime }
+    tokens(grant)(request, response, form)
+  }
+  const own = await Promise.all(Array.from({ length: count }, () => world.user('CR1')))
+  return { own, other: await world.user('CR2') }
+}
 
 await test('a user for whom alone the provider is slow takes a quarter of the renewals, and others need not wait for them', async (t) => {
-  const world = await startWorld(t, IDENTIFIED)
-  const { provider } = world
   let held = 0
-  provider.behaviour = (request, response, form) => {
-    const user = form.get('code') ?? form.get('refresh_token')?.replace('refresh-', '') ?? ''
-    if (form.has('refresh_token') && user === 'CR1') return void held++
-    const lifetime = form.has('code') ? 0.001 : 3600
-    tokens({ access_token: `of-${user}`, refresh_token: `refresh-${user}`, expires_in: lifetime })(
-      request,
-      response,
-      form,
-    )
-  }
-  const own = await Promise.all(Array.from({ length: MOST }, () => world.user('CR1')))
-  const other = await world.user('CR2')
+  const { own, other } = await usersOf(t, MOST, () => void held++)
   const statuses: number[] = []
   for (const user of own) void user.call('GET', ACCOUNTS).then(({ status }) => statuses.push(status))
   await until(() => held + statuses.length === MOST)
   t.equal((await other.call('GET', ACCOUNTS)).status, 200)
   t.equal(held, MOST / 4)
   t.same(new Set(statuses), new Set([503]))
+})
+
+await test('a user at whom alone the provider fails, again and again, keeps nobody else from a renewal', async (t) => {
+  let failed = 0
+  const { own, other } = await usersOf(t, FAILURES, (response) => {
+    failed++
+    response.writeHead(500).end()
+  })
+  for (const user of own) t.equal((await user.call('GET', ACCOUNTS)).status, 503)
+  t.equal(failed, FAILURES)
+  t.equal((await other.call('GET', ACCOUNTS)).status, 200)
 })

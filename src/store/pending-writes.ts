@@ -23,9 +23,8 @@ const LATE_WRITE_MS = 5000
 /** Repeats writes until the store is available again. Costs nothing while there are none. */
 export class PendingWrites {
   readonly #store: Pick<StoreHealth, 'unavailableSince'>
-  readonly #writes = new Set<PendingWrite>()
-  /** Those of them that have a name. */
-  readonly #named = new Map<string, PendingWrite>()
+  /** By their names, or by themselves if they have none. */
+  readonly #writes = new Map<string | PendingWrite, PendingWrite>()
   #bytes = 0
   #timer: NodeJS.Timeout | undefined
   #repetition: Promise<void> | undefined
@@ -40,12 +39,11 @@ export class PendingWrites {
 
   /** Repeats a write. Returns false if it is dropped, because too many are waiting. */
   add(write: PendingWrite): boolean {
-    const { name } = write
-    const former = name === undefined ? undefined : this.#named.get(name)
+    const key = write.name ?? write
+    const former = this.#writes.get(key)
     if (former !== undefined) this.#forget(former)
     if (this.#writes.size >= MAX_WRITES || this.#bytes + write.bytes > MAX_BYTES) return false
-    this.#writes.add(write)
-    if (name !== undefined) this.#named.set(name, write)
+    this.#writes.set(key, write)
     this.#bytes += write.bytes
     this.#schedule()
     return true
@@ -69,7 +67,6 @@ export class PendingWrites {
     await this.#repeat()
     clearTimeout(this.#timer)
     this.#writes.clear()
-    this.#named.clear()
   }
 
   #schedule(): void {
@@ -88,7 +85,7 @@ export class PendingWrites {
   }
 
   async #tryAll(): Promise<void> {
-    for (const pending of this.#writes) {
+    for (const pending of this.#writes.values()) {
       if (pending.until <= storeNow()) {
         pending.onDropped?.()
         this.#forget(pending)
@@ -106,8 +103,10 @@ export class PendingWrites {
   }
 
   #forget(pending: PendingWrite): void {
-    if (!this.#writes.delete(pending)) return
+    const key = pending.name ?? pending
+    // A later one of its name may have taken its place.
+    if (this.#writes.get(key) !== pending) return
+    this.#writes.delete(key)
     this.#bytes -= pending.bytes
-    if (pending.name !== undefined) this.#named.delete(pending.name)
   }
 }

@@ -54,6 +54,13 @@ await test('each kind of socket has as many permits as its limit, and each user 
     )
     t.equal(own.acquireAddress(same), undefined)
   }
+  for (const session of ['one', 'other']) {
+    t.equal(
+      count(() => own.acquireOpening(session)),
+      8,
+      'four times those that may be open',
+    )
+  }
   t.equal(own.acquireProcess(), undefined, 'no kind takes or gives back those of another')
   t.end()
 })

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { active, ANONYMOUS, following, followerOn } from '../support/client/follower-on.ts'
+import { active, ANONYMOUS, following, followerOn, NOW } from '../support/client/follower-on.ts'
 
 await test('a check tells the other tabs that a session has begun or ended, and no visitor who has never been logged in', async (t) => {
   const { follower, answer, told } = followerOn(t)
@@ -144,4 +144,33 @@ await test('the response to a check that is older than what the socket has told,
   t.match(follower.get(), { status: 'active', scope: 'read' })
   await answer(active())
   t.match(follower.get(), { scope: 'trade' })
+})
+
+await test('a tab whose session has ended, and that cannot ask when it hears of a login, asks again until it can', async (t) => {
+  const { follower, answer, hearsTab, lead, sockets, world, timers, asks } = await following(t)
+  lead()
+  follower.end('logout')
+  await hearsTab(active({ session: 'B' }))
+  for (const _ of [1, 2]) {
+    t.equal(asks(), 1)
+    await answer()
+    world.now += 5000
+    timers.run()
+  }
+  t.equal(asks(), 1)
+  await answer(active({ session: 'B' }))
+  t.match(follower.get(), { status: 'active', session: 'B' })
+  t.equal(sockets.length, 2, 'it keeps the socket for all tabs')
+})
+
+await test('messages that have waited for a frozen tab make it ask twice at most, and the last one counts', async (t) => {
+  const { follower, answer, hearsTab, asks } = await following(t)
+  for (let minute = 0; minute < 60; minute++) await hearsTab(active({ session: 'B', now: NOW + 60 * minute }))
+  t.equal(asks(), 1)
+  await answer(ANONYMOUS)
+  t.equal(asks(), 1)
+  await answer(active({ session: 'B' }))
+  t.match([follower.get(), asks()], [{ status: 'active', session: 'B' }, 0])
+  await hearsTab(active({ session: 'C' }))
+  t.equal(asks(), 1)
 })

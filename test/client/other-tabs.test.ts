@@ -108,3 +108,24 @@ await test('a tab that knows the end of its session does not believe what anothe
   await session.check()
   t.same(states.flat(), ['active', 'anonymous'])
 })
+
+await test('a browser that refuses the page both the channel and the lock: the session is followed by this tab alone', async (t) => {
+  const refused = (): DOMException => new DOMException('The operation is insecure.', 'SecurityError')
+  // Firefox does so where the user blocks cookies, or those of a frame.
+  t.intercept(globalThis, 'BroadcastChannel', {
+    value: class {
+      constructor() {
+        throw refused()
+      }
+    },
+  })
+  t.intercept(navigator.locks, 'request', { value: () => Promise.reject(refused()) })
+  const { server, session } = await activeTabs(t)
+  t.equal(server.open, 1)
+  server.isLoggedIn = false
+  server.end('idle')
+  await until(() => session.get().status === 'anonymous')
+  server.isLoggedIn = true
+  await session.check()
+  t.equal(session.get().status, 'active')
+})

@@ -189,3 +189,19 @@ await test('a session is checked a second after its end or after it becomes expi
     t.equal(passed, dueSeconds, `${idleSeconds} s`)
   }
 })
+
+await test('a listener that two parts of a page share is called for each, and goes on when one of them stops', async (t) => {
+  const { follower, answer } = await following(t)
+  let calls = 0
+  const listener = (): void => void calls++
+  const stop = follower.subscribe(listener)
+  follower.subscribe(listener)
+  void follower.check()
+  await answer(active({ scope: 'read' }))
+  t.equal(calls, 2)
+  stop()
+  stop()
+  void follower.check()
+  await answer(ANONYMOUS)
+  t.equal(calls, 3)
+})

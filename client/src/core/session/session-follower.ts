@@ -36,10 +36,10 @@ export class SessionFollower implements SessionStore {
   /** Increases with every check and every change of the state, so that the response to an older check is dropped. */
   #version = 0
   #checksLeft = 0
+  /** How many messages of other tabs have come since the check of one of them began; 0 if none is under way. */
+  #heard = 0
   #failures = 0
   #skewMs = NaN
-  /** The tag of the latest session. */
-  #session = ''
   /** Why the last session ended or, until that is told, `gone`. */
   #endedBy: EndReason | undefined
   #notice: Notice | undefined
@@ -55,12 +55,13 @@ export class SessionFollower implements SessionStore {
   readonly get = (): SessionState => this.#state
 
   readonly subscribe = (listener: (isOther: boolean) => void): (() => void) => {
-    this.#listeners.add(listener)
+    const own = (isOther: boolean): void => listener(isOther)
+    this.#listeners.add(own)
     if (this.#phase === 'closed') {
       this.#leavePage = onPage(this.#onPage)
       this.#enter('open')
     }
-    return () => this.#listeners.delete(listener)
+    return () => this.#listeners.delete(own)
   }
 
   /**
@@ -87,7 +88,9 @@ export class SessionFollower implements SessionStore {
       if (version !== this.#version) return
       if (!body) {
         this.#failures++
-        if (isFinal) return void this.#apply()
+        // A session that another tab has seen began after that end.
+        if (hint === 'active') this.#endedBy = undefined
+        else if (isFinal) return void this.#apply()
         const { last = this.#state } = this.#state as { last?: SessionState }
         return this.#set({ status: 'unavailable', last: last.status === 'active' ? last : undefined })
       }
@@ -130,7 +133,6 @@ export class SessionFollower implements SessionStore {
     if (!(Math.abs(skewMs - this.#skewMs) < SKEW_MS)) this.#skewMs = skewMs
     // Unless somebody says why.
     this.#endedBy = 'gone'
-    this.#session = session
     const expiresAt = expires_at * 1000 - this.#skewMs
     const idleExpiresAt = idle_expires_at * 1000 - this.#skewMs
     this.#set({
@@ -204,22 +206,31 @@ export class SessionFollower implements SessionStore {
 
   /** Handles an event of this tab's socket, which the other tabs need as well, or an event of another tab. */
   #receive(event: SessionEvent | null | undefined, isOwn: boolean): void {
-    const { status } = this.#state
+    const state = this.#state
     const { reason, notice, session }: SessionEvent = Object(event)
+    const isAnonymous = state.status === 'anonymous'
     const body = this.#server.bodyOf(event)
     if (notice !== undefined) this.#notice = notice ?? undefined
     if (isOwn && (reason || body || notice !== undefined)) this.#broadcast(event)
     if (reason) {
-      if (status !== 'anonymous') this.#endedBy = reason
+      if (!isAnonymous) this.#endedBy = reason
       // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.
-      void this.#check(status !== 'anonymous', 'anonymous')
-    } else if (!body) this.#show(this.#state)
-    else if (isOwn || (status === 'active' && session === this.#session && !this.#checksLeft)) this.#apply(body)
-    // The other tab may have sent this before that session ended. Then it does not know, and the leader tells it.
-    else
-      void this.#check(false, 'active').then(
-        () => this.#phase === 'leading' && this.#state.status === 'anonymous' && this.#broadcast(),
-      )
+      void this.#check(!isAnonymous, 'anonymous')
+    } else if (!body) this.#show(state)
+    else if (isOwn || (state.status === 'active' && session === state.session && !this.#checksLeft)) this.#apply(body)
+    else void this.#verify()
+  }
+
+  /** Checks what another tab says. Many messages may have waited for a frozen tab: one check is under way, and one follows. */
+  async #verify(): Promise<void> {
+    if (this.#heard++ > 0) return
+    do {
+      this.#heard = 1
+      await this.#check(false, 'active')
+    } while (this.#heard > 1)
+    this.#heard = 0
+    // The other tab may have sent it before that session ended. Then it does not know, and the leader tells it.
+    if (this.#phase === 'leading' && this.#state.status === 'anonymous') this.#broadcast()
   }
 
   readonly #onPage = (event: PageEvent): void => {

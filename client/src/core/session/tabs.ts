@@ -12,7 +12,7 @@ export interface Tabs {
  */
 export function joinTabs(name: string, onLead: () => void, onMessage: (message: unknown) => void): Tabs {
   const locks = globalThis.navigator?.locks
-  const channel = locks && new BroadcastChannel(name)
+  let channel: BroadcastChannel | undefined
   const leaving = new AbortController()
   const { signal } = leaving
   const lead = (): unknown =>
@@ -22,10 +22,13 @@ export function joinTabs(name: string, onLead: () => void, onMessage: (message: 
       signal.onabort = resolve
       onLead()
     })
-  if (channel) channel.onmessage = ({ data }) => onMessage(data)
-  // A sandboxed frame, for example, gets no lock, so this tab leads itself.
-  const leading: Promise<unknown> = locks?.request(name, { signal }, lead) ?? Promise.reject()
-  leading.catch(lead)
+  new Promise((resolve, reject) => {
+    if (!locks) return reject()
+    channel = new BroadcastChannel(name)
+    channel.onmessage = ({ data }) => onMessage(data)
+    resolve(locks.request(name, { signal }, lead))
+    // A sandboxed frame, for example, gets no lock, and a page that may store nothing no channel, so this tab leads itself.
+  }).catch(lead)
   return {
     post: (message) => channel?.postMessage(message),
     close() {

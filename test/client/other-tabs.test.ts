@@ -110,16 +110,13 @@ await test('a tab that knows the end of its session does not believe what anothe
 })
 
 await test('a browser that refuses the page both the channel and the lock: the session is followed by this tab alone', async (t) => {
-  const refused = (): DOMException => new DOMException('The operation is insecure.', 'SecurityError')
   // Firefox does so where the user blocks cookies, or those of a frame.
-  t.intercept(globalThis, 'BroadcastChannel', {
-    value: class {
-      constructor() {
-        throw refused()
-      }
-    },
-  })
-  t.intercept(navigator.locks, 'request', { value: () => Promise.reject(refused()) })
+  const refusal = new DOMException('The operation is insecure.', 'SecurityError')
+  const BroadcastChannel = function (): void {
+    throw refusal
+  }
+  t.intercept(globalThis, 'BroadcastChannel', { value: BroadcastChannel })
+  t.intercept(navigator.locks, 'request', { value: () => Promise.reject(refusal) })
   const { server, session } = await activeTabs(t)
   t.equal(server.open, 1)
   server.isLoggedIn = false

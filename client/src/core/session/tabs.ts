@@ -12,7 +12,7 @@ export interface Tabs {
  */
 export function joinTabs(name: string, onLead: () => void, onMessage: (message: unknown) => void): Tabs {
   const locks = globalThis.navigator?.locks
-  let channel: BroadcastChannel | undefined
+  let channel: InstanceType<typeof BroadcastChannel> | undefined
   const leaving = new AbortController()
   const { signal } = leaving
   const lead = (): unknown =>
@@ -25,7 +25,7 @@ export function joinTabs(name: string, onLead: () => void, onMessage: (message: 
   new Promise((resolve, reject) => {
     if (!locks) return reject()
     channel = new BroadcastChannel(name)
-    channel.onmessage = ({ data }) => onMessage(data)
+    channel.onmessage = ({ data }: { readonly data: unknown }) => onMessage(data)
     resolve(locks.request(name, { signal }, lead))
     // A sandboxed frame, for example, gets no lock, and a page that may store nothing no channel, so this tab leads itself.
   }).catch(lead)

@@ -84,7 +84,13 @@ export class FakeSessions {
   }
 
   left(socket: FakeSocket): void {
+    this.#noteUse()
     this.#sockets.delete(socket)
+  }
+
+  /** An open trading socket is use of the session. */
+  #noteUse(): void {
+    if ([...this.#sockets].some(({ account }) => account !== undefined)) this.#usedAt = Date.now()
   }
 
   /** The server's own response to a request, which is its method and path; undefined if it passes the request on. */
@@ -125,6 +131,7 @@ export class FakeSessions {
 
   #body(): { readonly authenticated: boolean } & Readonly<Record<string, unknown>> {
     const now = Date.now()
+    this.#noteUse()
     if (!this.#session) return { authenticated: false, now: seconds(now) }
     const {
       id: session,

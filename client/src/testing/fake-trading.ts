@@ -30,11 +30,17 @@ export type StreamMembers<M> = [keyof M & StreamOperation] extends [never]
       }
 type Members<M> = keyof Operations[keyof M & StreamOperation]['request']
 
+/** A request, and the stream that it may have begun. */
 interface Stream {
   readonly id: string
   readonly socket: FakeSocket
   readonly message: Message
+  /** The operation of the request. */
+  readonly name: string
 }
+
+/** The `msg_type` of refusals, where it is not the name of the operation. */
+const TYPES: Readonly<Record<string, string>> = { ticks: 'tick', ticks_history: 'history' }
 
 /** The trading service behind the sockets: it replies as a test has told it to, and keeps streams until they are forgotten. */
 export class FakeTrading {
@@ -67,16 +73,16 @@ export class FakeTrading {
   }
 
   async #take(socket: FakeSocket, message: Message): Promise<void> {
-    const once: Stream = { id: '', socket, message }
+    const names = Object.keys(message)
+    const name = names.find((each) => this.#replies.has(each)) ?? names[0] ?? ''
+    const once: Stream = { id: '', socket, message, name }
     if ('ping' in message) return this.#send(once, { ping: 'pong' })
     const { account } = socket
     this.messages.push({ message, account })
     if ('forget' in message)
       return this.#send(once, { forget: Number(this.#streams.delete(String(message['forget']))) })
-    const names = Object.keys(message)
-    const name = names.find((each) => this.#replies.has(each)) ?? names[0] ?? ''
     const isStream = message['subscribe'] === 1
-    const stream = isStream ? { id: `stream-${++this.#issued}`, socket, message } : once
+    const stream = isStream ? { ...once, id: `stream-${++this.#issued}` } : once
     if (isStream) this.#streams.set(stream.id, stream)
     const reply = this.#replies.get(name)
     // A stream without a reply is silent until something is pushed.
@@ -87,10 +93,12 @@ export class FakeTrading {
     this.#send(stream, body)
   }
 
-  #send({ id, socket, message }: Stream, body: object): void {
-    const { req_id } = message
-    const [msg_type] = Object.keys(body)
-    socket.deliver({ echo_req: message, req_id, msg_type, ...(id !== '' && { subscription: { id } }), ...body })
+  #send({ id, socket, message, name }: Stream, body: object): void {
+    const { req_id, passthrough } = message
+    const [first] = Object.keys(body)
+    const msg_type = 'error' in body ? (TYPES[name] ?? name) : first
+    const subscription = id === '' ? undefined : { id }
+    socket.deliver({ echo_req: message, req_id, passthrough, msg_type, subscription, ...body })
   }
 }
 

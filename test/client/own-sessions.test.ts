@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { ApiError, createClient, type Client } from '../../client/dist/client.js'
 import { endSession, listSessions, logOutAtProvider } from '../../client/dist/client/sessions.js'
-import { createFakeClient } from '../../client/dist/testing.js'
+import { createFakeClient, problem } from '../../client/dist/testing.js'
 import { failure, pageOptions } from '../support/client/page-client.ts'
 import { IDENTIFIED } from '../support/login/identity.ts'
 import { tagOf } from '../support/login/own-sessions.ts'
@@ -152,4 +152,22 @@ await test('endSession() rejects when the session may go on', async (t) => {
   t.match(await failure(endSession(client, tag)), { name: 'ApiError', status: 0, outcome: 'unknown' })
   client.server.respond('DELETE', `/auth/sessions/${tag}`, new Response('not found', { status: 404 }))
   t.match(await failure(endSession(client, tag)), { status: 404, code: undefined }, 'a 404 of something else')
+})
+
+await test('a list that is refused while another tab logs in logs nobody out here: the new cookie may be about to arrive', async (t) => {
+  const client = createFakeClient({ session: { subject: 'CR1' } })
+  t.teardown(() => client.close())
+  const seen: string[] = []
+  client.session.subscribe(() => seen.push(client.session.get().status))
+  await client.session.check()
+  const now = Math.floor(Date.now() / 1000)
+  const times = { now, expires_at: now + 3600, idle_expires_at: now + 3600 }
+  let asked = 0
+  client.server.respond('GET', '/auth/sessions', problem(401, 'login_required'))
+  client.server.respond('GET', '/auth/session', () =>
+    ++asked < 3 ? { authenticated: false, now } : { authenticated: true, scope: 'trade', session: 'next', ...times },
+  )
+  t.match(await failure(listSessions(client)), { status: 401 })
+  t.match(client.session.get(), { status: 'active', session: 'next' })
+  t.same(seen, ['active', 'active'])
 })

@@ -102,11 +102,12 @@ export async function logOutAtProvider(
 }
 
 async function ask(client: Pick<Client, 'session'>, ...request: Parameters<SessionOfServer['ask']>): Promise<Response> {
+  const session = client.session as SessionOfServer
   try {
-    return await (client.session as SessionOfServer).ask(...request)
+    return await session.ask(...request)
   } catch (error) {
-    // The page hears that its session has ended.
-    if ((error as Partial<ApiError>).status === 401) await client.session.check()
+    // The page hears that its session has ended, unless a login in another tab has replaced it.
+    if ((error as Partial<ApiError>).status === 401) await session.confirm()
     throw error
   }
 }

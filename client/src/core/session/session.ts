@@ -36,7 +36,7 @@ export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
 }
 
 /** What other entries of the package find in a {@link Session}. No page needs it. */
-export interface SessionOfServer extends Session, Pick<SessionStore, 'end'>, Pick<Core, 'ask'> {}
+export interface SessionOfServer extends Session, Pick<SessionStore, 'confirm' | 'end'>, Pick<Core, 'ask'> {}
 
 /** Adds to the store of a client what a page can do with its session. */
 export function sessionOf({ server, store, ask }: Core): SessionOfServer {

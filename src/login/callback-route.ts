@@ -47,7 +47,7 @@ async function handleCallback(callback: Callback): Promise<FastifyReply> {
   // A browser without this login's cookie has no part in it. It costs no round trip to the store.
   if (!transactions.knows(cookies, state)) return failLogin(callback, { error: 'state_mismatch' })
   // Read before this login goes on: otherwise two logins that finish at the same moment could end each other's sessions.
-  const earlier = await transactions.settled(cookies)
+  const earlier = await transactions.settled(cookies, state)
   // Atomic over all instances: of two callbacks at the same moment one is fresh, and the other waits for its outcome.
   const consumed = await transactions.consume(cookies, state)
   switch (consumed.is) {

@@ -153,9 +153,10 @@ export class LoginTransactions {
     if (await this.#store.replace(key, ticket.sealed, sealed, until)) ticket.sealed = sealed
   }
 
-  /** The finished, failed and lost logins of this browser. */
-  async settled(cookieHeader: string | undefined): Promise<SettledLogin[]> {
-    return settledOf(await browserLogins(this.#cookies.read(cookieHeader), this.#store, this.#envelope))
+  /** The finished, failed and lost logins of this browser. @param besides the OAuth state of a login that is not asked for */
+  async settled(cookieHeader: string | undefined, besides?: string): Promise<SettledLogin[]> {
+    const cookies = this.#cookies.read(cookieHeader).filter(({ state }) => state !== besides)
+    return settledOf(await browserLogins(cookies, this.#store, this.#envelope))
   }
 
   /** Removes the records of logins. The caller deletes their cookies. */

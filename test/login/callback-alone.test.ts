@@ -97,7 +97,7 @@ await test('a callback exchanges its code once, with what its login has kept, an
   await run()
   t.strictSame(calls.slice(1, 5), [
     ['knows', 'cookies', 'state'],
-    ['settled', 'cookies'],
+    ['settled', 'cookies', 'state'],
     ['consume', 'cookies', 'state'],
     ['exchange', 'state=state&code=code', { state: 'state', verifier: 'verifier', nonce: 'nonce', startedAt: 5 }],
   ])

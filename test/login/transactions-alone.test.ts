@@ -67,6 +67,19 @@ await test('a repeated callback gets the outcome of the first, and waits for it'
   t.same(await logins.settled(header()), [{ cookieName: cookie.name }])
 })
 
+await test('a login that is not asked for costs no read', async (t) => {
+  const { logins, start, header, store } = alone()
+  const { cookie, key } = await start()
+  const reads = t.capture(store, 'readMany', (keys: readonly string[]) =>
+    MemoryStore.prototype.readMany.call(store, keys),
+  )
+  t.same(await logins.settled(header(), cookie.state), [])
+  t.same(reads(), [])
+  const other = await start()
+  await store.remove(key)
+  t.same(await logins.settled(header(), other.cookie.state), [{ cookieName: cookie.name }])
+})
+
 await test('an outcome that somebody else has changed meanwhile is left as it is', async (t) => {
   const browser = alone()
   const { cookie } = await browser.start()

@@ -5,6 +5,7 @@ import { LoginCookies } from '../../src/login/login-cookies.ts'
 import { recordKiB, type LoginOutcome, type LoginState } from '../../src/login/login-record.ts'
 import type { LoginTicket } from '../../src/login/login-transactions.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
 import { alone, begun, START, TTL_MS } from '../support/login/logins-alone.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 

@@ -43,16 +43,18 @@ await test('more than 1,024 calls that wait are refused, whose bodies nobody rea
   hold()
   const browsers = Array.from({ length: 1025 }, () => new PassThrough())
   const calls = browsers.map((browser, at) => forward(`/${at}`, browser))
-  await until(() => held.length === 1)
+  // On a busy machine so many calls are a standstill, after which there is a second connection.
+  await until(() => held.length > 0)
   const body = new Readable({ read: () => undefined })
   const outcome = await forward('/last', new PassThrough(), { method: 'POST', body })
   t.match(outcome, { is: 'unreachable', cause: { message: 'too many requests are waiting for upstream' } })
   t.equal(body.destroyed, true)
   for (const browser of browsers) browser.destroy()
   for (const outcomeOf of await Promise.all(calls)) t.equal(outcomeOf.is, 'browserGone')
+  const before = held.length
   const last = forward('/again')
-  await until(() => held.length === 2)
-  held[1]?.write(ok())
+  await until(() => held.length > before)
+  held.at(-1)?.write(ok())
   t.match(await last, { is: 'answered' })
 })
 

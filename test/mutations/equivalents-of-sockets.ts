@@ -17,9 +17,6 @@ export const OF_SOCKETS: readonly Equivalent[] = [
     ],
     ['if (number > 0) this.#carriers[number] = undefined', 'number >= 0', 'Its callers leave the first link out.'],
   ]),
-  ...inFile('client/src/core/session/session-follower.ts', [
-    ["#session = ''", '"Stryker was here!"', 'No session has this tag.'],
-  ]),
   ...inFile('client/src/orders/remembered-key.ts', [
     ['} catch {', '{}', 'Without a value it returns none, either.'],
     ['if (navigator?.locks) {', 'navigator.locks', 'Where it fails, nobody has acted yet, and it acts without a lock.'],

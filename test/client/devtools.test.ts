@@ -85,6 +85,8 @@ await test('for the Tab key, the frames are one stop, and the arrow keys lead fr
   }`)
   for (let sent = 0; sent < 3; sent++) await page.evaluate('market.request({ time: 1 })')
   await page.locator('.frames tbody tr').nth(5).waitFor()
+  // More frames would move the rows.
+  await page.evaluate('market.close()')
   const focused = `document.activeElement.shadowRoot?.activeElement`
   await page.getByRole('button', { name: 'Clear all logs' }).focus()
   await page.keyboard.press('Tab')

@@ -98,6 +98,26 @@ await test('the page in docs/examples: a user cancels, signs up, trades and logs
   t.same(faults, [])
 })
 
+await test('the page in docs/examples: a user whose login allows no wallets trades, and one without an account sees no fault', async (t) => {
+  const { server } = await startWorld(t, { settings: { STATIC_DIR: await bundled(await examplePage(t)) } })
+  const context = await testChromium(t)
+  const page = await context.newPage()
+  const faults: string[] = []
+  context.on('weberror', (fault) => faults.push(String(fault.error())))
+  // As the trading service does for the scopes `trade account_manage`.
+  await page.route('**/wallets', (route) => route.fulfill({ status: 403, json: { errors: [{ code: 'Forbidden' }] } }))
+  await page.goto(`${server.url}/auth/login`)
+  await sendForm(page)
+  await shows(page, 'connection', /^open$/)
+  await shows(page, 'message', /403/)
+  await page.route('**/accounts', (route) => route.fulfill({ json: { data: [] } }))
+  await page.reload()
+  await shows(page, 'session', /You are logged in until/)
+  await shows(page, 'message', /403/)
+  await shows(page, 'R_100', /^\d/)
+  t.same(faults, [])
+})
+
 for (const feed of ['relay', 'shared']) {
   await test(`the page in docs/examples with PUBLIC_FEED=${feed}: the price list and the chart of the same symbol go on`, async (t) => {
     const settings = { STATIC_DIR: await bundled(await examplePage(t)), PUBLIC_FEED: feed }

@@ -26,25 +26,33 @@ function showSession(isOther: boolean): void {
   shown = isActive ? session.session : undefined
   desk?.close()
   for (const list of ['accounts', 'wallets']) byId(list).replaceChildren()
-  if (shown) showUser(shown).catch(showError)
+  if (!shown) return
+  // Each by itself: the login of a user may allow trading, and no wallets.
+  showAccounts(shown).catch(showError)
+  showWallets(shown).catch(showError)
 }
 
-async function showUser(own: string): Promise<void> {
-  const wallets = await (await client.api('/wallet/v1/wallets')).json()
-  const accounts = await (await client.api('/trading/v1/options/accounts')).json()
+async function showAccounts(own: string): Promise<void> {
+  const { data } = await (await client.api('/trading/v1/options/accounts')).json()
   if (own !== shown) return
-  for (const { wallet_id: id, wallet_type: type, balance, currency } of wallets.data) {
-    showLine('wallets', String(id), `${type}: ${balance} ${currency}`)
-  }
-  for (const { account_id: id, account_type: type } of accounts.data) {
+  for (const { account_id: id, account_type: type } of data) {
     accountChoice.add(new Option(`${id} (${type})`, String(id)))
   }
   openDesk()
 }
 
+async function showWallets(own: string): Promise<void> {
+  const { data } = await (await client.api('/wallet/v1/wallets')).json()
+  if (own !== shown) return
+  for (const { wallet_id: id, wallet_type: type, balance, currency } of data) {
+    showLine('wallets', String(id), `${type}: ${balance} ${currency}`)
+  }
+}
+
 function openDesk(): void {
   desk?.close()
-  desk = new Desk(accountChoice.value)
+  // A new user may have no account yet.
+  desk = accountChoice.value ? new Desk(accountChoice.value) : undefined
 }
 
 function showFailedLogin(): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { mock } from 'node:test'
 import * as fc from 'fast-check'
+import { createFakeClient } from '../../client/dist/testing.js'
 import { test } from 'tap'
 import { series, type CandlePoint, type Point, type Series } from '../../client/dist/client/series.js'
 import { bridge, joinPrices } from '../../client/src/series/kinds.ts'
@@ -187,3 +188,27 @@ function isOrdered(points: readonly { readonly epoch: number }[]): void {
     if (previous && previous.epoch > epoch) throw new Error(`out of order: ${JSON.stringify(points)}`)
   }
 }
+
+await test('charts that end with their socket leave nothing behind in the page', async (t) => {
+  const page = new EventTarget()
+  let listening = 0
+  const addEventListener: EventTarget['addEventListener'] = (name, listener, options) => {
+    listening++
+    Object(options).signal?.addEventListener('abort', () => listening--)
+    page.addEventListener(name, listener, options)
+  }
+  Object.assign(globalThis, { addEventListener })
+  t.teardown(() => Reflect.deleteProperty(globalThis, 'addEventListener'))
+  const client = createFakeClient()
+  t.teardown(() => client.close())
+  client.publicSocket()
+  const counts: number[] = []
+  for (let charts = 0; charts < 3; charts++) {
+    const socket = client.publicSocket()
+    series(socket, { symbol: 'R_100', style: 'ticks' })
+    counts.push(listening)
+    socket.close()
+  }
+  const [first] = counts
+  t.same(counts, [first, first, first])
+})

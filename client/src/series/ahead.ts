@@ -13,8 +13,29 @@ const MEASURE_MS = 60_000
 /** The clock is looked at this often, whatever it has said. */
 const MAX_WAIT_MS = 3_600_000
 
-/** When each clock was asked to be measured, in milliseconds of `performance.now()`: the charts of a page share one. */
-const asked = new WeakMap<() => unknown, number>()
+/** What is known of a clock, in milliseconds of `performance.now()`. */
+interface Known {
+  /** When it was asked to be measured. */
+  askedAt: number
+  /** When the page was last offline or away. */
+  disturbedAt: number
+}
+
+/** By clock: the charts of a page share one. A page may end them with their socket, so none of them listens to the page itself. */
+const clocks = new WeakMap<() => unknown, Known>()
+/** The clock of a socket that has none: no point is ahead of it. */
+const none = (): undefined => undefined
+
+function knownOf(clock: () => unknown = none): Known {
+  const before = clocks.get(clock)
+  if (before) return before
+  const known = { askedAt: -Infinity, disturbedAt: -Infinity }
+  clocks.set(clock, known)
+  onPage((event) => {
+    if (event !== 'visibilitychange') known.disturbedAt = performance.now()
+  })
+  return known
+}
 
 /** Tells which points are ahead of the clock of the server: upstream may send one of another time. */
 export class Ahead {
@@ -22,8 +43,8 @@ export class Ahead {
   readonly #seconds: number
   readonly #signal: AbortSignal
   readonly #onMeasured: () => void
+  readonly #known: Known
   #inRow = 0
-  #disturbedAt = -Infinity
 
   /** @param seconds the length of a candle, 0 for prices */
   constructor(socket: SeriesSocket, seconds: number, signal: AbortSignal, onMeasured: () => void) {
@@ -31,10 +52,7 @@ export class Ahead {
     this.#seconds = seconds
     this.#signal = signal
     this.#onMeasured = onMeasured
-    const leave = onPage((event) => {
-      if (event !== 'visibilitychange') this.#disturbedAt = performance.now()
-    })
-    signal.addEventListener('abort', leave)
+    this.#known = knownOf(socket.serverNow)
   }
 
   /** Notes that points have arrived. */
@@ -61,7 +79,7 @@ export class Ahead {
 
   #latest(): number {
     const time = this.#socket.serverNow?.()
-    if (time && time.errorMs < MAX_ERROR_MS && time.measuredAt > this.#disturbedAt) {
+    if (time && time.errorMs < MAX_ERROR_MS && time.measuredAt > this.#known.disturbedAt) {
       return (time.now + time.errorMs) / 1000 + this.#seconds + MARGIN_S
     }
     this.#measure()
@@ -71,8 +89,8 @@ export class Ahead {
   #measure(): void {
     const { serverNow } = this.#socket
     const now = performance.now()
-    if (!serverNow || now - (asked.get(serverNow) ?? -Infinity) < MEASURE_MS) return
-    asked.set(serverNow, now)
+    if (!serverNow || now - this.#known.askedAt < MEASURE_MS) return
+    this.#known.askedAt = now
     // The socket tells the clock. Without an answer the points are shown, as before.
     this.#socket.request({ time: 1 } as never, { signal: this.#signal }).then(this.#onMeasured, () => undefined)
   }

@@ -32,7 +32,7 @@ await test('what the session socket says is shown, and passed on to the other ta
   t.match(follower.get(), { notice: { message: 'Closing early' } })
   await hears({ event: 'notice', notice: null })
   t.equal(follower.get().notice, undefined)
-  t.match(told(), [paused, { notice: { message: 'Closing early' } }, { notice: null }])
+  t.match(told(), [paused, { notice: { message: 'Closing early' } }, { event: 'expiring' }, { notice: null }])
   t.equal(asks(), 0)
   await hears({ event: 'ended', reason: 'idle' })
   t.match(told(), [{ reason: 'idle' }])

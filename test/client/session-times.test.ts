@@ -87,6 +87,19 @@ await test('a session socket that closes is opened again later and later, and af
   }
 })
 
+await test('a session socket that closes as soon as it has told the session is opened later and later, until one lasts', async (t) => {
+  const { pass, page, step } = await loggedIn(t)
+  for (const wait of [1, 1, 2, 4, 8]) {
+    await step({ is: 'close', code: 1011, reason: '' })
+    t.same((await pass(wait)).at(-1), wait)
+    await step({ is: 'socket', how: 'opens' })
+    t.equal(page.socketsTo('/ws/session'), 1)
+  }
+  await pass(11)
+  await step({ is: 'close', code: 1011, reason: '' })
+  t.same(await pass(1), [1])
+})
+
 await test('the end of a session that anybody may have replaced is believed after four checks, 600 ms apart', async (t) => {
   const { page, session, step } = await loggedIn(t)
   await step({ is: 'session', to: 'log out' })

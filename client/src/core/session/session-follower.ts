@@ -185,33 +185,34 @@ export class SessionFollower implements SessionStore {
       const dueMs = Math.max(endsAt - Date.now(), 0) + 1000
       waitMs = Math.min(dueMs, this.#phase === 'leading' ? this.#socket.open() : SLOW_MS)
     } else if (state.status !== 'unavailable') return this.#socket.close()
-    this.#checkAt(Date.now() + waitMs)
+    this.#checkAfter(waitMs)
   }
 
   /** Reads the clock every few seconds, because timers stand still while a machine sleeps. */
-  #checkAt(dueAt: number): void {
+  #checkAfter(waitMs: number): void {
+    if (waitMs < 1) return void this.check()
     const now = Date.now()
-    if (now >= dueAt) return void this.check()
     this.#timer = setTimeout(
       () => {
+        const passedMs = Date.now() - now
         // Timers of a hidden page may be a minute late.
-        const hasSlept = Math.abs(Date.now() - now) > 120_000
+        if (Math.abs(passedMs) <= 120_000) return this.#checkAfter(waitMs - passedMs)
         // The server may have dropped the connection of a machine that sleeps, which that machine never learns.
-        if (hasSlept) this.#socket.close()
-        this.#checkAt(hasSlept ? 0 : dueAt)
+        this.#socket.close()
+        void this.check()
       },
-      Math.min(dueAt - now, 5000),
+      Math.min(waitMs, 5000),
     )
   }
 
   /** Handles an event of this tab's socket, which the other tabs need as well, or an event of another tab. */
   #receive(event: SessionEvent | null | undefined, isOwn: boolean): void {
     const state = this.#state
-    const { reason, notice, session }: SessionEvent = Object(event)
+    const { reason, notice, session }: SessionEvent = event ?? {}
     const isAnonymous = state.status === 'anonymous'
     const body = this.#server.bodyOf(event)
     if (notice !== undefined) this.#notice = notice ?? undefined
-    if (isOwn && (reason || body || notice !== undefined)) this.#broadcast(event)
+    if (isOwn && event) this.#broadcast(event)
     if (reason) {
       if (!isAnonymous) this.#endedBy = reason
       // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.
@@ -223,7 +224,7 @@ export class SessionFollower implements SessionStore {
 
   /** Checks what another tab says. Many messages may have waited for a frozen tab: one check is under way, and one follows. */
   async #verify(): Promise<void> {
-    if (this.#heard++ > 0) return
+    if (++this.#heard > 1) return
     do {
       this.#heard = 1
       await this.#check(false, 'active')

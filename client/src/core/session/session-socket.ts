@@ -26,11 +26,12 @@ export function sessionSocket(
   const POLL_MS = 30_000
   let current: WebSocket | undefined
   let intervalMs: number
-  let retryAt = 0
+  /** When it may be opened, or was. */
+  let openAt = 0
   let failures = 0
 
   function close(waitMs = 0): void {
-    retryAt = Date.now() + waitMs
+    openAt = Date.now() + waitMs
     if (!current) return
     current.onmessage = current.onclose = null
     current.close()
@@ -38,19 +39,21 @@ export function sessionSocket(
   }
 
   function open(): number {
-    const waitMs = retryAt - Date.now()
+    const now = Date.now()
     if (current) return intervalMs
-    if (waitMs > 0) return Math.min(waitMs, POLL_MS)
+    if (openAt > now) return Math.min(openAt - now, POLL_MS)
+    openAt = now
     try {
       current = server.socket('/ws/session')
       current.onmessage = ({ data }) => {
         intervalMs = SLOW_MS
-        failures = 0
         const event = JSON.parse(data as string) as SessionEvent | null
         if (event?.reason) close()
         onEvent(event)
       }
       current.onclose = ({ code, reason }) => {
+        // The delays grow until a socket has lasted for this long.
+        if (Date.now() - openAt > 10_000) failures = 0
         close(retryAfterMs(reason) + (code === 4429 ? SLOW_MS : jitter(failures++, SLOW_MS)))
         onEvent(code === 4401 ? { reason: 'gone' } : undefined)
       }

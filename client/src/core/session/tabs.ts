@@ -14,19 +14,18 @@ export function joinTabs(name: string, onLead: () => void, onMessage: (message: 
   const locks = globalThis.navigator?.locks
   let channel: InstanceType<typeof BroadcastChannel> | undefined
   const leaving = new AbortController()
-  const { signal } = leaving
   const lead = (): unknown =>
     // The lock may be granted to a tab that is just leaving.
-    signal.aborted ||
+    leaving.signal.aborted ||
     new Promise((resolve) => {
-      signal.onabort = resolve
+      leaving.signal.onabort = resolve
       onLead()
     })
   new Promise((resolve, reject) => {
     if (!locks) return reject()
     channel = new BroadcastChannel(name)
     channel.onmessage = ({ data }: { readonly data: unknown }) => onMessage(data)
-    resolve(locks.request(name, { signal }, lead))
+    resolve(locks.request(name, leaving, lead))
     // A sandboxed frame, for example, gets no lock, and a page that may store nothing no channel, so this tab leads itself.
   }).catch(lead)
   return {

@@ -51,7 +51,7 @@ await test('WORKERS: SIGTERM while the supervisor is loaded ends the start with 
 })
 
 await test('WORKERS: SIGTERM also ends at once a worker that is still starting', async (t) => {
-  const settings = { ...ALONE, WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:1', DRAIN_SECONDS: '5' }
+  const settings = { ...ALONE, WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:1', DRAIN_SECONDS: '30' }
   const never = 'new Promise(() => setInterval(() => undefined, 1000))'
   const server = await serverProcess(t, settings, { nodeOptions: earlyDrain(never) })
   t.equal(await server.exited, 0)

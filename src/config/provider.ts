@@ -136,16 +136,14 @@ export function providerChecks(
   raw: Readonly<Record<string, string>>,
 ): SettingProblem[] {
   const isSecret = clientAuth === 'client_secret_post' || clientAuth === 'client_secret_basic'
+  const hasKey = raw['CLIENT_KEY'] !== undefined
+  const needsKey = clientAuth === 'private_key_jwt'
   return problemsWhere([
     ['CLIENT_SECRET', isSecret && raw['CLIENT_SECRET'] === undefined, `is required with CLIENT_AUTH=${clientAuth}`],
-    [
-      'CLIENT_KEY',
-      clientAuth === 'private_key_jwt' && raw['CLIENT_KEY'] === undefined,
-      'is required with CLIENT_AUTH=private_key_jwt',
-    ],
+    ['CLIENT_KEY', needsKey && !hasKey, 'is required with CLIENT_AUTH=private_key_jwt'],
     [
       'ISSUER',
-      raw['CLIENT_KEY'] !== undefined && raw['ISSUER'] === undefined,
+      (needsKey || hasKey) && raw['ISSUER'] === undefined,
       'is required with CLIENT_KEY: it is the audience of what the key signs',
     ],
     [

@@ -62,7 +62,7 @@ await test('CLIENT_AUTH must be a known method whose credential is set; CLIENT_K
     [{ CLIENT_AUTH: 'tls_client_auth' }, ['CLIENT_AUTH']],
     [{ CLIENT_AUTH: 'client_secret_basic' }, ['CLIENT_SECRET']],
     [{ CLIENT_AUTH: 'client_secret_post' }, ['CLIENT_SECRET']],
-    [{ CLIENT_AUTH: 'private_key_jwt' }, ['CLIENT_KEY']],
+    [{ CLIENT_AUTH: 'private_key_jwt' }, ['CLIENT_KEY', 'ISSUER']],
     [{ CLIENT_AUTH: 'private_key_jwt', CLIENT_KEY: key.pem }, ['ISSUER']],
     [{ CLIENT_KEY: key.pem, DISCOVERY: 'true' }, ['ISSUER']],
     [{ CLIENT_AUTH: 'private_key_jwt', CLIENT_KEY: 'secret', ISSUER: 'http://x' }, ['CLIENT_KEY']],

@@ -123,3 +123,15 @@ await test('without debug, a client is no different: nothing knows of it', async
   const source = await readFile(new URL('../../client/dist/client.js', import.meta.url), 'utf8')
   t.equal(source.split('tradingBff').length, 2, 'it is named once')
 })
+
+await test('where the browser refuses the page a channel to other tabs, the client and the panel work all the same', async (t) => {
+  const { page, part, errors } = await devtoolsPage(t)
+  // Firefox does so where the user blocks cookies.
+  await page.addInitScript(
+    `BroadcastChannel = function () { throw new DOMException('The operation is insecure.', 'SecurityError') }`,
+  )
+  await page.reload()
+  await holds(page, `globalThis.client?.session.get().status === 'active'`)
+  await until(async () => /State\s+active/.test(await part('Session')), 'the session')
+  t.same(errors, [])
+})

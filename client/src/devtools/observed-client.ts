@@ -30,7 +30,7 @@ export class ObservedClient {
   readonly client: Client
   readonly sockets = new Set<PageSocket>()
   readonly #onChange: () => void
-  readonly #tabs: BroadcastChannel
+  readonly #tabs: BroadcastChannel | undefined
   #state: SessionState
   #told: Source = { name: 'nobody yet', at: Date.now() }
   #source = this.#told
@@ -51,9 +51,8 @@ export class ObservedClient {
         faults,
         () => this.#tell('the session socket'),
       ) as unknown as WebSocket
-    // A second listener of what tabs tell each other. The name is that of the client.
-    this.#tabs = new BroadcastChannel(`trading-bff:${server.base}`)
-    this.#tabs.onmessage = ({ data }) => this.#hearTab(data)
+    this.#tabs = tabsOf(server.base)
+    if (this.#tabs) this.#tabs.onmessage = ({ data }) => this.#hearTab(data)
     this.#replace(client, onClose)
   }
 
@@ -69,7 +68,7 @@ export class ObservedClient {
     client.tradingSocket = (id) => this.#opened(`/ws/trading/${id}`, tradingSocket(id))
     client.close = () => {
       close()
-      this.#tabs.close()
+      this.#tabs?.close()
       this.#onChange()
       onClose()
     }
@@ -132,5 +131,15 @@ export class ObservedClient {
       close()
     }
     return socket
+  }
+}
+
+/** A second listener of what tabs tell each other. The name is that of the client. */
+function tabsOf(base: string): BroadcastChannel | undefined {
+  try {
+    return new BroadcastChannel(`trading-bff:${base}`)
+  } catch {
+    // Firefox has none for a page that may store nothing.
+    return undefined
   }
 }

@@ -20,6 +20,23 @@ await test('a check tells the other tabs that a session has begun or ended, and 
   t.same(told(), [{ reason: 'logout' }])
 })
 
+await test('a check that finds another session tells the other tabs, whose data may be those of another user', async (t) => {
+  const { follower, answer, told } = await following(t)
+  void follower.check()
+  await answer(active({ session: 'B' }))
+  t.same(told(), [active({ session: 'B' })])
+  void follower.check()
+  await answer()
+  void follower.check()
+  await answer(active({ session: 'B' }))
+  t.same(told(), [], 'it is the same')
+  void follower.check()
+  await answer()
+  void follower.check()
+  await answer(active({ session: 'C' }))
+  t.same(told(), [active({ session: 'C' })])
+})
+
 await test('what the session socket says is shown, and passed on to the other tabs', async (t) => {
   const { follower, lead, hears, told, asks, sockets } = await following(t)
   lead()

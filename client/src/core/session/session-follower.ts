@@ -95,12 +95,11 @@ export class SessionFollower implements SessionStore {
         return this.#set({ status: 'unavailable', last: last.status === 'active' ? last : undefined })
       }
       this.#failures = 0
-      const { status } = this.#state
+      const before = sessionKey(this.#state)
       if (body.authenticated || --this.#checksLeft <= 0) {
         const active = this.#apply(body)
-        // The other tabs need not learn that a visitor has never been logged in.
-        const isNews = active ? hint !== 'active' : !hint && status !== 'unknown'
-        if (isNews && status !== this.#state.status) this.#broadcast(active)
+        const isNews = !hint || (active && !before && hint !== 'active')
+        if (isNews && before !== sessionKey(this.#state)) this.#broadcast(active)
         return
       }
       await new Promise((resolve) => void setTimeout(resolve, 600))

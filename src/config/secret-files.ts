@@ -9,7 +9,8 @@ import type { Environment } from './setting-rule.ts'
 
 /** How often the files are read. A text counts once it was read twice alike, so that a file that is being written does not. */
 const READ_INTERVAL_MS = 1000
-const READ_TIMEOUT_MS = 5000
+/** A read that has not ended after so many looks has failed for now. */
+const LOOKS_PER_READ = 5
 /** At every so many looks, credentials that Redis refuses are tried again: it may learn of them after the file. */
 const LOOKS_PER_TRY = 5
 
@@ -32,6 +33,8 @@ export class SecretFiles {
   readonly #readMs: number
   /** The text of each file at the last look; undefined while it could not be read. */
   readonly #seen = new Map<SecretSetting, string | undefined>()
+  /** The reads that have not ended, by path. Each takes a thread, which nothing can end, so no file is read twice at once. */
+  readonly #reads = new Map<string, Promise<Uint8Array>>()
   /** The texts that need no second thought. */
   readonly #settled = new Map<SecretSetting, string | undefined>()
   /** Why the present value stays, for the settings whose files have another one. */
@@ -78,7 +81,7 @@ export class SecretFiles {
   /** Never rejects. */
   async #look(): Promise<void> {
     for (const [name, path] of this.#files) {
-      const text = await readText(path)
+      const text = await this.#read(path)
       const isAlike = this.#seen.has(name) && this.#seen.get(name) === text
       this.#seen.set(name, text)
       const isSettled = this.#settled.has(name) && this.#settled.get(name) === text
@@ -135,15 +138,17 @@ export class SecretFiles {
     }
     return undefined
   }
-}
 
-/** Undefined if the file cannot be read as text. */
-async function readText(path: string): Promise<string | undefined> {
-  try {
-    // A file system that hangs must not end the looks at the other files.
-    const bytes = await within(READ_TIMEOUT_MS, readFile(path))
-    return bytes && textOfFile(bytes)
-  } catch {
-    return undefined
+  /** Undefined if the file cannot be read as text. */
+  async #read(path: string): Promise<string | undefined> {
+    const read = this.#reads.get(path) ?? readFile(path).finally(() => this.#reads.delete(path))
+    this.#reads.set(path, read)
+    try {
+      // A file system that hangs must not end the looks at the other files.
+      const bytes = await within(LOOKS_PER_READ * this.#readMs, read)
+      return bytes && textOfFile(bytes)
+    } catch {
+      return undefined
+    }
   }
 }

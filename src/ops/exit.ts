@@ -36,11 +36,16 @@ export async function exitAfterFlush({ log, lines }: ServerLog, code: number, pa
   if (!isExiting) {
     isExiting = true
     const lost = await lines.end(patienceMs)
-    if (lost === 0 && !names.isLookingUp) process.exit(code)
+    if (lost === 0 && !isThreadTaken()) process.exit(code)
     if (lost > 0) await sayLost(log, lost, code)
     endAtOnce(lost === 0 || FINAL_CODES.has(code) ? code : EXIT.logLost)
   }
   return new Promise<never>(() => undefined)
+}
+
+/** Whether a name is being looked up, or a file read: that takes a thread, perhaps for ever. */
+function isThreadTaken(): boolean {
+  return names.isLookingUp || process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'))
 }
 
 /** Says on stderr how many lines were lost, for as long as its reader may take. */
@@ -52,7 +57,7 @@ async function sayLost(log: ServerLog['log'], lines: number, insteadOf: number):
 }
 
 /**
- * Ends the process although a write or a lookup of a name hangs. `process.exit` would wait for these, a write for ever, and ignore
+ * Ends the process although a file or a lookup of a name hangs. `process.exit` would wait for these, a file for ever, and ignore
  * signals, and a process 1, as in a container, cannot kill itself. So the process becomes another program, which exits.
  */
 function endAtOnce(code: number): void {

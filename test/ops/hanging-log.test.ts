@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync, renameSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { ready, serverProcess } from '../support/server/server-process.ts'
@@ -46,4 +49,31 @@ await test('A stop does not wait for a name that no server answers', async (t) =
   await until(() => server.output().stderr.includes('looking up'))
   server.child.kill('SIGTERM')
   t.equal(await server.exited, 0)
+})
+
+await test('A stop does not wait for the file of a secret that is not read to its end', async (t) => {
+  const dir = t.testdir({ file: 'a-secret' })
+  const [file, pipe] = [join(dir, 'file'), join(dir, 'pipe')]
+  const server = await serverProcess(t, { ...ALONE, CLIENT_SECRET_FILE: file })
+  t.ok(await ready(server))
+  execFileSync('mkfifo', [pipe])
+  symlinkSync('pipe', join(dir, 'link'))
+  renameSync(join(dir, 'link'), file)
+  const { O_WRONLY, O_NONBLOCK } = constants
+  let opened = -1
+  // It can be opened once somebody reads it, who then waits until it is closed.
+  const isRead = (): boolean => {
+    try {
+      return (opened = openSync(pipe, O_WRONLY | O_NONBLOCK)) > 0
+    } catch {
+      return false
+    }
+  }
+  await until(isRead, 'the file is read')
+  server.child.kill('SIGTERM')
+  try {
+    t.equal(await server.exited, 0)
+  } finally {
+    closeSync(opened)
+  }
 })

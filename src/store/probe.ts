@@ -57,14 +57,20 @@ async function probeSentinels(
   uses: Uses,
 ): Promise<Probe> {
   const replies = await Promise.all(nodes.map((node) => askSentinel(node, access, name)))
-  const master = replies.find((reply) => reply !== undefined)
-  if (master === undefined) {
+  const named = new Map(replies.flatMap((reply) => (reply === undefined ? [] : [[addressOf(reply), reply] as const])))
+  if (named.size === 0) {
     const advice = 'Check the Sentinels, and the name of the master at the end of REDIS_URL.'
     const message = `no Sentinel of ${nodes.map(addressOf).join(', ')} names a master "${name}"`
     return { masters: [], others: [failed(message, advice)] }
   }
-  const key = probeKey(randomUUID())
-  return { masters: [await checkServer(nodeOptions(master, access), addressOf(master), key, uses)], others: [] }
+  const checks = [...named].map(([address, master]) =>
+    checkServer(nodeOptions(master, access), address, probeKey(randomUUID()), uses),
+  )
+  const checked = await Promise.all(checks)
+  const masters = checked.some(serves) ? checked.filter(serves) : checked
+  if (named.size === 1) return { masters, others: [] }
+  const advice = 'One of them may be cut off from the others: ask each with SENTINEL CKQUORUM.'
+  return { masters, others: [warning(`the Sentinels name different masters: ${[...named.keys()].join(', ')}`, advice)] }
 }
 
 async function probeCluster({ nodes, access }: Extract<RedisAddress, { is: 'cluster' }>, uses: Uses): Promise<Probe> {

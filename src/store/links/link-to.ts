@@ -49,9 +49,10 @@ function masterFinder(
   { nodes, master: name }: Extract<RedisAddress, { is: 'sentinel' }>,
   credentials: LiveCredentials,
 ): FindMaster {
-  // The Sentinel that replied last comes first.
+  // The Sentinel that replied last comes first, unless nobody could use what it named: it may be cut off from the others.
   let sentinels = nodes
-  return async () => {
+  return async (isInVain = false) => {
+    if (isInVain) sentinels = [...sentinels.slice(1), ...sentinels.slice(0, 1)]
     for (const sentinel of sentinels) {
       const { access, former } = credentials
       const master =

@@ -35,6 +35,8 @@ export class MasterLink implements RedisLink {
   #connection: LastingConnection | undefined
   /** The server that was the master when the link last looked. */
   #latest: MasterServer | undefined
+  /** Whether the server that was found last has not been connected since. */
+  #isInVain = false
   #close: () => void = () => undefined
 
   constructor(findMaster: FindMaster) {
@@ -48,6 +50,7 @@ export class MasterLink implements RedisLink {
         open: (connection, server) => prepare(connection, this.#latest ?? server, events),
         ask: (connection, server) => events.ask(server, connection),
         up: () => {
+          this.#isInVain = false
           events.up()
           opened()
         },
@@ -108,7 +111,8 @@ export class MasterLink implements RedisLink {
   }
 
   async #find(events: LinkEvents): Promise<MasterServer | undefined> {
-    const master = await this.#findMaster()
+    const master = await this.#findMaster(this.#isInVain)
+    this.#isInVain = true
     if (master === undefined) events.lost('no Sentinel names a master')
     else this.#latest = master
     return master && { ...master, options: { ...master.options, emitInvalidate: true } }

@@ -25,8 +25,11 @@ export interface MasterServer {
   owns(key: string): boolean
 }
 
-/** Finds a master. Undefined while there is none, or it is one no more. Never rejects. */
-export type FindMaster = () => Promise<MasterServer | undefined>
+/**
+ * Finds a master. Undefined while there is none, or it is one no more. Never rejects.
+ * @param isInVain whether the one that was found last could not be used
+ */
+export type FindMaster = (isInVain?: boolean) => Promise<MasterServer | undefined>
 
 /** The questions and the reports of a link. */
 export interface LinkEvents {

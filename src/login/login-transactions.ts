@@ -4,7 +4,7 @@ import type { CookieSerializeOptions } from '@fastify/cookie'
 import { backoffMs } from '../time/backoff.ts'
 import { IDENTITY_TIMEOUT_MS, type Envelope } from '../sessions/index.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
-import type { StoreData, StoreHealth } from '../store/store.ts'
+import { wasSent, type StoreData, type StoreHealth } from '../store/store.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import type { Flow } from './return-to.ts'
 import { browserLogins, previousSessions, settledOf, surplusOf, type SettledLogin } from './browser-logins.ts'
@@ -180,7 +180,7 @@ export class LoginTransactions {
     const hasBegun = await begin.catch((error: unknown) => {
       // This callback does not go on, so another one may: nobody has sent the code.
       const undo = () => this.#store.replace(key, sealed, ticket.sealed, expiresAt)
-      this.#pending.undo(undo, until, 0, `${key} ${this.#lostBeginnings++ % MAX_LOST_BEGINNINGS}`)
+      if (wasSent(error)) this.#pending.undo(undo, until, 0, `${key} ${this.#lostBeginnings++ % MAX_LOST_BEGINNINGS}`)
       throw error
     })
     return hasBegun ? { key, cookie, transaction, sealed } : undefined

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Requester } from '../http/requester.ts'
 import { LEFT_MS, besideKey, partKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
-import { StoreUnavailable, type StoreData, type StoreHealth } from '../store/store.ts'
+import { StoreUnavailable, wasSent, type StoreData, type StoreHealth } from '../store/store.ts'
 import { expiryOf, type Session, type SessionRecord } from './session.ts'
 import { standstill } from '../time/standstill.ts'
 import { storeNow } from '../time/store-time.ts'
@@ -162,7 +162,7 @@ export class Endings {
         if (found !== undefined) await this.#record(found, this.#endingIn(found, key, reason, by), name)
       }
       // One look for all requests like this: a browser that repeats its own must not take the places of others.
-      this.#later(error, look, { name: `${reason} ${key}` })
+      if (wasSent(error)) this.#later(error, look, { name: `${reason} ${key}` })
       throw error
     }
     const left = leftIn(text)

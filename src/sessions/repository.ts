@@ -5,7 +5,7 @@ import { logTag } from '../telemetry/log.ts'
 import type { Envelope } from './envelope.ts'
 import { sessionKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
-import { StoreUnavailable, type StoreData, type StoredValue, type StoreHealth } from '../store/store.ts'
+import { StoreUnavailable, wasSent, type StoreData, type StoredValue, type StoreHealth } from '../store/store.ts'
 import { Endings, type CausedEnd, type EndedBy } from './endings.ts'
 import { parseRecord, type Session, type SessionRecord } from './session.ts'
 import { storeNow } from '../time/store-time.ts'
@@ -86,7 +86,7 @@ export class SessionRepository {
     const sealed = this.#seal(key, id, record)
     const created = await this.#store.create(key, sealed, idleEndsAt).catch((error: unknown) => {
       // Perhaps it exists all the same, and nobody gets its cookie.
-      this.#pending.undo(() => this.#store.removeIf(key, sealed), idleEndsAt)
+      if (wasSent(error)) this.#pending.undo(() => this.#store.removeIf(key, sealed), idleEndsAt)
       throw error
     })
     if (!created) throw new Error('a session with this id already exists')

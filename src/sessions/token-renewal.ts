@@ -11,7 +11,7 @@ import { activeSpan } from '../telemetry/traces/span.ts'
 import { partKey } from '../store/keys.ts'
 import { refusalOf, type FailedOutcome, type TokenGrant } from '../oauth/grant-outcome.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
-import type { Store } from '../store/store.ts'
+import { wasSent, type Store } from '../store/store.ts'
 import { MAX_REFRESHES, type Provider } from '../oauth/provider.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import { codeLabel, RETRY_REFUSED_MS } from './refusals.ts'
@@ -131,7 +131,10 @@ export class TokenRenewal {
         const { count } = standstill
         // Until the reply is here.
         mayHaveLock = true
-        mayHaveLock = await store.lock(lock, owner, LOCK_MS)
+        mayHaveLock = await store.lock(lock, owner, LOCK_MS).catch((error: unknown) => {
+          mayHaveLock = wasSent(error)
+          throw error
+        })
         if (mayHaveLock) onLocked()
         // Read again under the lock: another instance may have renewed the token, or the session may have ended.
         const [current, refusals] = await Promise.all([

@@ -15,6 +15,7 @@ import { ServerFacts } from './servers/server-facts.ts'
 import type { SessionIndex } from './session-index.ts'
 import { subscribe, type SubscriberEvents } from './links/channel-subscriber.ts'
 import type { LastingConnection } from './links/lasting-connection.ts'
+import { Unsent } from './links/unsent.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { LIMITS } from './limit-commands.ts'
 import { StoreUnavailable, type ConfirmableWrites, type Store, type StoreCondition } from './store.ts'
@@ -196,7 +197,7 @@ export class RedisStore extends runnerOf(DATA) implements Store {
       const send = (redis: RedisCommands): Promise<unknown> => command.send(redis, this.#skewMs, ...args)
       return command.reply(await this.#replicas.write(args[0] as string, replicas, send), this.#skewMs, ...args)
     } catch (cause) {
-      const code = replyCode(cause)
+      const code = replyCode(reasonFor(cause))
       if (code !== undefined) this.#noteError(code)
       this.#observer?.failed('unconfirmed')
       throw new StoreUnavailable(cause)
@@ -207,7 +208,7 @@ export class RedisStore extends runnerOf(DATA) implements Store {
   async #ask<Reply>(command: (redis: RedisCommands) => Promise<Reply>): Promise<Reply> {
     if (this.#health.downSince !== undefined) {
       this.#observer?.failed('down')
-      throw new StoreUnavailable(new Error('the link to Redis is down or unhealthy'))
+      throw new StoreUnavailable(new Unsent(new Error('the link to Redis is down or unhealthy')))
     }
     this.#masters.keepTime()
     const askedAt = performance.now()
@@ -216,7 +217,7 @@ export class RedisStore extends runnerOf(DATA) implements Store {
       this.#health.noteAlive()
       return reply
     } catch (cause) {
-      const code = replyCode(cause)
+      const code = replyCode(reasonFor(cause))
       if (code === undefined) this.#health.noteFailure()
       else this.#noteError(code)
       // In a Cluster, which does not track, one server may hang while the others serve.
@@ -239,4 +240,9 @@ export class RedisStore extends runnerOf(DATA) implements Store {
   #notify(key: string | undefined): void {
     for (const listener of this.#listeners) listener(key)
   }
+}
+
+/** Why a command has failed, or was not even sent. */
+function reasonFor(failure: unknown): unknown {
+  return failure instanceof Unsent ? failure.cause : failure
 }

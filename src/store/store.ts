@@ -4,6 +4,7 @@ import type { SharedLimits } from './shared-limits.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import type { MarkedCommands } from './marked-reading.ts'
 import type { SharedDocument } from './shared-document.ts'
+import { Unsent } from './links/unsent.ts'
 
 /** A value, ASCII or bytes that are a character each, and the time at which the store forgets it (epoch ms). */
 export interface StoredValue {
@@ -157,12 +158,17 @@ export interface Store extends StoreData, StoreParts, StoreHealth, StoreMeasures
 /** The writes that replicas can confirm. */
 export type ConfirmableWrites = Pick<DataCommands, 'create' | 'replace'>
 
-/** The store did not reply, or not in time. A write may or may not have happened. */
+/** The store did not reply, or not in time. A write may or may not have happened, unless it {@link wasSent | was not sent}. */
 export class StoreUnavailable extends Error {
   constructor(cause: unknown) {
     super('the session store is unavailable', { cause })
     this.name = 'StoreUnavailable'
   }
+}
+
+/** Whether a command that has failed may have been executed all the same, so that a write may have to be taken back. */
+export function wasSent(error: unknown): boolean {
+  return !(error instanceof StoreUnavailable && error.cause instanceof Unsent)
 }
 
 /** What the store has answered; undefined while it is unavailable. */

@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import type { LoginTicket } from '../../src/login/login-transactions.ts'
+import { Unsent } from '../../src/store/links/unsent.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { alone, begun } from '../support/login/logins-alone.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
@@ -17,6 +18,18 @@ await test('a callback whose beginning got no reply can be repeated', async (t) 
   }
   await t.rejects(browser.logins.consume(browser.header(), cookie.state), StoreUnavailable)
   await until(async () => (await browser.store.read(key))?.expiresAt === expiresAt, 'it is taken back')
+  await begun(t, browser, cookie.state)
+})
+
+await test('a callback whose beginning was not even sent leaves nothing to take back', async (t) => {
+  const retries = new HeldTimers(t, 'setTimeout', 250)
+  const browser = alone()
+  const { cookie } = await browser.start()
+  const replace = browser.store.replace.bind(browser.store)
+  browser.store.replace = () => Promise.reject(new StoreUnavailable(new Unsent('there is no connection')))
+  await t.rejects(browser.logins.consume(browser.header(), cookie.state), StoreUnavailable)
+  t.equal(retries.size, 0)
+  browser.store.replace = replace
   await begun(t, browser, cookie.state)
 })
 

@@ -4,6 +4,7 @@ import { Changeable } from '../../src/config/changing.ts'
 import { IdempotencyRecords, type Claimed } from '../../src/proxy/idempotency/idempotency-records.ts'
 import { KeyUsage } from '../../src/proxy/idempotency/key-usage.ts'
 import { Envelope } from '../../src/sessions/index.ts'
+import { Unsent } from '../../src/store/links/unsent.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { DIGEST, LIMITS, sessionIn } from '../support/idempotency/records.ts'
@@ -11,6 +12,8 @@ import { repeat, twoInstances } from '../support/idempotency/two-instances.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 import { SECRETS } from '../support/server/test-server.ts'
+
+const unsent = () => Promise.reject(new StoreUnavailable(new Unsent('there is no connection')))
 
 await test('claims that fail, and repetitions, use up none of the keys of a session', async (t) => {
   const store = new MemoryStore()
@@ -69,5 +72,20 @@ await test('a record that Redis writes after it was removed in vain is removed o
   t.equal(await repeat(there, session), 'running')
   late.run()
   await setImmediate()
+  t.equal(await repeat(there, session), 'claimed')
+})
+
+await test('a record that was not even sent is not removed, and one is whose count was not sent', async (t) => {
+  const { session, links, here, there } = await twoInstances()
+  const [link] = links
+  const [create, count] = [link.create.bind(link), link.count.bind(link)]
+  link.create = unsent
+  await t.rejects(here.claim(session, 'other', DIGEST), StoreUnavailable)
+  link.create = create
+  link.count = unsent
+  await t.rejects(here.claim(session, 'key', DIGEST), StoreUnavailable)
+  link.count = count
+  await until(() => link.removals > 0)
+  t.equal(link.removals, 1)
   t.equal(await repeat(there, session), 'claimed')
 })

@@ -28,6 +28,15 @@ for (const lost of ['replace', 'removeIf'] as const) {
   }
 }
 
+await test('an end that was not even sent is not looked for later', async (t) => {
+  const retries = new HeldTimers(t, 'setTimeout', 250)
+  const { instance } = await endedWorld(t)
+  const one = instance('one')
+  one.lossy.lose('bury', 'unsent')
+  await t.rejects(one.logout())
+  t.equal(retries.size, 0)
+})
+
 await test('a record, or a take-over, that is tried in vain when the store is back is tried again', async (t) => {
   const retries = new HeldTimers(t, 'setTimeout', 250)
   const { recorded, revoked, instance, claims, left } = await endedWorld(t)

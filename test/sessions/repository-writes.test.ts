@@ -4,6 +4,7 @@ import { Envelope } from '../../src/sessions/envelope.ts'
 import { SessionRepository } from '../../src/sessions/repository.ts'
 import type { SessionRecord } from '../../src/sessions/session.ts'
 import { sessionKey } from '../../src/store/keys.ts'
+import { Unsent } from '../../src/store/links/unsent.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { logTag } from '../../src/telemetry/log.ts'
@@ -91,6 +92,15 @@ await test('a session whose creation has failed is taken back once the store is 
   comeBack()
   t.same(calls.slice(1), [['removeIf', KEY, value]])
   t.equal(await store.read(KEY), undefined)
+})
+
+await test('a session whose creation was not even sent is not taken back', async (t) => {
+  const { sessions, store, calls, comeBack } = writing(t)
+  const cause = new StoreUnavailable(new Unsent('there is no connection'))
+  store.create = () => Promise.reject(cause)
+  await t.rejects(sessions.create('id', sessionRecord()), cause)
+  comeBack()
+  t.same(calls, [])
 })
 
 await test('a session that this instance cannot open, or that is missing, is none', async (t) => {

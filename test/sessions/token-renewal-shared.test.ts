@@ -5,6 +5,8 @@ import { PROVIDER_TIMEOUT_MS } from '../../src/oauth/provider-traffic.ts'
 import { SAVE_MS } from '../../src/sessions/repository.ts'
 import type { Session } from '../../src/sessions/session.ts'
 import { besideKey, partKey, REFRESHES_KEY } from '../../src/store/keys.ts'
+import { Unsent } from '../../src/store/links/unsent.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { standstill } from '../../src/time/standstill.ts'
 import { granted, renewing } from '../support/sessions/held-renewal.ts'
 import { sessionRecord } from '../support/sessions/session-instance.ts'
@@ -35,6 +37,22 @@ await test('the lock outlives the slowest refresh and its saving, and is there u
   await renewal.renew(session, {})
   t.same(lasts, [PROVIDER_TIMEOUT_MS + SAVE_MS + 1000])
   t.same(held, [true, true])
+})
+
+await test('a lock that was not even asked for is not released, and one whose reply was lost is', async (t) => {
+  const { renewal, session, store } = await renewing(t)
+  const lock = store.lock.bind(store)
+  const released: unknown[] = []
+  store.removeIf = async (key) => (released.push(key), true)
+  store.lock = () => Promise.reject(new StoreUnavailable(new Unsent('there is no connection')))
+  await t.rejects(renewal.renew(session, {}), StoreUnavailable)
+  t.same(released, [])
+  store.lock = async (...args) => {
+    await lock(...args)
+    throw new StoreUnavailable('no reply')
+  }
+  await t.rejects(renewal.renew(session, {}), StoreUnavailable)
+  t.same(released, [partKey(session.key, 'refresh')])
 })
 
 await test('a process that stood still while it got the lock asks for it again before it refreshes', async (t) => {

@@ -1,7 +1,13 @@
 import type { Config } from '../../config/config.ts'
 import type { Envelope, Session } from '../../sessions/index.ts'
 import { idempotencyKey } from '../../store/keys.ts'
-import { StoreUnavailable, type ConfirmableWrites, type StoreData, type StoreHealth } from '../../store/store.ts'
+import {
+  StoreUnavailable,
+  wasSent,
+  type ConfirmableWrites,
+  type StoreData,
+  type StoreHealth,
+} from '../../store/store.ts'
 import { standstill } from '../../time/standstill.ts'
 import { within } from '../../time/within.ts'
 import { Claim, type OwnRecord, type RecordDependencies } from './claim.ts'
@@ -113,15 +119,16 @@ export class IdempotencyRecords {
     const counting = usage.addRecord(session)
     // A count that stays too high only costs the session a key.
     const uncount = (): Promise<unknown> => counting.then(() => usage.removeRecord(session)).catch(() => undefined)
+    const creating = confirmed.create(recordKey, text, expiresAt)
     try {
-      const [isCreated, used] = await Promise.all([confirmed.create(recordKey, text, expiresAt), counting])
+      const [isCreated, used] = await Promise.all([creating, counting])
       if (isCreated && !usage.isExhausted(used)) return { is: 'claimed', claim: new Claim(this.#deps, own, used) }
       if (isCreated) await store.removeIf(recordKey, text)
       void uncount()
       return isCreated ? { is: 'tooMany' } : undefined
     } catch (error) {
       if (error instanceof StoreUnavailable) {
-        this.#removeLater(own)
+        void creating.catch(wasSent).then((mayExist) => mayExist && this.#removeLater(own))
         void uncount()
       }
       throw error

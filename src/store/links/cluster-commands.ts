@@ -2,6 +2,7 @@ import type { RedisArgument } from '@redis/client'
 import type { ClusterNode, ClusterNodes } from './cluster-nodes.ts'
 import { slotOf, targetOf } from './cluster-slots.ts'
 import { delay, replyCode, type RedisCommands } from './redis-link.ts'
+import { Unsent } from './unsent.ts'
 
 /** How often a command is sent on to another node before it fails. */
 const MAX_REDIRECTIONS = 5
@@ -31,7 +32,9 @@ export class ClusterCommands implements RedisCommands {
   async send(key: string, words: RedisArgument[], hasBytes = false): Promise<unknown> {
     let place: Place | undefined = { node: this.#nodes.ownerOf(key) }
     for (let redirections = 0; ; redirections++) {
-      const connection = await place.node.connection.opened()
+      const connection = await place.node.connection.opened().catch((reason: unknown) => {
+        throw new Unsent(reason)
+      })
       try {
         // Both go out together, so ASKING concerns this command.
         if (place.isAsked) connection.sendCommand(['ASKING']).catch(() => undefined)

@@ -5,6 +5,7 @@ import { LastingConnection } from './lasting-connection.ts'
 import { beforeDeadline } from '../../time/deadline.ts'
 import type { LiveCredentials } from './live-credentials.ts'
 import { delay, nodeOptions, type MasterServer } from './redis-link.ts'
+import { Unsent } from './unsent.ts'
 
 /** Timeout of each node that is asked for the slots. */
 const ASK_MS = 1000
@@ -56,7 +57,7 @@ export class ClusterNodes {
   /** @throws Error while no master is known that has the key */
   ownerOf(key: string): ClusterNode {
     const owner = this.#owners[slotOf(key)]
-    if (owner === undefined) throw new Error('no master has the slot')
+    if (owner === undefined) throw new Unsent(new Error('no master has the slot'))
     return owner
   }
 

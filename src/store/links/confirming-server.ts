@@ -3,6 +3,7 @@ import { polls } from '../../time/polls.ts'
 import type { Connection } from './connection.ts'
 import { reasonOf, replyCode, type FindMaster } from './redis-link.ts'
 import { ReplicatedWrites } from './replicated-writes.ts'
+import { Unsent } from './unsent.ts'
 
 /** How long a master waits for its replicas (WAIT). */
 const WAIT_MS = 500
@@ -47,11 +48,11 @@ export class ConfirmingServer {
 
   /**
    * Runs a command that writes a key, and waits for the replicas. If it rejects, the write may have happened.
-   * @throws Error at once after a failure
+   * @throws Unsent at once after a failure
    */
   async write<Reply>(key: string, run: (connection: Connection) => Promise<Reply>): Promise<Reply> {
-    if (this.#isClosed) throw new Error('the master was replaced')
-    if (this.#failure !== undefined) throw this.#failure
+    const failure = this.#isClosed ? new Error('the master was replaced') : this.#failure
+    if (failure !== undefined) throw new Unsent(failure)
     this.#latestKey = key
     return this.#writes.write(run)
   }

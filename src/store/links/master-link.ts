@@ -11,6 +11,7 @@ import {
   type RedisCommands,
   type RedisLink,
 } from './redis-link.ts'
+import { Unsent } from './unsent.ts'
 
 /** How often the link checks that the master is still the same. */
 const CHECK_INTERVAL_MS = 1000
@@ -80,7 +81,7 @@ export class MasterLink implements RedisLink {
   }
 
   masterOf(): MasterServer {
-    if (this.#latest === undefined || this.#connection?.isUp !== true) throw new Error('there is no master')
+    if (this.#latest === undefined || this.#connection?.isUp !== true) throw new Unsent(new Error('there is no master'))
     return this.#latest
   }
 
@@ -106,7 +107,7 @@ export class MasterLink implements RedisLink {
   }
 
   #master(): Connection {
-    if (this.#connection === undefined) throw new Error('there is no master')
+    if (this.#connection?.isUp !== true) throw new Unsent(new Error('there is no master'))
     return this.#connection.present
   }
 

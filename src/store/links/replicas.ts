@@ -62,7 +62,7 @@ export class Replicas {
   /**
    * Runs a command that writes a key, and waits until so many replicas have what it wrote. If it rejects, the write may have
    * happened.
-   * @throws Error at once while there is no master, and after a failure until replicas confirm again
+   * @throws Unsent at once while there is no master, and after a failure until replicas confirm again
    */
   async write<Reply>(key: string, needed: number, run: (connection: Connection) => Promise<Reply>): Promise<Reply> {
     const replicas = this.#of(key)

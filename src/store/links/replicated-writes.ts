@@ -2,6 +2,7 @@ import { beforeDeadline } from '../../time/deadline.ts'
 import type { Connection } from './connection.ts'
 import { LastingConnection } from './lasting-connection.ts'
 import type { FindMaster } from './redis-link.ts'
+import { Unsent } from './unsent.ts'
 
 /** Timeout for opening the connection. */
 const OPEN_MS = 1000
@@ -62,7 +63,7 @@ export class ReplicatedWrites {
     return beforeDeadline(OPEN_MS, this.#connection.next())
   }
 
-  /** Runs a command that writes, and waits for the replicas. If it rejects, the write may have happened. */
+  /** Runs a command that writes, and waits for the replicas. If it rejects, the write may have happened, unless it was {@link Unsent}. */
   write<Reply>(run: (connection: Connection) => Promise<Reply>): Promise<Reply> {
     return new Promise<Reply>((resolve, reject) => {
       this.#waiting.push({ run, resolve: (reply) => resolve(reply as Reply), reject })
@@ -93,7 +94,8 @@ export class ReplicatedWrites {
       // The connection is not believed from now on. One that is being opened may succeed.
       if (!(error instanceof TooFewReplicas) && this.#connection?.isUp === true)
         this.#connection.drop('no replica confirms')
-      for (const { reject } of [...batch, ...this.#waiting.splice(0)]) reject(error)
+      for (const { reject } of batch) reject(error)
+      for (const { reject } of this.#waiting.splice(0)) reject(new Unsent(error))
       this.#terms.failed?.(error as Error)
     } finally {
       this.#isWorking = false

@@ -1,4 +1,5 @@
 import type { Store } from '../../../src/store/store.ts'
+import { Unsent } from '../../../src/store/links/unsent.ts'
 import { StoreUnavailable } from '../../../src/store/store.ts'
 
 /** What becomes of one call: `unheard`: it is made, and its reply is lost; `unsent`: it is not even made. */
@@ -22,7 +23,7 @@ export function lossyStore(shared: Store): LossyStore {
   const call = async (method: string, made: () => Promise<unknown>): Promise<unknown> => {
     const planted = losses.get(method)
     if (planted !== undefined && --planted.left === 0) losses.delete(method)
-    if (lossy.isAway || planted?.loss === 'unsent') throw new StoreUnavailable(new Error('away'))
+    if (lossy.isAway || planted?.loss === 'unsent') throw new StoreUnavailable(new Unsent(new Error('away')))
     const reply = await made()
     const gate = gates.get(method)
     gates.delete(method)

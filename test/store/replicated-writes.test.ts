@@ -81,7 +81,7 @@ await test('too few replicas fail all writes that wait, and the connection is ke
   const second = write('b')
   answer.resolve(1)
   const why = { message: '1 of 2 replicas confirmed' }
-  await Promise.all([t.rejects(first, why), t.rejects(second, why)])
+  await Promise.all([t.rejects(first, why), t.rejects(second, { name: 'Unsent', cause: why })])
   t.same(failures, [why.message])
   world.confirmed = async () => 2
   t.equal(await write('c'), 'reply to c')
@@ -129,7 +129,7 @@ await test('a connection that does not open in time is waited for no longer, and
   await turn()
   t.equal(limit.size, 1)
   limit.run()
-  await t.rejects(late, { code: 'ETIMEDOUT' })
+  await t.rejects(late, { name: 'Unsent', cause: { code: 'ETIMEDOUT' } })
   t.same([logged(), failures], [OPENED, ['no reply in time']])
   opening.resolve(undefined)
   t.equal(await write('b'), 'reply to b')

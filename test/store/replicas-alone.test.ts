@@ -35,6 +35,7 @@ function replicasOf(t: Test) {
     t.intercept(target, name, { value })
   intercept(ReplicatedWrites.prototype, 'connection', async () => wire)
   intercept(ReplicatedWrites.prototype, 'write', (run: (connection: unknown) => unknown) => run(wire))
+  intercept(ReplicatedWrites.prototype, 'leave', (reason: string) => log.push(`leave: ${reason}`))
   intercept(ReplicatedWrites.prototype, 'close', () => log.push('close'))
   intercept(
     ConfirmingServer.prototype,
@@ -55,17 +56,23 @@ await test('a replica has the writes of a key once it has a mark that was writte
   t.same(logged(), ['role', ['mark', '{one key}:ended']])
 })
 
+await test('a server that is a replica by now is left, and confirms nothing', async (t) => {
+  const { world, replicas, logged } = replicasOf(t)
+  world.role = async () => ['slave', 'host', 6379, 'connect', 1]
+  t.equal(await replicas.have('one'), false)
+  t.same(logged(), ['role', 'leave: it is a slave'])
+})
+
 await test('it is unknown where there has been no replica, and false where there was one', async (t) => {
   const { world, replicas, logged } = replicasOf(t)
   for (const none of [
     ['master', 1, []],
-    ['slave', 1, 'connect'],
     ['master', 1, undefined],
   ]) {
     world.role = async () => none
     t.equal(await replicas.have('one'), undefined)
   }
-  t.same(logged(), ['role', 'role', 'role'])
+  t.same(logged(), ['role', 'role'])
   world.role = async () => ['master', 1, [['replica']]]
   t.equal(await replicas.have('one'), true)
   world.role = async () => ['master', 1, []]

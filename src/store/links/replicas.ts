@@ -98,7 +98,12 @@ export class Replicas {
   async #mark(master: OfMaster, key: string): Promise<boolean | undefined> {
     const connection = await master.marks.connection()
     // A master names its replicas, but leaves out a replica whose connection has closed.
-    const [, , known] = await connection.role()
+    const [role, , known] = await connection.role()
+    if (role !== 'master') {
+      // An address may lead to another server after a failover, but not what is connected.
+      master.marks.leave(`it is a ${role}`)
+      return false
+    }
     if (!Array.isArray(known) || known.length === 0) return master.hadReplica ? false : undefined
     master.hadReplica = true
     // The braces put the marker into the same slot, and it expires by itself.

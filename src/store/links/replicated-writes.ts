@@ -71,6 +71,11 @@ export class ReplicatedWrites {
     })
   }
 
+  /** Opens another connection, since the server is none to write to. */
+  leave(reason: string): void {
+    this.#connection?.drop(reason)
+  }
+
   close(): void {
     void this.#connection?.close()
   }

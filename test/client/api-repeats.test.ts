@@ -63,6 +63,18 @@ await test('a GET asks for no session, also when it is repeated, and only json h
   t.same(counter.types, [undefined, undefined])
 })
 
+await test('the type of a body is that of the page, in whatever letters it names the header', async (t) => {
+  const counter = await Counter.start(t)
+  for (const [name, type] of [
+    ['content-type', 'application/json'],
+    ['Content-Type', 'application/merge-patch+json'],
+    ['accept', 'text/plain'],
+  ] as const) {
+    await counter.client.api(TRANSFER, { method: 'POST', json: {} as never, headers: { [name]: type } })
+  }
+  t.same(counter.types, ['application/json', 'application/merge-patch+json', 'application/json'])
+})
+
 await test('a POST that was not executed is repeated only in the session in which it was sent', async (t) => {
   for (const next of ['first', 'second']) {
     const pauses = new HeldTimers(t, 'setTimeout', 750)

@@ -101,7 +101,8 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined):
   const { method, signal, timeoutMs = TIMEOUT_MS } = init
   const body = json !== undefined && { body: writeJson(json) }
   const allHeaders = {
-    ...(body && { 'Content-Type': 'application/json' }),
+    // Names are equal in any letters, and two of them would be one header with both values.
+    ...(body && !new Headers(headers).has('Content-Type') && { 'Content-Type': 'application/json' }),
     ...headers,
     ...(key !== undefined && { 'Idempotency-Key': key }),
   }
@@ -129,8 +130,9 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined):
       if (!(error instanceof ApiError)) throw error
       const code = error.problem?.code ?? ''
       if (code === 'login_required' || code === 'session_expired') void core.store.confirm()
-      if (use && code === 'idempotency_in_progress') use.mayBeExecuted = true
-      const isRunning = code === 'idempotency_in_progress' && polls++ < MAX_POLLS
+      const isInProgress = code === 'idempotency_in_progress'
+      if (use && isInProgress) use.mayBeExecuted = true
+      const isRunning = isInProgress && polls++ < MAX_POLLS
       const pauseMs = isRunning || mayRepeat ? repeatableAfterMs(error, method, key) : undefined
       // The first attempt has consumed a stream, so it cannot be sent again.
       if (pauseMs !== undefined && !(init.body instanceof ReadableStream)) {

@@ -193,7 +193,7 @@ export class Link {
 
   /** Takes a connection as lost, and connects again unless the server forbids it. */
   async #lost(code: number, full: string): Promise<void> {
-    let [reason = ''] = (full || this.#why).split(';')
+    let [reason] = (full || this.#why).split(';') as [string]
     if (code === 4403 || code === 4404) return void this.#enter({ state: 'ended', code, reason })
     const waiting = this.#enter({ state: 'waiting', code, reason })
     const isOver = code === 4401 && !(await this.#core.store.confirm())
@@ -249,7 +249,7 @@ export class Link {
       if (state !== 'waiting') return
       // Reconnects soon if the network was the reason. A delay that the server asked for is kept.
       if (code === 1006) this.#enter({ state }, jitter(0))
-      else if (retryAt !== undefined) this.#enter(this.status, Math.max(retryAt - Date.now(), 0))
+      else if (retryAt !== undefined) this.#enter(this.status, retryAt - Date.now())
     } else if (event === 'offline') this.#suspect()
   }
 

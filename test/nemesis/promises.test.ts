@@ -54,6 +54,9 @@ await test('true-outcomes: who is told of an execution that was none, or of none
   t.equal(seen(trueOutcomes, { calls: [refused, lost], executed: [executed()] }), 0, 'another attempt was executed')
   const later = order({ result: 'outcome_unknown', body: '', at: 1200, until: 1300 })
   t.equal(seen(trueOutcomes, { calls: [refused, later], executed: [executed()] }), 1, 'a later attempt excuses nothing')
+  const unknown = { calls: [order({ result: 'outcome_unknown', body: '' })] }
+  t.equal(seen(trueOutcomes, { ...unknown, executed: [executed()] }), 0)
+  t.equal(seen(trueOutcomes, { ...unknown, executed: [executed({ sentAt: 1101 })] }), 1)
   const waiting = order({ until: undefined, result: '' })
   t.equal(seen(trueOutcomes, { calls: [refused, waiting], executed: [executed()] }), 0, 'it may be the one that waits')
 })

@@ -11,6 +11,9 @@ const line = (more: Partial<AuditLine>): AuditLine => ({
   ...more,
 })
 
+/** A logout at the provider that the page of another session has asked for. */
+const elsewhere = (user: string) => [{ ...ended, user, session: 'another login', by: 'provider' } as const]
+
 await test('records-are-true: an end that is recorded twice, not at all or with another reason is seen', async (t) => {
   const login = order({ kind: 'login', key: undefined, began: 'login', requestId: 'request' })
   const begun = line({ at: 1000, audit: 'login', requestId: 'request', reason: undefined })
@@ -24,6 +27,8 @@ await test('records-are-true: an end that is recorded twice, not at all or with 
   t.equal(seen(recordsAreTrue, over(line({ reason: 'revoked' }))), 1, 'no operator has asked for it')
   const byProvider = { ...over(line({ reason: 'revoked' })), endings: [{ ...ended, by: 'provider' } as const] }
   t.equal(seen(recordsAreTrue, byProvider), 0)
+  t.equal(seen(recordsAreTrue, { ...byProvider, endings: elsewhere('ada') }), 0, 'the provider has begun both')
+  t.equal(seen(recordsAreTrue, { ...byProvider, endings: elsewhere('bob') }), 1)
   t.equal(seen(recordsAreTrue, { ...over(line({})), audits: [line({})] }), 1, 'nothing says that it has begun')
   t.equal(seen(recordsAreTrue, { ...over(), faults: [{ ...held, name: 'killed-instance' }] }), 0, 'lines are lost')
   t.equal(seen(recordsAreTrue, { ...over(), rotations: [1500] }), 0, 'it has another name by then')

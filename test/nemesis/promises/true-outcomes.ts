@@ -17,7 +17,8 @@ const NOT_EXECUTED: ReadonlySet<string> = new Set([
 /** Who is told an outcome is told the true one. */
 export const trueOutcomes: ProductPromise = {
   name: 'true-outcomes',
-  sentence: 'A page that is told that its order was executed, or that it was not, is told the truth.',
+  sentence:
+    'A page that is told that its order was executed, or that it was not, is told the truth, and an order whose outcome is unknown is not sent any more.',
   isTimed: false,
   check(history) {
     const orders = history.calls.filter(({ kind }) => kind === 'order')
@@ -27,7 +28,11 @@ export const trueOutcomes: ProductPromise = {
     return {
       judged: orders.flatMap(({ until }) => until ?? []).concat(answers.map(({ at }) => at)),
       violations: all
-        .flatMap((calls) => calls.flatMap((call) => falselyDone(history, call)).concat(falselyNotDone(history, calls)))
+        .flatMap((calls) =>
+          calls
+            .flatMap((call) => falselyDone(history, call))
+            .concat(falselyNotDone(history, calls), sentLater(history, calls)),
+        )
         .concat(falselyAnswered(history, answers)),
     }
   },
@@ -56,6 +61,19 @@ function falselyNotDone(history: History, calls: readonly Call[]): Violation[] {
       const seen = `${call.user} was told that order ${call.key} was not executed (${call.result}), but it was`
       return [{ at: executed.at, seen }]
     })
+}
+
+/** A page that is told that the outcome is unknown looks for it elsewhere, so nothing may follow. */
+function sentLater(history: History, calls: readonly Call[]): Violation[] {
+  const untils = calls.flatMap(({ result, until }) => (result === 'outcome_unknown' ? (until ?? []) : []))
+  const [call] = calls
+  if (untils.length === 0 || call === undefined) return []
+  return executionsOf(history, call)
+    .filter(({ sentAt }) => sentAt > Math.min(...untils))
+    .map(({ at }) => ({
+      at,
+      seen: `order ${call.key} was sent after ${call.user} was told that its outcome is unknown`,
+    }))
 }
 
 /** A call goes on when its page has given up. */

@@ -7,7 +7,7 @@ import { BUDGET_CLASSES, type BudgetClass } from '../../../src/config/upstream-b
 import { sendTo, ACCOUNTS } from '../user.ts'
 import { countingUpstream, type CountingUpstream } from './counting-upstream.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
-import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
+import { ready, serverProcess } from '../server/server-process.ts'
 import { logIn } from '../parts.ts'
 import { startParts } from '../world.ts'
 const STEPPING_CLOCK = fileURLToPath(new URL('../time/stepping-clock.ts', import.meta.url))
@@ -21,9 +21,7 @@ export interface Tally {
   sent: number
   /** By the budget. */
   refused: number
-  /** Because upstream limits their user. */
-  limited: number
-  /** Because an instance or Redis was down. */
+  /** Because nobody answered. */
   failed: number
 }
 
@@ -40,17 +38,13 @@ const FOUR_ODD: FleetShape = { count: 4, users: 8, isOdd: true }
 export class BudgetFleet {
   readonly upstream: CountingUpstream
   readonly tallies: Record<BudgetClass, Tally> = { orders: tally(), otps: tally(), reads: tally() }
-  /** The calls of the user whom upstream limits, if there is one: they are in no other tally. */
-  readonly ofLimited = tally()
   /** The orders of the user who floods. */
   readonly ofFlood = tally()
   readonly #t: Test
   readonly #settings: Readonly<Record<string, string>>
-  readonly #servers: ServerProcess[] = []
   readonly #ports: number[] = []
   readonly #cookies: string[] = []
   readonly #shape: FleetShape
-  #limited: string | undefined
 
   private constructor(
     t: Test,
@@ -84,7 +78,7 @@ export class BudgetFleet {
     const { settings } = await startParts(t, { upstream: 'none', settings: own })
     const fleet = new BudgetFleet(t, upstream, settings, shape)
     fleet.#ports.push(...ports)
-    await Promise.all(ports.map((_port, at) => fleet.launch(at)))
+    await Promise.all(ports.map((_port, at) => fleet.#launch(at)))
     for (let each = 0; each <= users; each++) {
       const browser = new JarBrowser()
       await logIn(browser, publicUrl, `user${each}@example.test`)
@@ -94,43 +88,18 @@ export class BudgetFleet {
     return fleet
   }
 
-  get count(): number {
-    return this.#ports.length
-  }
-
-  /** Makes upstream answer one of the users with 429 from now on. */
-  async limitOne(): Promise<void> {
-    const [cookie = ''] = this.#cookies
-    const before = this.upstream.arrivals.length
-    await call(this.#ports[0] ?? 0, cookie, 'reads')
-    const token = this.upstream.arrivals[before]?.token ?? ''
-    if (token === '') throw new Error('the call of the user did not arrive')
-    this.#limited = cookie
-    this.upstream.intercept = (_budgetClass, response, of) => {
-      if (of !== token) return false
-      response.writeHead(429, { 'retry-after': '20' }).end('{}')
-      return true
-    }
-  }
-
-  /** Starts an instance, again after it was killed. The last has two workers, the one before it a clock that jumps. */
-  async launch(at: number): Promise<void> {
+  /** Starts an instance. The last may have two workers, the one before it a clock that jumps. */
+  async #launch(at: number): Promise<void> {
     const { isOdd } = this.#shape
-    const hasWorkers = isOdd && at === this.count - 1
+    const hasWorkers = isOdd && at === this.#ports.length - 1
     const server = await serverProcess(
       this.#t,
       { ...this.#settings, PORT: String(this.#ports[at]), ...(hasWorkers && { WORKERS: '2' }) },
-      isOdd && at === this.count - 2 ? { nodeOptions: ['--import', STEPPING_CLOCK] } : {},
+      isOdd && at === this.#ports.length - 2 ? { nodeOptions: ['--import', STEPPING_CLOCK] } : {},
     )
-    this.#servers[at] = server
     const from = performance.now()
     if (!(await ready(server, START_MS))) throw new Error(`an instance does not start: ${server.output().stderr}`)
     this.#t.comment(`instance ${at} is ready after ${Math.round((performance.now() - from) / 100) / 10} s`)
-  }
-
-  /** Sends a signal to an instance. */
-  signal(at: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
-    this.#servers[at]?.child.kill(signal)
   }
 
   /** Asks for so many calls a second of each class, of any instance and session, for a while. */
@@ -156,7 +125,7 @@ export class BudgetFleet {
   async flood(burst: number, everyMs: number, over: AbortSignal): Promise<void> {
     const cookie = this.#cookies[this.#shape.users] ?? ''
     while (!over.aborted) {
-      const port = this.#ports[Math.floor(Math.random() * this.count)] ?? 0
+      const port = this.#ports[Math.floor(Math.random() * this.#ports.length)] ?? 0
       const calls = Array.from({ length: burst }, async () => {
         this.ofFlood.asked++
         this.ofFlood[await call(port, cookie, 'orders').catch(() => 'failed' as const)]++
@@ -166,10 +135,10 @@ export class BudgetFleet {
   }
 
   async #call(budgetClass: BudgetClass): Promise<void> {
-    const at = Math.floor(Math.random() * this.count)
+    const at = Math.floor(Math.random() * this.#ports.length)
     const port = this.#ports[at] ?? 0
     const cookie = this.#cookies[Math.floor(Math.random() * this.#shape.users)] ?? ''
-    const tally = cookie === this.#limited ? this.ofLimited : this.tallies[budgetClass]
+    const tally = this.tallies[budgetClass]
     tally.asked++
     const outcome = await (budgetClass === 'otps' ? this.#open(port, cookie) : call(port, cookie, budgetClass)).catch(
       () => 'failed' as const,
@@ -187,9 +156,8 @@ export class BudgetFleet {
       socket.on('error', () => resolve([0, '']))
       socket.on('close', (code, reason) => resolve([code, reason.toString()]))
     })
-    // Upstream has refused it, or limits its user.
+    // Upstream has refused it.
     if (code === 4403 || reason.startsWith('rate_limited')) return 'sent'
-    if (reason.startsWith('upstream_limit')) return 'limited'
     return reason.startsWith('upstream_budget') ? 'refused' : 'failed'
   }
 }
@@ -203,10 +171,9 @@ async function call(port: number, cookie: string, budgetClass: BudgetClass): Pro
   answered.catch(() => undefined)
   if (status === 200) return 'sent'
   if (status !== 429) return 'failed'
-  if (text.includes('upstream_budget')) return 'refused'
-  return text.includes('upstream_limit') ? 'limited' : 'sent'
+  return text.includes('upstream_budget') ? 'refused' : 'sent'
 }
 
 function tally(): Tally {
-  return { asked: 0, sent: 0, refused: 0, limited: 0, failed: 0 }
+  return { asked: 0, sent: 0, refused: 0, failed: 0 }
 }

@@ -9,8 +9,8 @@ import type { Environment } from './setting-rule.ts'
 
 /** How often the files are read. A text counts once it was read twice alike, so that a file that is being written does not. */
 const READ_INTERVAL_MS = 1000
-/** A read that has not ended after so many looks has failed for now. */
-const LOOKS_PER_READ = 5
+/** A read that has not ended after this time has failed for now. */
+const READ_TIMEOUT_MS = 5000
 /** At every so many looks, credentials that Redis refuses are tried again: it may learn of them after the file. */
 const LOOKS_PER_TRY = 5
 
@@ -19,6 +19,7 @@ interface SecretFilesDependencies {
   /** Tries an address of Redis whose credentials are new. @returns why they cannot be used; undefined if they can */
   readonly tryRedis: (url: string, present: string) => Promise<string | undefined>
   readonly readMs?: number
+  readonly timeoutMs?: number
 }
 
 /**
@@ -145,7 +146,7 @@ export class SecretFiles {
     this.#reads.set(path, read)
     try {
       // A file system that hangs must not end the looks at the other files.
-      const bytes = await within(LOOKS_PER_READ * this.#readMs, read)
+      const bytes = await within(this.#deps.timeoutMs ?? READ_TIMEOUT_MS, read)
       return bytes && textOfFile(bytes)
     } catch {
       return undefined

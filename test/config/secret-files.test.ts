@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
-import { closeSync, mkdirSync, openSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { readConfig, type Config } from '../../src/config/config.ts'
@@ -63,7 +62,6 @@ function pem(): string {
   return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
-const readings = (): number => process.getActiveResourcesInfo().filter((name) => name === 'FSReqPromise').length
 const secretsOf = ({ secrets }: Config): readonly string[] => secrets.current
 
 await test('SESSION_SECRETS_FILE: the three steps of a rotation are taken, each with a line that names no secret', async (t) => {
@@ -222,27 +220,4 @@ await test('No file is read after the close', async (t) => {
   other.write('OPS_TOKEN', TOKEN.toUpperCase())
   await until(() => other.config.ops.token?.current === TOKEN.toUpperCase(), 'another owner takes a change meanwhile')
   t.same(secretsOf(config), [OLD])
-})
-
-await test('A file that is not read to its end takes one thread, however often it is looked at, and is read again after that', async (t) => {
-  const world = await filesOf(t, { CLIENT_SECRET: 'one', OPS_TOKEN: TOKEN })
-  const { dir, config, write } = world
-  execFileSync('mkfifo', [join(dir, 'pipe')])
-  // While it is open here, who reads it waits, as with a file of a server that is away.
-  const pipe = openSync(join(dir, 'pipe'), 'r+')
-  try {
-    world.remove('CLIENT_SECRET')
-    symlinkSync('pipe', join(dir, 'CLIENT_SECRET'))
-    await world.refused(/^CLIENT_SECRET has not changed with its file: the file cannot be read/)
-    for (const token of ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(32))) {
-      write('OPS_TOKEN', token)
-      await until(() => config.ops.token?.current === token, 'the next token')
-      t.ok(readings() <= 2, 'one reads that file, and another perhaps the other')
-    }
-    world.remove('CLIENT_SECRET')
-    write('CLIENT_SECRET', 'two')
-  } finally {
-    closeSync(pipe)
-  }
-  await until(() => config.oauth.clientSecret?.current === 'two', 'the new secret')
 })

@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { IS_UNDER_NPM } from '../config/npm.ts'
 import { flushBoundedLines } from '../telemetry/bounded-lines.ts'
 import type { ServerLog } from '../telemetry/log.ts'
 import { surviveRejections } from '../telemetry/unhandled-rejections.ts'
@@ -22,14 +23,17 @@ interface ShutdownDependencies {
   readonly ignoresSignals?: boolean
 }
 
+/** Where npm passes signals on, the one that came first counts once within this time. */
+const PASSED_ON_MS = 2000
+
 /** Closes, then exits, within the time limit. Only the first call has an effect. */
 type Shutdown = (reason: object, exitCode?: number) => void
 
 /**
  * Installs the handlers that end the process. On SIGTERM, SIGINT or SIGHUP it closes and exits with 0, at the latest at
- * the time limit; a second signal ends it at once, with 128 + its number, as a shell would report. After an uncaught
- * exception it does the same with exit code 1, and another one meanwhile ends it at once. See {@link surviveRejections} for
- * rejections.
+ * the time limit; a second signal, unless npm has passed on the first, ends it at once, with 128 + its number, as a shell would
+ * report. After an uncaught exception it does the same with exit code 1, and another one meanwhile ends it at once. See
+ * {@link surviveRejections} for rejections.
  */
 export function installShutdown(deps: ShutdownDependencies): Shutdown {
   const { serverLog, drainMs } = deps
@@ -58,9 +62,14 @@ export function installShutdown(deps: ShutdownDependencies): Shutdown {
     )
   }
 
+  let first: { signal: string; at: number } | undefined
   handleSignals((signal) => {
     if (deps.ignoresSignals === true) return
-    if (!isClosing) return shutdown({ signal })
+    if (!isClosing) {
+      first = { signal, at: performance.now() }
+      return shutdown({ signal })
+    }
+    if (IS_UNDER_NPM && signal === first?.signal && performance.now() < first.at + PASSED_ON_MS) return
     log.warn({ signal }, 'exiting now')
     exit(128 + constants.signals[signal])
   })

@@ -106,7 +106,7 @@ await test('A worker that hangs does not affect /readyz and is killed after DRAI
   process.kill(first, 'SIGUSR2')
   t.ok(await ready(server))
   server.child.kill('SIGTERM')
-  t.equal(await server.exited, 0)
+  t.equal(await server.exited, 74, 'lines that the killed worker had in memory may be lost')
   t.equal(said(server, 'not everything ended in time').length, 1)
 })
 

@@ -34,8 +34,8 @@ export class SecretFiles {
   readonly #readMs: number
   /** The text of each file at the last look; undefined while it could not be read. */
   readonly #seen = new Map<SecretSetting, string | undefined>()
-  /** The reads that have not ended, by path. Each takes a thread, which nothing can end, so no file is read twice at once. */
-  readonly #reads = new Map<string, Promise<Uint8Array>>()
+  /** The files whose read has not ended. It takes a thread, which nothing can end, so no file is read twice at once. */
+  readonly #reading = new Set<string>()
   /** The texts that need no second thought. */
   readonly #settled = new Map<SecretSetting, string | undefined>()
   /** Why the present value stays, for the settings whose files have another one. */
@@ -142,8 +142,9 @@ export class SecretFiles {
 
   /** Undefined if the file cannot be read as text. */
   async #read(path: string): Promise<string | undefined> {
-    const read = this.#reads.get(path) ?? readFile(path).finally(() => this.#reads.delete(path))
-    this.#reads.set(path, read)
+    if (this.#reading.has(path)) return undefined
+    this.#reading.add(path)
+    const read = readFile(path).finally(() => this.#reading.delete(path))
     try {
       // A file system that hangs must not end the looks at the other files.
       const bytes = await within(this.#deps.timeoutMs ?? READ_TIMEOUT_MS, read)

@@ -29,7 +29,7 @@ export const SIGNATURE_ALGORITHMS = [
 const MAX_AGE_MS = 600_000
 /** A key that is not known is looked for this often at most. */
 const UNKNOWN_KEY_MS = 60_000
-/** Strangers can cause tries while there are no keys. */
+/** For so long after a try has failed no logout causes another: strangers send some, and those of one address wait for each other. */
 const RETRY_MS = 1000
 /** Keys that may have made a signature that does not name its key. A stranger may send many of these. */
 const MAX_TRIED = 4
@@ -53,7 +53,6 @@ export type SignatureCheck =
 export class ProviderKeys {
   readonly #fetch: () => Promise<Record<string, unknown>>
   readonly #unknown = { login: new Window(UNKNOWN_KEY_MS), logout: new Window(UNKNOWN_KEY_MS) }
-  readonly #retries = new Window(RETRY_MS)
   #keys = createLocalJWKSet({ keys: [] })
   /** The keys without a name. */
   #nameless = createLocalJWKSet({ keys: [] })
@@ -62,6 +61,8 @@ export class ProviderKeys {
   #fetchedAt = -Infinity
   #fetching: Promise<void> | undefined
   #hasFailed = false
+  /** By the monotonic clock. */
+  #failedAt = -Infinity
 
   /** @param fetch gets the JSON object at the address of the keys */
   constructor(fetch: () => Promise<Record<string, unknown>>) {
@@ -75,7 +76,7 @@ export class ProviderKeys {
       let hasFetched = false
       if (standstill.now() - this.#fetchedAt > MAX_AGE_MS) {
         hasFetched = this.#fetching === undefined
-        if (this.#fetching === undefined && purpose === 'logout' && !this.#retries.allows(1)) {
+        if (hasFetched && purpose === 'logout' && performance.now() - this.#failedAt < RETRY_MS) {
           return { is: 'away', cause: new Error('the keys of the provider were asked for a moment ago') }
         }
         await this.#refetch()
@@ -100,7 +101,11 @@ export class ProviderKeys {
   }
 
   #refetch(): Promise<void> {
-    return (this.#fetching ??= this.#load().finally(() => (this.#fetching = undefined)))
+    this.#fetching ??= this.#load().finally(() => {
+      this.#fetching = undefined
+      if (this.#hasFailed) this.#failedAt = performance.now()
+    })
+    return this.#fetching
   }
 
   async #load(): Promise<void> {

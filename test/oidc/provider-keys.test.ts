@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { ProviderKeys } from '../../src/oauth/provider-keys.ts'
+import { stoppedClocks } from '../support/time/stopped-clocks.ts'
 import { until } from '../support/time/until.ts'
 
 /** Not `invalid`, which a text would match. */
@@ -32,6 +33,28 @@ await test('A provider that does not name its keys may change them: a signature 
   t.equal(requests, 2)
   t.match(await keys.check(await foreign.sign(), 'logout'), { is: 'away' }, 'the request of this minute is spent')
   t.match(await keys.check(await foreign.sign(), 'login'), { is: 'invalid' }, 'a login has one of its own')
+  t.equal(requests, 3)
+})
+
+await test('Logouts that wait for each other do not all wait for keys that hang: for a second after one request has failed none asks again', async (t) => {
+  const pass = stoppedClocks(t)
+  const key = await namelessKey()
+  let requests = 0
+  const keys = new ProviderKeys(async () => {
+    requests++
+    pass(3000)
+    throw new Error('no response in time')
+  })
+  const token = await key.sign()
+  for (let logout = 0; logout < 3; logout++) t.match(await keys.check(token, 'logout'), { is: 'away' })
+  t.equal(requests, 1)
+  pass(999)
+  t.match(await keys.check(token, 'logout'), { is: 'away' })
+  t.equal(requests, 1)
+  t.match(await keys.check(token, 'login'), { is: 'away' })
+  t.equal(requests, 2, 'a login always asks')
+  pass(1000)
+  t.match(await keys.check(token, 'logout'), { is: 'away' })
   t.equal(requests, 3)
 })
 

@@ -114,3 +114,16 @@ await test('some sessions are noted as ended before they end, each at its index'
     ['remove', 'other index', ['id of c']],
   ])
 })
+
+await test('an end of all ends every session that it can, however many others it cannot, and then fails', async (t) => {
+  const { subjects, add, world, calls } = heldIndex()
+  for (let count = 0; count < 200; count++) await add(`session ${count}`)
+  let ends = 0
+  // As a master of a Cluster that is away does it.
+  world.before = async (what) => {
+    if (what === 'end' && ++ends <= 100) throw new Error('away')
+  }
+  await t.rejects(subjects.endAll('CR1', BY), { message: 'away' })
+  t.equal(calls.filter(([what]) => what === 'end').length, 100)
+  t.notOk(calls.some(([what]) => what === 'remove'))
+})

@@ -5,7 +5,8 @@ import { SessionModel, type Step } from '../support/client/session-model.ts'
 const TABS = 3
 /** Number of scenarios that run concurrently, since each takes several seconds. */
 const AT_ONCE = 100
-const SETTLED_MS = 8000
+/** A server that could not tell is asked again after a second, then later and later. */
+const SETTLED_MS = 20_000
 
 const step: fc.Arbitrary<Step> = fc.record({
   do: fc.constantFrom(
@@ -15,6 +16,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     'expire',
     'vanish',
     'check',
+    'fail',
     'deliver',
     'deliver',
     'deliver',
@@ -80,6 +82,22 @@ await test('a tab that finds a session although its end was told tells the tab t
     { do: 'deliver', which: 6 },
     { do: 'log in', which: 2 },
     { do: 'expire', which: 6 },
+  ]
+  t.equal(await play(steps), undefined)
+})
+
+await test('a tab that cannot ask when it hears of a login knows of it later', async (t) => {
+  const all = Array.from({ length: 20 }, (_, which): Step => ({ do: 'deliver', which }))
+  const steps: Step[] = [
+    { do: 'log in', which: 0 },
+    { do: 'land', which: 0 },
+    ...all,
+    { do: 'expire', which: 0 },
+    ...all,
+    { do: 'log in', which: 0 },
+    { do: 'fail', which: 0 },
+    { do: 'fail', which: 0 },
+    { do: 'fail', which: 0 },
   ]
   t.equal(await play(steps), undefined)
 })

@@ -7,7 +7,7 @@ import {
 
 /** An event of a browser, of its session or of the network. */
 export interface Step {
-  readonly do: 'log in' | 'land' | 'log out' | 'expire' | 'vanish' | 'check' | 'deliver'
+  readonly do: 'log in' | 'land' | 'log out' | 'expire' | 'vanish' | 'check' | 'fail' | 'deliver'
   /** Which connection delivers its next message. */
   readonly which: number
 }
@@ -27,6 +27,8 @@ export class SessionModel {
   /** The session that the cookie of the browser names; 0 for none. */
   #cookie = 0
   #issued = 0
+  /** How many of the next questions the server cannot answer. */
+  #failing = 0
   readonly #sockets = new Set<ModelSocket>()
   /** The undelivered messages of each connection, in order. */
   readonly #connections: Deliver[][] = []
@@ -74,10 +76,15 @@ export class SessionModel {
         this.#end('replaced')
         this.#live = ++this.#issued
         return
-      case 'land':
-        // The login returns to the first tab.
+      case 'land': {
+        const failing = this.#failing
+        // The login returns to the first tab, which is answered.
         this.#cookie = this.#live
-        return void first?.check()
+        this.#failing = 0
+        void first?.check()
+        this.#failing = failing
+        return
+      }
       case 'log out':
         this.#end('logout')
         this.#cookie = 0
@@ -88,6 +95,9 @@ export class SessionModel {
         return this.#end()
       case 'check':
         return void this.tabs.at(-1)?.check()
+      case 'fail':
+        this.#failing++
+        return
       case 'deliver':
         return this.#deliver(step.which)
     }
@@ -124,8 +134,9 @@ export class SessionModel {
 
   /** The body is that of the moment of the request, however late the response arrives. */
   #fetch(): Promise<Response> {
-    const body = JSON.stringify(this.#body())
-    return new Promise((resolve) => void this.#connections.push([() => resolve(new Response(body))]))
+    const response = this.#failing > 0 ? new Response(null, { status: 503 }) : Response.json(this.#body())
+    this.#failing = Math.max(this.#failing - 1, 0)
+    return new Promise((resolve) => void this.#connections.push([() => resolve(response)]))
   }
 
   #open(socket: ModelSocket): void {

@@ -18,6 +18,15 @@ const VARNISH = suites('Varnish', {
   requirements: 'test/proxies/varnish.test.ts',
   roll: 'test/proxies/varnish-split.test.ts',
 })
+const LIGHTTPD = suites('lighttpd', {
+  requirements: 'test/proxies/lighttpd.test.ts',
+  roll: 'test/proxies/lighttpd-split.test.ts',
+})
+const LIGHTTPD_OF_DEBIAN = {
+  packages: ['lighttpd', 'lighttpd-mod-openssl', 'base-files'],
+  programs: { lighttpd: '/usr/sbin/lighttpd' },
+} as const
+const LIGHTTPD_NOTE = 'HTTP/2 is off, since every close of a socket over it becomes 1006. A reload'
 const HAPROXY_PROGRAMS = { haproxy: '/usr/sbin/haproxy' }
 const NGINX_PROGRAMS = { nginx: '/usr/sbin/nginx' }
 
@@ -84,6 +93,27 @@ with the programs of a machine.`,
         programs: { varnishd: '/usr/sbin/varnishd', varnishncsa: '/usr/bin/varnishncsa', hitch: '/usr/sbin/hitch' },
       },
       suites: VARNISH,
+    },
+    {
+      id: 'lighttpd-1.4.69',
+      product: 'lighttpd',
+      from: { installed: 'lighttpd' },
+      suites: LIGHTTPD,
+      note: `${LIGHTTPD_NOTE} would stop requests for as long as sockets are open without the two settings \`server.graceful-…\`.`,
+    },
+    {
+      id: 'lighttpd-1.4.79',
+      product: 'lighttpd',
+      from: { debian: 'trixie', ...LIGHTTPD_OF_DEBIAN },
+      suites: LIGHTTPD,
+      note: `${LIGHTTPD_NOTE} closes all sockets: pages get 1006.`,
+    },
+    {
+      id: 'lighttpd-1.4.85',
+      product: 'lighttpd',
+      from: { debian: 'forky', ...LIGHTTPD_OF_DEBIAN },
+      suites: LIGHTTPD,
+      note: `${LIGHTTPD_NOTE} closes all sockets: pages get 1006.`,
     },
     {
       id: 'traefik',

@@ -24,6 +24,8 @@ export interface DocumentedProxy {
    * @returns a function that stops it and returns its logs
    */
   start(t: Test, isImpatient: boolean): Promise<() => Promise<string>>
+  /** Whether browsers get HTTP/2 from it. */
+  readonly speaksHttp2: boolean
   /** Whether it closes silent sockets. */
   readonly hasPatience: boolean
   /** Whether it sends a request, a POST too, to another instance after a dead one refused the connection. */

@@ -13,6 +13,7 @@ const AS_DOCUMENTED = {
   publicUrl: 'https://localhost',
   insecureUrl: 'http://localhost',
   hosts: ['10.0.0.11', '10.0.0.12', '10.0.0.13'],
+  speaksHttp2: true,
   hasPatience: true,
   triesOthers: true,
   asks: true,
@@ -133,6 +134,20 @@ export const VARNISH: DocumentedProxy = {
       await varnish.stop('SIGTERM')
       return requests.stop('SIGTERM')
     }
+  },
+}
+
+/** lighttpd, over HTTP/1.1. */
+export const LIGHTTPD: DocumentedProxy = {
+  ...AS_DOCUMENTED,
+  speaksHttp2: false,
+  asks: false,
+  async start(t, isImpatient) {
+    await installCertificate(t)
+    await mkdir('/var/log/lighttpd', { recursive: true })
+    const config = join(t.testdir({}), 'lighttpd.conf')
+    await writeFile(config, await deployed('lighttpd.conf', isImpatient))
+    return running(t, 'lighttpd', ['-D', '-f', config], 'SIGINT', '/var/log/lighttpd/bff.log')
   },
 }
 

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { open, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Test } from 'tap'
@@ -14,6 +14,7 @@ const PACKAGES = {
   varnishd: 'varnish',
   varnishncsa: 'varnish',
   hitch: 'hitch',
+  lighttpd: 'lighttpd lighttpd-mod-openssl',
   prometheus: 'prometheus',
 } as const
 /** A proxy that drains waits for its slowest connection. */
@@ -43,7 +44,9 @@ export async function proxyProcess(
   const output = await open(log, 'a')
   // Debian installs them in /usr/sbin, which is not in every PATH.
   const env = { PATH: `${process.env['PATH']}:/usr/sbin`, HOME: dirname(log) }
-  const child = spawn(program, options, { env, stdio: ['ignore', output.fd, output.fd] })
+  // By its whole path, without which lighttpd does not start itself again at a reload.
+  const path = spawnSync('sh', ['-c', `command -v ${program}`], { env, encoding: 'utf8' }).stdout.trim()
+  const child = spawn(path || program, options, { env, stdio: ['ignore', output.fd, output.fd] })
   t.teardown(async () => {
     if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
       child.kill('SIGKILL')

@@ -24,7 +24,11 @@ const STREAM_MS = 3000
 /** Checks the redirect to https, HTTP/2, and the headers of requests. */
 export async function entranceIsOurs(
   t: Test,
-  { publicUrl, insecureUrl }: { readonly publicUrl: string; readonly insecureUrl: string },
+  {
+    publicUrl,
+    insecureUrl,
+    speaksHttp2,
+  }: { readonly publicUrl: string; readonly insecureUrl: string; readonly speaksHttp2: boolean },
   send: Send,
 ): Promise<void> {
   const { hostname: host, port } = new URL(publicUrl)
@@ -35,7 +39,7 @@ export async function entranceIsOurs(
     servername: host,
   })
   await nextEvent(tls, 'secureConnect')
-  t.equal(tls.alpnProtocol, 'h2', 'it speaks HTTP/2')
+  t.equal(tls.alpnProtocol, speaksHttp2 ? 'h2' : 'http/1.1', 'the version of HTTP')
   tls.destroy()
   const insecure = await fetch(`${insecureUrl}/auth/session?x=%2F`, { redirect: 'manual' })
   t.match(String(insecure.status), /^30[18]$/)

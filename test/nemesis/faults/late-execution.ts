@@ -11,7 +11,12 @@ export const lateExecution: Fault = {
     return {
       note: `orders of ${instance.name} wait on their way`,
       touches: [
-        { instances: [instance.at], kinds: ['order'], results: ['ok', 'upstream_timeout', 'upstream_lost'] },
+        // The token of an order may have been renewed by the time it arrives.
+        {
+          instances: [instance.at],
+          kinds: ['order'],
+          results: ['ok', 'upstream_timeout', 'upstream_lost', 'credential_renewed'],
+        },
         // A one-time URL is asked for in the same way.
         { instances: [instance.at], kinds: ['socket'], results: ['ok', 'upstream_timeout', 'upstream_lost'] },
       ],

@@ -81,7 +81,7 @@ await test('a call whose record is replaced while it waits for a connection is n
   await client.set(key, 'of another instance', { expiration: 'KEEPTTL' })
   await until(() => slow.log.some(({ outcome }) => outcome === 'record_lost'), 'the instance knows')
   names.release()
-  t.match(await first, { status: 409, json: { code: 'outcome_unknown' } })
+  t.match(await first, { status: 409, json: { code: 'idempotency_in_progress' } }, 'there, as far as is known')
   t.same(upstream.requests, [])
 })
 

@@ -1,4 +1,5 @@
 import { mock } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { IdempotencyRecords } from '../../src/proxy/idempotency/idempotency-records.ts'
@@ -8,6 +9,8 @@ import { idempotencyKey } from '../../src/store/keys.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { ANSWER, DIGEST, LIMITS } from '../support/idempotency/records.ts'
 import { claim, repeat, twoInstances } from '../support/idempotency/two-instances.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { stoppedClocks } from '../support/time/stopped-clocks.ts'
 import { until } from '../support/time/until.ts'
 
 await test('a call whose holder is gone is unknown for ever once its lease has run out', async (t) => {
@@ -147,16 +150,29 @@ await test('a record that a failover has lost is written again when the call end
   t.equal(await repeat(there, session), 'answered')
 })
 
-await test('a record that this instance cannot read is not taken for a free key', async (t) => {
-  const { store, session, here } = await twoInstances()
+await test('a record that this instance cannot read is not taken for a free key, and its call runs while the record is renewed', async (t) => {
+  const renewals = new HeldTimers(t, 'setInterval', 1000)
+  const { store, session, here } = await twoInstances({ leaseMs: 3000, clockSkewMs: 0 })
   const foreign = new IdempotencyRecords(
     store,
     new Envelope(new Changeable(['another secret of thirty-two bytes'])),
     LIMITS,
+    { leaseMs: 3000, clockSkewMs: 0, settleMs: 0 },
   )
   const held = await claim(foreign, session)
-  t.equal(await repeat(here, session), 'unknown')
+  const pass = stoppedClocks(t)
+  for (let lease = 0; lease < 3; lease++) {
+    t.equal(await repeat(here, session), 'running')
+    pass(2000)
+    renewals.run()
+    await setImmediate()
+  }
   await held.keep(ANSWER)
+  t.equal(await repeat(here, session), 'running')
+  pass(3000)
+  t.equal(await repeat(here, session), 'running')
+  pass(1)
+  t.equal(await repeat(here, session), 'unknown', 'nobody will send it any more')
   t.equal(await repeat(foreign, session), 'answered', 'and it is left as it is')
 })
 

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Config } from '../../config/config.ts'
 import type { Envelope, Session } from '../../sessions/index.ts'
 import { idempotencyKey } from '../../store/keys.ts'
@@ -45,6 +46,8 @@ interface RecordTimes {
 
 /** An instance may reconnect three seconds after another, and it renews its leases every five. */
 const TIMES: RecordTimes = { leaseMs: 15_000, clockSkewMs: 5000, settleMs: 8000 }
+/** Records that cannot be opened. One beyond this limit counts as seen for the first time when it is found again. */
+const MAX_UNREADABLE = 1000
 /** How often a record may appear and disappear before the call is said to be running. */
 const MAX_TRIES = 5
 /** At shutdown, calls whose browsers have left get this long to finish, and then their records. */
@@ -60,6 +63,10 @@ export class IdempotencyRecords {
   readonly #times: RecordTimes
   /** The calls that this process is sending. */
   readonly #running = new Set<Promise<void>>()
+  /** The latest text of each record that this instance cannot open, and when it was first found (by {@link standstill}). */
+  readonly #unreadable = new LRUCache<string, { readonly text: string; readonly foundAt: number }>({
+    max: MAX_UNREADABLE,
+  })
 
   /** @param confirmed for what must outlive a failover; the store itself where no replica needs to confirm */
   constructor(
@@ -141,7 +148,7 @@ export class IdempotencyRecords {
     const stored = await store.readUntracked(own.recordKey)
     if (stored === undefined) return undefined
     const record = sealed.open(own, stored.value)
-    if (record === undefined) return { is: 'unknown' }
+    if (record === undefined) return this.#unreadableIs(own.recordKey, stored.value)
     if (!own.digest.startsWith(record.digest)) return { is: 'otherCall' }
     switch (record.is) {
       case 'running':
@@ -161,6 +168,19 @@ export class IdempotencyRecords {
   #isLost({ leaseUntil }: Extract<CallRecord, { is: 'running' }>): boolean {
     const { clockSkewMs, settleMs } = this.#times
     return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs
+  }
+
+  /**
+   * What a record tells under a secret that this instance has not got. While its call may run, its holder renews it: only one that has
+   * stayed as it is for longer than a lease has an outcome, which this instance cannot know.
+   */
+  #unreadableIs(recordKey: string, text: string): Repetition {
+    const known = this.#unreadable.get(recordKey)
+    const foundAt = known?.text === text ? known.foundAt : standstill.now()
+    this.#unreadable.set(recordKey, { text, foundAt })
+    const { clockSkewMs, settleMs } = this.#times
+    const isOver = standstill.now() - foundAt > this.#deps.leaseMs + clockSkewMs
+    return { is: isOver && this.#deps.store.availableForMs() >= settleMs ? 'unknown' : 'running' }
   }
 
   /**

@@ -24,7 +24,7 @@ export function ownSecret({ instances }: Fleet, instance: Instance): Applied {
       // Nor can they read which pauses it has set or lifted, and they hold orders until they know.
       { kinds: ['order'], results: ['orders_paused'] },
       // What was answered is in a record that the others cannot read.
-      { kinds: ['order'], results: ['outcome_unknown'] },
+      { kinds: ['order'], results: ['idempotency_in_progress', 'outcome_unknown'] },
     ],
     settleMs: 8000,
     heal() {

@@ -63,7 +63,7 @@ export class IdempotencyRecords {
   readonly #times: RecordTimes
   /** The calls that this process is sending. */
   readonly #running = new Set<Promise<void>>()
-  /** The latest text of each record that this instance cannot open, and when it was first found (by {@link standstill}). */
+  /** The latest text of each record that this instance cannot open, and when it was first found (monotonic ms). */
   readonly #unreadable = new LRUCache<string, { readonly text: string; readonly foundAt: number }>({
     max: MAX_UNREADABLE,
   })
@@ -176,10 +176,10 @@ export class IdempotencyRecords {
    */
   #unreadableIs(recordKey: string, text: string): Repetition {
     const known = this.#unreadable.get(recordKey)
-    const foundAt = known?.text === text ? known.foundAt : standstill.now()
+    const foundAt = known?.text === text ? known.foundAt : performance.now()
     this.#unreadable.set(recordKey, { text, foundAt })
     const { clockSkewMs, settleMs } = this.#times
-    const isOver = standstill.now() - foundAt > this.#deps.leaseMs + clockSkewMs
+    const isOver = performance.now() - foundAt > this.#deps.leaseMs + clockSkewMs
     return { is: isOver && this.#deps.store.availableForMs() >= settleMs ? 'unknown' : 'running' }
   }
 

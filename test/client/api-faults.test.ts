@@ -44,7 +44,7 @@ await test('a call whose problem never arrives in full settles after timeoutMs, 
   const aborted = client.api(TRANSFER, { method: 'POST', signal: abort.signal })
   await until(() => requests() === 2)
   setTimeout(() => abort.abort(new Error('left')), 50)
-  t.match(await failure(aborted), { message: 'left' })
+  t.match(await failure(aborted), { code: 'aborted', cause: { message: 'left' } })
 })
 
 await test('a call whose problem breaks off has an unknown outcome, whatever its status, and once() looks', async (t) => {

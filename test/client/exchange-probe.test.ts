@@ -35,10 +35,10 @@ await test('on a silent connection, a command is sent as it was given once a pin
 await test('a command whose ping is not answered, or whose page was busy meanwhile, is not sent', async (t) => {
   const silent = probing(t)
   silent.timers.run()
-  t.match(await silent.result, { code: 'not_sent', message: 'not sent: the connection does not respond' })
+  t.match(await silent.result, { code: 'not_sent', message: 'not sent: the connection is silent' })
   const lost = probing(t)
   lost.exchange.down({ state: 'waiting' })
-  t.match(await lost.result, { code: 'not_sent', message: 'not sent: the connection does not respond' })
+  t.match(await lost.result, { code: 'not_sent', message: 'not sent: the connection is silent' })
   const busy = probing(t)
   busy.clock.now += 1001
   busy.exchange.take({ req_id: 2, ping: 'pong' })

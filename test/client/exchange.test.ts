@@ -146,7 +146,7 @@ await test('a message of an aborted signal is not sent, and one that is aborted 
   for (const [message, cause, expected] of [
     [READ, reason, reason],
     [READ, closed, closed],
-    [SELL, reason, { code: 'aborted', message: 'aborted after sending', cause: reason, outcome: 'unknown' }],
+    [SELL, reason, { code: 'aborted', message: 'aborted', cause: reason, outcome: 'unknown' }],
     [SELL, closed, { code: 'closed', cause: closed, outcome: 'unknown' }],
   ] as const) {
     const own = new AbortController()

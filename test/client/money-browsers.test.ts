@@ -30,7 +30,7 @@ const PAGE = `<!doctype html><title>page</title><div id=chart></div>
     globalThis.order = () =>
       once((idempotencyKey) => client.api('/payment-agents/v1/transfer', { method: 'POST', json: { data: 1 }, idempotencyKey }), {
         remember: 'transfer',
-      }).then(({ status }) => status, ({ outcome }) => outcome)
+      }).then(({ status }) => status, ({ outcome, code }) => outcome ?? code)
   </script>`
 
 /** A call that has arrived: its key, and what answers it. */
@@ -39,8 +39,12 @@ interface Held {
   readonly response: ServerResponse
 }
 
-/** A page in a browser, and the orders that have arrived from it. */
-async function pageIn(t: Test, browser: 'chrome' | 'firefox'): Promise<{ page: Page; held: Held[] }> {
+/** A page in a browser, and the orders that have arrived from it. @param sent when a file is sent */
+async function pageIn(
+  t: Test,
+  browser: 'chrome' | 'firefox',
+  sent: (path: string) => Promise<unknown> = async () => undefined,
+): Promise<{ page: Page; held: Held[] }> {
   const held: Held[] = []
   const url = await httpServer(t, ({ url = '', method, headers }, response) => {
     if (url === '/') return void response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
@@ -48,7 +52,8 @@ async function pageIn(t: Test, browser: 'chrome' | 'firefox'): Promise<{ page: P
     if (method === 'POST') return void held.push({ key: String(headers['idempotency-key']), response })
     if (url.startsWith('/api/')) return void response.end(`{"data":[{"id":${ID}}]}`)
     const file = url === '/charts.js' ? CHARTS : new URL(`.${url}`, DIST)
-    readFile(file).then(
+    const text = sent(url).then(() => readFile(file))
+    text.then(
       (text) => response.writeHead(200, { 'content-type': 'text/javascript' }).end(text),
       () => response.writeHead(404).end(),
     )
@@ -60,6 +65,26 @@ async function pageIn(t: Test, browser: 'chrome' | 'firefox'): Promise<{ page: P
 }
 
 for (const name of browsersOr('chrome')) {
+  await test(`${name}: an order whose code arrives long after the click, as on a machine that slept, is not sent`, async (t) => {
+    let asked = false
+    let send: ((nothing?: unknown) => void) | undefined
+    const { page, held } = await pageIn(t, name, async (path) => {
+      if (path !== '/client/orders.js') return
+      asked = true
+      await new Promise((resolve) => (send = resolve))
+    })
+    await page.evaluate('void (globalThis.late = order())')
+    await until(() => asked)
+    await page.evaluate('Date.now = ((now) => () => now() + 60_000)(Date.now.bind(Date))')
+    send?.()
+    t.equal(await page.evaluate('late'), 'not_loaded')
+    const again = page.evaluate('order()')
+    await until(() => held.length === 1)
+    held[0]?.response.writeHead(200, { 'x-request-id': '1' }).end('{}')
+    t.equal(await again, 200)
+    t.equal(held.length, 1)
+  })
+
   await test(`${name}: the replay of a double click does not forget the key of the next order, which a reload sends again`, async (t) => {
     const { page, held } = await pageIn(t, name)
     const answer = (index: number): void => void held[index]?.response.writeHead(200, { 'x-request-id': '1' }).end('{}')

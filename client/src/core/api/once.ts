@@ -1,4 +1,6 @@
+import { elapsedMs } from '../base/clock.ts'
 import { loaded } from '../base/errors.ts'
+import { MAX_LATE_MS } from '../base/times.ts'
 import { makeOnce, type OnceOptions } from './order.ts'
 
 /** The response of a call. */
@@ -29,7 +31,12 @@ export async function once<Answer, MakesOrder extends (idempotencyKey: string) =
 ): Promise<Answer | undefined> {
   const { isMade, remember } = options
   if (isMade && !remember) return makeOnce(order, isMade)
+  const askedAt = Date.now()
   // oxlint-disable-next-line no-restricted-imports -- loaded only when a page uses it
-  const { orderOnce } = await loaded(import('../../orders/orders.ts'))
+  const loading = import('../../orders/orders.ts').then((orders) =>
+    // After a machine has slept, the user may not want the order any more.
+    elapsedMs(askedAt) > MAX_LATE_MS ? Promise.reject() : orders,
+  )
+  const { orderOnce } = await loaded(loading)
   return orderOnce(makeOnce, order, options)
 }

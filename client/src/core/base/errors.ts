@@ -67,8 +67,7 @@ export class ApiError extends Error {
   constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown, own?: OwnCode) {
     const status = response?.status ?? 0
     const code = own ?? problem?.code
-    const why = own === 'aborted' ? `: ${String(cause)}` : ''
-    super(`${method} ${path}: ${code ?? (status || 'no response')}${why}`, { cause })
+    super(`${method} ${path}: ${code ?? (status || 'no response')}`, { cause })
     this.code = code
     this.name = 'ApiError'
     this.status = status
@@ -97,7 +96,7 @@ export type SocketErrorCode =
   | 'ended'
   /** You closed the socket. The outcome of a command that had been sent is unknown. */
   | 'closed'
-  /** A part of the package could not be loaded, such as that of `series`. Nothing was sent. */
+  /** A part of the package, such as that of `series`, could not be loaded, or came too late for an order. Nothing was sent. */
   | 'not_loaded'
 
 /**

@@ -72,7 +72,7 @@ export class Exchange {
       await probe.catch((error: unknown) => {
         signal?.throwIfAborted()
         // Even a refused ping shows that the connection works.
-        if (!(error instanceof SocketError && error.reply)) throw notSent('the connection does not respond')
+        if (!(error instanceof SocketError && error.reply)) throw notSent('the connection is silent')
       })
       signal?.throwIfAborted()
       this.#mustBeOpen()
@@ -136,7 +136,7 @@ export class Exchange {
       onAbort = () => {
         const cause: unknown = signal?.reason
         const code = cause instanceof SocketError ? cause.code : 'aborted'
-        reject(isCommand ? new SocketError(code, 'aborted after sending', { cause, ...outcomeOf(pending) }) : cause)
+        reject(isCommand ? new SocketError(code, 'aborted', { cause, ...outcomeOf(pending) }) : cause)
       }
       signal?.addEventListener('abort', onAbort)
       this.#pending.set(id, pending)

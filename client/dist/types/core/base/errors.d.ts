@@ -68,7 +68,7 @@ export type SocketErrorCode =
  | 'ended'
 /** You closed the socket. The outcome of a command that had been sent is unknown. */
  | 'closed'
-/** A part of the package could not be loaded, such as that of `series`. Nothing was sent. */
+/** A part of the package, such as that of `series`, could not be loaded, or came too late for an order. Nothing was sent. */
  | 'not_loaded';
 /**
  * A message on a socket that failed.

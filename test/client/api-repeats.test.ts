@@ -2,6 +2,7 @@ import { test, type Test } from 'tap'
 import type { Client } from '../../client/dist/client.js'
 import { clientOf } from '../support/client/client-of.ts'
 import { failure } from '../support/client/page-client.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
@@ -14,6 +15,8 @@ class Counter {
   /** The session that it tells of. */
   session = 'first'
   sessions = 0
+  /** Called when it is asked for that. */
+  onQuestion: () => void = () => undefined
   readonly types: (string | undefined)[] = []
   declare client: Client
 
@@ -24,6 +27,7 @@ class Counter {
       const { session } = counter
       if (url === '/auth/session') {
         counter.sessions++
+        counter.onQuestion()
         const times = { now: 1, expires_at: 3601, idle_expires_at: 601 }
         return void response.end(JSON.stringify({ authenticated: true, session, scope: 'trade', ...times }))
       }
@@ -88,6 +92,18 @@ await test('a POST that was not executed is repeated only in the session in whic
     else t.match(await failure(call), { code: 'upstream_unreachable', outcome: undefined })
     t.equal(counter.calls, next === 'first' ? 2 : 1)
   }
+})
+
+await test('a key that was sent before is not sent if the machine slept before the server had said which session it is', async (t) => {
+  const sleep = timeAhead(t)
+  const counter = await Counter.start(t, 'cut')
+  const call = () => counter.client.api(TRANSFER, { ...POST, idempotencyKey: 'mine' })
+  t.match(await failure(call()), { outcome: 'unknown' })
+  counter.onQuestion = () => sleep(60_000)
+  t.match(await failure(call()), { outcome: 'unknown' })
+  t.equal(counter.calls, 1)
+  counter.onQuestion = () => undefined
+  t.equal((await call()).status, 200)
 })
 
 await test('a key with which something may have been executed is sent in no other session, and a refused one is', async (t) => {

@@ -198,7 +198,7 @@ await test('an abort while the package asks for the session rejects with its rea
   })
   const init = { method: 'POST', idempotencyKey: 'mine', signal: leaving.signal } as const
   t.match(await failure(client.api(TRANSFER, init)), { outcome: 'unknown' })
-  t.match(await failure(client.api(TRANSFER, init)), { message: 'left' })
+  t.match(await failure(client.api(TRANSFER, init)), { code: 'aborted', cause: { message: 'left' } })
 })
 
 await test('an order that is in progress reaches upstream once, although its user logs in again meanwhile', async (t) => {

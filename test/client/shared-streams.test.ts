@@ -31,7 +31,7 @@ await test('the message of a stream is copied, and none that may change somethin
   sent()
   streams.up(linkAt(0).real)
   t.same(sent(), [{ ticks: 'R_1', subscribe: 1, req_id: 2 }])
-  const refusal = new TypeError('only operations that read can be subscribed to')
+  const refusal = new TypeError('only reads can be subscribed to')
   t.throws(() => subscribe({ sell: 1 }), refusal)
   t.same(sent(), [])
   t.end()

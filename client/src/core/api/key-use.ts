@@ -1,3 +1,5 @@
+import { elapsedMs } from '../base/clock.ts'
+import { MAX_LATE_MS } from '../base/times.ts'
 import type { Server } from '../server.ts'
 import type { SessionStore } from '../session/session-store.ts'
 
@@ -7,7 +9,7 @@ export interface KeyUse {
   mayBeExecuted: boolean
   /**
    * Asks whether the session is still the one in which the key was first sent. In another session the server does not know
-   * the key, and would send the call again. Resolves to false if that cannot be told.
+   * the key, and would send the call again. Resolves to false if that cannot be told, or is told only after the machine has slept.
    */
   readonly isSameSession: () => Promise<boolean>
   /** Forgets the key, with which nothing was executed. */
@@ -56,9 +58,10 @@ export function keyUses(server: Server, store: Pick<SessionStore, 'get'>): (key:
     const use: KeyUse = {
       mayBeExecuted: false,
       isSameSession: async () => {
+        const askedAt = Date.now()
         const tag = await first
         // Asked last, because a login may come at any time.
-        return tag !== undefined && tag === (await tagOfSession())
+        return tag !== undefined && tag === (await tagOfSession()) && elapsedMs(askedAt) < MAX_LATE_MS
       },
       forget: () => uses.delete(key),
     }

@@ -54,7 +54,7 @@ export class Streams {
     onError: (error: SocketError) => void = report,
   ): () => void {
     // A stream is requested again after every reconnect, so a command could be executed twice.
-    if (isCommand(message)) throw new TypeError('only operations that read can be subscribed to')
+    if (isCommand(message)) throw new TypeError('only reads can be subscribed to')
     // As it will be sent: without the properties that are undefined. A copy, because the page may change its object.
     const { req_id: _ours, ...rest } = parseJson(writeJson({ ...message, subscribe: 1 })) as Message
     const key = JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)))

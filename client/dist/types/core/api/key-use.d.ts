@@ -6,7 +6,7 @@ export interface KeyUse {
     mayBeExecuted: boolean;
     /**
      * Asks whether the session is still the one in which the key was first sent. In another session the server does not know
-     * the key, and would send the call again. Resolves to false if that cannot be told.
+     * the key, and would send the call again. Resolves to false if that cannot be told, or is told only after the machine has slept.
      */
     readonly isSameSession: () => Promise<boolean>;
     /** Forgets the key, with which nothing was executed. */

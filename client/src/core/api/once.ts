@@ -1,5 +1,5 @@
 import { elapsedMs } from '../base/clock.ts'
-import { loaded } from '../base/errors.ts'
+import { loaded, SocketError } from '../base/errors.ts'
 import { MAX_LATE_MS } from '../base/times.ts'
 import { makeOnce, type OnceOptions } from './order.ts'
 
@@ -33,10 +33,8 @@ export async function once<Answer, MakesOrder extends (idempotencyKey: string) =
   if (isMade && !remember) return makeOnce(order, isMade)
   const askedAt = Date.now()
   // oxlint-disable-next-line no-restricted-imports -- loaded only when a page uses it
-  const loading = import('../../orders/orders.ts').then((orders) =>
-    // After a machine has slept, the user may not want the order any more.
-    elapsedMs(askedAt) > MAX_LATE_MS ? Promise.reject() : orders,
-  )
-  const { orderOnce } = await loaded(loading)
+  const { orderOnce } = await loaded(import('../../orders/orders.ts'))
+  // After a machine has slept, the user may not want the order any more.
+  if (elapsedMs(askedAt) > MAX_LATE_MS) throw new SocketError('not_loaded', 'loaded too late')
   return orderOnce(makeOnce, order, options)
 }

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   existsSync,
   globSync,
@@ -113,6 +113,12 @@ function source(): string {
   throw new NotHad('apt has no source of Debian packages here')
 }
 
+/** What an installation makes indexes with, for programs with a window, which do not start without them. */
+const INDEXES = [
+  ['usr/lib/*/glib-2.0/glib-compile-schemas', '/usr/share/glib-2.0/schemas'],
+  ['usr/bin/update-mime-database', '/usr/share/mime'],
+] as const
+
 function unpack(archives: string, root: string): void {
   for (const each of ['bin', 'sbin', 'lib', 'lib64']) {
     mkdirSync(join(root, 'usr', each), { recursive: true })
@@ -121,6 +127,10 @@ function unpack(archives: string, root: string): void {
   for (const file of readdirSync(archives).filter((each) => each.endsWith('.deb'))) {
     const tar = 'dpkg-deb --fsys-tarfile "$1" | tar --extract --directory="$2" --keep-directory-symlink --no-same-owner'
     execFileSync('sh', ['-euc', tar, 'sh', join(archives, file), root])
+  }
+  for (const [program, folder] of INDEXES) {
+    const [found] = globSync(program, { cwd: root })
+    if (found !== undefined) spawnSync('chroot', [root, `/${found}`, folder], { stdio: 'ignore' })
   }
   for (const each of SHARED) {
     const place = join(root, each)

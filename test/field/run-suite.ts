@@ -20,13 +20,14 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 const WHOLE = 'the whole file'
 /**
  * In a network of its own, so that no port is taken, and nothing reaches another machine. It has an interface that leads nowhere,
- * since Chromium says that it is offline where there is only the loopback.
+ * since Chromium says that it is offline where there is only the loopback, and for WebKit, which wants more, a route as well.
  */
 const NETWORK = `
 ip link set lo up
 ip link add nowhere type bridge
 ip address add 192.0.2.1/24 dev nowhere
 ip link set nowhere up
+[ -z "\${ROUTE-}" ] || ip route add default via "$ROUTE" dev nowhere
 exec "$@"`
 const ALONE = ['--net', 'sh', '-euc', NETWORK, 'sh']
 

@@ -3,10 +3,10 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 
 /**
- * What `npm run test:together` runs: the tests of `npm test`. tap starts a process for each file, and most files take longer to load
- * the server than to try it. So tap is given files that import up to ten of one folder, one after another, which takes 30 % less
- * processor time. A file that cannot share a process says {@link ALONE}, and why. Files that play timers or clocks share one with
- * their like, not with those whose servers have timers of their own. Files that are named by an argument run as they are.
+ * What `npm test` runs. tap starts a process for each file, and most files take longer to load the server than to try it. So tap is
+ * given files that import up to ten of one folder, one after another, which takes 30 % less processor time. A file that cannot share
+ * a process says {@link ALONE}, and why. Files that play timers or clocks share one with their like, not with those whose servers have
+ * timers of their own. Files that are named by an argument run as they are.
  */
 const MOST = 10
 const ALONE = 'In a process of its own:'
@@ -40,7 +40,7 @@ if (!given.some((each) => each.endsWith('.test.ts'))) {
   const files = execFileSync('tap', ['list'], { encoding: 'utf8' }).split('\n').filter(Boolean)
   const isAlone = (file: string): boolean => readFileSync(file, 'utf8').includes(ALONE)
   // Ten files take longer than the one for which .taprc sets a limit.
-  given.unshift('--timeout=400', '--jobs=8')
+  given.unshift('--timeout=600')
   given.push(...grouped(files.filter((file) => !isAlone(file))), ...files.filter(isAlone))
 }
 process.exitCode = spawnSync('tap', given, { stdio: 'inherit' }).status ?? 1

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { ALONE } from '../support/server/settings.ts'
@@ -33,9 +34,7 @@ await test('under npm, another signal, or the same one later, still ends the ser
   other.child.kill('SIGINT')
   t.equal(await other.exited, 130)
   const later = await draining(t)
-  await until(() => {
-    later.child.kill('SIGTERM')
-    return said(later, 'exiting now').length > 0
-  }, 'one of many signals ends it')
+  await delay(2000)
+  later.child.kill('SIGTERM')
   t.equal(await later.exited, 143)
 })

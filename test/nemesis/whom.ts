@@ -84,7 +84,10 @@ export const WRITES_ARE_LOST: readonly Touch[] = [
   { kinds: ['login', 'signup'], results: ['state_mismatch', 'login_failed'] },
 ]
 
-/** Browsers whose streams were lost are closed at random moments of ten seconds, which begin five after the loss at the latest. */
+/**
+ * Browsers whose streams were lost are closed at random moments of ten seconds, which begin five after the loss at the latest. Until
+ * then nothing comes.
+ */
 export function lostStreams({ at }: Instance): Touch {
-  return { instances: [at], kinds: ['socket'], results: ['upstream_lost'], settleMs: 18_000 }
+  return { instances: [at], kinds: ['socket'], results: ['upstream_lost', 'silent'], settleMs: 18_000 }
 }

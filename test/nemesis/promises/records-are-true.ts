@@ -5,8 +5,8 @@ import type { ProductPromise, Violation } from '../promise.ts'
 
 /** Faults that lose lines of a log, or what was to be recorded, or the names of sessions. */
 const LOSES = /kill|secrets|emptied|flushed|late-replicas|failed-over|restarted/
-/** Faults that bring back a session whose end was recorded, so that it ends once more. */
-const UNDOES = /late-replicas|failed-over/
+/** Faults that bring back a session whose end was recorded, or lose that record, so that it ends once more. */
+const UNDOES = /late-replicas|failed-over|flushed|emptied/
 /** All instances have a new secret by then. */
 const RENAMED_MS = 17_000
 

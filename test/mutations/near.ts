@@ -131,6 +131,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'sessions/sessions',
   ],
   'src/sessions/access-tokens.ts': ['sessions/access-tokens-alone'],
+  'src/sessions/each-of.ts': ['sessions/each-of'],
   'src/sessions/envelope.ts': ['sessions/envelope'],
   'src/sessions/identity.ts': ['sessions/identity-alone'],
   'src/sessions/renewed-tokens.ts': ['sessions/renewed-tokens'],

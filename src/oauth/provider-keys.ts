@@ -29,7 +29,7 @@ export const SIGNATURE_ALGORITHMS = [
 const MAX_AGE_MS = 600_000
 /** A key that is not known is looked for this often at most. */
 const UNKNOWN_KEY_MS = 60_000
-/** For so long after a try has failed no logout causes another: strangers send some, and those of one address wait for each other. */
+/** After a failed try, no logout causes another for so long: strangers send logouts, and those of one address wait for each other. */
 const RETRY_MS = 1000
 /** Keys that may have made a signature that does not name its key. A stranger may send many of these. */
 const MAX_TRIED = 4

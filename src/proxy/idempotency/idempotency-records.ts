@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Config } from '../../config/config.ts'
 import type { Envelope, Session } from '../../sessions/index.ts'
@@ -63,8 +64,8 @@ export class IdempotencyRecords {
   readonly #times: RecordTimes
   /** The calls that this process is sending. */
   readonly #running = new Set<Promise<void>>()
-  /** The latest text of each record that this instance cannot open, and when it was first found (monotonic ms). */
-  readonly #unreadable = new LRUCache<string, { readonly text: string; readonly foundAt: number }>({
+  /** What each record that this instance cannot open was last (a hash, since a record may be large), and since when (monotonic ms). */
+  readonly #unreadable = new LRUCache<string, { readonly print: string; readonly foundAt: number }>({
     max: MAX_UNREADABLE,
   })
 
@@ -176,8 +177,9 @@ export class IdempotencyRecords {
    */
   #unreadableIs(recordKey: string, text: string): Repetition {
     const known = this.#unreadable.get(recordKey)
-    const foundAt = known?.text === text ? known.foundAt : performance.now()
-    this.#unreadable.set(recordKey, { text, foundAt })
+    const print = hash('sha256', text)
+    const foundAt = known?.print === print ? known.foundAt : performance.now()
+    this.#unreadable.set(recordKey, { print, foundAt })
     const { clockSkewMs, settleMs } = this.#times
     const isOver = performance.now() - foundAt > this.#deps.leaseMs + clockSkewMs
     return { is: isOver && this.#deps.store.availableForMs() >= settleMs ? 'unknown' : 'running' }

@@ -100,7 +100,7 @@ export class Replicas {
     // A master names its replicas, but leaves out a replica whose connection has closed.
     const [role, , known] = await connection.role()
     if (role !== 'master') {
-      // An address may lead to another server after a failover, but not what is connected.
+      // After a failover, the address may lead to another server, while this connection stays with the former master.
       master.marks.leave(`it is a ${role}`)
       return false
     }

@@ -11,7 +11,12 @@ const SLOTS = 16_384
 const LOCKED_OUT_MS = 10_000
 
 const run = promisify(execFile)
-const redisCli = (words: string[]) => run('redis-cli', words)
+/** Whether the tool has done it. Until all nodes have learnt of the last change from each other, it refuses. */
+const manages = (...words: string[]): Promise<boolean> =>
+  run('redis-cli', ['--cluster', ...words]).then(
+    () => true,
+    () => false,
+  )
 
 const idOf = async ({ url }: { url: string }): Promise<string> => String(await askRedis({ url }, ['CLUSTER', 'MYID']))
 
@@ -37,14 +42,8 @@ await test('On a Cluster that loses masters by redis-cli --cluster reshard and d
   for (const removed of others) {
     const from = await idOf(removed)
     const whole = ['--cluster-from', from, '--cluster-to', to, '--cluster-slots', String(SLOTS), '--cluster-yes']
-    await redisCli(['--cluster', 'reshard', host, ...whole])
-    // Until all nodes have learnt of the move from each other, the tool refuses.
-    const remove = () =>
-      redisCli(['--cluster', 'del-node', host, from]).then(
-        () => true,
-        () => false,
-      )
-    await untilSlow(remove, 'the tool removes the master')
+    await untilSlow(() => manages('reshard', host, ...whole), 'the tool takes the slots of the master')
+    await untilSlow(() => manages('del-node', host, from), 'the tool removes the master')
   }
   const isServed = async (user: string): Promise<boolean> =>
     (await store.read(user).catch(() => undefined))?.value === user

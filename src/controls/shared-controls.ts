@@ -7,6 +7,7 @@ import { markOf } from '../store/marked-reading.ts'
 import type { SharedDocument } from '../store/shared-document.ts'
 import { SharedState } from '../store/shared-state.ts'
 import { StoreUnavailable, type ConfirmableWrites, type Store } from '../store/store.ts'
+import { beforeDeadline } from '../time/deadline.ts'
 import { polls } from '../time/polls.ts'
 import { standstill } from '../time/standstill.ts'
 import { storeNow } from '../time/store-time.ts'
@@ -28,6 +29,11 @@ import { InstanceReports, type InstanceReport } from './instance-reports.ts'
 const POLL_MS = 300
 /** A document that was read longer ago is read again before an order is sent: this process may have slept meanwhile. */
 const MAX_AGE_MS = 800
+/**
+ * A store that has not replied for this long counts as away, so that no order waits longer for it: one master of a Cluster has the
+ * document, and may be silent while the others serve.
+ */
+const SILENT_MS = 900
 /** Of two changes that are no further apart it is not known which came first: the clock of the store is known no better. */
 const SAME_MOMENT_MS = 1000
 /** While versions or secrets are rolled out, instances differ in what they would write, so they do not write it all the time. */
@@ -69,6 +75,8 @@ export class SharedControls {
   /** Whether the store has more than is kept, as version 0.3 writes it. */
   #isUntidy = false
   #resealedAt = -Infinity
+  /** When an order last waited for the store in vain (ms of the clock of {@link standstill}). */
+  #silentAt = -Infinity
   /** A fault that the log has. */
   #logged: unknown
   #endPolls: () => void = () => undefined
@@ -101,7 +109,8 @@ export class SharedControls {
   /** Whether the document is too old for an order to be sent: {@link catchUp} first. */
   get isBehind(): boolean {
     const { knownAt } = this.#state
-    return standstill.lookedAt - knownAt > MAX_AGE_MS
+    const at = knownAt === -Infinity ? knownAt : Math.max(knownAt, this.#silentAt)
+    return standstill.lookedAt - at > MAX_AGE_MS
   }
 
   /** Faults that an operator should know of. */
@@ -123,11 +132,14 @@ export class SharedControls {
   }
 
   /**
-   * Reads the document. Callers that ask before the read begins share it. While the store is away, the last document that was
-   * read stays in force. Never rejects.
+   * Reads the document. Callers that ask before the read begins share it. While the store is away or silent, the last document
+   * that was read stays in force. Never rejects.
    */
   catchUp(): Promise<void> {
-    return this.#poll(true)
+    const caughtUp = this.#poll(true)
+    // After a standstill a pause may have been missed, so a slow store is waited for.
+    if (this.#state.knownAt === -Infinity) return caughtUp
+    return beforeDeadline(SILENT_MS, caughtUp).catch(() => void (this.#silentAt = standstill.now()))
   }
 
   /**

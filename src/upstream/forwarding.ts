@@ -60,6 +60,8 @@ export interface ForwardingOptions {
   readonly headersMs: number
   /** How long a browser that does not read, or a response that nobody gets, may block an upstream connection. */
   readonly stallMs: number
+  /** How many more withheld responses may be read to their end: each occupies a connection, and counts as the call of nobody. */
+  drainsLeft: number
   /** Called once, when the outcome is known. */
   readonly onSettled: () => void
 }
@@ -142,8 +144,8 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     if (typeof retryAfter === 'string') this.#retryAfter = { retryAfter }
     if (this.#request.withholds(status)) {
       this.#isWithheld = true
-      this.#drain()
-      return this.settle({ is: 'withheld', status, ...this.#retryAfter })
+      this.settle({ is: 'withheld', status, ...this.#retryAfter })
+      return this.#discard(controller)
     }
     this.#pendingHeaders = headers
     const length = headers['content-length']
@@ -257,6 +259,19 @@ export class Forwarding extends Exchange<ForwardOutcome> {
       // The response may be paused for the browser, which will never read on.
       this.#resume()
       if (this.#status !== 0) this.#drain()
+    }
+  }
+
+  /** The call is over, and its user may make the next one. So there is a limit to the connections that are still occupied. */
+  #discard(controller: Dispatcher.DispatchController): void {
+    const options = this.#options
+    if (options.drainsLeft === 0) return controller.abort(new Error('too many discarded responses are being read'))
+    this.#drain()
+    options.drainsLeft--
+    const endDrain = this.#endDrain
+    this.#endDrain = () => {
+      endDrain?.()
+      options.drainsLeft++
     }
   }
 

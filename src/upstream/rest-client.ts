@@ -56,6 +56,8 @@ const BACKSTOP_MS = 2000
 /** Requests that may wait for a connection. More would only time out. */
 const MAX_WAITING = 1024
 const MAX_HEADER_BYTES = 32_768
+/** One in this many connections may be reading the rest of a response that stays here, when its call is over. */
+const DRAINS_PART = 8
 /** At shutdown, requests that were sent but whose browsers have left get this long to finish. */
 const CLOSE_GRACE_MS = 5000
 
@@ -101,6 +103,7 @@ export class RestClient {
     this.#forwardingOptions = {
       headersMs: config.headersMs,
       stallMs: config.bodyMs,
+      drainsLeft: Math.ceil(connections / DRAINS_PART),
       onSettled: () => void this.#running--,
     }
     this.#origin = origin

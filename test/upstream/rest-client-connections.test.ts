@@ -119,6 +119,26 @@ await test('a response without a length is over when its connection ends, and cu
   t.match(await ask('/3'), { is: 'answered' })
 })
 
+await test('error responses that do not end leave seven of eight connections to others, and those that end leave all', async (t) => {
+  const { forward, upstream } = await clientOf(t, { connections: 16 })
+  const unfinished: Socket[] = []
+  upstream.answer = ({ target }, socket) => {
+    if (target === '/whole') return void socket.write('HTTP/1.1 500 Oh\r\nContent-Length: 1\r\n\r\n.')
+    if (target === '/good') return void socket.write(ok())
+    unfinished.push(socket)
+    return void socket.write('HTTP/1.1 500 Oh\r\nContent-Length: 1\r\n\r\n')
+  }
+  for (let times = 0; times < 40; times++) t.match(await forward('/unfinished'), { is: 'withheld', status: 500 })
+  t.match(await forward('/good'), { is: 'answered' })
+  await until(() => upstream.open.size === 3, 'the others were closed')
+  for (const socket of unfinished) socket.write('.')
+  await turn()
+  for (let times = 0; times < 20; times++) t.match(await forward('/whole'), { is: 'withheld', status: 500 })
+  t.match(await forward('/good'), { is: 'answered' })
+  const used = new Set(upstream.requests.slice(-20).map(({ connection }) => connection))
+  t.ok(used.size <= 3, 'their connections are used again')
+})
+
 await test('a client that closes gives its requests a grace, and then ends them', async (t) => {
   const { ask, rest, hold, held } = await clientOf(t)
   hold()

@@ -48,7 +48,7 @@ export async function clientOf(t: Test, { base = '', budget, connections = 1, ..
         response: response.resume(),
         begin: () => undefined,
         breakOff: () => response.destroy(),
-        withholds: () => false,
+        withholds: (status) => status >= 500,
         onHeadersOrFailure: () => undefined,
       },
     )

@@ -57,7 +57,7 @@ export class Forwarded {
     }
     this.forwarding = new Forwarding(
       whole,
-      { ...times, onSettled: () => log('settled') },
+      { ...times, drainsLeft: 1, onSettled: () => log('settled') },
       {
         firstByte: { refusal: () => undefined } as never,
         span: { end: () => undefined } as never,

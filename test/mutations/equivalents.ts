@@ -3,6 +3,7 @@ import { OF_CALLS } from './equivalents-of-calls.ts'
 import { OF_LOGINS } from './equivalents-of-logins.ts'
 import { OF_SOCKETS } from './equivalents-of-sockets.ts'
 import { OF_CONTROLS } from './equivalents-of-controls.ts'
+import { OF_STORE } from './equivalents-of-store.ts'
 import type { Mutant } from './run.ts'
 
 export const EQUIVALENTS: readonly Equivalent[] = [
@@ -28,6 +29,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   ...OF_LOGINS,
   ...OF_SOCKETS,
   ...OF_CONTROLS,
+  ...OF_STORE,
   {
     file: 'src/store/pending-writes.ts',
     line: 'clearTimeout(this.#timer)',

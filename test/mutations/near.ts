@@ -1,4 +1,5 @@
 import { OF_PACKAGE } from './near-of-package.ts'
+import { OF_STORE } from './near-of-store.ts'
 
 /** The claims of keys, without a server. */
 const CLAIMS = [
@@ -15,6 +16,7 @@ const CLAIMS = [
  */
 export const NEAR: Readonly<Record<string, readonly string[]>> = {
   ...OF_PACKAGE,
+  ...OF_STORE,
   'src/limits/caps.ts': ['limits/caps'],
   'src/limits/permits.ts': ['limits/caps', 'limits/session-permits'],
   'src/sockets/feed/browser/outbox.ts': ['sockets/outbox', 'sockets/feed-outbox'],
@@ -53,17 +55,6 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/sockets/relay/paused-message.ts': ['sockets/paused-message', 'sockets/order-gate'],
   'src/sockets/relay/otp.ts': ['sockets/otp', 'sockets/one-time-urls'],
   'src/sockets/session/session-socket.ts': ['sockets/session-socket-alone', 'sockets/session-socket'],
-  'src/store/data-commands.ts': ['store/data-replies', 'store/commands'],
-  'src/store/links/replicated-writes.ts': ['store/replicated-writes'],
-  'src/store/links/lasting-connection.ts': ['store/lasting-connection-alone'],
-  'src/store/links/replicas.ts': ['store/replicas-alone', 'store/replicas', 'store/confirmed-writes'],
-  'src/store/redis-store.ts': ['store/stores', 'store/store-outages', 'store/full-redis', 'store/availability'],
-  'src/store/servers/link-health.ts': ['store/link-health'],
-  'src/store/servers/rights.ts': ['store/rights-alone'],
-  'src/store/servers/server-check.ts': ['store/server-check'],
-  'src/store/servers/masters.ts': ['store/masters-conditions', 'store/masters'],
-  'src/store/shared-state.ts': ['store/shared-exchanges', 'store/shared-clocks', 'store/shared-state'],
-  'src/store/ledger/memory-ledger.ts': ['store/ledger-script', 'store/memory-ledger', 'store/ledger-model'],
   'src/controls/control-document.ts': ['controls/control-document'],
   'src/controls/controls.ts': ['controls/controls', 'controls/control-news'],
   'src/controls/instance-reports.ts': ['controls/instance-reports'],

@@ -1,0 +1,39 @@
+import { inFile, type Equivalent } from './equivalent.ts'
+
+const NOTHING = 'A function that returns nothing returns undefined.'
+
+/** The slips that change nothing in the store. */
+export const OF_STORE: readonly Equivalent[] = [
+  ...inFile('src/store/command.ts', [
+    [
+      'Object.defineProperty(Base.prototype, name, { value, configurable: true, writable: true })',
+      'false',
+      'Who wants another method assigns it. That this fails is noticed.',
+    ],
+  ]),
+  ...inFile('src/store/fingerprint-key.ts', [
+    [
+      'return (await this.#store.readUntracked(FINGERPRINT_KEY))?.value',
+      '(await this.#store.readUntracked(FINGERPRINT_KEY)).value',
+      'Where it fails there is no value either.',
+    ],
+  ]),
+  ...inFile('src/store/limit-commands.ts', [
+    [
+      "const isFirst = values.get(key) === undefined && values.write(key, '', Date.now() + endsInMs)",
+      '"Stryker was here!"',
+      'Only whether there is a value is read.',
+    ],
+  ]),
+  ...inFile('src/store/marked-reading.ts', [
+    ["return text.split(' ', 1)[0] ?? ''", '"Stryker was here!"', 'A text has a first part.'],
+  ]),
+  ...inFile('src/store/memory-store.ts', [
+    ['async isReplicated(): Promise<undefined> {', '{}', NOTHING],
+    ['async openRefusals(): Promise<undefined> {', '{}', NOTHING],
+    ['unavailableSince(): undefined {', '{}', NOTHING],
+  ]),
+  ...inFile('src/store/shared-document.ts', [
+    ["let written = ''", '"Stryker was here!"', 'Neither is the version of a document.'],
+  ]),
+]

@@ -1,0 +1,51 @@
+import { test } from 'tap'
+import { ledgerCommands, scriptTerms, SETTLE } from '../../src/store/ledger/ledger-commands.ts'
+import { LEDGER } from '../../src/store/ledger/ledger.ts'
+import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
+
+const WINDOWS = [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }]
+const TERMS = { windows: WINDOWS, leaseMs: 5000, marginMs: 1000, bucketMs: 100 }
+const NONE = { orders: 0, otps: 0, reads: 0 }
+const REPORT = {
+  holder: 'one',
+  sequence: 1,
+  ledger: '',
+  heardAt: 0,
+  sinceMs: 0,
+  spent: 0,
+  held: NONE,
+  lapsed: 0,
+  spends: [],
+  isWhole: true,
+  wanted: { ...NONE, orders: 3 },
+}
+
+await test('a ledger is settled by its script under its name, with the terms that instances agree on', async (t) => {
+  const { settle } = ledgerCommands('mine', TERMS)
+  const redis = { send: async (...args: unknown[]) => args }
+  t.same(await settle.send(redis as never, () => 30, REPORT), [
+    'bff:1:budget:mine',
+    ['EVAL', SETTLE, '1', 'bff:1:budget:mine', scriptTerms(TERMS), JSON.stringify(REPORT)],
+    undefined,
+  ])
+  t.same(JSON.parse(scriptTerms(TERMS)), { ...TERMS, quietMs: 5250, ...LEDGER })
+  t.match(SETTLE, /redis\.call/)
+  t.same(
+    settle.reply('{"is":"outdated"}', () => 30, REPORT),
+    { is: 'outdated' },
+  )
+  t.end()
+})
+
+await test('a process alone has its own ledger, which is not quiet at its beginning', (t) => {
+  const { settle } = ledgerCommands('mine', TERMS)
+  const reply = settle.memory(new MemoryLedger(), REPORT)
+  t.match(reply, { is: 'settled', granted: { ...NONE, orders: 3 }, quietMs: 0 })
+  t.end()
+})
+
+await test('a holder reports when two thirds of its lease have passed', (t) => {
+  t.match(LEDGER, { leaseSkewMs: 250, clockSkewMs: 250, ttlMs: 86_400_000, tokensPerReport: 4, reportsPerWindow: 60 })
+  t.ok(Math.abs(LEDGER.renewPart - 0.667) < 0.001)
+  t.end()
+})

@@ -18,6 +18,18 @@ export const OF_STORE: readonly Equivalent[] = [
       'Where it fails there is no value either.',
     ],
   ]),
+  ...inFile('src/store/ledger/ledger-commands.ts', [
+    [
+      "export const SETTLE = readFileSync(new URL('settle.lua', import.meta.url), 'utf8')",
+      '""',
+      'Redis gets the same bytes.',
+    ],
+    [
+      "ledger.settle(terms, report, { timeOfDay: performance.now(), run: '', quietMs: 0, isHolder: true }),",
+      '"Stryker was here!"',
+      'A process alone has one run.',
+    ],
+  ]),
   ...inFile('src/store/limit-commands.ts', [
     [
       "const isFirst = values.get(key) === undefined && values.write(key, '', Date.now() + endsInMs)",

@@ -2,6 +2,7 @@ import { test } from 'tap'
 import { ledgerCommands, scriptTerms, SETTLE } from '../../src/store/ledger/ledger-commands.ts'
 import { LEDGER } from '../../src/store/ledger/ledger.ts'
 import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
+import { stoppedClocks } from '../support/time/stopped-clocks.ts'
 
 const WINDOWS = [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }]
 const TERMS = { windows: WINDOWS, leaseMs: 5000, marginMs: 1000, bucketMs: 100 }
@@ -41,6 +42,26 @@ await test('a process alone has its own ledger, which is not quiet at its beginn
   const { settle } = ledgerCommands('mine', TERMS)
   const reply = settle.memory(new MemoryLedger(), REPORT)
   t.match(reply, { is: 'settled', granted: { ...NONE, orders: 3 }, quietMs: 0 })
+  t.end()
+})
+
+await test('a process alone counts a lease to its very end, since it has one clock', (t) => {
+  const pass = stoppedClocks(t)
+  const { settle } = ledgerCommands('mine', TERMS)
+  const ledger = new MemoryLedger()
+  const first = settle.memory(ledger, REPORT)
+  const ledgerId = first.is === 'settled' ? first.ledger : ''
+  pass(5000)
+  const more = {
+    ...REPORT,
+    ledger: ledgerId,
+    heardAt: 0,
+    sinceMs: 5000,
+    sequence: 2,
+    held: { ...NONE, orders: 3 },
+    wanted: NONE,
+  }
+  t.match(settle.memory(ledger, more), { is: 'settled', used: [6] }, 'what was held then counts as spent')
   t.end()
 })
 

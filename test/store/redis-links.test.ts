@@ -75,15 +75,10 @@ await test('one of several servers is reached at its host, as the others are', (
   t.end()
 })
 
-const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-
-await test('a pause keeps no process alive', async (t) => {
-  const before = timers()
-  const over = delay(20)
-  t.equal(timers(), before)
+await test('a pause lasts as long as asked', async (t) => {
   const alive = setTimeout(() => undefined, 5000)
   t.teardown(() => clearTimeout(alive))
   const startedAt = performance.now()
-  await over
+  await delay(20)
   t.ok(performance.now() - startedAt > 10)
 })

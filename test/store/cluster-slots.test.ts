@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { readSlots, slotOf, targetOf } from '../../src/store/links/cluster-slots.ts'
+import { clusterSize, readSlots, slotOf, targetOf } from '../../src/store/links/cluster-slots.ts'
 import type { Connection } from '../../src/store/links/connection.ts'
 
 await test('a master that owns several ranges of slots is one and the same in each', async (t) => {
@@ -47,4 +47,28 @@ await test('The slot of a key is that of the whole key, or of what is in its fir
   t.equal(slotOf('bff:1:{123456789}'), 0x31c3)
   t.not(slotOf('{}one'), slotOf('{}other'), 'empty braces have no special meaning')
   t.not(slotOf('{}{123456789}'), 0x31c3, 'nor do those that follow them')
+})
+
+await test('A range of slots without a master is no answer', async (t) => {
+  const connection = { sendCommand: async () => [[0, 99]] } as unknown as Pick<Connection, 'sendCommand'>
+  await t.rejects(readSlots(connection, { host: 'asked', port: 0 }), { message: 'a range of slots has no master' })
+})
+
+await test('A server tells how many masters its Cluster has, and is one where it is a node of none', async (t) => {
+  const asked: unknown[] = []
+  const sizeOf = (isNode: string | undefined) =>
+    clusterSize({
+      info: async (section: string) => (asked.push(section), { ...(isNode && { cluster_enabled: isNode }) }),
+      sendCommand: async (words: unknown) => (
+        asked.push(words),
+        [
+          [0, 99, ['one', 1]],
+          [100, 199, ['other', 2]],
+        ]
+      ),
+    } as unknown as Pick<Connection, 'info' | 'sendCommand'>)
+  t.same([await sizeOf('0'), await sizeOf(undefined)], [1, 1])
+  t.same(asked.splice(0), ['cluster', 'cluster'])
+  t.equal(await sizeOf('1'), 2)
+  t.same(asked, ['cluster', ['CLUSTER', 'SLOTS']])
 })

@@ -10,6 +10,8 @@ import { wholeFrame } from './whole-frame.ts'
 export interface OpenSocket {
   readonly socket: WebSocket
   readonly wire: Socket
+  /** The TCP connection below, if the other one is TLS over it. */
+  readonly tcp?: Socket
 }
 
 /** Node's overhead for a queued message. It counts, because a peer may send a million empty messages. */
@@ -56,6 +58,7 @@ export class SocketEnd {
   readonly heartbeat: Heartbeat
   /** Called for every watched message once it has left this process. */
   onSent: () => void = noop
+  readonly #tcp: Socket
   readonly #side: Side
   readonly #owner: EndOwner
   #isOver = false
@@ -77,9 +80,10 @@ export class SocketEnd {
   /** The newest ping that arrived while a pong was still being sent. */
   #latestPing: Buffer | undefined
 
-  constructor({ socket, wire }: OpenSocket, side: Side, owner: EndOwner, heartbeatMs?: number) {
+  constructor({ socket, wire, tcp = wire }: OpenSocket, side: Side, owner: EndOwner, heartbeatMs?: number) {
     this.socket = socket
     this.wire = wire
+    this.#tcp = tcp
     this.#side = side
     this.#owner = owner
     this.heartbeat = new Heartbeat(this, () => this.#lose('silent'), heartbeatMs)
@@ -124,6 +128,15 @@ export class SocketEnd {
     if (waitingBytes > 0 && !this.wire.destroyed) this.#owner.waiting?.closing(this.wire, waitingBytes)
   }
 
+  /**
+   * Ends the connection at once. What waits for the peer is not sent, not even by the kernel, which otherwise would go on for
+   * minutes, until the peer reads again.
+   */
+  cut(): void {
+    this.#tcp.resetAndDestroy()
+    this.socket.terminate()
+  }
+
   #end(ending: Ending): void {
     if (this.#isOver) return
     this.close(ending.own)
@@ -132,8 +145,9 @@ export class SocketEnd {
 
   #lose(why: string): void {
     const { lost } = this.#side
-    if (lost === undefined) this.socket.terminate()
-    else this.#end(lost(why))
+    if (lost === undefined) return this.socket.terminate()
+    if (this.socket.readyState === this.socket.OPEN || this.bufferedBytes > 0) this.cut()
+    this.#end(lost(why))
   }
 
   /** Messages, pings and pongs are signs of life. */
@@ -150,6 +164,8 @@ export class SocketEnd {
       onUnfinished(socket, wire, MIN_BYTES, (bytes) => waiting.add(bytes))
     socket.on('error', (error) => this.#end(this.#side.failed(error)))
     onPeerClose(socket, (code, reason) => this.#end(this.#side.closed(code, reason)))
+    // Without a close frame. The event of ws would wait until the peer has read all that waits for it, which it may never do.
+    wire.once('end', () => this.#isOver || this.#lose('closed 1006'))
     const control = ({ length }: Buffer): void => {
       heartbeat.heard()
       if (isMidMessage(socket)) this.#controlBytes += CONTROL_HEADER_BYTES + length

@@ -45,8 +45,12 @@ export function openUpstreamSocket(
     const headers = asObject(span.carry(['user-agent', USER_AGENT]))
     // The socket outlives the request that opens it, and would keep its span.
     let endDialing = ignore
+    let tcp: Socket | undefined
     const createConnection: ClientRequestArgs['createConnection'] = (to, connected) => {
-      endDialing = connect(peer, to, connected)
+      endDialing = connect(peer, to, (error, wire, carrier) => {
+        tcp = carrier
+        connected(error, wire)
+      })
       return undefined
     }
     const options = { ...socketOptions(maxMessageBytes), createConnection, followRedirects: false, headers }
@@ -72,7 +76,7 @@ export function openUpstreamSocket(
     socket.once('upgrade', ({ socket: wire }) => {
       socket.once('open', () => {
         socket.pause()
-        settle({ is: 'open', connection: { socket, wire } })
+        settle({ is: 'open', connection: { socket, wire, ...(tcp && { tcp }) } })
       })
     })
     // Only the code of the error is logged: its message may contain the URL.
@@ -89,17 +93,21 @@ export function openUpstreamSocket(
   })
 }
 
-/** Opens the connection that ws asks for, with TLS if it is for `wss:`. @returns ends the attempt */
+/**
+ * Opens the connection that ws asks for, with TLS if it is for `wss:`.
+ * @param connected gets it, and the TCP connection that carries it
+ * @returns ends the attempt
+ */
 function connect(
   peer: Peer,
   { host, port, defaultPort }: ClientRequestArgs,
-  connected: (error: Error | null, connection: Socket) => void,
+  connected: (error: Error | null, connection: Socket, tcp: Socket) => void,
 ): () => void {
   const name = host ?? ''
   return dial(peer, { host: name, port: Number(port), timeoutMs: OPEN_MS }, (error, wire) => {
     // Without a connection, only the error is looked at.
-    if (wire === null || defaultPort !== HTTPS_PORT) return connected(error, wire as Socket)
-    connected(null, connectTls({ socket: wire, host: name, servername: isIP(name) === 0 ? name : '' }))
+    if (wire === null || defaultPort !== HTTPS_PORT) return connected(error, wire as Socket, wire as Socket)
+    connected(null, connectTls({ socket: wire, host: name, servername: isIP(name) === 0 ? name : '' }), wire)
   })
 }
 

@@ -141,7 +141,7 @@ await test('upstream is cut off if orders wait for it when the session or the st
     upstream.isSlow = isSlow
     browser.says('order')
     relay.end(close)
-    t.same(upstream.got, ['order', ...(isCut ? ['terminate'] : []), 'close 1001'], close.reason)
+    t.same(upstream.got, ['order', ...(isCut ? ['reset', 'terminate'] : []), 'close 1001'], close.reason)
   }
   t.end()
 })

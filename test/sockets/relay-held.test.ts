@@ -26,7 +26,7 @@ await test('when orders are paused, the relay ends if one may wait for upstream,
   gate.close()
   gate.close()
   t.same(ends, [[CLOSE.upstreamLost, undefined]])
-  t.same(upstream.got, ['order', 'slow', 'terminate', 'close 1001'])
+  t.same(upstream.got, ['order', 'slow', 'reset', 'terminate', 'close 1001'])
   t.same(browser.got, ['close 1013 upstream_lost'])
   t.end()
 })

@@ -6,10 +6,13 @@ import type { TLSSocket } from 'node:tls'
 import { test, type Test } from 'tap'
 import { WebSocketServer } from 'ws'
 import { listen } from '../../sandbox/listening.ts'
+import { UPSTREAM } from '../../src/sockets/close-codes.ts'
+import { SocketEnd } from '../../src/sockets/socket-end.ts'
 import { openUpstreamSocket } from '../../src/sockets/upstream-socket.ts'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
 import { silentServer } from '../support/peers/silent-server.ts'
 import { testCa, trust } from '../support/redis/tls.ts'
+import { gone } from '../support/upstream/raw-upstream.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until, within } from '../support/time/until.ts'
 
@@ -23,17 +26,19 @@ async function secureUpstream(t: Test) {
   const pem = await readFile(ca.pemFile)
   const server = createServer({ cert: pem, key: pem })
   const servernames: unknown[] = []
+  const wires: Socket[] = []
   const sockets = new WebSocketServer({ server })
   sockets.on('connection', (socket, { socket: wire }) => {
     servernames.push((wire as TLSSocket).servername)
-    socket.send('hello')
+    wires.push(wire)
+    socket.on('error', () => undefined).send('hello')
   })
   const port = await listen(server, 0, '127.0.0.1')
   t.teardown(() => {
     for (const client of sockets.clients) client.terminate()
     server.close()
   })
-  return { port, servernames }
+  return { port, servernames, wires }
 }
 
 await test('a socket to upstream over TLS names the host and verifies its certificate, also by the second of its addresses, and what comes at once is read', async (t) => {
@@ -55,6 +60,29 @@ await test('a socket to upstream over TLS names the host and verifies its certif
   lookupThreads(t, 8).addresses.set('upstream.tls.test', addresses)
   const refused = { is: 'refused', why: 'ERR_TLS_CERT_ALTNAME_INVALID', close: { code: 1013 } }
   t.match(await open('upstream.tls.test'), refused)
+})
+
+await test('a socket over TLS that is cut sends nothing more, not even what the kernel holds', async (t) => {
+  const { port, wires } = await secureUpstream(t)
+  const outcome = await openUpstreamSocket(`wss://localhost:${port}/`, 1000, new AbortController().signal)
+  if (outcome.is !== 'open') throw new Error(outcome.why)
+  const { wire } = outcome.connection
+  await until(() => wires.length === 1)
+  const [peer] = wires
+  peer?.pause()
+  const end = new SocketEnd(outcome.connection, UPSTREAM, { message: () => undefined, ended: () => undefined })
+  const given = (): number => wire.bytesWritten - wire.writableLength
+  await until(() => {
+    end.send(Buffer.alloc(50_000), true, 0)
+    return given() > 1_000_000 && wire.writableLength > 200_000
+  }, 'upstream takes no more')
+  const before = given()
+  end.cut()
+  await gone(wire)
+  peer?.on('error', () => undefined).resume()
+  await gone(peer)
+  t.ok((peer?.bytesRead ?? Infinity) < before, `${peer?.bytesRead} of ${before} bytes have arrived`)
+  end.close()
 })
 
 await test('a socket to upstream that is accepted and then left without an answer is given up, with TLS and without', async (t) => {

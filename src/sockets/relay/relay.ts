@@ -197,7 +197,7 @@ export class Relay {
 
   /** Sends upstream nothing of what waits for it. A close frame would follow all of that. */
   #drop(): void {
-    if (this.#upstream.bufferedBytes > 0) this.#upstream.socket.terminate()
+    if (this.#upstream.bufferedBytes > 0) this.#upstream.cut()
   }
 
   #pause(from: SocketEnd): void {

@@ -56,6 +56,11 @@ export async function isolatedRelay(
   upstream: WebSocket
   /** The TCP connection of `upstream`. */
   upstreamWire: Socket
+  /** That of `browser`. */
+  browserWire: Socket
+  /** The same two at the relay. */
+  ourWire: Socket
+  ourBrowserWire: Socket
   relay: Relay
   ended: Promise<CloseStatus | undefined>
 }> {
@@ -83,7 +88,7 @@ export async function isolatedRelay(
       { socket, wire: request.socket },
     ]
   }
-  const [{ socket: browser }, ourBrowser] = await connectTo(browsers)
+  const [{ socket: browser, wire: browserWire }, ourBrowser] = await connectTo(browsers)
   const [ourUpstream, { socket: upstream, wire: upstreamWire }] = await connectTo(upstreams)
   ourUpstream.socket.pause()
   let relay: Relay | undefined
@@ -97,5 +102,6 @@ export async function isolatedRelay(
     })
   })
   if (relay === undefined) throw new Error('no relay')
-  return { browser, upstream, upstreamWire, relay, ended }
+  const wires = { browserWire, upstreamWire, ourWire: ourUpstream.wire, ourBrowserWire: ourBrowser.wire }
+  return { browser, upstream, ...wires, relay, ended }
 }

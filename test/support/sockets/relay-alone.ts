@@ -32,6 +32,7 @@ export class Peer extends EventEmitter {
     readableLength: 0,
     destroyed: false,
     bytesRead: 0,
+    resetAndDestroy: () => void this.got.push('reset'),
   })
   readonly _receiver = Object.assign(new EventEmitter(), {
     _fragments: [],

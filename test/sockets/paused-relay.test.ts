@@ -144,7 +144,7 @@ await test('what upstream has not read when orders are paused never reaches it: 
       return () => (isWatched = false)
     },
   }
-  const { browser, upstream, relay, ended } = await isolatedRelay(t, {}, gate)
+  const { browser, upstream, relay, ended } = await isolatedRelay(t, { heartbeatMs: 3_600_000 }, gate)
   const passed: string[] = []
   upstream.on('message', (data: Buffer) => passed.push(data.toString().slice(0, 5)))
   close?.()

@@ -141,6 +141,7 @@ function unknownRelay(t: Parameters<typeof relayAlone>[0], answers: ('asked' | '
       world.now += world.passes.shift() ?? 0
       return answers.shift() ?? 'deaf'
     },
+    onEnd: () => () => undefined,
   }
   return { world, ...relayAlone(t, { user }) }
 }
@@ -156,7 +157,7 @@ await test('a message of a session that is not known waits until it is confirmed
 
 await test('a message of a known session that may be an order is asked of the gate, and not of the store', (t) => {
   let asked = 0
-  const user = { isCurrent: () => true, confirm: async () => (asked++, 'asked' as const) }
+  const user = { isCurrent: () => true, confirm: async () => (asked++, 'asked' as const), onEnd: () => () => undefined }
   const { browser, upstream } = relayAlone(t, { user, gate: gateAlone(() => readAlone('refused')) })
   browser.says('order')
   t.same([asked, browser.got, upstream.got], [0, ['refused'], []])

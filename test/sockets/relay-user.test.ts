@@ -15,6 +15,7 @@ function unknownUser() {
   const user: RelayUser = {
     isCurrent: () => state.isCurrent,
     confirm: () => new Promise((resolve) => void state.asked.push(resolve)),
+    onEnd: () => () => undefined,
   }
   const answer = async (confirmation: Confirmation): Promise<void> => {
     await until(() => state.asked.length > 0, 'the session is asked for')
@@ -103,7 +104,7 @@ await test('without the store a socket lives on only if its session was read sin
   const suspend = timeAhead(t)
   let isAsked = true
   let isCurrent = true
-  const sessions = { isCurrent: () => isCurrent, confirm: async () => isAsked }
+  const sessions = { isCurrent: () => isCurrent, confirm: async () => isAsked, watch: () => () => undefined }
   const user = relayUser(sessions, {} as Session)
   isAsked = false
   t.equal(await user.confirm(), 'away')
@@ -122,7 +123,7 @@ await test('without the store a socket lives on only if its session was read sin
 await test('a session that is current after a standstill has been heard of since, and one that is not has not', async (t) => {
   const suspend = timeAhead(t)
   for (const isCurrent of [true, false]) {
-    const sessions = { isCurrent: () => isCurrent, confirm: () => Promise.resolve(false) }
+    const sessions = { isCurrent: () => isCurrent, confirm: () => Promise.resolve(false), watch: () => () => undefined }
     const user = relayUser(sessions, {} as Session)
     suspend(600)
     t.ok(standstill.count > 0, 'it is noticed')

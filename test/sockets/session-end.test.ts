@@ -52,28 +52,34 @@ for (const redis of [false, true]) {
   })
 }
 
-await test('orders that wait here because upstream does not read do not leave after the session has ended', async (t) => {
-  const world = await startWorld(t, RELAY)
-  const { client, peer } = await world.joined(TRADING)
-  let received = 0
-  peer.on('message', () => void received++)
-  peer.pause()
-  const waiting = async (): Promise<number> => (await world.metric('bff_relay_buffered_bytes')).get('') ?? 0
-  const order = `{"buy":1,"passthrough":{"x":"${'x'.repeat(50_000)}"}}`
-  let sent = 0
-  while ((await waiting()) < 500_000) {
-    for (const end = sent + 4; sent < end; sent++) client.socket.send(order)
-    await delay(5)
-  }
-  const least = Math.floor((await waiting()) / order.length)
-  t.equal((await world.logOut()).status, 204)
-  t.same(await client.closed, EXPIRED)
-  const closed = nextEvent(peer, 'close')
-  peer.resume()
-  await closed
-  t.ok(received <= sent - least, `${received} of ${sent} were received, and at least ${least} waited`)
-  await world.quiet()
-})
+for (const leaves of [false, true]) {
+  const name = leaves ? 'whose page has left' : 'of an open socket'
+  await test(`orders ${name} that wait here because upstream does not read do not leave after the session has ended`, async (t) => {
+    const world = await startWorld(t, RELAY)
+    const { client, peer } = await world.joined(TRADING)
+    let received = 0
+    peer.on('message', () => void received++)
+    peer.pause()
+    const waiting = async (): Promise<number> => (await world.metric('bff_relay_buffered_bytes')).get('') ?? 0
+    const order = `{"buy":1,"passthrough":{"x":"${'x'.repeat(50_000)}"}}`
+    let sent = 0
+    while ((await waiting()) < 500_000) {
+      for (const end = sent + 4; sent < end; sent++) client.socket.send(order)
+      await delay(5)
+    }
+    const least = Math.floor((await waiting()) / order.length)
+    if (leaves) client.socket.terminate()
+    const open = async (): Promise<number> => (await world.metric('bff_relays')).get('kind="demo"') ?? 0
+    await until(async () => (await open()) === (leaves ? 0 : 1))
+    t.equal((await world.logOut()).status, 204)
+    t.match(await client.closed, leaves ? { code: 1006 } : EXPIRED)
+    const closed = nextEvent(peer, 'close')
+    peer.resume()
+    await closed
+    t.ok(received <= sent - least, `${received} of ${sent} were received, and at least ${least} waited`)
+    await world.quiet()
+  })
+}
 
 await test('a replaced session is refused at once, and its sockets are closed a second later, on every instance', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true })

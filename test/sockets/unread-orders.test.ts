@@ -3,17 +3,23 @@ import { test, type Test } from 'tap'
 import { CLOSE } from '../../src/sockets/close-codes.ts'
 import { gone } from '../support/upstream/raw-upstream.ts'
 import { until, within } from '../support/time/until.ts'
-import { flood, isolatedRelay, MESSAGE, stalled } from '../support/sockets/isolated-relay.ts'
+import { gateAlone } from '../support/sockets/relay-alone.ts'
+import { flood, isolatedRelay, MANY, MESSAGE } from '../support/sockets/isolated-relay.ts'
+
+type Checks = Parameters<typeof isolatedRelay> extends [Test, unknown?, ...infer Rest] ? Rest : never
 
 const PATIENT = { heartbeatMs: 3_600_000 }
 
 /** A relay whose browser has sent more than fits into all buffers on the way, since upstream does not read. */
-async function unreadRelay(t: Test) {
-  const parts = await isolatedRelay(t, PATIENT)
-  parts.upstreamWire.pause()
-  flood(parts.browser)
-  await stalled(parts.browser)
-  return parts
+async function unreadRelay(t: Test, ...checks: Checks) {
+  const parts = await isolatedRelay(t, PATIENT, ...checks)
+  const { browser, upstreamWire, ourWire } = parts
+  const given = (): number => ourWire.bytesWritten - ourWire.writableLength
+  upstreamWire.pause()
+  flood(browser)
+  // Some wait in this process, and more in the kernel than that of upstream takes.
+  await until(() => ourWire.writableLength > 100_000 && given() > 1_000_000, 'upstream takes no more')
+  return { ...parts, given }
 }
 
 /** It reads again, until its connection is closed. */
@@ -27,12 +33,12 @@ for (const [why, close] of [
   ['the store is away for too long', CLOSE.storeDown],
 ] as const) {
   await test(`orders that the kernel holds for an upstream that does not read are dropped once ${why}`, async (t) => {
-    const { upstreamWire, ourWire, relay, ended } = await unreadRelay(t)
-    const given = ourWire.bytesWritten - ourWire.writableLength
+    const { upstreamWire, given, relay, ended } = await unreadRelay(t)
+    const before = given()
     relay.end(close)
     t.equal(await ended, close)
     await reads(upstreamWire)
-    t.ok(upstreamWire.bytesRead < given, `${upstreamWire.bytesRead} of ${given} bytes have arrived`)
+    t.ok(upstreamWire.bytesRead < before, `${upstreamWire.bytesRead} of ${before} bytes have arrived`)
   })
 }
 
@@ -46,6 +52,44 @@ await test('orders that the kernel holds for a silent upstream are dropped when 
   t.ok(given > 60 * MESSAGE, 'all of them had left this process')
   await reads(upstreamWire)
   t.ok(upstreamWire.bytesRead < given, `${upstreamWire.bytesRead} of ${given} bytes have arrived`)
+})
+
+for (const [what, begins] of [
+  ['the session has ended', (user: { end: () => void }) => user.end()],
+  ['orders are paused', (_user: unknown, gate: ReturnType<typeof gateAlone>) => gate.close()],
+] as const) {
+  await test(`orders that still wait when a page has left do not reach upstream once ${what}`, async (t) => {
+    const user = {
+      isCurrent: () => true,
+      confirm: async () => 'asked' as const,
+      end: (): void => undefined,
+      isLeft: false,
+    }
+    const onEnd = (end: () => void): (() => void) => {
+      user.end = end
+      return () => (user.isLeft = true)
+    }
+    const gate = gateAlone()
+    const { upstreamWire, given, relay, ended } = await unreadRelay(t, gate, { ...user, onEnd })
+    relay.end(CLOSE.restarting)
+    t.equal(await ended, CLOSE.restarting)
+    const before = given()
+    begins(user, gate)
+    await reads(upstreamWire)
+    t.ok(upstreamWire.bytesRead < before, `${upstreamWire.bytesRead} of ${before} bytes have arrived`)
+    await until(() => user.isLeft && gate.isLeft, 'nothing is watched any more')
+  })
+}
+
+await test('orders that still wait when a page has left reach an upstream that reads again', async (t) => {
+  const { browser, upstream, upstreamWire, ended } = await unreadRelay(t)
+  let got = 0
+  upstream.on('message', () => got++)
+  browser.close(1000)
+  upstreamWire.resume()
+  t.match(await within(ended, 'the relay has ended'), { code: 1000 })
+  await gone(upstreamWire)
+  t.equal(got, MANY)
 })
 
 await test('an upstream that ends its half of the connection without a close frame, and does not read, is lost at once', async (t) => {
@@ -71,7 +115,7 @@ await test('a browser that ends its half without a close frame, and does not rea
   const { upstream, ourBrowserWire, browserWire, ended } = await isolatedRelay(t, PATIENT)
   browserWire.pause()
   flood(upstream)
-  await stalled(upstream)
+  await until(() => ourBrowserWire.writableLength > 100_000, 'the browser takes no more')
   browserWire.end()
   t.match(await within(ended, 'the browser is gone'), { code: 1006 })
   await until(() => ourBrowserWire.destroyed, 'its connection is gone')

@@ -14,10 +14,12 @@ export interface RelayUser {
   isCurrent(): boolean
   /** Asks the store whether the session is live, and ends the relay before this resolves if it is not. Never rejects. */
   confirm(): Promise<Confirmation>
+  /** Calls back once the session has ended, or could not be read for too long. @returns ends that */
+  onEnd(listener: () => void): () => void
 }
 
 /** The user of a session that was read a moment ago. */
-export function relayUser(sessions: Pick<Sessions, 'isCurrent' | 'confirm'>, session: Session): RelayUser {
+export function relayUser(sessions: Pick<Sessions, 'isCurrent' | 'confirm' | 'watch'>, session: Session): RelayUser {
   /** The standstills of this process before the session was last known to be live. */
   let heardAfter = standstill.count
   return {
@@ -34,5 +36,6 @@ export function relayUser(sessions: Pick<Sessions, 'isCurrent' | 'confirm'>, ses
       }
       return standstill.count === heardAfter ? 'away' : 'deaf'
     },
+    onEnd: (onEnd) => sessions.watch(session, { isUse: false, onEnd }),
   }
 }

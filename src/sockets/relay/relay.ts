@@ -190,7 +190,7 @@ export class Relay {
 
   /** Ends the relay if an order may wait here because upstream does not read: it must not leave once orders are paused. */
   #withdraw(): void {
-    if (this.#ended || this.#upstream.bufferedBytes === 0 || this.#options.gate?.isClosed !== true) return
+    if (this.#upstream.bufferedBytes === 0 || this.#options.gate?.isClosed !== true) return
     this.#drop()
     this.end(CLOSE.upstreamLost)
   }
@@ -229,11 +229,22 @@ export class Relay {
   #finish(toBrowser: CloseStatus, toUpstream?: CloseStatus, fault?: string): void {
     if (this.#ended) return
     this.#ended = true
-    this.#leaveGate?.()
     this.#endSlowness?.()
     const { withReturn, onEnd } = this.#options
     this.#browser.close(withReturn?.(toBrowser) ?? toBrowser)
     this.#upstream.close(toUpstream)
+    this.#watchRest()
     onEnd(toBrowser, fault)
+  }
+
+  /** What still waits for upstream must not leave either once the session has ended or orders are paused. */
+  #watchRest(): void {
+    const { wire, bufferedBytes } = this.#upstream
+    if (bufferedBytes === 0 || wire.destroyed) return this.#leaveGate?.()
+    const unwatch = this.#options.user?.onEnd(() => this.#drop())
+    wire.once('close', () => {
+      unwatch?.()
+      this.#leaveGate?.()
+    })
   }
 }

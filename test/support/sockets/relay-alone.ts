@@ -32,7 +32,10 @@ export class Peer extends EventEmitter {
     readableLength: 0,
     destroyed: false,
     bytesRead: 0,
-    resetAndDestroy: () => void this.got.push('reset'),
+    resetAndDestroy: () => {
+      this.got.push('reset')
+      Object.assign(this.wire, { destroyed: true, writableLength: 0 })
+    },
   })
   readonly _receiver = Object.assign(new EventEmitter(), {
     _fragments: [],

@@ -5,7 +5,7 @@ import type { ServerProcess } from '../support/server/server-process.ts'
 import { said, status, twoWorkers, workerPids } from '../support/server/two-workers.ts'
 import { logIn } from '../support/parts.ts'
 import { startParts } from '../support/world.ts'
-import { until } from '../support/time/until.ts'
+import { until, untilSlow } from '../support/time/until.ts'
 import { exactly } from '../support/exactly.ts'
 
 async function metrics({ opsPort }: ServerProcess): Promise<string> {
@@ -51,7 +51,7 @@ await test('A worker that dies is replaced, its counts stay in the metrics, and 
   t.equal(await counted(server, '/auth/session'), 4)
   const [victim = 0, next = 0] = workerPids(server)
   process.kill(victim, 'SIGKILL')
-  await until(() => said(server, 'ready').length === 3)
+  await untilSlow(() => said(server, 'ready').length === 3)
   t.match(said(server, 'a worker died'), exactly({ worker: 1, signal: 'SIGKILL', restartMs: 200 }))
   for (let times = 0; times < 4; times++) t.equal(await status(server.port, '/auth/session'), 200)
   t.equal(await counted(server, '/auth/session'), 8)
@@ -59,6 +59,6 @@ await test('A worker that dies is replaced, its counts stay in the metrics, and 
   t.match(text, /^bff_worker_restarts_total 1$/m)
   t.match(text, /^bff_relay_limit 20$/m, 'those of two workers')
   process.kill(next, 'SIGKILL')
-  await until(() => said(server, 'ready').length === 4)
+  await untilSlow(() => said(server, 'ready').length === 4)
   t.equal(await counted(server, '/auth/session'), 8, 'the counts of both that died')
 })

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { ready, serverProcess, type ProcessOptions, type ServerProcess } from './server-process.ts'
 import { testRedis } from './test-server.ts'
 import { ALONE } from './settings.ts'
-import { until } from '../time/until.ts'
+import { untilSlow } from '../time/until.ts'
 
 type LogLine = Record<string, unknown> & { msg: string }
 
@@ -21,7 +21,7 @@ export async function twoWorkers(
 ): Promise<ServerProcess> {
   const redis = await testRedis(t)
   const server = await serverProcess(t, { ...ALONE, WORKERS: '2', REDIS_URL: redis.url, ...settings }, options)
-  await until(() => said(server, 'ready').length === 2)
+  await untilSlow(() => said(server, 'ready').length === 2)
   t.ok(await ready(server))
   return server
 }

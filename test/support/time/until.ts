@@ -6,7 +6,7 @@ const POLL_MS = 5
 const MAX_POLL_MS = 50
 /** More than any single wait of a test takes on a slow machine; a caller that waits for more says so. */
 const DEADLINE_MS = 20_000
-/** For containers, failovers of Redis and balancers, which poll by the second. */
+/** For containers, failovers of Redis and balancers, which poll by the second, and for what starts several processes. */
 const SLOW_DEADLINE_MS = 60_000
 
 /**
@@ -27,7 +27,7 @@ export async function until(
   await within(poll(), what, deadlineMs).finally(() => over.abort())
 }
 
-/** Like {@link until}, with a deadline of a minute, for containers, failovers and balancers. */
+/** Like {@link until}, with a deadline of a minute, for containers, failovers, balancers and several processes that start. */
 export function untilSlow(check: () => boolean | Promise<boolean>, what = String(check)): Promise<void> {
   return until(check, what, SLOW_DEADLINE_MS)
 }

@@ -30,6 +30,13 @@ export const OF_STORE: readonly Equivalent[] = [
       'A process alone has one run.',
     ],
   ]),
+  ...inFile('src/store/links/confirming-server.ts', [
+    ["#latestKey = ''", '"Stryker was here!"', 'A write has named a key before the first probe.'],
+    ["this.#events.failed(this.failure ?? '')", '"Stryker was here!"', 'There is a failure, which was just noted.'],
+  ]),
+  ...inFile('src/store/links/live-credentials.ts', [
+    ["this.#next.set(server, 'new')", '""', 'Only whether they are the former ones is read.'],
+  ]),
   ...inFile('src/store/limit-commands.ts', [
     [
       "const isFirst = values.get(key) === undefined && values.write(key, '', Date.now() + endsInMs)",

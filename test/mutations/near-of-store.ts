@@ -10,7 +10,7 @@ export const OF_STORE: Readonly<Record<string, readonly string[]>> = {
   'src/store/ledger/ledger.ts': ['store/ledger-commands', 'store/memory-ledger'],
   'src/store/ledger/memory-ledger.ts': ['store/ledger-script', 'store/memory-ledger', 'store/ledger-model'],
   'src/store/limit-commands.ts': ['store/limit-commands'],
-  'src/store/links/channel-subscriber.ts': ['store/subscription'],
+  'src/store/links/channel-subscriber.ts': ['store/subscriber-alone'],
   'src/store/links/cluster-commands.ts': ['store/cluster-commands', 'store/cluster-redirections'],
   'src/store/links/cluster-link.ts': ['store/cluster-link'],
   'src/store/links/cluster-nodes.ts': ['store/cluster-nodes'],

@@ -44,7 +44,7 @@ function serverOf(t: Test) {
     seconds.run()
     for (let turns = 0; turns < 10; turns++) await turn()
   }
-  return { server, world, write, pass, logged: () => log.splice(0) }
+  return { server, world, write, pass, seconds, logged: () => log.splice(0) }
 }
 
 const ASKED = [
@@ -118,12 +118,13 @@ await test('a slot that has moved away is no failure of the server, and any othe
 })
 
 await test('after the close nothing is written or probed, and no failure is told', async (t) => {
-  const { server, world, write, pass, logged } = serverOf(t)
+  const { server, world, write, pass, seconds, logged } = serverOf(t)
   world.confirmed = async () => 0
   await t.rejects(write())
   logged()
   server.close()
-  t.same(logged(), ['destroy'])
+  await turn()
+  t.same([logged(), seconds.size], [['destroy'], 0])
   await t.rejects(write(), { name: 'Unsent', cause: { message: 'the master was replaced' } })
   await pass()
   t.same(logged(), [])

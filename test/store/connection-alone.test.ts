@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { RESP_TYPES, RedisClient } from '@redis/client'
 import { test, type Test } from 'tap'
 import { dialing } from '../../src/peers/dialing.ts'
+import { names } from '../../src/peers/names.ts'
 import { Changeable } from '../../src/config/changing.ts'
 import { newConnection, withConnection, type Connection } from '../../src/store/links/connection.ts'
 import { LiveCredentials } from '../../src/store/links/live-credentials.ts'
@@ -99,7 +100,7 @@ const NEW = { username: 'new', password: 'p', tls: false }
 const isPing = (words: unknown): boolean => Array.isArray(words) && words[0] === 'PING' && words.length === 2
 
 /** The commands without the random words. */
-const names = (sent: readonly unknown[]): unknown[] => sent.map((words) => (isPing(words) ? 'proof' : words))
+const wordsOf = (sent: readonly unknown[]): unknown[] => sent.map((words) => (isPing(words) ? 'proof' : words))
 
 await test('new credentials go alone, between two proofs that replies are in step, and what waits follows in its order', async (t) => {
   const { connection, sent } = wireOf(t)
@@ -108,10 +109,10 @@ await test('new credentials go alone, between two proofs that replies are in ste
   await turn()
   await authenticated
   await Promise.all(waiting)
-  t.same(names(sent()), ['proof', ['AUTH', 'new', 'p'], 'proof', ['GET', 'a'], ['GET', 'b']])
+  t.same(wordsOf(sent()), ['proof', ['AUTH', 'new', 'p'], 'proof', ['GET', 'a'], ['GET', 'b']])
   t.equal(await connection.get('c'), 'OK')
   await connection.authenticate({ password: 'p', tls: false })
-  t.same(names(sent()), [['GET', 'c'], 'proof', ['AUTH', 'p'], 'proof'])
+  t.same(wordsOf(sent()), [['GET', 'c'], 'proof', ['AUTH', 'p'], 'proof'])
 })
 
 await test('nothing is given without a password, or while other credentials are', async (t) => {
@@ -121,7 +122,7 @@ await test('nothing is given without a password, or while other credentials are'
   const first = connection.authenticate(NEW)
   await connection.authenticate({ ...NEW, password: 'q' })
   await first
-  t.same(names(sent()), ['proof', ['AUTH', 'new', 'p'], 'proof'])
+  t.same(wordsOf(sent()), ['proof', ['AUTH', 'new', 'p'], 'proof'])
 })
 
 await test('a connection that refuses new credentials goes on as it was', async (t) => {
@@ -155,7 +156,7 @@ await test('a connection with replies that are pending for too long gets nothing
   await turn()
   quiet.run()
   await t.rejects(late, { code: 'ETIMEDOUT' })
-  t.same(names(sent()), ['proof'])
+  t.same(wordsOf(sent()), ['proof'])
   closing.run()
   t.same(sent(), ['destroy'])
 })
@@ -173,6 +174,8 @@ await test('a connection that gets no reply to new credentials is closed', async
   await t.rejects(late, { code: 'ETIMEDOUT' })
   t.equal(sent().at(-1), 'destroy')
 })
+
+const noLookup = (): void => undefined
 
 /** A connection for one use, which opens as a test says. */
 function usesOf(t: Test) {
@@ -197,6 +200,8 @@ function usesOf(t: Test) {
 
 await test('a connection for one use is opened as asked, used, and closed', async (t) => {
   const world = usesOf(t)
+  const peers: string[] = []
+  t.intercept(names, 'for', { value: (peer: string) => (peers.push(peer), noLookup) })
   const reply = await withConnection({ socket: { host: 'a', port: 7 }, username: 'u' }, 1000, async (connection) => {
     t.equal(connection, world.made)
     connection.emit('error', new Error('is reported by what fails'))
@@ -205,11 +210,13 @@ await test('a connection for one use is opened as asked, used, and closed', asyn
   })
   t.equal(reply, 'reply')
   t.same(world.log, ['connect', 'use', 'destroy'])
-  const { lookup, ...times } = dialing('redis', 1000)
+  t.same(peers, ['redis'], 'its name has a place of its own')
+  const { lookup: _, ...times } = dialing('redis', 1000)
   t.match(world.made?.options, {
     username: 'u',
-    socket: { host: 'a', port: 7, connectTimeout: 1000, reconnectStrategy: false, lookup, ...times },
+    socket: { host: 'a', port: 7, connectTimeout: 1000, reconnectStrategy: false, ...times },
   })
+  t.equal((world.made?.options as { socket?: { lookup?: unknown } }).socket?.lookup, noLookup)
   world.isOpen = false
   await withConnection({}, 1000, async () => world.log.push('use'))
   t.same(world.log.slice(3), ['connect', 'use'], 'one that is closed already is left')

@@ -216,7 +216,8 @@ await test('a connection for one use is opened as asked, used, and closed', asyn
     username: 'u',
     socket: { host: 'a', port: 7, connectTimeout: 1000, reconnectStrategy: false, ...times },
   })
-  t.equal((world.made?.options as { socket?: { lookup?: unknown } }).socket?.lookup, noLookup)
+  const { options } = world.made as unknown as { options: { socket: { lookup: unknown } } }
+  t.equal(options.socket.lookup, noLookup)
   world.isOpen = false
   await withConnection({}, 1000, async () => world.log.push('use'))
   t.same(world.log.slice(3), ['connect', 'use'], 'one that is closed already is left')

@@ -11,19 +11,20 @@ import { testRedis } from '../support/server/test-server.ts'
 /** A master that answers as a test says, and what it was asked. */
 function masterOf(t: Test) {
   const pass = stoppedClocks(t)
-  const asked: { key: string; keys: string[]; writes: boolean }[] = []
+  const asked: { key: string; keys: string[]; writes: boolean; isPlain: boolean }[] = []
   const world = {
     answer: async (): Promise<unknown> => [1_700_000_000_123, []],
     owns: (_key: string): boolean => true,
     pings: 0,
+    ping: async (): Promise<unknown> => world.pings++,
   }
   const master = { name: 'one', options: {}, owns: (key: string) => world.owns(key) } as MasterServer
   const connection = {
     eval: async (_script: string, { keys, arguments: args }: { keys: string[]; arguments: string[] }) => {
-      asked.push({ key: keys[0] ?? '', keys, writes: args.includes('write') })
+      asked.push({ key: keys[0] ?? '', keys, writes: args.join() === 'write', isPlain: args.length === 0 })
       return world.answer()
     },
-    ping: async () => void world.pings++,
+    ping: () => world.ping(),
   }
   const probe = new MasterProbe()
   return { world, pass, asked: () => asked.splice(0), ask: () => probe.ask(master, connection) }
@@ -48,6 +49,7 @@ await test('a master that serves shows its clock, and is tried with a write once
     [true, false, true],
   )
   t.same([second?.key, third?.key], [first?.key, first?.key])
+  t.ok(second?.isPlain)
 })
 
 await test('a master that refuses writes is tried with one each time', async (t) => {
@@ -104,6 +106,8 @@ await test('the key of the probe is one of the master, which is sought anew wher
   world.owns = () => false
   t.equal(await ask(), undefined)
   t.same([asked(), world.pings], [[], 1], 'it is asked for a sign of life')
+  world.ping = () => Promise.reject(new Error('lost'))
+  await t.rejects(ask(), { message: 'lost' })
 })
 
 await test('a key is found wherever a master owns one of the slots that are tried, and none where it owns none', (t) => {

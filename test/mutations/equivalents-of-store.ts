@@ -11,6 +11,26 @@ export const OF_STORE: readonly Equivalent[] = [
       'Who wants another method assigns it. That this fails is noticed.',
     ],
   ]),
+  ...inFile('src/store/credentials-trial.ts', [
+    [
+      "if (!next.isServed) return next.silent[0] ?? next.faults[0] ?? 'no server replies'",
+      '""',
+      'Where no server serves, there is a fault of one.',
+    ],
+    ...['["Stryker was here"]', 'false'].map(
+      (slip) => ['if (address === undefined) return []', slip, 'At no address does a server serve.'] as const,
+    ),
+  ]),
+  ...inFile('src/store/servers/store-clock.ts', [
+    ["const how = hereAheadMs > 0 ? 'ahead of' : 'behind'", 'hereAheadMs >= 0', 'It is not nothing.'],
+  ]),
+  ...inFile('src/store/links/cluster-nodes.ts', [
+    [
+      "if (masters.length === 0) throw new Error('the node knows of no slots')",
+      '""',
+      'Nobody hears why a node is of no use.',
+    ],
+  ]),
   ...inFile('src/store/fingerprint-key.ts', [
     [
       'return (await this.#store.readUntracked(FINGERPRINT_KEY))?.value',

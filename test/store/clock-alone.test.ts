@@ -43,8 +43,8 @@ await test('the clock of the store is that of its master as closely as is known,
 await test('of several masters the median counts, and what one holds ends by its own clock', (t) => {
   const { clock, show, shown } = clockOf(t)
   const all = ['a', 'b', 'c']
-  show('a', 9000, all)
   show('b', 2000, all)
+  show('a', 9000, all)
   show('c', -3000, all)
   t.equal(shown(), 2000)
   t.equal(clock.mastersDifferMs, 12_000)
@@ -130,6 +130,14 @@ await test('where the monotonic clock stood still, it did for all masters', (t) 
 })
 
 const of = (...args: [number, number]) => clockWarnings(...args).map((each) => each.replace(/^(.*? Redis)\b.*$/, '$1'))
+
+await test('the clock of this machine is compared with the one that the store has shown', (t) => {
+  const { clock, show } = clockOf(t)
+  t.doesNotThrow(() => clock.close(), 'before it has shown any')
+  show('one', -6000, ['one'])
+  t.match(clock.warnings(), { length: 1, 0: /^the clock of this machine is 6 s ahead of that of Redis/ })
+  t.end()
+})
 
 await test('an operator is warned of clocks that differ by more than five seconds', (t) => {
   t.same(of(5000, 5000), [])

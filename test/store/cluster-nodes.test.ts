@@ -17,9 +17,10 @@ const BOTH = slotsOf(7000, 7001)
 
 /** The nodes of a Cluster that answer as a test says. */
 function nodesOf(t: Test, servers: Record<number, Server | undefined>, seeds = [7000]) {
-  // Masters are asked in their order.
-  let random = 0
-  t.intercept(Math, 'random', { value: () => (random += 0.01) % 1 })
+  const world = { order: 0.01 }
+  // Masters are asked in their order, unless a test turns it round.
+  let random = 0.5
+  t.intercept(Math, 'random', { value: () => (random += world.order) % 1 })
   const fleet = serversOf(t, servers)
   const log: string[] = []
   const live = new LiveCredentials(new Changeable('redis://u:p@127.0.0.1:7000'), () => undefined)
@@ -38,7 +39,7 @@ function nodesOf(t: Test, servers: Record<number, Server | undefined>, seeds = [
       .sent()
       .filter((each) => each.endsWith('CLUSTER SLOTS'))
       .map((each) => Number(each.slice(0, 4)))
-  return { ...fleet, nodes, log, live, ports, asked }
+  return { ...fleet, world, nodes, log, live, ports, asked }
 }
 
 await test('the masters are those that one of them names, which a node of REDIS_URL has named', async (t) => {
@@ -85,6 +86,22 @@ await test('where no master tells, the nodes of REDIS_URL are asked once more', 
   servers[7002] = telling(slotsOf(7002))
   t.equal(await nodes.read(), true)
   t.same([asked(), ports()], [[7001, 7000, 7002], [7002]])
+})
+
+await test('any of the masters is asked first', async (t) => {
+  const { nodes, world, asked } = nodesOf(t, { 7000: telling(BOTH), 7001: telling(BOTH) })
+  await nodes.read()
+  asked()
+  world.order = -0.01
+  await nodes.read()
+  t.same(asked(), [7001])
+})
+
+await test("a slot without a master is nobody's", async (t) => {
+  const { nodes } = nodesOf(t, { 7000: telling([[0, 8191, ['127.0.0.1', 7000]]]) })
+  await nodes.read()
+  t.same([nodes.masters[0]?.owns(LOW), nodes.masters[0]?.owns(HIGH)], [true, false])
+  t.throws(() => nodes.ownerOf(HIGH), { name: 'Unsent' })
 })
 
 await test('a master that is silent for a second is passed over', async (t) => {

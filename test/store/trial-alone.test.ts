@@ -53,10 +53,32 @@ await test('new credentials may not lack what instances share, or what replicas 
         options.username === 'new' ? [right] : [],
     })
   const other = known(BOTH)
+  t.match(await tried(t, { 7000: lacking('HSET hash'), 7001: other }), { fault: /no right to HSET$/ })
   t.match(await tried(t, { 7000: lacking('GETDEL key'), 7001: other }), { fault: /forbids GETDEL to this user$/ })
   t.match(await tried(t, { 7000: lacking('WAIT '), 7001: other }, 1), { fault: /forbids WAIT to this user$/ })
   t.match(await tried(t, { 7000: lacking('WAIT '), 7001: other }), { fault: undefined }, 'no replicas confirm')
   t.match(await tried(t, { 7000: lacking('PUBLISH '), 7001: other }), { fault: undefined })
+})
+
+await test('a master that does not answer the new credentials decides nothing as long as another one does', async (t) => {
+  const busy: Server = (words, connection) =>
+    (connection.options as { username?: string }).username === 'new'
+      ? new Error('reset')
+      : known(BOTH)(words, connection)
+  t.match(await tried(t, { 7000: known(BOTH), 7001: busy }), { fault: undefined })
+})
+
+const sentinelsAs = (user: string): string => `redis+sentinel://${user}:p@127.0.0.1:1,127.0.0.1:2/bff`
+
+await test('where Sentinels name several servers that are all of no use, what is wrong with them is told', async (t) => {
+  const replica = known(BOTH, { HELLO: { server: 'redis', version: '7.2.4', role: 'slave' } })
+  serversOf(t, {
+    1: master({ SENTINEL: ['127.0.0.1', '7000'] }),
+    2: master({ SENTINEL: ['127.0.0.1', '7001'] }),
+    7000: replica,
+    7001: replica,
+  })
+  t.match(await tryCredentials(sentinelsAs('new'), sentinelsAs('old'), 0), /^127\.0\.0\.1:7000 is .* but a replica/)
 })
 
 await test('a replica that refuses new credentials is named, and one that is away is not', async (t) => {

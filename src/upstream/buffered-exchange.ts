@@ -25,11 +25,7 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
   #bytes = 0
   readonly #endWait: () => void
   readonly #signal: AbortSignal | undefined
-  readonly #expire = (): void => {
-    const timeout = new DOMException('upstream did not respond in time', 'TimeoutError')
-    if (this.controller === undefined) this.onResponseError(undefined, timeout)
-    this.abort(timeout)
-  }
+  readonly #expire = (): void => this.abort(new DOMException('upstream did not respond in time', 'TimeoutError'))
 
   /**
    * @param timeoutMs covers the whole exchange, including the wait for a connection

@@ -68,15 +68,18 @@ export abstract class Exchange<Outcome extends { readonly is: string }> implemen
   protected abstract onComplete(): void
 
   /**
-   * Fails the exchange, before any byte is sent, if no connection becomes free in time. undici cannot remove a request from
-   * its queue, so the request is aborted as soon as undici starts it.
+   * Fails the exchange, before any byte is sent, if no connection becomes free in time.
+   * @param leave removes it from those that wait, once it is started or over
    */
-  limitQueueing(waitMs: number, body: Readable | Buffer | null): void {
-    this.#endQueueing = judgeAfter(waitMs, () => {
+  limitQueueing(waitMs: number, body: Readable | Buffer | null, leave: () => void): void {
+    const endWait = judgeAfter(waitMs, () => {
       discard(body)
-      this.#abortReason = new Error('no connection to upstream became free in time')
-      this.onResponseError(undefined, this.#abortReason)
+      this.abort(new Error('no connection to upstream became free in time'))
     })
+    this.#endQueueing = () => {
+      endWait()
+      leave()
+    }
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -110,10 +113,11 @@ export abstract class Exchange<Outcome extends { readonly is: string }> implemen
     else this.onComplete()
   }
 
-  /** Aborts the request now, or as soon as undici starts it. */
+  /** Aborts the request now. undici may have it already, and does so when it starts it. */
   protected abort(reason: Error): void {
     this.#abortReason = reason
-    this.controller?.abort(reason)
+    if (this.controller === undefined) this.onResponseError(undefined, reason)
+    else this.controller.abort(reason)
   }
 
   protected settle(outcome: Outcome): void {

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import type { Readable } from 'node:stream'
 import { Pool, type buildConnector, type Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
@@ -83,6 +84,11 @@ export class RestClient {
   #running = 0
   /** All connections are in use, so the next request has to wait for one. */
   #isFull = false
+  /**
+   * Those that wait, in their order. undici could not remove one that gave up from a queue of its own: it would need a connection
+   * to find it aborted, so after an outage upstream would get an empty connection for each call that had failed.
+   */
+  readonly #line = new Set<() => void>()
   /** True from the error of a connection until its listeners have run. */
   #hasFailingConnection = false
   readonly #isConnectionFailing = (): boolean => this.#hasFailingConnection
@@ -187,9 +193,11 @@ export class RestClient {
       bodyTimeout: bodyMs,
       maxHeaderSize: MAX_HEADER_BYTES,
     })
-    pool.on('drain', () => {
-      if (pool === this.#pool) this.#isFull = false
-    })
+    const free = (): void => {
+      if (pool === this.#pool) this.#serve()
+    }
+    // After a failure to connect, undici opens another connection only when it is asked for one.
+    pool.on('drain', free).on('connectionError', free)
     this.#replacePoolAt = standstill.now() + maxConnectionMs
     return pool
   }
@@ -202,7 +210,7 @@ export class RestClient {
   #replacePool(): void {
     const old = this.#pool
     this.#pool = this.#createPool()
-    this.#isFull = false
+    this.#serve()
     this.#retired.add(old)
     const forget = (): void => void this.#retired.delete(old)
     old.close().then(forget, forget)
@@ -238,17 +246,35 @@ export class RestClient {
     return (...connection) => untraced(() => open(...connection))
   }
 
-  #dispatch(
+  /** Has undici write the requests that wait, for as long as there are free connections. */
+  #serve(): void {
+    this.#isFull = false
+    for (const write of this.#line) {
+      if (this.#isFull) return
+      this.#line.delete(write)
+      write()
+    }
+  }
+
+  #dispatch(request: RestRequest, exchange: Forwarding | BufferedExchange, span: Span): void {
+    const { body } = request
+    if (this.#running > this.#connections + MAX_WAITING) {
+      discard(body)
+      return exchange.onResponseError(undefined, new Error('too many requests are waiting for upstream'))
+    }
+    if (this.#mayHoldStale() || standstill.lookedAt >= this.#replacePoolAt) this.#replacePool()
+    if (!this.#isFull) return this.#write(request, exchange, span)
+    const write = AsyncResource.bind(() => this.#write(request, exchange, span))
+    this.#line.add(write)
+    exchange.limitQueueing(this.#config.connectMs, body, () => this.#line.delete(write))
+  }
+
+  #write(
     { method, path, headers, body, timeoutMs }: RestRequest,
     exchange: Forwarding | BufferedExchange,
     span: Span,
   ): void {
     try {
-      if (this.#running > this.#connections + MAX_WAITING) {
-        throw new Error('too many requests are waiting for upstream')
-      }
-      if (this.#mayHoldStale() || standstill.lookedAt >= this.#replacePoolAt) this.#replacePool()
-      if (this.#isFull) exchange.limitQueueing(this.#config.connectMs, body)
       const hasFreeConnection = this.#pool.dispatch(
         {
           path: this.#basePath + path,

@@ -1,9 +1,12 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
 import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { restClient } from '../support/upstream/rest-client.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
-import { until } from '../support/time/until.ts'
+import { until, within } from '../support/time/until.ts'
 import { TRADING } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
 
@@ -27,6 +30,42 @@ await test('a call waits for a free connection for UPSTREAM_CONNECT_SECONDS at m
   t.match(await Promise.all([ask('/5'), ask('/6'), ask('/7')]), [{ is: 'answered' }, {}, { is: 'answered' }])
   const seen = upstream.requests.map(({ target }) => target).sort()
   t.same(seen, ['/1', '/2', '/5', '/6', '/7'], 'a call that gave up is not sent afterwards')
+})
+
+await test('calls that gave up, or whose browsers have left, while they waited cost upstream no connection, and those behind them no time', async (t) => {
+  const upstream = await rawUpstream(t)
+  const rest = restClient(t, upstream, 2, { UPSTREAM_CONNECT_SECONDS: '1', UPSTREAM_HEADERS_SECONDS: '600' })
+  const left = new AbortController()
+  const ask = (path: string, signal?: AbortSignal) =>
+    rest.exchange({ method: 'POST', path, template: path, headers: [], body: null }, signal)
+  const answers: (() => void)[] = []
+  upstream.answer = (_request, socket) => void answers.push(() => void socket.write(ok()))
+  const first = [ask('/1'), ask('/2')]
+  await until(() => answers.length === 2)
+  const unwanted = Array.from({ length: 40 }, (_, at) => ask('/unwanted', at % 2 === 0 ? left.signal : undefined))
+  left.abort(new Error('the browser left'))
+  for (const { is } of await Promise.all(unwanted)) t.equal(is, 'unreachable')
+  upstream.answer = (_request, socket) => void socket.write(ok())
+  const behind = ask('/3')
+  for (const answer of answers) answer()
+  t.match(await Promise.all([...first, behind]), [{ is: 'answered' }, { is: 'answered' }, { is: 'answered' }])
+  t.same(upstream.requests.map(({ target }) => target).sort(), ['/1', '/2', '/3'])
+  // After a standstill there are new ones.
+  t.ok(upstream.received.length < 10, 'connections')
+})
+
+await test('where connections are refused, those that wait for one learn of it, and the next call tries again', async (t) => {
+  const upstream = await rawUpstream(t)
+  const port = await freePort()
+  const rest = restClient(t, { ...upstream, url: `http://127.0.0.1:${port}` }, 1, { UPSTREAM_CONNECT_SECONDS: '600' })
+  const ask = () => rest.exchange({ method: 'POST', path: '/', template: '/', headers: [], body: null })
+  for (const outcome of await within(Promise.all([ask(), ask(), ask()]), 'all are told')) {
+    t.match(outcome, { is: 'unreachable', cause: { code: 'ECONNREFUSED' } })
+  }
+  const server = createServer((_request, response) => response.end()).listen(port, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  t.match(await Promise.all([ask(), ask()]), [{ is: 'answered' }, { is: 'answered' }])
 })
 
 await test('the limit of the wait for a connection ends when the call is sent', async (t) => {

@@ -102,6 +102,23 @@ await test('connections from before a standstill are not used again', async (t) 
   )
 })
 
+await test('those that wait for an old connection are the first to get new ones', async (t) => {
+  const ahead = clockAhead(t)
+  const { ask, hold, held, upstream } = await clientOf(t, { connections: 1 })
+  hold()
+  const first = ask('/1')
+  await until(() => held.length === 1)
+  const waiting = ask('/2')
+  ahead(600)
+  const next = ask('/3')
+  await until(() => held.length === 2)
+  t.equal(upstream.requests[1]?.target, '/2')
+  held[1]?.write(ok())
+  await until(() => held.length === 3)
+  for (const socket of [held[0], held[2]]) socket?.write(ok())
+  t.match(await Promise.all([first, waiting, next]), [{ is: 'answered' }, { is: 'answered' }, { is: 'answered' }])
+})
+
 await test('a response without a length is over when its connection ends, and cut when it is reset', async (t) => {
   const { ask, forward, hold, held, upstream } = await clientOf(t)
   const head = 'HTTP/1.1 200 OK\r\n\r\npart'

@@ -1,36 +1,9 @@
 import { test } from 'tap'
 import { catalog } from '../../src/proxy/catalog.ts'
-import type { Endpoint } from '../../src/proxy/endpoint.ts'
+import { EXPECTED, isRoutedBy, OVERVIEW } from '../support/proxy/expected-endpoints.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { CLIENT_ID } from '../support/server/test-server.ts'
 import { startWorld, API } from '../support/world.ts'
-
-const OVERVIEW = '/partners/analytics/v1/overview'
-
-/** The endpoints of docs/upstream.md (Endpoints) once more: method, an example of the path, credential. */
-const EXPECTED: readonly (readonly [method: string, path: string, credential: Endpoint['credential']])[] = [
-  ['GET', '/account/v1/nickname', 'bearer'],
-  ['POST', '/trading/v1/options/contracts/bulk-purchase/real', 'pat'],
-  ['POST', '/trading/v1/options/contracts/bulk-purchase/demo', 'pat'],
-  ['POST', '/trading/v1/options/accounts', 'bearer'],
-  ['GET', '/trading/v1/options/accounts', 'bearer'],
-  ['GET', '/v1/health', 'none'],
-  ['GET', '/applications/v1/markup-statistics', 'bearer'],
-  ['GET', '/payment-agents/v1/clients/me', 'bearer'],
-  ['PATCH', '/payment-agents/v1/clients/me', 'bearer'],
-  ['GET', '/payment-agents/v1/agents/Agent-7_b', 'bearer'],
-  ['GET', '/payment-agents/v1/agents', 'bearer'],
-  ['GET', '/payment-agents/v1/agent-statistics', 'bearer'],
-  ['POST', '/payment-agents/v1/transfer', 'bearer'],
-  ['GET', `/payment-agents/v1/transfer/${'x'.repeat(64)}`, 'bearer'],
-  ['POST', '/payment-agents/v1/withdraw', 'bearer'],
-  ['GET', '/payment-agents/v1/withdraw/1', 'bearer'],
-  ['POST', '/payment-agents/v1/withdraw/verification_code', 'bearer'],
-  ['POST', '/trading/v1/options/accounts/VRTC-1/reset-demo-balance', 'bearer'],
-  ['GET', '/wallet/v1/wallets', 'bearer'],
-  ['GET', '/wallet/v1/transactions/main', 'bearer'],
-  ['GET', OVERVIEW, 'bearer'],
-]
 
 /** Headers that a browser may send, and those that pass upstream. */
 const PASSED_ON = {
@@ -146,29 +119,6 @@ await test('every endpoint arrives upstream with its method, path, credential an
     t.same(upstream.requests, [])
   })
 })
-
-await test('the catalog has the endpoints of upstream without the one-time URL, and the overview only with PARTNER_OVERVIEW_PATH', (t) => {
-  for (const endpoint of catalog(OVERVIEW)) {
-    t.ok(expectedOf(endpoint).length > 0, `${endpoint.method} ${endpoint.path} is expected`)
-    for (const [, , credential] of expectedOf(endpoint)) t.equal(endpoint.credential, credential)
-    t.ok(endpoint.isShared === undefined || endpoint.credential === 'none', 'a shared endpoint needs no credential')
-  }
-  t.equal(catalog(OVERVIEW).length, 20)
-  t.equal(catalog(undefined).length, 19)
-  t.notOk(catalog(OVERVIEW).some(({ path }) => path.includes('otp')))
-  t.end()
-})
-
-function expectedOf(endpoint: Endpoint): typeof EXPECTED {
-  return EXPECTED.filter(([method, path]) => method === endpoint.method && isRoutedBy(endpoint, path))
-}
-
-function isRoutedBy({ path: template, parameters }: Endpoint, path: string): boolean {
-  const source = template.replaceAll(/:(\w+)/g, (_all, name: string) =>
-    parameters?.[name] === undefined ? '[^/]+' : parameters[name].source.slice(1, -1),
-  )
-  return new RegExp(`^${source}$`).test(path)
-}
 
 await test('a wrong id or kind in a path gets 404', async (t) => {
   const { call, upstream } = await startWorld(t, API)

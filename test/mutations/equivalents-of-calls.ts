@@ -3,12 +3,11 @@ import { inFile, type Equivalent } from './equivalent.ts'
 const MOMENT = 'A clock of fractions of a millisecond never shows this very moment.'
 const COUNTED = 'The commands of a connection are carried out in order, so whoever counts next counts this, too.'
 const NODE_HEADERS = 'Node has this header of a request as one text, and beside it all of its values.'
-const NO_MARK = 'No value has this mark, so that it is read all the same.'
-const NO_SUCH_GRANT = "Where none is too many, the name that is removed is nobody's."
-const NO_CASE = 'Without a case of its own nothing is returned, which counts as no.'
 
 const HURRY = "if (stock.spare < 1 || (this.#calls.get(subject) ?? 0) >= stock.greedy) return 'none'"
 const NONE_LEFT = 'Nothing is left then either, which takes longer to find out.'
+const PLAIN = 'if (segments.every((segment) => segment.literal !== undefined)) return () => endpoint.path'
+const SAME_PATH = 'A shortcut: without parameters, the parts of the path are the path.'
 const NO_MAC = 'Only this server has made a MAC, and for no other text.'
 
 const NAMES =
@@ -16,7 +15,7 @@ const NAMES =
 const NAMED = 'if (connection === undefined || NAMES_NOTHING.has(String(connection))) return undefined'
 const SHORTCUT = 'A shortcut: none of these is the name of a header that goes on.'
 
-/** The slips that change nothing in logins, sessions, calls and their budget. */
+/** The slips that change nothing in calls and their budget. */
 export const OF_CALLS: readonly Equivalent[] = [
   ...inFile('src/proxy/idempotency/claim.ts', [
     [
@@ -100,62 +99,6 @@ export const OF_CALLS: readonly Equivalent[] = [
       "return record?.is === 'answered' ? { ...record, body: Buffer.from(String(record.body), 'base64') } : record",
       'record.is',
       'A record that cannot be opened is of no known kind, and was returned before.',
-    ],
-  ]),
-  ...inFile('src/sessions/near-cache.ts', [
-    ['this.#isHeard()', ';', 'The next look at the cache notices the same standstill, and forgets as much.'],
-    [
-      'if (expiryOf(session) !== undefined) void this.#sessions.endings.recordExpiry(session)',
-      'true',
-      'Endings.recordExpiry does nothing for a session within its limits.',
-    ],
-    ['for (let leftMs = MAX_DEAF_MS; leftMs > 0; leftMs = giveUpAt - standstill.now()) {', 'leftMs >= 0', MOMENT],
-  ]),
-  ...inFile('src/sessions/own-sessions.ts', [
-    [
-      "const [index = ''] = this.#index.keysOf(subject)",
-      '"Stryker was here!"',
-      'A subject always has the key of an index.',
-    ],
-    [
-      "const [own = ''] = this.#index.keysOf(subject)",
-      '"Stryker was here!"',
-      'A subject always has the key of an index.',
-    ],
-    [
-      "const { value = '', expiresAt = 0 } = (await this.#store.readUntracked(partKey(index, 'ended'))) ?? {}",
-      '"Stryker was here!"',
-      'Any text stands for no mark, as long as it is always the same.',
-    ],
-  ]),
-  ...inFile('src/sessions/refusals.ts', [
-    ["['invalid_request', 'never'],", '""', NO_CASE],
-    ["['invalid_scope', 'never'],", '""', NO_CASE],
-    ["['unsupported_grant_type', 'never'],", '""', NO_CASE],
-    ["['invalid_target', 'never'],", '""', NO_CASE],
-    ["['use_dpop_nonce', 'never'],", '""', NO_CASE],
-    ["case 'never':", '""', NO_CASE],
-  ]),
-  ...inFile('src/sessions/shared-refusals.ts', [
-    ['const [oldest] = this.#grants.size > 2 ? this.#grants.keys() : []', '["Stryker was here"]', NO_SUCH_GRANT],
-    ['if (oldest !== undefined) this.#grants.delete(oldest)', 'true', NO_SUCH_GRANT],
-    ["const { value = '', now } = await store.readMarked(REFRESHES_KEY, '')", '"Stryker was here!"', NO_MARK],
-    ["const { now } = await this.#store.readMarked(REFRESHES_KEY, '')", '"Stryker was here!"', NO_MARK],
-    [
-      'if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0',
-      'expiredAt < now',
-      MOMENT,
-    ],
-    [
-      'if (expiredAt <= now && last < expiredAt && next === last + RETRY_REFUSED_MS) return 0',
-      'last <= expiredAt',
-      MOMENT,
-    ],
-    ['return next > now ? Math.min(next - now, MAX_PAUSE_MS) : 0', 'next >= now', 'No time is left in either case.'],
-    [
-      'await this.#news.change((news, now) => noteGrants(news, grants, now))',
-      'this.#news.change((news, now) => noteGrants(news, grants, now))',
-      'It is done in the background: nobody waits for it, and it never rejects.',
     ],
   ]),
   ...inFile('src/proxy/proxy.ts', [
@@ -243,4 +186,15 @@ export const OF_CALLS: readonly Equivalent[] = [
       'Texts that differ in length are not the same.',
     ],
   ]),
+  ...inFile('src/upstream/open-budget.ts', [
+    [
+      "const budget = await UpstreamBudget.open(config, store, (user) => refusedName(user, secrets.current[0] ?? ''))",
+      '"Stryker was here!"',
+      'There always is a secret.',
+    ],
+  ]),
+  ...inFile(
+    'src/proxy/endpoint.ts',
+    ['false', 'segment.literal === undefined', '() => undefined'].map((slip) => [PLAIN, slip, SAME_PATH] as const),
+  ),
 ]

@@ -107,4 +107,11 @@ export const OF_CONTROLS: readonly Equivalent[] = [
       'A failure has no subject, and no subject is no pause. That an unknown session would be asked for its subject is noticed.',
     ],
   ]),
+  ...inFile('src/controls/open-controls.ts', [
+    [
+      'return asked === undefined && mayRepeat && !isCurrent() ? await identify(session, false) : asked',
+      'identify(session, false)',
+      'It never rejects.',
+    ],
+  ]),
 ]

@@ -2,6 +2,9 @@ import { inFile, type Equivalent } from './equivalent.ts'
 
 const ONE_ORIGIN = 'A path that has passed the pattern has no other origin. This guards it once more.'
 const ORIGIN = "if (url === null || url.origin !== frontendUrl) return '/'"
+const INVALID = 'if (!valid || text === null) return undefined'
+const NO_TEXT = 'There is no text exactly where the signature is not valid.'
+const PATH = "const [path = '', ...query] = (raw.url ?? '').split('?')"
 
 export const OF_LOGINS: readonly Equivalent[] = [
   ...inFile('src/login/finish-login.ts', [
@@ -65,5 +68,42 @@ export const OF_LOGINS: readonly Equivalent[] = [
       'false',
       'Where there is no session, there is no subject. The other two conditions are noticed.',
     ],
+  ]),
+  ...inFile('src/login/failed-login.ts', [
+    [
+      "if (isOutOfDescriptors(cause)) logFailure(request.log, 'login failed', {}, cause)",
+      '""',
+      'Where no descriptor is left, the line says that instead.',
+    ],
+  ]),
+  ...inFile('src/login/attribution-cookie.ts', [
+    [
+      'const [value, ...more] = header === undefined ? [] : cookieValues(header, this.name)',
+      '["Stryker was here"]',
+      'That is not signed.',
+    ],
+    [INVALID, '!valid && text === null', NO_TEXT],
+    [INVALID, 'false', NO_TEXT],
+  ]),
+  ...inFile('src/login/provider-logout-routes.ts', [
+    [
+      'const backchannel = config.oidc?.backchannel',
+      'config.oidc.backchannel',
+      'Without OpenID Connect these routes are not opened.',
+    ],
+    [
+      'await fastify.register(async function backchannelLogout(scope) {',
+      "fastify.register(async function backchannelLogout(scope) {\n  scope.removeAllContentTypeParsers();\n  scope.addContentTypeParser('*', {\n    parseAs: 'buffer',\n    bodyLimit: MAX_BODY_BYTES\n  }, (_request, body, done) => {\n    done(null, body);\n  });\n  scope.route<{\n    Body: Buffer | undefined;\n  }>({\n    method: 'POST',\n    url: BACKCHANNEL_PATH,\n    onRequest: async request => logout.admit(request),\n    errorHandler: (error, request, reply) => void logout.fail(error, request, reply),\n    handler: async (request, reply) => {\n      await logout.end(request, request.body);\n      return reply.code(200).send();\n    }\n  });\n})",
+      'A server is not ready before all of its routes are.',
+    ],
+    [
+      'scope.removeAllContentTypeParsers()',
+      ';',
+      'Fastify has parsers for JSON and plain texts, which are refused before their bodies are read.',
+    ],
+  ]),
+  ...inFile('src/login/typed-paths.ts', [
+    [PATH, '"Stryker was here!"', 'A text has a first part, and whatever is none of the paths leads nowhere.'],
+    ['if (path.length > LONGEST) return false', 'false', 'A shortcut: none of the paths is longer.'],
   ]),
 ]

@@ -102,4 +102,22 @@ export const OF_SOCKETS: readonly Equivalent[] = [
       'It was longer at the look, or a sign of life has come since.',
     ],
   ]),
+  ...inFile('src/sockets/feed/streams/tick-delivery.ts', [
+    [
+      'if (this.#newest === undefined || !this.#waiting.delete(subscription)) return',
+      'false',
+      'Nobody is offered a tick before there is one, and all who wait are let go with the newest.',
+    ],
+  ]),
+  ...inFile('src/sockets/feed/streams/forget.ts', [
+    ['if (waiting.size === 0) return proceed()', 'true', 'While others are waited for, this only looks once more.'],
+  ]),
+  ...inFile('src/sockets/feed/streams/streams.ts', [
+    [
+      'if (this.#byIdentity.get(identity) === stream) this.#byIdentity.delete(identity)',
+      'true',
+      'A stream ends once, and only then another one takes its place.',
+    ],
+    ['earlier?.afterAnswer((isServed) => {', 'earlier.afterAnswer', 'It is one of the subscriptions of the browser.'],
+  ]),
 ]

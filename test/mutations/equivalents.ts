@@ -1,6 +1,7 @@
 import type { Equivalent } from './equivalent.ts'
 import { OF_CALLS } from './equivalents-of-calls.ts'
 import { OF_LOGINS } from './equivalents-of-logins.ts'
+import { OF_SESSIONS } from './equivalents-of-sessions.ts'
 import { OF_SOCKETS } from './equivalents-of-sockets.ts'
 import { OF_CONTROLS } from './equivalents-of-controls.ts'
 import { OF_STORE } from './equivalents-of-store.ts'
@@ -27,6 +28,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   ...OF_CALLS,
   ...OF_LOGINS,
+  ...OF_SESSIONS,
   ...OF_SOCKETS,
   ...OF_CONTROLS,
   ...OF_STORE,

@@ -37,12 +37,12 @@ const NUMBERS: Row['panels'] = [
   }),
   number({
     title: 'Instances without Redis',
-    says: 'Normal: 0. One: its network. All: Redis itself. Do not restart instances: they reconnect by themselves.',
+    says: 'Or without a master of a Cluster. Normal: 0. One: its network. All: Redis itself. Do not restart instances: they reconnect by themselves.',
     see: 'runbook.md#bffstoredown',
     unit: 'none',
     width: 4,
     steps: { red: 1 },
-    queries: [{ expr: 'count(bff_session_store_up{$of} == 0) or vector(0)', legend: 'without Redis' }],
+    queries: [{ expr: 'count(bff_session_store_up{$of} < 1) or vector(0)', legend: 'without Redis' }],
   }),
   number({
     title: 'Requests that get a 5xx',

@@ -30,7 +30,7 @@ export const SESSIONS: Row = {
     }),
     states({
       title: 'Redis, as each instance sees it',
-      says: 'Normal: reachable. All red: Redis. One red: the network of that instance.',
+      says: 'Normal: reachable. All red: Redis. One red: the network of that instance. A number: the part of the masters of a Cluster that serve.',
       see: 'runbook.md#bffstoredown',
       unit: 'none',
       green: 1,

@@ -4,6 +4,7 @@ import { JarBrowser } from '../browser/jar-browser.ts'
 import { html, json, logInThere, startLogin, tokens, scripted } from '../login/token-endpoint.ts'
 import { httpServer } from '../server/http-server.ts'
 import { SESSION_KEYS } from '../../../src/store/keys.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { testRedis } from '../server/test-server.ts'
 import { samplesOf } from '../telemetry/metrics.ts'
 import { nextEvent, until } from '../time/until.ts'
@@ -97,6 +98,16 @@ export async function storeScenario(t: Test): Promise<Scenario> {
     await redis?.close()
     await until(async () => !(await fetch(`${server.opsUrl}/readyz`)).ok)
     await times(() => new JarBrowser().navigate(`${server.url}/auth/login`))
+  })
+}
+
+/** One of the three masters of a Cluster does not serve, and nobody calls who would meet it. */
+export async function lostMasterScenario(t: Test): Promise<Scenario> {
+  const store = new MemoryStore()
+  const whole = store.condition()
+  const { server } = await startWorld(t, { provider: scripted, store })
+  return around(server, 'a master of a Cluster is gone', ['BffStoreDown'], async () => {
+    store.condition = () => ({ ...whole, share: 2 / 3 })
   })
 }
 

@@ -14,7 +14,7 @@ const CALLS = 550
 
 /** For each row of the table in the runbook, what it is in the simulated week. */
 export const HARMS: Readonly<Record<string, Kind>> = {
-  'Redis is gone, or does not allow what is needed': { isStoreAway: true },
+  'Redis, or a master of a Cluster, is gone, or does not allow what is needed': { isStoreAway: true },
   'Redis refuses writes': { events: { ...none('login.'), 'store.refusedWrite': together(4) } },
   'Redis loses the sessions of forty users a minute': { events: { 'session.gone': together(40) } },
   'Redis and all instances start anew, and Redis is empty': {

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { Session } from '../sessions/index.ts'
+import { IDENTITY_TIMEOUT_MS, type Session } from '../sessions/index.ts'
+import { within } from '../time/within.ts'
 
 /** Asks upstream whose session it is. Undefined after a failure. Never rejects. */
 export type Identify = (session: Session) => Promise<string | undefined>
@@ -29,12 +30,15 @@ export class Identification {
     return subject === undefined ? this.#known.get(key) : { subject }
   }
 
-  /** Resolves once {@link of} knows, or knows that it failed. One request at a time for a session. Never rejects. */
+  /**
+   * Resolves once {@link of} knows, or knows that it failed. One request at a time for a session. Never rejects. The order that
+   * waits for it grows old, so it fails as well if the token that it needs cannot be renewed in time.
+   */
   ask(session: Session): Promise<void> {
     const { key } = session
     const running = this.#asked.get(key)
     if (running !== undefined) return running
-    const asked = this.#identify(session).then((subject) => {
+    const asked = within(IDENTITY_TIMEOUT_MS, this.#identify(session)).then((subject) => {
       this.#asked.delete(key)
       if (subject === undefined) this.#known.set(key, 'failed', { ttl: FAILURE_MS })
       else this.#known.set(key, { subject })

@@ -14,6 +14,9 @@ const ATTEMPT_MS = 1250
 /** After this part of the whole time, all addresses have been tried. */
 const ATTEMPTS_SHARE = 0.6
 
+/** So many attempts may go on beside a later one of their connection. Each takes a file descriptor while no address answers. */
+const MAX_BESIDE = 1024
+
 /** Where a connection goes, and how long it may take. */
 interface Destination {
   readonly host: string
@@ -101,6 +104,9 @@ export function connector(
   }
 }
 
+/** The attempts of this process that go on beside a later one. */
+let beside = 0
+
 class Attempts {
   readonly #destination: Destination
   readonly #dialed: Dialed
@@ -111,6 +117,8 @@ class Attempts {
   /** The attempts under way, with their addresses. */
   readonly #open = new Map<Socket, string>()
   readonly #errors: NodeJS.ErrnoException[] = []
+  /** Of all attempts in {@link beside}, those of this connection. */
+  #beside = 0
   #endWait: (() => void) | undefined
   readonly #endLimit: () => void
   #isOver = false
@@ -133,7 +141,19 @@ class Attempts {
     this.#isOver = true
     this.#endWait?.()
     this.#endLimit()
+    this.#giveUp()
+  }
+
+  #giveUp(): void {
     for (const socket of this.#open.keys()) socket.destroy()
+    this.#open.clear()
+    this.#count()
+  }
+
+  #count(): void {
+    beside -= this.#beside
+    this.#beside = Math.max(0, this.#open.size - 1)
+    beside += this.#beside
   }
 
   #settle(...outcome: Parameters<Dialed>): void {
@@ -151,10 +171,13 @@ class Attempts {
 
   #try(address: string): void {
     const { port, options } = this.#destination
+    if (beside >= MAX_BESIDE) this.#giveUp()
     const socket = connect({ ...options, host: address, port })
     this.#open.set(socket, address)
+    this.#count()
     const failed = (error: Error): void => {
       this.#open.delete(socket)
+      this.#count()
       this.#errors.push(error)
       this.#tryNext()
     }

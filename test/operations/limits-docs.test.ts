@@ -66,6 +66,7 @@ const FIXED: readonly (readonly [what: string, file: string, ...constants: strin
   ['calls that wait for the budget', 'upstream/budget/waiting-line.ts', 'MAX_WAITING'],
   ['the same of one user', 'upstream/budget/waiting-line.ts', 'MAX_WAITING_OF_SUBJECT'],
   ['calls that wait for a connection', 'upstream/rest-client.ts', 'MAX_WAITING'],
+  ['addresses of a peer', 'peers/dialing.ts', 'MAX_BESIDE'],
   ['headers of upstream', 'upstream/rest-client.ts', 'MAX_HEADER_BYTES'],
   ['time to open upstream', 'sockets/upstream-socket.ts', 'OPEN_MS'],
   ['messages to the session socket', 'sockets/session/session-socket.ts', 'MAX_MESSAGES'],

@@ -4,6 +4,7 @@ import type { Changing } from '../config/changing.ts'
 import type { Config } from '../config/config.ts'
 import type { StoreHealth } from '../store/store.ts'
 import type { ServerLog } from '../telemetry/log.ts'
+import { PendingResponses } from '../http/http-socket.ts'
 import { isHttp1, NO_SCHEMAS, WRONG_VERSION } from '../http/listener.ts'
 import { readBeforeJudging } from '../http/read-before-judging.ts'
 import { listenOrExit } from './exit.ts'
@@ -23,6 +24,9 @@ export interface OpsSource {
   /** Does what operators ask. Absent until the server is there. */
   readonly runCommand?: RunCommand | undefined
 }
+
+/** Bounds how long the sender of a body that never ends holds a connection. */
+const REQUEST_TIMEOUT_MS = 60_000
 
 interface OperatorAccess {
   /** OPS_TOKEN; without it the paths do not exist. */
@@ -62,12 +66,20 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
     schemaController: NO_SCHEMAS,
     exposeHeadRoutes: true,
     forceCloseConnections: true,
+    requestTimeout: REQUEST_TIMEOUT_MS,
     // A path that cannot be decoded is such an error.
     frameworkErrors: ({ message }, _request, reply: FastifyReply) => void reply.code(400).send({ error: message }),
   })
 
   readBeforeJudging(ops.server)
 
+  const pending = new PendingResponses()
+  ops.addHook('onRequest', async ({ raw: { socket } }, reply) => {
+    reply.raw.on('close', () => pending.end(socket))
+    if (pending.begin(socket)) return
+    reply.hijack()
+    socket.destroy()
+  })
   ops.addHook('onRequest', async ({ raw }, reply) => {
     if (isHttp1(raw)) return
     return reply

@@ -64,9 +64,9 @@ export class Heartbeat {
     this.#heardAt = Math.max(this.#heardAt, lastCheckAt)
   }
 
-  /** Does not count this many ms as silence. */
+  /** Does not count this many ms as silence. A peer that was heard meanwhile was not silent for all of them. */
   excuse(ms: number): void {
-    this.#heardAt += ms
+    this.#heardAt = Math.min(this.#heardAt + ms, performance.now())
   }
 
   /** How long the peer has been silent. Only valid while it is not paused. */

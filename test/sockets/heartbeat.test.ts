@@ -163,3 +163,23 @@ await test('a standstill of any length is no silence of a peer: it is pinged, an
     t.same(await beat(), [1, 1], 'it has not answered the ping')
   }
 })
+
+await test('what a peer read while it was paused is no sign of life of a later time', (t) => {
+  const everyMs = 25_000
+  let now = 0
+  t.intercept(performance, 'now', { value: () => now })
+  const heartbeat = new Heartbeat(
+    { socket: { ping: () => undefined }, wire: { bytesRead: 0 } },
+    () => undefined,
+    everyMs,
+  )
+  t.teardown(() => heartbeat.stop())
+  heartbeat.pause()
+  now += 10 * everyMs
+  heartbeat.heard()
+  now += everyMs
+  heartbeat.resume()
+  t.equal(heartbeat.silentMs(now), 0)
+  t.equal(heartbeat.silentMs(now + everyMs), everyMs)
+  t.end()
+})

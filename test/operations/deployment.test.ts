@@ -84,6 +84,22 @@ await test('docker-compose.yml bounds the memory and the logs of every service',
   t.end()
 })
 
+await test('an instance refuses sockets before they fill the memory that Compose and Kubernetes give it', (t) => {
+  const sizing = projectFile('docs/operating/sizing.md')
+  const figure = (row: string): number =>
+    Number(new RegExp(`^\\| ${row}.*\\| (\\d+) [KM]B \\|$`, 'm').exec(sizing)?.[1])
+  const socketsOfUser = ['a trading socket', 'a public socket on the shared feed', 'a session socket'].map(figure)
+  const perSocket = (1000 * socketsOfUser.reduce((total, each) => total + each)) / socketsOfUser.length
+  const { container, environment } = kubernetesFile()
+  const limit = bytesOf(container.resources.limits.memory)
+  const secrets = makeSecrets(t.testdir({}))
+  for (const { relay } of [composeConfig(secrets), configOf(environment, secrets)]) {
+    const most = figure('a busy process without sockets') * 1e6 + (1.25 * limit) / 4 + relay.maxRelays * perSocket
+    t.ok(most <= 0.8 * limit, `MAX_RELAYS=${relay.maxRelays} may take ${Math.round(most / 1e6)} MB`)
+  }
+  t.end()
+})
+
 await test('docker-compose.yml lets browsers reach the balancer alone', (t) => {
   const { app, balancer, redis } = composeFile().services
   t.notOk(app.ports, 'the host exposes no instance')

@@ -74,6 +74,9 @@ export class SocketEnd {
   /** Bytes of control frames since the unfinished message began. */
   #controlBytes = 0
 
+  /** Whether a message was sent since the peer was heard. */
+  #isUnheard = false
+
   #isHungUp = false
 
   #isPonging = false
@@ -98,6 +101,11 @@ export class SocketEnd {
   /** Bytes that wait in this process to be sent to the peer. */
   get bufferedBytes(): number {
     return this.wire.writableLength
+  }
+
+  /** Whether the peer may not have read what was sent to it: some waits in this process, or perhaps in the kernel. */
+  get isUnread(): boolean {
+    return this.#isUnheard || this.bufferedBytes > 0
   }
 
   /** These bytes, with the overhead of the queued messages. */
@@ -155,6 +163,7 @@ export class SocketEnd {
     const { socket, wire, heartbeat } = this
     socket.on('message', (data, isBinary) => {
       heartbeat.heard()
+      this.#isUnheard = false
       this.#controlBytes = 0
       if (!this.#isOver) this.#owner.message(data as Buffer, isBinary)
     })
@@ -168,6 +177,7 @@ export class SocketEnd {
     wire.once('end', () => this.#isOver || this.#lose('closed 1006'))
     const control = ({ length }: Buffer): void => {
       heartbeat.heard()
+      this.#isUnheard = false
       if (isMidMessage(socket)) this.#controlBytes += CONTROL_HEADER_BYTES + length
       if (this.#controlBytes <= MAX_CONTROL_BYTES) return
       this.#end(this.#side.tooManyControls)
@@ -187,6 +197,7 @@ export class SocketEnd {
    * @returns whether {@link onSent} will be called for this message
    */
   send(message: Buffer, isBinary: boolean, unwatchedBytes: number): boolean {
+    this.#isUnheard = true
     const queued = this.wire.writableLength
     if (this.#batch === 0) {
       this.#isWatched = queued > 0

@@ -117,6 +117,7 @@ await test('a relay ends once: both peers are closed, its gate is left, and noth
   browser.isSlow = true
   upstream.says('1', MOST)
   browser.says('passes')
+  upstream.emit('pong', Buffer.alloc(0))
   relay.end(CLOSE.restarting)
   relay.end(CLOSE.storeDown)
   t.same(ends, [[CLOSE.restarting, undefined]])
@@ -130,16 +131,18 @@ await test('a relay ends once: both peers are closed, its gate is left, and noth
   t.end()
 })
 
-await test('upstream is cut off if orders wait for it when the session or the store is gone, and only then', (t) => {
-  for (const [close, isSlow, isCut] of [
-    [CLOSE.sessionExpired, true, true],
-    [CLOSE.storeDown, true, true],
-    [CLOSE.restarting, true, false],
-    [CLOSE.sessionExpired, false, false],
+await test('upstream is cut off if it may not have read an order when the session or the store is gone, and only then', (t) => {
+  for (const [close, isSlow, isHeard, isCut] of [
+    [CLOSE.sessionExpired, true, true, true],
+    [CLOSE.sessionExpired, false, false, true],
+    [CLOSE.storeDown, true, true, true],
+    [CLOSE.restarting, true, false, false],
+    [CLOSE.sessionExpired, false, true, false],
   ] as const) {
     const { browser, upstream, relay } = relayAlone(t)
     upstream.isSlow = isSlow
     browser.says('order')
+    if (isHeard) upstream.says('answer')
     relay.end(close)
     t.same(upstream.got, ['order', ...(isCut ? ['reset', 'terminate'] : []), 'close 1001'], close.reason)
   }

@@ -170,6 +170,7 @@ await test('while the store is away the messages that wait pass once, and the ne
   browser.says('2')
   await nextTurn()
   t.same([world.asked, upstream.got], [1, ['1', '2']])
+  upstream.says('answer')
   browser.says('3')
   await nextTurn()
   t.same([world.asked, upstream.got], [2, ['1', '2', 'close 1001']])

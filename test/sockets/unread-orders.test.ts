@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { test, type Test } from 'tap'
 import { CLOSE } from '../../src/sockets/close-codes.ts'
 import { gone } from '../support/upstream/raw-upstream.ts'
-import { until, within } from '../support/time/until.ts'
+import { nextEvent, until, within } from '../support/time/until.ts'
 import { gateAlone } from '../support/sockets/relay-alone.ts'
 import { flood, isolatedRelay, MANY, MESSAGE } from '../support/sockets/isolated-relay.ts'
 
@@ -42,16 +42,39 @@ for (const [why, close] of [
   })
 }
 
-await test('orders that the kernel holds for a silent upstream are dropped when it is given up', async (t) => {
-  const { browser, upstreamWire, ourWire, ended } = await isolatedRelay(t, { heartbeatMs: 500 })
+/** A relay whose browser has sent more than the kernel of upstream takes, and less than that of the relay holds besides. */
+async function keptRelay(t: Test, limits = PATIENT) {
+  const parts = await isolatedRelay(t, limits)
+  const { browser, upstreamWire, ourWire } = parts
   upstreamWire.pause()
-  // More than upstream's kernel takes without it, and less than that of the relay holds besides.
   for (let count = 0; count < 60; count++) browser.send(Buffer.alloc(MESSAGE))
+  await until(() => ourWire.bytesWritten > 60 * MESSAGE && ourWire.writableLength === 0, 'all have left this process')
+  return { ...parts, given: ourWire.bytesWritten }
+}
+
+await test('orders that the kernel holds for a silent upstream are dropped when it is given up', async (t) => {
+  const { upstreamWire, given, ended } = await keptRelay(t, { heartbeatMs: 1000 })
   t.equal(await within(ended, 'upstream is given up'), CLOSE.upstreamLost)
-  const given = ourWire.bytesWritten
-  t.ok(given > 60 * MESSAGE, 'all of them had left this process')
   await reads(upstreamWire)
   t.ok(upstreamWire.bytesRead < given, `${upstreamWire.bytesRead} of ${given} bytes have arrived`)
+})
+
+await test('orders that only the kernel holds are dropped once the session has ended, unless upstream was heard since', async (t) => {
+  const { upstreamWire, given, relay } = await keptRelay(t)
+  relay.end(CLOSE.sessionExpired)
+  await reads(upstreamWire)
+  t.ok(upstreamWire.bytesRead < given, `${upstreamWire.bytesRead} of ${given} bytes have arrived`)
+  for (const answer of ['send', 'ping'] as const) {
+    const { browser, upstream, relay: answered } = await isolatedRelay(t, PATIENT)
+    browser.send('order')
+    await nextEvent(upstream, 'message')
+    const heard = answer === 'send' ? nextEvent(browser, 'message') : nextEvent(upstream, 'pong')
+    upstream[answer]('answer')
+    await heard
+    answered.end(CLOSE.sessionExpired)
+    const [code] = (await nextEvent(upstream, 'close')) as [number]
+    t.equal(code, 1001, 'upstream gets a close frame')
+  }
 })
 
 for (const [what, begins] of [

@@ -195,9 +195,9 @@ export class Relay {
     this.end(CLOSE.upstreamLost)
   }
 
-  /** Sends upstream nothing of what waits for it. A close frame would follow all of that. */
+  /** Sends upstream nothing of what it may not have read. A close frame would follow all of that. */
   #drop(): void {
-    if (this.#upstream.bufferedBytes > 0) this.#upstream.cut()
+    if (this.#upstream.isUnread) this.#upstream.cut()
   }
 
   #pause(from: SocketEnd): void {
@@ -239,8 +239,8 @@ export class Relay {
 
   /** What still waits for upstream must not leave either once the session has ended or orders are paused. */
   #watchRest(): void {
-    const { wire, bufferedBytes } = this.#upstream
-    if (bufferedBytes === 0 || wire.destroyed) return this.#leaveGate?.()
+    const { wire, isUnread } = this.#upstream
+    if (!isUnread || wire.destroyed) return this.#leaveGate?.()
     const unwatch = this.#options.user?.onEnd(() => this.#drop())
     wire.once('close', () => {
       unwatch?.()

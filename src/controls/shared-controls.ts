@@ -188,13 +188,18 @@ export class SharedControls {
     try {
       const { isRead, cause } = await this.#state.read(isAsked)
       if (cause !== undefined && !(cause instanceof StoreUnavailable)) throw cause
-      if (isRead && this.#state.isReadable) await this.#report()
+      // Nobody waits for it: another master of a Cluster may have the reports, and be silent.
+      if (isRead && this.#state.isReadable) this.#report().catch((error: unknown) => this.#noteFault(error))
     } catch (error) {
-      // Callers that have shared a read share its fault.
-      if (error instanceof StoreUnavailable || error === this.#logged) return
-      this.#logged = error
-      this.#deps.log.error({ err: error }, 'controls could not be read, written or reported')
+      this.#noteFault(error)
     }
+  }
+
+  #noteFault(error: unknown): void {
+    // Callers that have shared a read share its fault.
+    if (error instanceof StoreUnavailable || error === this.#logged) return
+    this.#logged = error
+    this.#deps.log.error({ err: error }, 'controls could not be read, written or reported')
   }
 
   /** @throws StoreUnavailable */

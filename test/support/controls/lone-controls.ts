@@ -20,10 +20,13 @@ export async function loneControls() {
     reports: [] as string[],
     removed: [] as unknown[],
   }
+  /** Runs before each report is written. */
+  const reporting = { before: async (): Promise<void> => undefined }
   const counting: SessionIndex = {
     ...index,
     async add(...args) {
       seen.reports.push(args[1].value)
+      await reporting.before()
       return index.add(...args)
     },
     async remove(...args) {
@@ -40,6 +43,7 @@ export async function loneControls() {
   return {
     store,
     seen,
+    reporting,
     text,
     /** Puts a text into the store. */
     put,

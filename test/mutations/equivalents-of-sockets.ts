@@ -118,6 +118,7 @@ export const OF_SOCKETS: readonly Equivalent[] = [
       'true',
       'A stream ends once, and only then another one takes its place.',
     ],
+    ['if (list?.isOver === true) return', 'false', 'No symbol of a list is refused before all of them are asked for.'],
     ['earlier?.afterAnswer((isServed) => {', 'earlier.afterAnswer', 'It is one of the subscriptions of the browser.'],
   ]),
 ]

@@ -106,4 +106,7 @@ export const OF_LOGINS: readonly Equivalent[] = [
     [PATH, '"Stryker was here!"', 'A text has a first part, and whatever is none of the paths leads nowhere.'],
     ['if (path.length > LONGEST) return false', 'false', 'A shortcut: none of the paths is longer.'],
   ]),
+  ...inFile('src/login/other-name.ts', [
+    ["otherNames.add(log, { id: 'name', write })", '""', 'There is one kind of these lines.'],
+  ]),
 ]

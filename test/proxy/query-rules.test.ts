@@ -33,6 +33,8 @@ await test('a reporting period is two calendar dates in order, 730 days apart at
     'start_date=2026-13-01&end_date=2026-00-01': ['start_date', 'end_date'],
     'start_date=2026-1-1&end_date=26-01-01': ['start_date', 'end_date'],
     'start_date=2026-01-01T00:00:00Z&end_date=2026-01-02%00': ['start_date', 'end_date'],
+    'start_date=2026&end_date=2026-01': ['start_date', 'end_date'],
+    'start_date=2026-01-01T00:00:00.000Z&end_date=%2B012026-01-01': ['start_date', 'end_date'],
     'start_date=+2026-01-01&end_date=2026-01-02+': ['start_date', 'end_date'],
     'start_date=2026-01-01%0A&end_date=%32026-01-02x': ['start_date', 'end_date'],
     'start_date=2026-01-01&start_date=2026-01-01&end_date=2026-01-02': ['start_date'],
@@ -42,6 +44,41 @@ await test('a reporting period is two calendar dates in order, 730 days apart at
     'start_date[]=2026-01-01&end_date=2026-01-02': ['start_date'],
   }
   for (const [query, fields] of Object.entries(bad)) t.same(faults(query), fields, query)
+  t.end()
+})
+
+await test('each wrong field is told what it must be', (t) => {
+  for (const [query, message] of [
+    ['end_date=2026-01-01', 'is required'],
+    ['start_date=2026-01-01', 'is required'],
+    ['start_date=2026-01-01&start_date=2026-01-01&end_date=2026-01-01', 'must be given once'],
+    ['start_date=2026-02-30&end_date=2026-03-01', 'must be a calendar date, YYYY-MM-DD'],
+    ['start_date=2026-01-02&end_date=2026-01-01', 'must be on or after start_date'],
+    ['start_date=2024-02-29&end_date=2026-03-01', 'must be at most 730 days after start_date'],
+  ] as const) {
+    t.strictSame(
+      REPORTING_PERIOD.check(query).map((fault) => fault.message),
+      [message],
+      query,
+    )
+  }
+  t.end()
+})
+
+await test('the document of the server has both dates as parameters of the query that are required', (t) => {
+  const schema = { type: 'string', format: 'date' }
+  t.match(
+    REPORTING_PERIOD.parameters,
+    ['start_date', 'end_date'].map((name) => ({
+      name,
+      in: 'query',
+      required: true,
+      schema,
+      description: /reporting period/,
+    })),
+  )
+  t.equal(REPORTING_PERIOD.parameters.length, 2)
+  t.match(REPORTING_PERIOD.parameters[1], { description: /on or after start_date and at most 730 days after it$/ })
   t.end()
 })
 

@@ -94,9 +94,12 @@ export function connector(
     dial(peer, destination, (error, wire) => {
       if (wire === null) return callback(error ?? new Error('no connection'), null)
       if (!isTls) return callback(null, wire)
+      const { remoteAddress } = wire
       // Its types do not say what it returns.
       const socket = secure({ ...options, httpSocket: wire }, (...result) => {
         endWait()
+        // The next connection tries the other addresses before.
+        if (result[0] !== null) noteSilence(remoteAddress, true)
         callback(...result)
       }) as unknown as TLSSocket
       const endWait = judgeAfter(endsAt - performance.now(), () => socket.destroy(connectTimeout(destination)))

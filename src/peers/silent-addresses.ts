@@ -3,7 +3,7 @@ import type { LookupAddress } from 'node:dns'
 import type { Socket } from 'node:net'
 import { standstill } from '../time/standstill.ts'
 
-/** For so long an address comes last that was silent when it was tried before another one. */
+/** For so long an address comes last that was silent when it was tried before another one, or that has failed after it had accepted. */
 const LAST_MS = 60_000
 const MAX_ADDRESSES = 256
 
@@ -32,8 +32,13 @@ function alternating(addresses: readonly LookupAddress[]): LookupAddress[] {
     .filter((each) => each !== undefined)
 }
 
-/** Remembers that an address was silent when it was tried before another one, or that it has answered. */
-export function noteSilence(address: string, isSilent: boolean): void {
+/**
+ * Remembers that an address was silent when it was tried before another one, or has failed after it had accepted, or that it
+ * has answered.
+ * @param address undefined where it is not known any more
+ */
+export function noteSilence(address: string | undefined, isSilent: boolean): void {
+  if (address === undefined) return
   silent.delete(address)
   if (!isSilent) return
   const [oldest] = silent.keys()

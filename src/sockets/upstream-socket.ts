@@ -4,6 +4,7 @@ import { connect as connectTls } from 'node:tls'
 import { WebSocket } from 'ws'
 import { dial } from '../peers/dialing.ts'
 import type { Peer } from '../peers/names.ts'
+import { noteSilence } from '../peers/silent-addresses.ts'
 import { activeSpan, destinationOf, untraced, type Span } from '../telemetry/traces/span.ts'
 import { judgeAfter } from '../time/judge-after.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
@@ -46,16 +47,18 @@ export function openUpstreamSocket(
     // The socket outlives the request that opens it, and would keep its span.
     let endDialing = ignore
     let tcp: Socket | undefined
+    let address: string | undefined
     const createConnection: ClientRequestArgs['createConnection'] = (to, connected) => {
       endDialing = connect(peer, to, (error, wire, carrier) => {
         tcp = carrier
+        address = carrier?.remoteAddress
         connected(error, wire)
       })
       return undefined
     }
     const options = { ...socketOptions(maxMessageBytes), createConnection, followRedirects: false, headers }
     // It starts before the equally long limit of the connection, so that every silence closes the socket as a timeout.
-    const endWait = judgeAfter(OPEN_MS, () => refuse(CLOSE.upstreamTimeout, 'timeout'))
+    const endWait = judgeAfter(OPEN_MS, () => fail(CLOSE.upstreamTimeout, 'timeout'))
     const socket = untraced(() => new WebSocket(url, options))
     const abort = (): void => refuse(CLOSE.ourFault, 'aborted')
     const settle = (outcome: OpenOutcome): void => {
@@ -72,6 +75,10 @@ export function openUpstreamSocket(
       settle({ is: 'refused', close, why, ...(cause && { cause }) })
       socket.terminate()
     }
+    const fail: typeof refuse = (...why) => {
+      noteSilence(address, true)
+      refuse(...why)
+    }
     signal.addEventListener('abort', abort)
     socket.once('upgrade', ({ socket: wire }) => {
       socket.once('open', () => {
@@ -81,7 +88,7 @@ export function openUpstreamSocket(
     })
     // Only the code of the error is logged: its message may contain the URL.
     socket.once('error', (error: Error & { code?: string }) =>
-      refuse(CLOSE.upstreamUnreachable, error.code ?? error.name, error),
+      fail(CLOSE.upstreamUnreachable, error.code ?? error.name, error),
     )
     socket.once('unexpected-response', (_request, response) => {
       response.destroy()

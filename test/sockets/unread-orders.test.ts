@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { test, type Test } from 'tap'
 import { CLOSE } from '../../src/sockets/close-codes.ts'
 import { gone } from '../support/upstream/raw-upstream.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
 import { nextEvent, until, within } from '../support/time/until.ts'
 import { gateAlone } from '../support/sockets/relay-alone.ts'
 import { flood, isolatedRelay, MANY, MESSAGE } from '../support/sockets/isolated-relay.ts'
@@ -103,6 +104,17 @@ for (const [what, begins] of [
     await until(() => user.isLeft && gate.isLeft, 'nothing is watched any more')
   })
 }
+
+await test('orders that still wait nine seconds after a page has left do not reach upstream', async (t) => {
+  const limits = new HeldTimers(t, 'setTimeout', 9000)
+  const { upstreamWire, given, relay } = await keptRelay(t)
+  relay.end(CLOSE.restarting)
+  t.equal(limits.size, 1)
+  limits.run()
+  await reads(upstreamWire)
+  t.ok(upstreamWire.bytesRead < given, `${upstreamWire.bytesRead} of ${given} bytes have arrived`)
+  t.equal(limits.size, 0)
+})
 
 await test('orders that still wait when a page has left reach an upstream that reads again', async (t) => {
   const { browser, upstream, upstreamWire, ended } = await unreadRelay(t)

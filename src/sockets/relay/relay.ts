@@ -12,6 +12,9 @@ import type { WaitingBytes } from '../waiting-bytes.ts'
 import type { OrderGate } from './order-gate.ts'
 import type { RelayUser } from './relay-user.ts'
 
+/** Before ws cuts off an upstream that does not read (closeTimeout), after which the kernel would go on sending. */
+const REST_MS = 9000
+
 interface RelayOptions {
   /** See docs/reference.md, Sockets. */
   readonly limits: Pick<Config['relay'], 'maxBufferedBytes' | 'slowConsumerMs'> & { readonly heartbeatMs?: number }
@@ -237,14 +240,12 @@ export class Relay {
     onEnd(toBrowser, fault)
   }
 
-  /** What still waits for upstream must not leave either once the session has ended or orders are paused. */
+  /** What still waits for upstream must not leave either once the session has ended or orders are paused, nor much later. */
   #watchRest(): void {
     const { wire, isUnread } = this.#upstream
     if (!isUnread || wire.destroyed) return this.#leaveGate?.()
-    const unwatch = this.#options.user?.onEnd(() => this.#drop())
-    wire.once('close', () => {
-      unwatch?.()
-      this.#leaveGate?.()
-    })
+    const drop = (): void => this.#drop()
+    const ends = [this.#leaveGate, this.#options.user?.onEnd(drop), judgeAfter(REST_MS, drop, false)]
+    wire.once('close', () => ends.forEach((end) => end?.()))
   }
 }

@@ -21,6 +21,13 @@ export const OF_STORE: readonly Equivalent[] = [
       (slip) => ['if (address === undefined) return []', slip, 'At no address does a server serve.'] as const,
     ),
   ]),
+  ...inFile('src/store/servers/server-facts.ts', [
+    [
+      'if (this.#query !== undefined) await within(SCRAPE_WAIT_MS, this.#query)',
+      'true',
+      'What is no question takes no time.',
+    ],
+  ]),
   ...inFile('src/store/servers/store-clock.ts', [
     ["const how = hereAheadMs > 0 ? 'ahead of' : 'behind'", 'hereAheadMs >= 0', 'It is not nothing.'],
   ]),

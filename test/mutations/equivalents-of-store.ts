@@ -21,6 +21,9 @@ export const OF_STORE: readonly Equivalent[] = [
       (slip) => ['if (address === undefined) return []', slip, 'At no address does a server serve.'] as const,
     ),
   ]),
+  ...inFile('src/store/probe.ts', [
+    ["return keyOf({ owns }) ?? ''", '"Stryker was here!"', 'A master that is asked owns a slot, and so has a key.'],
+  ]),
   ...inFile('src/store/servers/server-facts.ts', [
     [
       'if (this.#query !== undefined) await within(SCRAPE_WAIT_MS, this.#query)',

@@ -102,6 +102,11 @@ await test('the check tries each master of a Cluster with a key of its own, and 
   t.match(await probeRedis(CLUSTER, OPTIONS), [{ is: 'failed' }, { is: 'failed' }])
 })
 
+await test('the check of a Cluster asks for the rights that are needed there', async (t) => {
+  serversOf(t, { 7001: master({ CLUSTER: slotsOf(7001), EVAL: ['HSET hash'] }) })
+  t.match(await probeRedis('redis+cluster://127.0.0.1:7001', OPTIONS), [{ is: 'failed', message: /no right to HSET$/ }])
+})
+
 await test('the check of a Cluster names nodes that tell nothing, and slots that have no master', async (t) => {
   const forbidden = master({ CLUSTER: new ErrorReply('NOPERM no') })
   const { servers } = serversOf(t, { 7000: forbidden, 7001: master({ CLUSTER: slotsOf(7001) }) })
@@ -118,10 +123,13 @@ await test('the check of a Cluster names nodes that tell nothing, and slots that
   const noSlots = { is: 'failed', setting, message: 'no master has a slot', advice: ADVICE['CLUSTERDOWN'] }
   t.same(await probeRedis(CLUSTER, OPTIONS), [noSlots, noRight('failed')])
   servers[7000] = master({ CLUSTER: [] })
-  servers[7001] = master({ CLUSTER: [[0, 16_381, ['127.0.0.1', 7001]]] })
+  servers[7001] = master({ CLUSTER: [[8192, 16_383, ['127.0.0.1', 7001]]] })
   t.same(
     await probeRedis(CLUSTER, OPTIONS),
-    [ok(7001), { is: 'warning', setting, message: '2 of 16384 slots have no master', advice: ADVICE['CLUSTERDOWN'] }],
+    [
+      ok(7001),
+      { is: 'warning', setting, message: '8192 of 16384 slots have no master', advice: ADVICE['CLUSTERDOWN'] },
+    ],
     'one that was taken out of the Cluster knows of no slots',
   )
 })

@@ -93,8 +93,8 @@ export function serversOf(t: Test, servers: Record<number, Server | undefined>) 
     t.teardown(() => Reflect.deleteProperty(Connection.prototype, name))
   }
   // The pauses between tries keep no process alive.
-  const alive = setInterval(() => undefined, 1000)
-  t.teardown(() => clearInterval(alive))
+  const alive = setTimeout(() => undefined, 5000)
+  t.teardown(() => clearTimeout(alive))
   return {
     servers,
     /** What was sent so far, after the port. */

@@ -34,6 +34,9 @@ export const OF_STORE: readonly Equivalent[] = [
   ...inFile('src/store/servers/store-clock.ts', [
     ["const how = hereAheadMs > 0 ? 'ahead of' : 'behind'", 'hereAheadMs >= 0', 'It is not nothing.'],
   ]),
+  ...inFile('src/store/links/cluster-commands.ts', [
+    ['default:', 'default:', 'Without a case of its own nothing is returned either.'],
+  ]),
   ...inFile('src/store/links/cluster-nodes.ts', [
     [
       "if (masters.length === 0) throw new Error('the node knows of no slots')",

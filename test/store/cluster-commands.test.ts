@@ -1,8 +1,11 @@
+import { syncBuiltinESMExports } from 'node:module'
+import promises, { setImmediate as turn } from 'node:timers/promises'
 import { ErrorReply } from '@redis/client'
 import { test } from 'tap'
 import { ClusterCommands } from '../../src/store/links/cluster-commands.ts'
 import type { ClusterNodes } from '../../src/store/links/cluster-nodes.ts'
 import { slotOf } from '../../src/store/links/cluster-slots.ts'
+import { replace } from '../support/time/replace.ts'
 
 const KEY = 'bff:1:one'
 const refusal = (text: string): Error => new ErrorReply(text)
@@ -10,7 +13,12 @@ const refusal = (text: string): Error => new ErrorReply(text)
 /** Commands of a Cluster whose nodes, named by their ports, answer in turn what a test says. */
 function commandsOf(replies: Readonly<Record<number, unknown[]>>) {
   const log: unknown[] = []
-  const world = { owner: 7000, isOpen: true, asking: async (): Promise<unknown> => 'OK' }
+  const world = {
+    owner: 7000,
+    isOpen: true,
+    asking: async (): Promise<unknown> => 'OK',
+    reread: async (): Promise<unknown> => true,
+  }
   const nodeAt = (port: number) => ({
     host: 'asked',
     port,
@@ -37,7 +45,7 @@ function commandsOf(replies: Readonly<Record<number, unknown[]>>) {
       log.push(['moved', slot, host, port]),
       nodes.get(port)
     ),
-    reread: async (except: { port: number }) => void log.push(['reread', except.port]),
+    reread: (except: { port: number }) => (log.push(['reread', except.port]), world.reread()),
   } as unknown as ClusterNodes
   return { commands: new ClusterCommands(all), world, logged: () => log.splice(0) }
 }
@@ -84,9 +92,27 @@ await test('where the Cluster is down a command goes to another owner if there i
   const { commands, world, logged } = commandsOf({ 7000: [down, down] })
   await t.rejects(commands.send(KEY, ['GET', KEY]), down)
   t.same(logged(), [['owner of', KEY], SENT, ['reread', 7000], ['owner of', KEY]])
+  world.reread = async () => {
+    await turn()
+    world.owner = 7001
+  }
+  t.equal(await commands.send(KEY, ['GET', KEY]), 'OK')
+})
+
+await test('a command only some of whose keys have moved waits for a moment before it is sent again', async (t) => {
+  const pauses: unknown[] = []
+  const pause = Promise.withResolvers<undefined>()
+  // Those who have imported it get the new one.
+  t.teardown(syncBuiltinESMExports)
+  replace(t, promises, 'setTimeout', (ms: number) => (pauses.push(ms), pause.promise))
+  syncBuiltinESMExports()
+  const { commands, logged } = commandsOf({ 7000: [refusal('TRYAGAIN Multiple keys request during rehashing')] })
   const sending = commands.send(KEY, ['GET', KEY])
-  world.owner = 7001
+  await turn()
+  t.same([pauses, logged()], [[50], [['owner of', KEY], SENT]])
+  pause.resolve(undefined)
   t.equal(await sending, 'OK')
+  t.same(logged(), [SENT])
 })
 
 await test('any other failure is one of the command, which may have been carried out', async (t) => {

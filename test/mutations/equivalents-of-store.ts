@@ -37,6 +37,21 @@ export const OF_STORE: readonly Equivalent[] = [
   ...inFile('src/store/links/cluster-commands.ts', [
     ['default:', 'default:', 'Without a case of its own nothing is returned either.'],
   ]),
+  ...inFile('src/store/links/cluster-slots.ts', [
+    [
+      'const [, tag = key] = /^[^{]*\\{([^}]+)\\}/.exec(key) ?? []',
+      '["Stryker was here"]',
+      'The whole match is left out.',
+    ],
+    ...['{}', '"Stryker was here!"'].map(
+      (slip) =>
+        [
+          "return isNode === '1' ? (await readSlots(connection, { host: '', port: 0 })).masters.length : 1",
+          slip,
+          'The masters are only counted.',
+        ] as const,
+    ),
+  ]),
   ...inFile('src/store/links/cluster-nodes.ts', [
     [
       "if (masters.length === 0) throw new Error('the node knows of no slots')",

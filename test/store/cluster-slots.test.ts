@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { clusterSize, readSlots, slotOf, targetOf } from '../../src/store/links/cluster-slots.ts'
+import { clusterSize, MEMBER_ADVICE, readSlots, slotOf, targetOf } from '../../src/store/links/cluster-slots.ts'
 import type { Connection } from '../../src/store/links/connection.ts'
 
 await test('a master that owns several ranges of slots is one and the same in each', async (t) => {
@@ -71,4 +71,5 @@ await test('A server tells how many masters its Cluster has, and is one where it
   t.same(asked.splice(0), ['cluster', 'cluster'])
   t.equal(await sizeOf('1'), 2)
   t.same(asked, ['cluster', ['CLUSTER', 'SLOTS']])
+  t.match(MEMBER_ADVICE, /redis\+cluster:\/\//, 'an operator is told how to name all of them')
 })

@@ -34,6 +34,13 @@ export const OF_STORE: readonly Equivalent[] = [
   ...inFile('src/store/servers/store-clock.ts', [
     ["const how = hereAheadMs > 0 ? 'ahead of' : 'behind'", 'hereAheadMs >= 0', 'It is not nothing.'],
   ]),
+  ...inFile('src/store/links/channel-subscriber.ts', [
+    [
+      "if (!link.masterNames().has(name)) subscription.drop('it is no master any more')",
+      '""',
+      'Nobody hears why a subscription has moved.',
+    ],
+  ]),
   ...inFile('src/store/links/cluster-commands.ts', [
     ['default:', 'default:', 'Without a case of its own nothing is returned either.'],
   ]),

@@ -42,6 +42,7 @@ export function serversOf(t: Test, servers: Record<number, Server | undefined>) 
   const ask = async (connection: Connection, words: readonly string[]): Promise<unknown> => {
     const port = portOf(connection)
     const server = servers[port]
+    if (words[0] !== 'connect' && states.get(connection) !== 'open') throw new Error('it is not open')
     if (server === undefined) throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
     sent.push([port, ...words].join(' '))
     const reply = await server(words, connection)

@@ -89,6 +89,22 @@ export const OF_STORE: readonly Equivalent[] = [
     ["#latestKey = ''", '"Stryker was here!"', 'A write has named a key before the first probe.'],
     ["this.#events.failed(this.failure ?? '')", '"Stryker was here!"', 'There is a failure, which was just noted.'],
   ]),
+  ...inFile('src/store/links/link-to.ts', [
+    ['} catch {', '{}', 'A function that returns nothing returns undefined.'],
+    ...['false', '""'].map(
+      (slip) =>
+        [
+          "if (server === undefined) throw new Error('the Sentinel names no master')",
+          slip,
+          'It fails all the same, and nobody hears why.',
+        ] as const,
+    ),
+    [
+      "if (masters.length === 0) throw new Error('the node knows of no slots')",
+      '""',
+      'Nobody hears why a node is of no use.',
+    ],
+  ]),
   ...inFile('src/store/links/live-credentials.ts', [
     ["this.#next.set(server, 'new')", '""', 'Only whether they are the former ones is read.'],
   ]),

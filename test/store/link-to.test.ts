@@ -1,12 +1,15 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { ErrorReply } from '@redis/client'
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
+import { names } from '../../src/peers/names.ts'
 import { parseRedisUrl, redisAccess } from '../../src/config/redis-address.ts'
 import { ClusterLink } from '../../src/store/links/cluster-link.ts'
 import { askSentinel, linkTo, replicasOf } from '../../src/store/links/link-to.ts'
 import { MasterLink } from '../../src/store/links/master-link.ts'
 import type { LinkEvents } from '../../src/store/links/redis-link.ts'
 import { master, serversOf, type Server } from '../support/redis/servers-alone.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
 const EVENTS: LinkEvents = {
@@ -70,6 +73,7 @@ await test('a server that refuses new credentials is named in the log, and a con
 
 await test('the Sentinel that replied last is asked first, unless nobody could use what it named', async (t) => {
   const url = 'redis+sentinel://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3/bff'
+  const seconds = new HeldTimers(t, 'setTimeout', 1000)
   const { servers, sent } = serversOf(t, { 2: named(7000), 3: named(7001), 7001: master() })
   const link = linkTo(new Changeable(url), QUIET)
   let losses = 0
@@ -82,11 +86,32 @@ await test('the Sentinel that replied last is asked first, unless nobody could u
       .map((each) => each.slice(0, 3))
   t.same(asked(), ['2 c', '2 S', '3 c', '3 S'], 'what the second one named was in vain')
   t.equal(losses, 1)
+  for (let count = 0; count < 2; count++) {
+    seconds.run()
+    for (let turns = 0; turns < 10; turns++) await turn()
+    t.same(asked(), ['3 c', '3 S'], 'while it is of use, it alone is asked')
+  }
   servers[3] = undefined
   servers[1] = named(7001)
   link.abandon('it is a slave')
-  await until(() => link.masterNames().size > 0 && losses === 2)
+  await until(() => losses === 2 && link.masterNames().size > 0)
   await until(() => asked().includes('1 S'), 'each is asked until one tells')
+})
+
+await test('each Sentinel is asked once, however often what one named was of no use', async (t) => {
+  const log: string[] = []
+  const { servers, sent } = serversOf(t, { 1: named(7000), 2: named(7000) })
+  const link = linkTo(new Changeable('redis+sentinel://127.0.0.1:1,127.0.0.1:2/bff'), QUIET)
+  t.teardown(() => link.close())
+  void link.open({ ...EVENTS, lost: (reason) => void log.push(reason) })
+  await until(() => log.length === 2)
+  servers[1] = servers[2] = master({ SENTINEL: null })
+  await until(() => log.includes('no Sentinel names a master'))
+  sent()
+  log.length = 0
+  await until(() => log.length === 1)
+  const asked = sent().filter((each) => each.includes('SENTINEL'))
+  t.same([asked.length, new Set(asked).size], [2, 2])
 })
 
 await test('a Sentinel is asked with the credentials, or else without any, and a server that names none is left out', async (t) => {
@@ -94,19 +119,34 @@ await test('a Sentinel is asked with the credentials, or else without any, and a
   const { servers, sent } = serversOf(t, {
     1: (words, { options }) => {
       if (words[0] !== 'connect') return ['10.0.0.1', '7000']
-      given.push((options as { password?: string }).password)
-      return (options as { password?: string }).password === undefined ? undefined : WRONG
+      const { password, socket } = options as { password?: string; socket: { tls?: boolean } }
+      given.push([password, socket.tls])
+      return password === undefined ? undefined : WRONG
     },
   })
+  const peers: string[] = []
+  const lookup = names.for('other')
+  t.intercept(names, 'for', { value: (peer: string) => (peers.push(peer), lookup) })
   const sentinel = { host: '127.0.0.1', port: 1 }
-  const ask = (password?: string) => askSentinel(sentinel, { ...(password && { password }), tls: false }, 'bff')
+  const ask = (password?: string, tls = false) => askSentinel(sentinel, { ...(password && { password }), tls }, 'bff')
   t.same(await ask(), { host: '10.0.0.1', port: 7000 })
-  t.same(given.splice(0), [undefined])
+  t.same(given.splice(0), [[undefined, undefined]])
+  t.ok(peers.includes('other'), 'its name may not keep that of the master waiting')
   t.same(await ask('secret'), { host: '10.0.0.1', port: 7000 })
-  t.same(given, ['secret', undefined])
+  t.same(given.splice(0), [
+    ['secret', undefined],
+    [undefined, undefined],
+  ])
+  t.same(await ask('secret', true), { host: '10.0.0.1', port: 7000 })
+  t.same(given, [
+    ['secret', true],
+    [undefined, true],
+  ])
   t.ok(sent().includes('1 SENTINEL GET-MASTER-ADDR-BY-NAME bff'))
   servers[1] = master({ SENTINEL: null })
+  sent()
   t.equal(await ask(), undefined)
+  t.equal(sent().filter((each) => each.includes('SENTINEL')).length, 1, 'there is no other way to ask')
   given.length = 0
   servers[1] = undefined
   t.equal(await ask('secret'), undefined)

@@ -2,6 +2,9 @@ import { inFile, type Equivalent } from './equivalent.ts'
 
 const NOTHING = 'A function that returns nothing returns undefined.'
 
+const HAS_MASTER =
+  "if (this.#latest === undefined || this.#connection?.isUp !== true) throw new Unsent(new Error('there is no master'))"
+
 /** The slips that change nothing in the store. */
 export const OF_STORE: readonly Equivalent[] = [
   ...inFile('src/store/command.ts', [
@@ -104,6 +107,19 @@ export const OF_STORE: readonly Equivalent[] = [
       '""',
       'Nobody hears why a node is of no use.',
     ],
+  ]),
+  ...inFile('src/store/links/master-link.ts', [
+    [HAS_MASTER, 'false', 'A connection that is up has a server.'],
+    [HAS_MASTER, 'this.#connection.isUp', 'Before there is a connection there is no server.'],
+    ['if (this.#connection?.isUp !== true) return', 'this.#connection.isUp', 'The checks begin with the connection.'],
+    [
+      'if (current !== undefined && current.name !== known?.name && this.#latest === known)',
+      'known.name',
+      'A connection that is up has a server.',
+    ],
+    ['clusterSize(connection).catch(() => 1),', '() => undefined', 'Nothing is not more than one either.'],
+    ['() => false,', '() => undefined', 'Nothing counts as no.'],
+    ['return isRefused.catch(() => false)', '() => undefined', 'Nothing counts as no.'],
   ]),
   ...inFile('src/store/links/live-credentials.ts', [
     ["this.#next.set(server, 'new')", '""', 'Only whether they are the former ones is read.'],

@@ -20,7 +20,7 @@ export const OF_STORE: Readonly<Record<string, readonly string[]>> = {
   'src/store/links/lasting-connection.ts': ['store/lasting-connection-alone'],
   'src/store/links/link-to.ts': ['store/link-to'],
   'src/store/links/live-credentials.ts': ['store/credentials-alone'],
-  'src/store/links/master-link.ts': ['store/master-link-alone'],
+  'src/store/links/master-link.ts': ['store/master-link-alone', 'store/master-link'],
   'src/store/links/redis-link.ts': ['store/redis-links'],
   'src/store/links/replicas.ts': ['store/replicas-alone'],
   'src/store/links/replicated-writes.ts': ['store/replicated-writes'],

@@ -115,10 +115,11 @@ await test('that it is the tracking which a server refuses is found out where th
       [new Error('lost'), false],
       ['OK', false],
     ] as const) {
-      let connects = 0
-      const refusal = new ErrorReply(`${code} no`)
+      // The library asks for tracking while it connects.
+      const isTracked = (_words: unknown, { options }: { options: { emitInvalidate?: boolean } }) =>
+        options.emitInvalidate === true ? new ErrorReply(`${code} no`) : undefined
       const { log, sent } = linkOf(t, {
-        7000: master({ connect: () => (++connects === 1 ? refusal : undefined), 'CLIENT TRACKING': answer }),
+        7000: master({ connect: isTracked, 'CLIENT TRACKING': answer }),
       })
       await until(() => log.length > 0)
       const isAsked = code !== 'LOADING'
@@ -132,16 +133,23 @@ await test('that it is the tracking which a server refuses is found out where th
 })
 
 await test('a master that is found again and again without being of use was found in vain', async (t) => {
-  const { world, log, servers, opened } = linkOf(t, {})
-  await until(() => log.length === 2)
-  t.same(log.splice(0), ['lost: ECONNREFUSED', 'lost: ECONNREFUSED'])
-  t.same(world.vain.splice(0).slice(0, 2), [false, true])
+  const { link, world, log, servers, opened, seconds } = linkOf(t, {})
+  await until(() => log.length >= 2)
+  t.same(log.splice(0).slice(0, 2), ['lost: ECONNREFUSED', 'lost: ECONNREFUSED'])
+  seconds.run()
+  const vain = world.vain.splice(0)
+  t.same(vain.slice(0, 2), [false, true])
+  t.notOk(vain.includes(undefined), 'nobody looks for another one besides')
   world.found = undefined
   await until(() => log.includes('lost: no Sentinel names a master'))
   world.found = at(7000)
   servers[7000] = master()
   await opened
   world.vain.length = 0
+  link.abandon('it is a slave')
+  t.throws(() => link.masterOf(), { name: 'Unsent', cause: { message: 'there is no master' } })
+  await until(() => world.vain.length > 0)
+  t.same(world.vain, [false], 'the one that was found last was of use')
 })
 
 await test('every second the link looks whether the master is still the same, and leaves one that was replaced', async (t) => {
@@ -184,8 +192,17 @@ await test('a link that is closed lets the replies come, looks for nothing, and 
   t.same(sent(), ['7000 closed softly'])
   seconds.run()
   await turn()
-  t.same([world.vain, logged()], [[], []])
+  t.same([world.vain, logged(), seconds.size], [[], [], 0])
   t.throws(() => link.commands())
+})
+
+await test('a link that is not open yet has no master, and can be closed', async (t) => {
+  const link = new MasterLink(async () => at(7000))
+  link.probe()
+  link.abandon('nothing')
+  t.throws(() => link.commands(), { name: 'Unsent' })
+  t.throws(() => link.masterOf(), { name: 'Unsent' })
+  await link.close()
 })
 
 await test('who waits for a link that is closed before it is up waits no longer', async (t) => {

@@ -27,6 +27,9 @@ export const OF_STORE: readonly Equivalent[] = [
   ...inFile('src/store/probe.ts', [
     ["return keyOf({ owns }) ?? ''", '"Stryker was here!"', 'A master that is asked owns a slot, and so has a key.'],
   ]),
+  ...inFile('src/store/redis-store.ts', [
+    ["if (refusal) this.#noteError(errorCode(refusal) ?? '')", '"Stryker was here!"', 'Neither is a code.'],
+  ]),
   ...inFile('src/store/servers/server-facts.ts', [
     [
       'if (this.#query !== undefined) await within(SCRAPE_WAIT_MS, this.#query)',
@@ -61,6 +64,23 @@ export const OF_STORE: readonly Equivalent[] = [
           'The masters are only counted.',
         ] as const,
     ),
+  ]),
+  ...inFile('src/store/links/cluster-link.ts', [
+    [
+      'unreached: (node, reason) => this.#events?.unreached(node.name, reason),',
+      'this.#events.unreached',
+      'There is no node before the link is opened.',
+    ],
+    [
+      'this.#events?.unreached(node.name, reasonOf(error))',
+      'this.#events.unreached',
+      'There is no node before the link is opened.',
+    ],
+    [
+      'this.#endReads = polls(async () => void (await this.#nodes.read()), SLOTS_INTERVAL_MS)',
+      'this.#nodes.read()',
+      'Who reads while the slots are read shares that.',
+    ],
   ]),
   ...inFile('src/store/links/cluster-nodes.ts', [
     [

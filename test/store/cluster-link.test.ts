@@ -1,5 +1,6 @@
 import { ErrorReply } from '@redis/client'
-import { setImmediate as turn } from 'node:timers/promises'
+import { syncBuiltinESMExports } from 'node:module'
+import promises, { setImmediate as turn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { ClusterLink } from '../../src/store/links/cluster-link.ts'
@@ -8,6 +9,7 @@ import { LiveCredentials } from '../../src/store/links/live-credentials.ts'
 import { master, serversOf, slotsOf, type Server } from '../support/redis/servers-alone.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
+import { replace } from '../support/time/replace.ts'
 import { until } from '../support/time/until.ts'
 
 const KEYS = Array.from({ length: 20 }, (_, at) => `key ${at}`)
@@ -119,6 +121,29 @@ await test('masters are asked for a sign of life, and one that gives none for a 
   t.ok(log.includes(`unreached ${ONE}: ETIMEDOUT`))
   await until(() => asked().length > 0, 'the slots are read')
   t.ok(silence.size > 0, 'it is not left so soon')
+})
+
+await test('a master that cannot be reached any more is told', async (t) => {
+  const { servers, open, log, lose } = linkOf(t, { 7000: master(SLOTS), 7001: master(SLOTS) })
+  await open()
+  servers[7001] = undefined
+  lose(7001)
+  await until(() => log.includes(`unreached ${OTHER}: ECONNREFUSED`))
+})
+
+await test('a Cluster that is not there is tried more and more rarely', async (t) => {
+  const pauses: number[] = []
+  // Those who have imported it get the new one.
+  t.teardown(syncBuiltinESMExports)
+  replace(t, promises, 'setTimeout', (ms: number) => (pauses.push(ms), turn()))
+  syncBuiltinESMExports()
+  const { link, open } = linkOf(t, {})
+  const opening = open()
+  while (pauses.length < 3) await turn()
+  await link.close()
+  await opening
+  const [first = 0, second = 0, third = 0] = pauses
+  t.ok(first < second && second < third, `${first}, ${second}, ${third}`)
 })
 
 await test('a node that owns no slot is asked for nothing but a sign of life', async (t) => {

@@ -24,6 +24,20 @@ await test('a store on a Cluster hears of burials over a channel of its own, onc
   t.same(open(), [], 'the channel is closed as well')
 })
 
+await test('a store that nobody observes fails in the same way', async (t) => {
+  const { store, world } = await connectedOf(t)
+  store.observe(undefined as never)
+  world.script = () => error('OOM')
+  const failing = { name: 'StoreUnavailable', cause: { message: 'OOM that is why' } }
+  await t.rejects(store.replace('k', 'v', 'w', soon()), failing)
+  world.script = () => 1
+  t.equal(await store.replace('k', 'v', 'w', soon()), true)
+  const writes = await store.openConfirmed(1)
+  await t.rejects(writes.create('k', 'v', soon()), { name: 'StoreUnavailable' })
+  await store.close()
+  await t.rejects(store.read('k'), { name: 'StoreUnavailable' })
+})
+
 await test('a store on one server needs no channel for burials', async (t) => {
   const { store, sent } = await connectedOf(t)
   store.watchBurials()
@@ -160,6 +174,7 @@ await test('a store that is closed is no loss, leaves no connection, and answers
   await store.close()
   await turn()
   t.same([open(), log], [[], []])
+  t.type(store.unavailableSince(), 'number')
   await t.rejects(store.read('k'), StoreUnavailable)
   t.equal(await store.isReplicated('k'), false)
 })

@@ -2,6 +2,7 @@ import { inFile, type Equivalent } from './equivalent.ts'
 
 const NOTHING = 'A function that returns nothing returns undefined.'
 
+const ONE_EACH = 'There is a reply for each write.'
 const HAS_MASTER =
   "if (this.#latest === undefined || this.#connection?.isUp !== true) throw new Unsent(new Error('there is no master'))"
 
@@ -23,6 +24,23 @@ export const OF_STORE: readonly Equivalent[] = [
     ...['["Stryker was here"]', 'false'].map(
       (slip) => ['if (address === undefined) return []', slip, 'At no address does a server serve.'] as const,
     ),
+  ]),
+  ...inFile('src/store/links/replicas.ts', [
+    [
+      'if (master.running === undefined) return await this.#check(master, key)',
+      'this.#check(master, key)',
+      'A check never rejects.',
+    ],
+  ]),
+  ...inFile('src/store/links/replicated-writes.ts', [
+    ['batch = []', '["Stryker was here"]', 'Nothing can fail before it is another one.'],
+    ["if (reply.status === 'fulfilled') batch[index]?.resolve(reply.value)", 'batch[index].resolve', ONE_EACH],
+    ['else batch[index]?.reject(reply.reason)', 'batch[index].reject', ONE_EACH],
+    [
+      'if (!(error instanceof TooFewReplicas) && this.#connection?.isUp === true)',
+      'this.#connection.isUp',
+      'It was asked for before anything could fail.',
+    ],
   ]),
   ...inFile('src/store/probe.ts', [
     ["return keyOf({ owns }) ?? ''", '"Stryker was here!"', 'A master that is asked owns a slot, and so has a key.'],

@@ -22,7 +22,7 @@ export const OF_STORE: Readonly<Record<string, readonly string[]>> = {
   'src/store/links/live-credentials.ts': ['store/credentials-alone'],
   'src/store/links/master-link.ts': ['store/master-link-alone', 'store/master-link'],
   'src/store/links/redis-link.ts': ['store/redis-links'],
-  'src/store/links/replicas.ts': ['store/replicas-alone'],
+  'src/store/links/replicas.ts': ['store/replicas-alone', 'store/replicas-writes'],
   'src/store/links/replicated-writes.ts': ['store/replicated-writes'],
   'src/store/links/unsent.ts': ['store/store-errors'],
   'src/store/marked-reading.ts': ['store/commands-alone'],

@@ -162,6 +162,15 @@ export const OF_STORE: readonly Equivalent[] = [
   ...inFile('src/store/links/live-credentials.ts', [
     ["this.#next.set(server, 'new')", '""', 'Only whether they are the former ones is read.'],
   ]),
+  ...inFile('src/store/index-commands.ts', [
+    ["const [id = '', text = ''] = fields.slice(at, at + 2)", '"Stryker was here!"', 'Fields come in pairs.'],
+    ['for (let at = 0; at < fields.length; at += 2) {', 'at <= fields.length', 'What is none has no value.'],
+    [
+      'if (value !== undefined && Number(expiresAt) > now) {',
+      'true',
+      'Where there is no value there is no time either.',
+    ],
+  ]),
   ...inFile('src/store/limit-commands.ts', [
     [
       "const isFirst = values.get(key) === undefined && values.write(key, '', Date.now() + endsInMs)",

@@ -56,6 +56,11 @@ await test('a look tells whether an entry is there, when all were ended, and unt
   t.end()
 })
 
+await test('Redis need not watch an index, since nothing is kept of it here', (t) => {
+  for (const [name, { isUntracked }] of Object.entries(INDEX)) t.equal(isUntracked, true, name)
+  t.end()
+})
+
 await test('nothing is asked where no entries are named', (t) => {
   for (const name of ['end', 'remove'] as const) {
     t.same(commands[name].known?.('k', []), { reply: undefined })

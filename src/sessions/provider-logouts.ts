@@ -42,14 +42,20 @@ export class ProviderLogouts {
    * Whether the provider has not logged a new session out.
    * @param sid where the index by sid has it; undefined for a session that knows no sid
    * @param endedUntil what the index by subject says of it
+   * @param loginAgeMs tells how long ago its login began, or a little more
    * @throws StoreUnavailable
    */
-  async mayLive(issuedAt: number, sid: Place | undefined, { endedUntil }: EntryState): Promise<boolean> {
+  async mayLive(
+    issuedAt: number,
+    sid: Place | undefined,
+    { endedUntil }: EntryState,
+    loginAgeMs: () => number,
+  ): Promise<boolean> {
     if (issuedAt <= endedUntil.issued) return false
     if (sid === undefined) return issuedAt > endedUntil.sidless
-    const { isListed, endedAgoMs } = await this.#parts.bySid.look(sid)
-    // Whenever that was: a session at the provider that has ended has no later logins.
-    return isListed && endedAgoMs === undefined
+    const { isListed, endedAgoMs = Infinity } = await this.#parts.bySid.look(sid)
+    // A session at the provider that has ended has no later logins. One that has them goes on, whatever the provider said.
+    return isListed && loginAgeMs() < endedAgoMs
   }
 
   /** @returns how many sessions have ended @throws StoreUnavailable when some may be left; the same logout then ends them */

@@ -157,9 +157,10 @@ export class Subjects {
   async mayLive({ place, twin, issuedAt }: Enlisted, loginAgeMs: () => number): Promise<boolean> {
     const state = await this.#index.look(place)
     const { isListed, endedAgoMs = Infinity } = state
-    if (issuedAt !== undefined && (await this.logouts?.mayLive(issuedAt, twin, state)) !== true) return false
     // The ages of two events are compared, and not their times, which different clocks would have measured.
-    const ageMs = loginAgeMs() * DRIFT.factor + DRIFT.ms
+    const age = (): number => loginAgeMs() * DRIFT.factor + DRIFT.ms
+    if (issuedAt !== undefined && (await this.logouts?.mayLive(issuedAt, twin, state, age)) !== true) return false
+    const ageMs = age()
     return isListed && ageMs < endedAgoMs && ageMs < ENDED_MS
   }
 

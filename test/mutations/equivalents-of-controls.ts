@@ -54,7 +54,7 @@ export const OF_CONTROLS: readonly Equivalent[] = [
   ]),
   ...inFile('src/sessions/subjects.ts', [
     [
-      'if (issuedAt !== undefined && (await this.logouts?.mayLive(issuedAt, twin, state)) !== true) return false',
+      'if (issuedAt !== undefined && (await this.logouts?.mayLive(issuedAt, twin, state, age)) !== true) return false',
       'this.logouts.mayLive',
       'Without logouts of the provider no session has such a time.',
     ],

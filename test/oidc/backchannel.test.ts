@@ -4,6 +4,7 @@ import { epoch, oidcWorld, type Claims } from '../support/login/oidc-world.ts'
 import { isLoggedIn, startLogin, tokens } from '../support/login/token-endpoint.ts'
 import { testServer } from '../support/server/test-server.ts'
 import { exactly } from '../support/exactly.ts'
+import { until } from '../support/time/until.ts'
 
 await test('POST /auth/backchannel-logout ends the sessions that the token names, by sid, by sub, or by both', async (t) => {
   const { server, user, postLogout, logoutToken } = await oidcWorld(t)
@@ -64,6 +65,17 @@ await test('POST /auth/backchannel-logout: a replay after a new login leaves the
     t.equal((await postLogout(token)).status, 200)
     t.ok(await isLoggedIn(browser, server.url), JSON.stringify(named))
   }
+})
+
+await test('POST /auth/backchannel-logout: a login that began after it lives, with the same sid as well', async (t) => {
+  const { server, user, logoutToken, postLogout } = await oidcWorld(t)
+  // LemonLDAP::NG 2.23 tells of the revocation of a token so, and its own session goes on.
+  await user('ada', { sid: 's1' })
+  t.equal((await postLogout(await logoutToken({ sub: 'ada', sid: 's1' }))).status, 200)
+  const heardAt = performance.now()
+  await until(() => performance.now() - heardAt > 10, 'clocks can tell what came first')
+  const { browser } = await user('ada', { sid: 's1' })
+  t.ok(await isLoggedIn(browser, server.url))
 })
 
 await test('POST /auth/backchannel-logout: a login that is being made at that moment does not survive', async (t) => {

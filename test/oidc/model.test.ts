@@ -21,24 +21,26 @@ interface Held {
   lives: boolean
 }
 
+const isWithin = (ms: number, endedAt = -Infinity): boolean => performance.now() - endedAt <= ms
+
 /** What the provider has said so far, and which sessions must live by that. */
 class Model {
   readonly sessions: Held[] = []
-  readonly #sids = new Set<string>()
+  readonly #sids = new Map<string, number>()
   readonly #issued = new Map<string, number>()
   readonly #sidless = new Map<string, number>()
   readonly #allEnded = new Map<string, number>()
 
-  /** Whether a login may live; `maybe` where an end of all is too near. */
+  /** Whether a login that begins now may live; `maybe` where an end of all, or of its sid, is too near. */
   mayLive({ sub, sid, iat }: Pick<Held, 'sub' | 'sid' | 'iat'>): boolean | 'maybe' {
     if (iat <= (this.#issued.get(sub) ?? 0)) return false
-    if (sid === undefined ? iat <= (this.#sidless.get(sub) ?? 0) : this.#sids.has(sid)) return false
-    return performance.now() - (this.#allEnded.get(sub) ?? -Infinity) > SOON_MS || 'maybe'
+    if (sid === undefined && iat <= (this.#sidless.get(sub) ?? 0)) return false
+    return isWithin(SOON_MS, this.#allEnded.get(sub)) || isWithin(20, this.#sids.get(sid ?? '')) ? 'maybe' : true
   }
 
   logOut({ sub, sid, iat }: { sub?: string | undefined; sid?: string | undefined; iat: number }): void {
     if (sid !== undefined) {
-      this.#sids.add(sid)
+      this.#sids.set(sid, performance.now())
       this.#end((session) => session.sid === sid)
       if (sub === undefined) return
       this.#sidless.set(sub, Math.max(iat, this.#sidless.get(sub) ?? 0))

@@ -14,6 +14,8 @@ const SESSION = { key: 'key' } as IndexedSession
 const NEVER = { isListed: true, endedAgoMs: undefined, endedUntil: { issued: -Infinity, sidless: -Infinity } }
 const BY = { reason: 'revoked', requester: REQUESTER }
 
+const age = (): number => 1000
+
 /** The logouts of a provider, and all that they ask of both indexes. */
 function logouts({ endsWithoutSid = false } = {}) {
   const calls: unknown[][] = []
@@ -54,7 +56,7 @@ await test('a session that knows its session at the provider is entered under th
   await done
 })
 
-await test('a login lives unless it is as old as a logout of its user, or its session at the provider has ended', async (t) => {
+await test('a login lives unless it is as old as a logout of its user, or its session at the provider has ended since it began', async (t) => {
   const { logouts: provider, calls, world } = logouts()
   const ended = { ...NEVER, endedUntil: { issued: 100, sidless: 200 } }
   for (const [issuedAt, expected] of [
@@ -63,20 +65,22 @@ await test('a login lives unless it is as old as a logout of its user, or its se
     [200, false],
     [201, true],
   ] as const) {
-    t.equal(await provider.mayLive(issuedAt, undefined, ended), expected, `${issuedAt} without a sid`)
+    t.equal(await provider.mayLive(issuedAt, undefined, ended, age), expected, `${issuedAt} without a sid`)
   }
   t.strictSame(calls, [])
-  t.equal(await provider.mayLive(100, PLACE, ended), false)
+  t.equal(await provider.mayLive(100, PLACE, ended, age), false)
   t.strictSame(calls, [], 'what is known needs no look')
-  t.equal(await provider.mayLive(101, PLACE, ended), true, 'the other mark is for sessions without a sid')
+  t.equal(await provider.mayLive(101, PLACE, ended, age), true, 'the other mark is for sessions without a sid')
   t.strictSame(calls, [['sids', 'look', PLACE]])
-  for (const look of [
-    { ...NEVER, isListed: false },
-    { ...NEVER, endedAgoMs: 0 },
-    { ...NEVER, endedAgoMs: 1_000_000 },
-  ]) {
-    world.look = look
-    t.equal(await provider.mayLive(101, PLACE, ended), false)
+  for (const [isListed, endedAgoMs, expected] of [
+    [false, undefined, false],
+    [false, 1001, false],
+    [true, 0, false],
+    [true, 1000, false],
+    [true, 1001, true],
+  ] as const) {
+    world.look = { ...NEVER, isListed, endedAgoMs }
+    t.equal(await provider.mayLive(101, PLACE, ended, age), expected, `${isListed} ${endedAgoMs}`)
   }
 })
 

@@ -1,5 +1,6 @@
 import { BALANCERS } from './balancers.ts'
 import { BROWSERS } from './browsers.ts'
+import { HTTP3 } from './http3.ts'
 import { MONITORING } from './monitoring.ts'
 import { NODES } from './node.ts'
 import { PROVIDERS } from './providers.ts'
@@ -10,6 +11,7 @@ import type { Kind } from './row.ts'
 export const KINDS: Readonly<Record<string, Kind>> = {
   redis: REDIS,
   balancers: BALANCERS,
+  http3: HTTP3,
   providers: PROVIDERS,
   browsers: BROWSERS,
   node: NODES,

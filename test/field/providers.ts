@@ -20,6 +20,25 @@ const glewlwyd = (suite: Suite): ReturnType<typeof authlib> => ({
   suites: { Tests: ['test/providers/glewlwyd.test.ts', 'test/providers/glewlwyd-logout.test.ts'] },
   environment: { GLEWLWYD: 'PROGRAMS/../root' },
 })
+/** Perl modules that its portal recommends, and does not start without. */
+const RECOMMENDED = [
+  ...['convert-pem', 'crypt-jwt', 'crypt-openssl-bignum', 'email-sender', 'gd', 'gd-securityimage', 'image-magick'],
+  ...['io-string', 'mime-tools', 'string-random'],
+].map((name) => `lib${name}-perl`)
+/** How its logouts differ. */
+const AFTER_CONSENT =
+  `After a consent in the same browser, a logout ends on its own login page: switch the question off for
+this client (\`oidcRPMetaDataOptionsBypassConsent\`).`.replace('\n', ' ')
+const lemonldap = (suite: Suite): ReturnType<typeof authlib> => ({
+  product: 'LemonLDAP::NG',
+  from: {
+    debian: suite,
+    packages: ['liblemonldap-ng-portal-perl', ...RECOMMENDED],
+    programs: { perl: '/usr/bin/perl' },
+  },
+  suites: { Tests: ['test/providers/lemonldap.test.ts', 'test/providers/lemonldap-logout.test.ts'] },
+  environment: { PERL: 'PROGRAMS/perl' },
+})
 const PYTHON = { python3: '/usr/bin/python3' }
 
 export const PROVIDERS: Kind = {
@@ -63,5 +82,17 @@ logouts at the provider and by it.`,
     },
     { id: 'glewlwyd-2.7.5', ...glewlwyd('bookworm') },
     { id: 'glewlwyd-2.7.6', ...glewlwyd('trixie') },
+    {
+      id: 'lemonldap-2.16',
+      ...lemonldap('bookworm'),
+      note: `It has no revocation, and tells nobody of a logout, so a session ends at its next refresh. ${AFTER_CONSENT}`,
+    },
+    { id: 'lemonldap-2.21', ...lemonldap('trixie'), note: `It has no revocation. ${AFTER_CONSENT}` },
+    {
+      ...lemonldap('sid'),
+      id: 'lemonldap-2.23',
+      environment: { PERL: 'PROGRAMS/perl', REVOKES: 'true' },
+      note: `It tells of a revocation as of a logout, though its own session goes on. ${AFTER_CONSENT}`,
+    },
   ],
 }

@@ -69,11 +69,12 @@ export async function checkProduct(t: Test, product: Product): Promise<void> {
       [200],
     )
   })
-  await t.test('A denied consent returns access_denied', async (t) => {
+  const { denial = 'access_denied' } = product
+  await t.test(`A denied consent returns ${denial}`, async (t) => {
     if (product.deny === undefined) return t.comment('its pages have no way to deny')
     const denying = new JarBrowser()
     const { url } = await product.deny(denying, () => start(denying))
-    t.equal(url.searchParams.get('auth_error'), 'access_denied', url.href)
+    t.equal(url.searchParams.get('auth_error'), denial, url.href)
     t.notOk(await isLoggedIn(denying, publicUrl))
   })
   await t.test('A logout revokes the refresh token first, and it is refused from then on', async (t) => {

@@ -27,6 +27,8 @@ export interface Product {
   logIn(browser: JarBrowser, first: Arrival): Promise<Arrival>
   /** Starts a login, and cancels it or denies the consent. Missing if its pages have no way to. */
   deny?(browser: JarBrowser, start: () => Promise<Arrival>): Promise<Arrival>
+  /** The error of a login whose consent was denied, if that is another one than `access_denied`. */
+  readonly denial?: 'login_failed'
   /** Whether tokens survive a restart of it. */
   readonly isPersistent: boolean
   /** What revocation does: the token is refused from then on, or nothing. */

@@ -3,6 +3,7 @@ import { connect, isIP, type Socket, type TcpNetConnectOpts } from 'node:net'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import { buildConnector, errors } from 'undici'
 import { judgeAfter } from '../time/judge-after.ts'
+import { resetWhenGivenUp } from './given-up.ts'
 import { names, type Peer } from './names.ts'
 import { noteSilence } from './silent-addresses.ts'
 
@@ -71,6 +72,8 @@ interface ConnectorOptions {
   readonly timeoutMs: number
   /** Certificates, where the peer is not to be trusted, or does not trust, as usual. */
   readonly tls?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key'>
+  /** Whether what is given up must not reach the peer later: see {@link resetWhenGivenUp}. */
+  readonly resets?: boolean
 }
 
 /** As undici would open its connections itself. */
@@ -82,7 +85,7 @@ const SOCKET = { highWaterMark: 65_536, noDelay: true, keepAlive: true, keepAliv
  */
 export function connector(
   peerOf: Peer | ((host: string) => Peer),
-  { timeoutMs, tls }: ConnectorOptions,
+  { timeoutMs, tls, resets = false }: ConnectorOptions,
 ): buildConnector.connector {
   const secure = buildConnector({ ...tls, timeout: 0, allowH2: false })
   return (options, callback) => {
@@ -93,7 +96,10 @@ export function connector(
     const destination = { host, port: Number(options.port) || (isTls ? 443 : 80), timeoutMs, options: SOCKET }
     dial(peer, destination, (error, wire) => {
       if (wire === null) return callback(error ?? new Error('no connection'), null)
-      if (!isTls) return callback(null, wire)
+      if (!isTls) {
+        if (resets) resetWhenGivenUp(wire)
+        return callback(null, wire)
+      }
       const { remoteAddress } = wire
       // Its types do not say what it returns.
       const socket = secure({ ...options, httpSocket: wire }, (...result) => {
@@ -102,6 +108,7 @@ export function connector(
         if (result[0] !== null) noteSilence(remoteAddress, true)
         callback(...result)
       }) as unknown as TLSSocket
+      if (resets) resetWhenGivenUp(wire, socket)
       const endWait = judgeAfter(endsAt - performance.now(), () => socket.destroy(connectTimeout(destination)))
     })
   }

@@ -228,7 +228,8 @@ export class RestClient {
 
   /** Connects like undici, but learns of a connection's failure before undici does. */
   #connector(): buildConnector.connector {
-    const connect = readingHeads(connector('api', { timeoutMs: this.#config.connectMs }))
+    const resets = this.#budgetClass === 'orders'
+    const connect = readingHeads(connector('api', { timeoutMs: this.#config.connectMs, resets }))
     const open: buildConnector.connector = (options, callback) =>
       connect(options, (...result) => {
         const [, socket] = result

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -8,7 +7,7 @@ import { clockAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 import { clientOf, CONNECT_MS } from '../support/upstream/client-of.ts'
-import { ok } from '../support/upstream/raw-upstream.ts'
+import { gone, ok } from '../support/upstream/raw-upstream.ts'
 
 /** As long as a client waits for its unfinished requests when it closes. */
 const GRACE_MS = 5000
@@ -163,12 +162,12 @@ await test('a client that closes gives its requests a grace, and then ends them'
   await until(() => held.length === 1)
   const grace = new HeldTimers(t, 'setTimeout', GRACE_MS)
   const [connection] = held
-  const gone = once(connection as Socket, 'close')
+  const isGone = gone(connection)
   const closed = rest.close()
   await turn()
   t.equal(grace.size, 1)
   grace.run()
   await closed
-  await gone
+  await isGone
   t.match(await outcome, { is: 'lost' })
 })

@@ -5,7 +5,7 @@ import { HeldTimers } from '../support/time/held-timers.ts'
 import { replace } from '../support/time/replace.ts'
 import { until } from '../support/time/until.ts'
 import { clientOf, HEADERS_MS } from '../support/upstream/client-of.ts'
-import { ok } from '../support/upstream/raw-upstream.ts'
+import { gone, ok } from '../support/upstream/raw-upstream.ts'
 
 const source = () => 'source'
 
@@ -100,6 +100,26 @@ await test('an exchange ends when its signal says so', async (t) => {
   left.abort()
   t.match(await outcome, { is: 'timeout' })
 })
+
+for (const [budgetClass, ends] of [
+  ['orders', 'ECONNRESET'],
+  ['reads', 'in order'],
+] as const) {
+  await test(`the connection of ${budgetClass} that are given up ends: ${ends}`, async (t) => {
+    const { ask, hold, held } = await clientOf(t, { budgetClass })
+    hold()
+    const over = new AbortController()
+    const outcome = ask('/1', {}, over.signal)
+    await until(() => held.length === 1)
+    const [connection] = held
+    let end: unknown = 'in order'
+    connection?.on('error', ({ code }: NodeJS.ErrnoException) => (end = code))
+    over.abort()
+    await outcome
+    await gone(connection)
+    t.equal(end, ends)
+  })
+}
 
 await test('headers of a response may have 32 KiB', async (t) => {
   const { ask, upstream } = await clientOf(t)

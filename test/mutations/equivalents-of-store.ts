@@ -90,6 +90,11 @@ export const OF_STORE: readonly Equivalent[] = [
       'There is no node before the link is opened.',
     ],
     [
+      'const asked = this.#events?.ask(node, connection) ?? connection.ping()',
+      'this.#events.ask',
+      'There is no node before the link is opened.',
+    ],
+    [
       'this.#events?.unreached(node.name, reasonOf(error))',
       'this.#events.unreached',
       'There is no node before the link is opened.',

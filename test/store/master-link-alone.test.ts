@@ -23,8 +23,9 @@ function linkOf(t: Test, servers: Record<number, Server | undefined>) {
     found: at(7000) as MasterServer | undefined,
     serves: async (): Promise<void> => undefined,
     vain: [] as (boolean | undefined)[],
+    late: undefined as Promise<MasterServer> | undefined,
   }
-  const link = new MasterLink(async (isInVain) => (world.vain.push(isInVain), world.found))
+  const link = new MasterLink(async (isInVain) => (world.vain.push(isInVain), world.late ?? world.found))
   t.teardown(() => link.close())
   const opened = link.open({
     opened: async ({ name }) => (log.push(`opened ${name}`), world.serves()),
@@ -180,6 +181,23 @@ await test('every second the link looks whether the master is still the same, an
       return false
     }
   })
+})
+
+await test('an answer that comes after another master was found leaves that one alone', async (t) => {
+  const { link, opened, world, seconds, open, logged } = linkOf(t, { 7000: master(), 7001: master() })
+  await opened
+  const late = Promise.withResolvers<MasterServer>()
+  world.late = late.promise
+  seconds.run()
+  await turn()
+  world.late = undefined
+  world.found = at(7001)
+  link.abandon('it is a slave')
+  await until(() => open()[0]?.port === 7001)
+  logged()
+  late.resolve(at(7002))
+  for (let turns = 0; turns < 10; turns++) await turn()
+  t.same([logged(), link.masterOf().name], [[], '7001'])
 })
 
 await test('a link that is closed lets the replies come, looks for nothing, and is open to nobody', async (t) => {

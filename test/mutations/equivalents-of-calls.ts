@@ -79,6 +79,11 @@ export const OF_CALLS: readonly Equivalent[] = [
       'this.#deps.store.availableForMs() > settleMs',
       MOMENT,
     ],
+    [
+      "return { is: isOver && this.#deps.store.availableForMs() >= settleMs ? 'unknown' : 'running' }",
+      'this.#deps.store.availableForMs() > settleMs',
+      MOMENT,
+    ],
   ]),
   ...inFile('src/proxy/idempotency/key-header.ts', [
     [

@@ -1,4 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { IdempotencyRecords } from '../../src/proxy/idempotency/idempotency-records.ts'
@@ -121,6 +123,30 @@ await test('a shutdown waits for the calls that are running', async (t) => {
   call.resolve()
   await Promise.all([tracked, closed])
   t.equal(isClosed, true)
+})
+
+await test('a call that is over takes no memory', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const records = recordsOn(new MemoryStore())
+  /** A call that is over once this is called. */
+  let end: () => void = () => t.fail('nobody waits for the call')
+  const track = (): WeakRef<Promise<void>> => {
+    const tracked = Promise.resolve()
+    const call = { finally: (over: () => void) => ((end = over), tracked) }
+    void records.track(call as unknown as Promise<void>)
+    return new WeakRef(tracked)
+  }
+  const tracked = track()
+  await setImmediate()
+  collectGarbage()
+  t.ok(tracked.deref(), 'the shutdown would wait for it')
+  await setImmediate()
+  end()
+  end = () => undefined
+  await setImmediate()
+  collectGarbage()
+  t.equal(tracked.deref(), undefined)
 })
 
 await test('a repetition is found by the beginning of its digest', async (t) => {

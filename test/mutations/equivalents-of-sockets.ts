@@ -112,6 +112,9 @@ export const OF_SOCKETS: readonly Equivalent[] = [
   ...inFile('src/sockets/feed/streams/forget.ts', [
     ['if (waiting.size === 0) return proceed()', 'true', 'While others are waited for, this only looks once more.'],
   ]),
+  ...inFile('src/sockets/feed/streams/stream.ts', [
+    ['this.link?.add(this)', 'this.link.add', 'A stream that was asked for has a link.'],
+  ]),
   ...inFile('src/sockets/feed/streams/streams.ts', [
     [
       'if (this.#byIdentity.get(identity) === stream) this.#byIdentity.delete(identity)',

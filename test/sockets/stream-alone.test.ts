@@ -121,6 +121,41 @@ await test('a stream that is lost again before it is renewed waits no longer for
   t.end()
 })
 
+await test('a request that upstream leaves without an answer for ten seconds is overtaken by another one, if there is one', (t) => {
+  const { stream, browse, world, logged } = streamAlone(t, true)
+  browse()
+  stream.beat()
+  stream.asked(7)
+  logged()
+  world.now += 9999
+  stream.beat()
+  t.same(logged(), [])
+  world.now += 1
+  world.isOvertaken = false
+  stream.beat()
+  t.same(logged(), [])
+  world.isOvertaken = true
+  stream.beat()
+  t.same(logged(), ['link forget 7 ', 'link leave true', 'link add true'])
+  world.now += 10_000
+  stream.beat()
+  t.same([logged(), stream.phase], [[], 'unasked'], 'it is not asked for yet')
+  stream.asked(8)
+  stream.received(message({ subscriptionId: 'id' }))
+  logged()
+  world.now += 10_000
+  stream.beat()
+  t.same([logged(), stream.phase], [[], 'live'])
+  const alone = streamAlone(t)
+  alone.browse()
+  alone.stream.asked(7)
+  alone.logged()
+  alone.world.now += 10_000
+  alone.stream.beat()
+  t.same(alone.logged(), [], 'ticks have no other request')
+  t.end()
+})
+
 await test('a stream that no connection carries yet takes browsers, and ends', (t) => {
   const { stream, browse, logged } = streamAlone(t)
   stream.link = undefined

@@ -31,7 +31,12 @@ const settled = (more: Partial<Extract<LedgerReply, { is: 'settled' }>> = {}): L
 /** The tokens of a process whose ledger says what a test has it say. */
 function holder(...replies: (LedgerReply | Error)[]) {
   const times = { now: 1000, timeOfDay: 5000 }
-  const clock = { now: () => times.now, timeOfDay: () => times.timeOfDay, after: () => () => undefined }
+  const timers = new Map<() => void, number>()
+  const clock = {
+    now: () => times.now,
+    timeOfDay: () => times.timeOfDay,
+    after: (ms: number, call: () => void) => (timers.set(call, ms), () => timers.delete(call)),
+  }
   const reports: LedgerReport[] = []
   const ledger = {
     settle: async (report: LedgerReport) => {
@@ -47,7 +52,7 @@ function holder(...replies: (LedgerReply | Error)[]) {
     times.now += ms
     times.timeOfDay += ms
   }
-  return { tokens, reports, pass, replies }
+  return { tokens, reports, pass, replies, timers }
 }
 
 await test('a report says what was spent and what is wanted, and brings tokens', async (t) => {
@@ -193,4 +198,20 @@ await test('a process that leaves gives back all that is not taken before it is 
   t.equal(hasLeft, false)
   await leaving
   t.match(reports.at(-1), { held: { orders: 1, otps: 0, reads: 0 }, wanted: NONE })
+})
+
+await test('a ledger that is silent for nine tenths of a second counts as away until it replies, and who waits is told', async (t) => {
+  const { tokens, timers } = holder()
+  let silences = 0
+  for (const onSilence of [() => silences++, undefined]) {
+    const settling = tokens.settle(WANTED, onSilence)
+    t.strictSame([...timers.values()], [900])
+    t.equal(tokens.isAway, false)
+    for (const [call] of timers) call()
+    t.strictSame([tokens.isAway, tokens.isCutOff, tokens.hasReplied], [true, true, false])
+    await settling
+    t.strictSame([tokens.isAway, tokens.hasReplied], [false, true])
+    t.equal(timers.size, 0, 'a reply ends the wait')
+  }
+  t.equal(silences, 1)
 })

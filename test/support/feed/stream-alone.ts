@@ -18,7 +18,7 @@ export const refusal = (errorCode: string): UpstreamMessage => message({ errorCo
 /** A stream on a link, and all that it tells the others. */
 export function streamAlone(t: Test, canReplace = false) {
   const timers = new ManualTimers(t)
-  const world = { now: 1000, log: [] as unknown[], places: true, isReplaced: true, detached: 9 }
+  const world = { now: 1000, log: [] as unknown[], places: true, isReplaced: true, isOvertaken: true, detached: 9 }
   replace(t, performance, 'now', () => world.now)
   const log = (...entry: unknown[]): void => void world.log.push(entry.join(' '))
   const linkOf = (name: string) =>
@@ -60,7 +60,7 @@ export function streamAlone(t: Test, canReplace = false) {
       for (const each of all) joined.delete(each)
       return all
     },
-    ...(canReplace && { replace: () => world.isReplaced }),
+    ...(canReplace && { replace: () => world.isReplaced, overtake: () => world.isOvertaken }),
   }
   const stream = new Stream(SPEC, context, delivery)
   const link = linkOf('link')

@@ -104,4 +104,11 @@ export const OF_SESSIONS: readonly Equivalent[] = [
       'What has no name has none of these.',
     ],
   ]),
+  ...inFile('src/sessions/endings.ts', [
+    [
+      "const [name = '', stage, word = '', record] = text.split(',')",
+      '"Stryker was here!"',
+      'A text has a first part, and with a record it has a third.',
+    ],
+  ]),
 ]

@@ -111,4 +111,12 @@ export const OF_SESSIONS: readonly Equivalent[] = [
       'A text has a first part, and with a record it has a third.',
     ],
   ]),
+  ...inFile('src/sessions/token-renewal.ts', [
+    ['for (let tries = 0; performance.now() < giveUpAt; tries++) {', 'performance.now() <= giveUpAt', MOMENT],
+    [
+      "if (outcome.is === 'unavailable' && outcome.busyForMs !== undefined) {",
+      'true',
+      'Only a provider that cannot answer now is busy for a time.',
+    ],
+  ]),
 ]

@@ -232,3 +232,15 @@ await test('a refusal of this client, which only an operator can correct, is an 
   t.match(lines, [['error', { code: 'invalid_client' }, 'the provider refused a refresh']])
   t.equal(await store.read(besideKey(session.key, 'refusal')), undefined)
 })
+
+await test('a session that ends, or gets other tokens, while a refused token is renewed is not marked as renewed', async (t) => {
+  const ended = await renewing(t)
+  ended.world.refresh = async () => (await ended.sessions.end(ended.session.key, 'logout'), granted())
+  t.same(await ended.renewal.renew(ended.session, { isAfterRefusal: true }), { is: 'ended' })
+  t.equal(await ended.store.read(besideKey(ended.session.key, 'renewed')), undefined)
+  const other = await renewing(t)
+  const record = { ...other.session.record, accessToken: 'newer' }
+  other.world.refresh = async () => (await other.sessions.replace(other.session, record), granted())
+  t.match(await other.renewal.renew(other.session, { isAfterRefusal: true }), { is: 'good' })
+  t.equal(await other.store.read(besideKey(other.session.key, 'renewed')), undefined)
+})

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { budget } from './cases/budget.ts'
 import { busy } from './cases/busy.ts'
@@ -63,6 +64,8 @@ const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: { with: { type: 'string', multiple: true }, before: { type: 'string' } },
 })
+/** The servers are started in folders of their own. */
+const choice = { ...values, ...(values.before !== undefined && { before: resolve(values.before) }) }
 const names = positionals.filter((name) => name !== 'goals')
 const short = names.length < positionals.length
 const unknown = names.filter((name) => !Object.hasOwn(cases, name))
@@ -80,7 +83,7 @@ for (const [name, run] of Object.entries(cases)) {
   if (!wanted.includes(name)) continue
   const startedAt = performance.now()
   try {
-    const report = await run({ ...values, short })
+    const report = await run({ ...choice, short })
     if (!short) publish(report)
     reports.push(report)
   } catch (error) {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { randomFrom } from '../../sandbox/upstream/market.ts'
 import { ALL_FAULTS } from './faults/all.ts'
-import { auditsIn } from './audits.ts'
+import { auditsIn, startBy } from './audits.ts'
 import { startFleet, type Fleet } from './fleet.ts'
 import type { FaultPeriod, History } from './history.ts'
 import { Observer } from './observer.ts'
@@ -67,7 +67,7 @@ export async function run(t: Test, plan: Plan, checkout?: string): Promise<Resul
   const isVoid = isVoidBy(waits)
   if (violationsOf(history, isVoid).length === 0) history.leftovers.push(await settled(fleet, atStart))
   const logs = new Map(fleet.instances.map(({ name, log }) => [name, log()]))
-  history.audits.push(...[...logs.values()].flatMap((log) => auditsIn(log, startedAt)))
+  history.audits.push(...[...logs.values()].flatMap((log, at) => auditsIn(log, startBy(plan.fleet, at, startedAt))))
   return {
     plan,
     history,

@@ -1,3 +1,4 @@
+import { startBy } from './audits.ts'
 import { faultsDuring } from './explained.ts'
 import type { History } from './history.ts'
 import type { Violation } from './promise.ts'
@@ -100,14 +101,15 @@ function eventsOf(history: History): Line[] {
   return lines
 }
 
-/** The lines of all logs, at the time that they name. */
-function logLines({ logs, startedAt }: Result): Line[] {
-  return [...logs].flatMap(([who, log]) =>
+/** The lines of all logs, at the time that they name, by the observer's clock. */
+function logLines({ logs, plan, startedAt }: Result): Line[] {
+  return [...logs].flatMap(([who, log], instance) =>
     log.split('\n').flatMap((text): Line[] => {
       try {
         const { time, ...line } = JSON.parse(text) as Record<string, unknown>
         const rest = Object.entries(line).filter(([name]) => !NOT_SHOWN.has(name))
-        const at = (typeof time === 'number' ? time : Date.parse(String(time))) - startedAt
+        const at =
+          (typeof time === 'number' ? time : Date.parse(String(time))) - startBy(plan.fleet, instance, startedAt)
         return [{ at, who, what: `logs ${JSON.stringify(Object.fromEntries(rest))}` }]
       } catch {
         return []

@@ -7,6 +7,8 @@ import type { ProductPromise, Violation } from '../promise.ts'
 const LOSES = /kill|secrets|emptied|flushed|late-replicas|failed-over|restarted/
 /** Faults that bring back a session whose end was recorded, or lose that record, so that it ends once more. */
 const UNDOES = /late-replicas|failed-over|flushed|emptied/
+/** An instance that is killed so soon after it has recorded an end may not have said so, and another one records it again. */
+const UNSAID_MS = 1000
 /** All instances have a new secret by then. */
 const RENAMED_MS = 17_000
 
@@ -28,7 +30,7 @@ export const recordsAreTrue: ProductPromise = {
     if (audits.length === 0) return { judged: [], violations: [] }
     const ended = audits.filter(({ audit }) => audit === 'session_ended')
     const violations = [
-      ...(isUndone(history) ? [] : twice(ended)),
+      ...(isUndone(history) ? [] : twice(history, ended)),
       ...(isLossy(history) ? [] : missing(history, ended)),
     ]
     return { judged: ended.map(({ at }) => at), violations: violations.concat(untrueReasons(history, ended)) }
@@ -39,8 +41,10 @@ const isLossy = (history: History): boolean => faultsDuring(history, 0, Infinity
 
 const isUndone = (history: History): boolean => faultsDuring(history, 0, Infinity).some(({ name }) => UNDOES.test(name))
 
-function twice(ended: readonly AuditLine[]): Violation[] {
-  return [...Map.groupBy(ended, ({ session }) => session)].flatMap(([session, [, second]]) =>
+function twice({ faults }: History, ended: readonly AuditLine[]): Violation[] {
+  const kills = faults.filter(({ name }) => name.includes('kill'))
+  const isSaid = ({ at }: AuditLine): boolean => kills.every(({ from }) => Math.abs(from - at) > UNSAID_MS)
+  return [...Map.groupBy(ended.filter(isSaid), ({ session }) => session)].flatMap(([session, [, second]]) =>
     second === undefined
       ? []
       : [{ at: second.at, seen: `the end of the session that logs call ${session} was recorded twice` }],

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { NOTICE, ORDERS, subjectOf, type Control } from '../controls/control-document.ts'
 import { parsedObject } from '../http/parsed-object.ts'
@@ -55,6 +56,7 @@ export async function controlsRoutes(ops: FastifyInstance, { runCommand }: Opera
   )
   const change = async (request: FastifyRequest, reply: FastifyReply, asked: ControlChange | Wrong) => {
     if ('error' in asked) return reply.code(400).send(asked)
+    if (asked.value === null && (await hasLeft(request))) return reply.hijack()
     const requester = requesterOf(request, reply)
     return respond(reply, await runCommand({ is: 'change', change: asked, requester }))
   }
@@ -73,6 +75,17 @@ export async function controlsRoutes(ops: FastifyInstance, { runCommand }: Opera
     const asked = readQuery(request, [])
     return change(request, reply, 'error' in asked ? asked : { control: 'notice', value: null })
   })
+}
+
+/**
+ * Whether an operator waits no more. A request may have waited here while this process stood still, and orders may have been
+ * paused again since: what lifts a pause must not come late.
+ */
+async function hasLeft({ raw: { socket } }: FastifyRequest): Promise<boolean> {
+  // The end of a connection is read in the turn of the event loop after that of what was sent on it.
+  await turn()
+  await turn()
+  return socket.readableEnded || socket.destroyed
 }
 
 /** Why a request is refused. */

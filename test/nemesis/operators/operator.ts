@@ -31,7 +31,7 @@ export async function actAsOperator({ name, seed }: Actor, fleet: Fleet, over: A
       await pause(between(PAUSES_MS, random))
       await liftPause(fleet, instance, paused)
     } else if (chance < 0.7) await endSessions(fleet, random, instance)
-    else await asked(fetch(`${opsUrl(instance())}/metrics`).then((response) => response.text()))
+    else await asked(async (signal) => (await fetch(`${opsUrl(instance())}/metrics`, { signal })).text())
   }
 }
 
@@ -56,6 +56,6 @@ async function endSessions(
     confirmedAt: undefined,
   }))
   history.endings.push(...endings)
-  const answer = await asked(operate({ opsUrl: opsUrl(instance()) }, 'DELETE', { subject }))
+  const answer = await asked(() => operate({ opsUrl: opsUrl(instance()) }, 'DELETE', { subject }))
   if (answer?.status === 200) for (const ending of endings) ending.confirmedAt = now()
 }

@@ -19,7 +19,9 @@ export async function pauseOrders(
   const body = { paused: true, ...(subject !== undefined && { subject }) }
   history.pauses.push(paused)
   const answers = await Promise.all(
-    instances.map((each) => asked(control({ opsUrl: opsUrl(each) }, 'PUT', '/orders', body))),
+    instances.map((each) =>
+      asked((signal) => control({ opsUrl: opsUrl(each) }, 'PUT', '/orders', body, undefined, signal)),
+    ),
   )
   if (answers.every((answer) => answer?.status === 200)) paused.confirmedAt = now()
   const [instance] = instances
@@ -41,14 +43,17 @@ export async function liftPause(
   const path =
     paused.subject === undefined ? '/orders' : `/orders?${new URLSearchParams({ subject: paused.subject }).toString()}`
   end()
-  while ((await asked(control({ opsUrl: opsUrl(instance()) }, 'DELETE', path)))?.status !== 200) await pause(AGAIN_MS)
+  const lift = (signal: AbortSignal) =>
+    control({ opsUrl: opsUrl(instance()) }, 'DELETE', path, undefined, undefined, signal)
+  while ((await asked(lift))?.status !== 200) await pause(AGAIN_MS)
   end()
   paused.liftedAt = now()
 }
 
-/** What was answered; undefined if nothing was, or not in time. */
-export async function asked<Value>(answer: Promise<Value>): Promise<Value | undefined> {
-  return Promise.race([answer.catch(() => undefined), pause(PATIENCE_MS, undefined, { ref: false })])
+/** What was answered; undefined if nothing was, or not in time: then the operator leaves. */
+export async function asked<Value>(ask: (signal: AbortSignal) => Promise<Value>): Promise<Value | undefined> {
+  const answer = ask(AbortSignal.timeout(PATIENCE_MS)).catch(() => undefined)
+  return Promise.race([answer, pause(PATIENCE_MS, undefined, { ref: false })])
 }
 
 /** The address of the ops listener. */

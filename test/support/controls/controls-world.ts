@@ -26,9 +26,11 @@ export async function control(
   path: string,
   body?: unknown,
   token: string = OPS_TOKEN,
+  signal?: AbortSignal,
 ): Promise<{ status: number; json: Record<string, unknown>; headers: Headers }> {
   const response = await fetch(`${opsUrl}/controls${path}`, {
     method,
+    ...(signal && { signal }),
     headers: { authorization: `Bearer ${token}` },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })

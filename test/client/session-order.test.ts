@@ -102,6 +102,22 @@ await test('a tab that cannot ask when it hears of a login knows of it later', a
   t.equal(await play(steps), undefined)
 })
 
+await test('a leader that cannot ask when it hears of a session has the tab ask that told it', async (t) => {
+  const steps: Step[] = [
+    { do: 'deliver', which: 3 },
+    { do: 'log in', which: 4 },
+    { do: 'land', which: 1 },
+    { do: 'land', which: 3 },
+    { do: 'check', which: 6 },
+    { do: 'vanish', which: 1 },
+    { do: 'land', which: 3 },
+    { do: 'fail', which: 3 },
+  ]
+  // Messages between tabs are slow enough only while many are under way.
+  const all = await Promise.all(Array.from({ length: 60 }, () => play(steps)))
+  t.same(new Set(all), new Set([undefined]))
+})
+
 await test('in the end, all tabs know the true state and show the data of its session, whatever the order of events', async (t) => {
   const scenarios = fc.array(fc.array(step, { maxLength: 25 }), { minLength: AT_ONCE, maxLength: AT_ONCE })
   await fc.assert(

@@ -229,8 +229,9 @@ export class SessionFollower implements SessionStore {
       await this.#check(false, 'active')
     } while (this.#heard > 1)
     this.#heard = 0
-    // The other tab may have sent it before that session ended. Then it does not know, and the leader tells it.
-    if (this.#phase === 'leading' && this.#state.status === 'anonymous') this.#broadcast()
+    // The other tab may have sent it before that session ended. Then it does not know, and the leader tells it. A leader that could
+    // not ask has it ask, too.
+    if (this.#state.status !== 'active' && this.#phase === 'leading') this.#broadcast()
   }
 
   readonly #onPage = (event: PageEvent): void => {

@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { besideKey } from '../../src/store/keys.ts'
+import { FIRST_REPORT } from '../support/budget/first-report.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
@@ -8,7 +9,6 @@ import { until } from '../support/time/until.ts'
 
 const MINUTE_MS = 60_000
 const soon = (): number => Date.now() + MINUTE_MS
-const NONE = { orders: 0, otps: 0, reads: 0 }
 
 await test('a Redis that takes no writes at all counts as interrupted, and a full one does not', async (t) => {
   const redis = await testRedis(t)
@@ -65,8 +65,7 @@ await test('a full Redis takes no new session, but whatever keeps sessions going
   t.match(await store.limits.leaseCalls('calls', 10), { calls: 5 })
   t.equal(await store.limits.enqueue('queue', 1000), 0)
   t.ok(await document.write('', 'text', 1000))
-  const unheard = { ledger: '', heardAt: 0, sinceMs: 0, spent: 0, held: NONE, lapsed: 0, spends: [], isWhole: true }
-  t.match(await ledger.settle({ holder: 'one', sequence: 1, ...unheard, wanted: NONE }), { is: 'settled' })
+  t.match(await ledger.settle(FIRST_REPORT), { is: 'settled' })
 })
 
 await test('a full Redis is warned of until there is room again, whatever it takes meanwhile', async (t) => {

@@ -2,24 +2,12 @@ import { test } from 'tap'
 import { ledgerCommands, scriptTerms, SETTLE } from '../../src/store/ledger/ledger-commands.ts'
 import { LEDGER } from '../../src/store/ledger/ledger.ts'
 import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
+import { FIRST_REPORT, NO_TOKENS } from '../support/budget/first-report.ts'
 import { stoppedClocks } from '../support/time/stopped-clocks.ts'
 
 const WINDOWS = [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }]
 const TERMS = { windows: WINDOWS, leaseMs: 5000, marginMs: 1000, bucketMs: 100 }
-const NONE = { orders: 0, otps: 0, reads: 0 }
-const REPORT = {
-  holder: 'one',
-  sequence: 1,
-  ledger: '',
-  heardAt: 0,
-  sinceMs: 0,
-  spent: 0,
-  held: NONE,
-  lapsed: 0,
-  spends: [],
-  isWhole: true,
-  wanted: { ...NONE, orders: 3 },
-}
+const REPORT = { ...FIRST_REPORT, wanted: { ...NO_TOKENS, orders: 3 } }
 
 await test('a ledger is settled by its script under its name, with the terms that instances agree on', async (t) => {
   const { settle } = ledgerCommands('mine', TERMS)
@@ -41,7 +29,7 @@ await test('a ledger is settled by its script under its name, with the terms tha
 await test('a process alone has its own ledger, which is not quiet at its beginning', (t) => {
   const { settle } = ledgerCommands('mine', TERMS)
   const reply = settle.memory(new MemoryLedger(), REPORT)
-  t.match(reply, { is: 'settled', granted: { ...NONE, orders: 3 }, quietMs: 0 })
+  t.match(reply, { is: 'settled', granted: { ...NO_TOKENS, orders: 3 }, quietMs: 0 })
   t.end()
 })
 
@@ -58,8 +46,8 @@ await test('a process alone counts a lease to its very end, since it has one clo
     heardAt: 0,
     sinceMs: 5000,
     sequence: 2,
-    held: { ...NONE, orders: 3 },
-    wanted: NONE,
+    held: { ...NO_TOKENS, orders: 3 },
+    wanted: NO_TOKENS,
   }
   t.match(settle.memory(ledger, more), { is: 'settled', used: [6] }, 'what was held then counts as spent')
   t.end()

@@ -2,9 +2,9 @@ import type { Test } from 'tap'
 import type { ByClass } from '../../src/config/upstream-budget.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import type { Store } from '../../src/store/store.ts'
+import { FIRST_REPORT, NO_TOKENS } from '../support/budget/first-report.ts'
 import { until } from '../support/time/until.ts'
 
-const NONE: ByClass = { orders: 0, otps: 0, reads: 0 }
 const TERMS: LedgerTerms = {
   windows: [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }],
   leaseMs: 1000,
@@ -16,20 +16,10 @@ let ledgers = 0
 let sequence = 0
 
 function report(holder: string, more: Partial<LedgerReport> = {}): LedgerReport {
-  sequence++
-  const unheard = {
-    ledger: '',
-    heardAt: 0,
-    sinceMs: 0,
-    spent: 0,
-    held: NONE,
-    lapsed: 0,
-    wanted: NONE,
-    spends: [],
-    isWhole: true,
-  }
-  return { holder, sequence, ...unheard, ...more }
+  return { ...FIRST_REPORT, holder, sequence: ++sequence, ...more }
 }
+
+const granted = (reply: LedgerReply): ByClass => (reply.is === 'settled' ? reply.granted : NO_TOKENS)
 
 const used = (reply: LedgerReply): readonly number[] => (reply.is === 'settled' ? reply.used : [])
 
@@ -39,15 +29,14 @@ export async function ledgerContract(t: Test, store: Store, other: Store): Promi
     const name = `shared${++ledgers}`
     const [one, two] = [await store.openLedger(name, TERMS), await other.openLedger(name, TERMS)]
     const another = await store.openLedger(`${name}-other`, TERMS)
-    const granted = (reply: LedgerReply): ByClass => (reply.is === 'settled' ? reply.granted : NONE)
-    let first = NONE
+    let first = NO_TOKENS
     let heard: Partial<LedgerReport> = {}
     let sentAt = 0
     // A new ledger in Redis grants nothing at first.
     await until(async () => {
       const now = performance.now()
       const sinceMs = Math.ceil(now - sentAt)
-      const reply = await one.settle(report('one', { wanted: { ...NONE, reads: 9 }, ...heard, sinceMs }))
+      const reply = await one.settle(report('one', { wanted: { ...NO_TOKENS, reads: 9 }, ...heard, sinceMs }))
       if (reply.is === 'settled') heard = { ledger: reply.ledger, heardAt: reply.at }
       sentAt = now
       first = granted(reply)
@@ -58,7 +47,7 @@ export async function ledgerContract(t: Test, store: Store, other: Store): Promi
     t.match(rest, { is: 'settled', granted: { orders: 5, otps: 0, reads: 0 } })
     const { waitMs } = rest as Extract<LedgerReply, { is: 'settled' }>
     t.ok(waitMs.orders > 0 && waitMs.otps > 0 && waitMs.reads > 0, 'all must wait for more')
-    t.equal(granted(await another.settle(report('one', { wanted: { ...NONE, reads: 9 } }))).reads > 5, false)
+    t.equal(granted(await another.settle(report('one', { wanted: { ...NO_TOKENS, reads: 9 } }))).reads > 5, false)
   })
 
   await t.test('a report that comes late changes nothing, and a stranger has to tell its history', async (t) => {

@@ -1,13 +1,13 @@
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
+import { FIRST_REPORT, NO_TOKENS } from '../support/budget/first-report.ts'
 
 const soon = (): number => Date.now() + 60_000
 
 await test('a store of one process is always there, tells every change and has no replicas', async (t) => {
   const store = new MemoryStore()
   t.same([store.staleMs, store.reportsBurials, store.availableForMs()], [Infinity, true, Infinity])
-  t.same([store.unavailableSince(), store.warnings()], [undefined, []])
   t.same(store.condition(), { why: [], share: 1, clock: { hereAheadMs: undefined, mastersDifferMs: 0 } })
   t.equal(await store.isReplicated(), undefined)
   t.equal(await store.openRefusals(), undefined)
@@ -44,9 +44,7 @@ await test('a store of one process has one index, and a new ledger for each who 
   )
   const windows = [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }]
   const terms = { windows, leaseMs: 5000, marginMs: 1000, bucketMs: 100 }
-  const none = { orders: 0, otps: 0, reads: 0 }
-  const unheard = { ledger: '', heardAt: 0, sinceMs: 0, spent: 0, held: none, lapsed: 0, spends: [], isWhole: true }
-  const report = { holder: 'one', sequence: 1, ...unheard, wanted: { ...none, orders: 10 } }
+  const report = { ...FIRST_REPORT, wanted: { ...NO_TOKENS, orders: 10 } }
   for (const name of ['default', 'default']) {
     const reply = await (await store.openLedger(name, terms)).settle(report)
     t.match(reply, { is: 'settled', granted: { orders: 10 }, quietMs: 0 })

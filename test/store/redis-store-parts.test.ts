@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'tap'
 import { besideKey, budgetKey, ENDED_CHANNEL } from '../../src/store/keys.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import { FIRST_REPORT } from '../support/budget/first-report.ts'
 import { connectedOf, error, soon, storeOf } from '../support/redis/store-alone.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
@@ -81,7 +82,7 @@ await test('commands that are not shared without a right are warned of once the 
 })
 
 await test('limits, ledgers and documents ask over the same connection, under their own names', async (t) => {
-  const { store, world, fleetSent } = await connectedOf(t).then((all) => ({ ...all, fleetSent: all.sent }))
+  const { store, world, sent } = await connectedOf(t)
   const asked: (readonly string[])[] = []
   world.script = (words) => {
     asked.push(words.slice(2, 5))
@@ -90,21 +91,7 @@ await test('limits, ledgers and documents ask over the same connection, under th
   t.equal(await store.limits.claim({ key: 'permits', holder: 'me', count: 1 }, 1), false)
   const windows = [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }]
   const ledger = await store.openLedger('mine', { windows, leaseMs: 5000, marginMs: 1000, bucketMs: 100 })
-  const none = { orders: 0, otps: 0, reads: 0 }
-  const report = {
-    holder: 'one',
-    sequence: 1,
-    ledger: '',
-    heardAt: 0,
-    sinceMs: 0,
-    spent: 0,
-    held: none,
-    lapsed: 0,
-    spends: [],
-    isWhole: true,
-    wanted: none,
-  }
-  t.same(await ledger.settle(report), { is: 'unknown' })
+  t.same(await ledger.settle(FIRST_REPORT), { is: 'unknown' })
   t.same(
     asked.map(([, key]) => key),
     ['permits', budgetKey('budget', 'mine')],
@@ -118,11 +105,11 @@ await test('limits, ledgers and documents ask over the same connection, under th
     quietMs: 5250,
     leaseSkewMs: 250,
   })
-  fleetSent()
+  sent()
   let news = 0
   const document = await store.openRefusals('mine', () => news++)
   await until(() => news === 1)
-  t.ok(fleetSent().includes(`7000 SUBSCRIBE ${budgetKey('budget-news', 'mine')}`))
+  t.ok(sent().includes(`7000 SUBSCRIBE ${budgetKey('budget-news', 'mine')}`))
   world.script = (words) => (asked.push(words.slice(2, 5)), [0, 'v1 text', 7])
   t.same(await document.read(), { version: 'v1', text: 'text', now: 7 })
   t.equal(asked.at(-1)?.[1], budgetKey('refusals', 'mine'))

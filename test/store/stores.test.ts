@@ -7,6 +7,7 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import { newConnection } from '../../src/store/links/connection.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import { FIRST_REPORT, NO_TOKENS } from '../support/budget/first-report.ts'
 import { connectedStore, QUIET } from '../support/redis/connected-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { testRedis } from '../support/server/test-server.ts'
@@ -46,10 +47,8 @@ await test('a ledger that an empty Redis has never seen grants nothing until the
   const windows = [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }]
   const terms = { windows, leaseMs: 5000, marginMs: 1000, bucketMs: 100 }
   const ledger = await store.openLedger('empty', terms)
-  const none = { orders: 0, otps: 0, reads: 0 }
-  const unheard = { ledger: '', heardAt: 0, sinceMs: 0, spent: 0, held: none, lapsed: 0, spends: [], isWhole: true }
-  const reply = await ledger.settle({ holder: 'one', sequence: 1, ...unheard, wanted: { ...none, orders: 1 } })
-  t.match(reply, { is: 'settled', granted: none, quietMs: 5000 + LEDGER.leaseSkewMs })
+  const reply = await ledger.settle({ ...FIRST_REPORT, wanted: { ...NO_TOKENS, orders: 1 } })
+  t.match(reply, { is: 'settled', granted: NO_TOKENS, quietMs: 5000 + LEDGER.leaseSkewMs })
 })
 
 await test('a failed command interrupts a store whose link is healthy, and a write for which there is no room does not', async (t) => {

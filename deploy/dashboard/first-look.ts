@@ -37,7 +37,7 @@ const NUMBERS: Row['panels'] = [
   }),
   number({
     title: 'Instances without Redis',
-    says: 'Or without a master of a Cluster. Normal: 0. One: its network. All: Redis itself. Do not restart instances: they reconnect by themselves.',
+    says: 'Also those without a master of a Cluster. Normal: 0. One: its network. All: Redis itself. Do not restart instances: they reconnect by themselves.',
     see: 'runbook.md#bffstoredown',
     unit: 'none',
     width: 4,

@@ -104,6 +104,20 @@ await test('others-are-served: an error that no fault explains is seen', async (
   t.equal(seen(othersAreServed, { sockets: [{ ...closed, isClosedByPage: true }] }), 0)
 })
 
+/** A call that is refused for a budget of 100 calls in ten seconds, after some since a time. */
+const refusedAfter = (calls: number, since: number) => ({
+  budgets: [{ calls: 100, windowMs: 10_000 }],
+  executed: Array.from({ length: calls }, () => executed({ sentAt: since })),
+  calls: [order({ result: 'upstream_budget', at: 10_000, until: 10_010 })],
+})
+
+await test('others-are-served: a call that is refused for a budget which is hardly used is seen', async (t) => {
+  t.equal(seen(othersAreServed, refusedAfter(25, 5000)), 0)
+  t.equal(seen(othersAreServed, refusedAfter(24, 5000)), 1)
+  t.equal(seen(othersAreServed, refusedAfter(7, 9000)), 0, 'a process shares out little at first')
+  t.equal(seen(othersAreServed, refusedAfter(6, 9000)), 1)
+})
+
 await test('paused-means-paused: an order or a purchase that left too late is seen', async (t) => {
   const paused = { askedAt: 900, confirmedAt: 1000, liftAskedAt: 5000, liftedAt: 5100 }
   const late = (sentAt: number) => ({ executed: [executed({ sentAt, at: 9000 })], pauses: [paused] })

@@ -11,6 +11,10 @@ const LIFTED_MS = 1000
 const ENDS_LOGINS_MS = 1000
 /** The share of a window that has to be used before calls are refused for it. */
 const USED = 0.25
+/** The part of a window in which a process that starts does not know how fast calls come, and shares out less. */
+const LEARNING = 1 / 4
+/** How many processes share a budget by its settings. Each can count on its own part at first. */
+const PROCESSES = 4
 /** What a page is told because its session has ended. */
 const ENDED: ReadonlySet<string> = new Set(['login_required', 'session_expired'])
 
@@ -84,8 +88,9 @@ function isIdentified({ calls, executed }: History, { session, instance, until =
 /** Whether much of the upstream budget is used: instances hold tokens, and each class has a share. */
 function isUsed({ budgets, executed }: History, from: number, to: number): boolean {
   return budgets.some(({ calls, windowMs }) => {
-    const used = executed.filter(({ sentAt }) => sentAt > from - windowMs && sentAt <= to).length
-    return used >= calls * USED
+    const counting = executed.map(({ sentAt }) => sentAt).filter((each) => each > from - windowMs && each <= to)
+    const isNew = Math.min(...counting) > from - windowMs * LEARNING
+    return counting.length >= calls * (isNew ? USED / PROCESSES : USED)
   })
 }
 

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { type FeedBrowser, type FeedWorld, feedWorld, reply } from '../support/feed/world.ts'
+import { type FeedBrowser, type FeedWorld, feedWorld, LOST, reply, subscribed } from '../support/feed/world.ts'
 import { Beats } from '../support/feed/beats.ts'
 import { breakConnection } from '../support/feed/broken-connection.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
@@ -73,4 +73,21 @@ await test('a server that stops ends the connection of requests, also while it i
     await until(() => upstream.open === 0)
     t.equal(pauses.size, 0)
   }
+})
+
+await test('while upstream stays away, streams to which nobody comes back are over, and it is not tried for them', async (t) => {
+  const world = await feedWorld(t, { FEED_LINGER_SECONDS: '0', FEED_RECONNECT_SPREAD_SECONDS: '0' })
+  const { market, metric, upstream } = world
+  const { browser, request } = await subscribed(world, 'R_1')
+  upstream.onUpgrade = (_request, socket) => void socket.destroy()
+  request.socket.terminate()
+  t.same(await browser.client.closed, LOST)
+  await until(async () => (await metric('bff_feed_streams')).get('') === 0, 'its place is free')
+  await until(async () => (await metric('bff_feed_retrying_sockets')).get('') === 0, 'nothing is tried')
+  upstream.onUpgrade = undefined
+  await subscribed(world, 'R_2')
+  t.same(
+    market.asked('ticks').map(({ message }) => message['ticks']),
+    ['R_1', 'R_2'],
+  )
 })

@@ -83,7 +83,7 @@ await test('a lost stream lets its browsers go, has no request to forget, and wa
   stream.lost()
   t.same(logged(), ['detach false', 'link depart browser'])
   t.same([stream.phase, stream.id, stream.size, each.isAttached], ['unasked', undefined, 0, false])
-  t.same([timers.delays, stream.unusedSince], [[], undefined])
+  t.same([timers.delays, stream.unusedSince], [[LINGER + SPREAD + PATIENCE_MS], undefined])
   stream.asked(8)
   t.same(timers.delays, [MINUTE])
   world.now = 11_000
@@ -100,7 +100,10 @@ await test('a stream that lingers when it is lost is lost for nobody, and one th
   stream.leave(live())
   logged()
   stream.lost()
-  t.same([stream.phase, stream.unusedSince, timers.delays, logged()], ['unasked', undefined, [], ['detach false']])
+  const expected = ['unasked', undefined, [LINGER + SPREAD + PATIENCE_MS], ['detach false']]
+  t.same([stream.phase, stream.unusedSince, timers.delays, logged()], expected)
+  timers.run()
+  t.same([stream.phase, logged()], ['over', ['ended true', 'link leave true']], 'nobody has come back')
   const waiting = streamAlone(t)
   waiting.browse()
   waiting.logged()

@@ -52,7 +52,7 @@ export interface Delivery {
  *
  * | Phase | The stream | Without browsers | Next phase |
  * | --- | --- | --- | --- |
- * | `unasked` | waits for its connection | ends, unless it was live: browsers may come back after a loss | `asked` |
+ * | `unasked` | waits for its connection | ends; after a loss, once its browsers have had time to come back | `asked` |
  * | `asked` | waits for its first message | ends after a minute | `live`; `over` if refused |
  * | `live` | is sent by upstream | lingers, and gives way to other streams | `over` if upstream ends it |
  * | `over` | takes no browser | | |
@@ -76,7 +76,7 @@ export class Stream implements Carried, SubscribedStream {
   /** Until when browsers may come back after a loss, in ms of the monotonic clock. */
   #returnsUntil = 0
   #moves = 0
-  #linger: NodeJS.Timeout | undefined
+  #timer: NodeJS.Timeout | undefined
 
   constructor(spec: StreamSpec, context: StreamContext, delivery: Delivery) {
     this.spec = spec
@@ -177,14 +177,16 @@ export class Stream implements Carried, SubscribedStream {
   #unused(): void {
     switch (this.phase) {
       case 'unasked':
-        if (!this.#wasLive) this.end()
+        // Not for ever: upstream may stay away, and would then be tried, and asked at its return, for nobody.
+        if (this.#wasLive) this.#linger()
+        else this.end()
         break
       case 'asked':
         this.#endAfter(UNANSWERED_MS)
         break
       case 'live':
         this.unusedSince = performance.now()
-        this.#endAfter(this.#context.limits.lingerMs + Math.max(this.#returnsUntil - performance.now(), 0))
+        this.#linger()
         break
       case 'over':
     }
@@ -233,15 +235,20 @@ export class Stream implements Carried, SubscribedStream {
     return this.#context.pool.place(this, from)
   }
 
+  /** Ends the stream after FEED_LINGER_SECONDS and, after a loss, the time in which browsers may come back. */
+  #linger(): void {
+    this.#endAfter(this.#context.limits.lingerMs + Math.max(this.#returnsUntil - performance.now(), 0))
+  }
+
   /** Ends the stream unless a browser joins before. */
   #endAfter(ms: number): void {
-    clearTimeout(this.#linger)
-    this.#linger = setTimeout(() => this.end(), ms).unref()
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.end(), ms).unref()
   }
 
   /** Cancels {@link #endAfter}, since a browser has joined. */
   #stay(): void {
-    clearTimeout(this.#linger)
+    clearTimeout(this.#timer)
     this.unusedSince = undefined
   }
 }

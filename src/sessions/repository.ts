@@ -112,15 +112,14 @@ export class SessionRepository {
     return idleEndsAt < endsAt && idleEndsAt < now + this.limits.idleMs
   }
 
-  /** Compare-and-set. Undefined if the session was changed or has ended meanwhile; the caller has to read it again. */
+  /**
+   * Compare-and-set. Undefined if the session was changed or has ended meanwhile; the caller has to read it again. It is no use of the
+   * session, so its idle limit stays where it is: an instance may have moved it since it was read here.
+   */
   async replace(session: Session, record: SessionRecord): Promise<Session | undefined> {
     const { key, id } = session
     const sealed = this.#seal(key, id, record)
-    // Never earlier than before, whichever instance has read it.
-    const idleEndsAt = Math.max(session.idleEndsAt, this.#idleEnd(record.endsAt))
-    return (await this.#store.replace(key, session.sealed, sealed, idleEndsAt))
-      ? { ...session, record, idleEndsAt, sealed }
-      : undefined
+    return (await this.#store.replace(key, session.sealed, sealed)) ? { ...session, record, sealed } : undefined
   }
 
   /**

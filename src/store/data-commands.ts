@@ -15,11 +15,15 @@ local moved = redis.pcall('PEXPIREAT', KEYS[1], ARGV[1], 'GT')
 local refusal = type(moved) == 'table' and moved.err
 return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1]), refusal}`
 
-/** Writes a key if it still holds the expected value, or the new one already, from a try whose reply was lost. */
+/**
+ * Writes a key if it still holds the expected value, or the new one already, from a try whose reply was lost. Without a time its
+ * expiry stays.
+ */
 const REPLACE = evenWhenFull(`
 local held = redis.call('GET', KEYS[1])
 if held ~= ARGV[1] and held ~= ARGV[2] then return 0 end
-redis.call('SET', KEYS[1], ARGV[2], 'PXAT', ARGV[3])
+if ARGV[3] then redis.call('SET', KEYS[1], ARGV[2], 'PXAT', ARGV[3])
+else redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL') end
 return 1`)
 
 /** Writes a key if it does not exist yet, or has the same value: its owner may not have heard of it. */
@@ -135,13 +139,15 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
     isUntracked: true,
   },
   replace: {
-    send: (redis, skewMs, key, expected, value, expiresAt) =>
-      runScript(redis, REPLACE, [key], [asBytes(expected), asBytes(value), expiresAt + skewMs(key)]),
+    send(redis, skewMs, key, expected, value, expiresAt) {
+      const until = expiresAt === undefined ? [] : [expiresAt + skewMs(key)]
+      return runScript(redis, REPLACE, [key], [asBytes(expected), asBytes(value), ...until])
+    },
     reply: isOne,
     memory(values, key, expected, value, expiresAt) {
-      const held = values.get(key)?.value
-      if (held === undefined || (held !== expected && held !== value)) return false
-      return values.write(key, value, expiresAt)
+      const held = values.get(key)
+      if (held === undefined || (held.value !== expected && held.value !== value)) return false
+      return values.write(key, value, expiresAt ?? held.expiresAt)
     },
     tells: 'always',
   },

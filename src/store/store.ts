@@ -41,8 +41,9 @@ export interface DataCommands extends MarkedCommands {
   /**
    * Compare-and-set: returns false unless the key holds `expected`, or `value` already, from a try whose reply was lost. Succeeds
    * even when the store is full.
+   * @param expiresAt the expiry stays as it is without it
    */
-  replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean>
+  replace(key: string, expected: string, value: string, expiresAt?: number): Promise<boolean>
   /**
    * Moves the expiry later, never earlier, and reads the key, in one step. A missing key stays missing. While the store
    * accepts no writes, this only reads.

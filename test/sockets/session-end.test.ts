@@ -133,6 +133,16 @@ await test('with RELAYS_KEEP_SESSION=false an open relay does not count as use o
   await world.quiet()
 })
 
+await test('a token that is renewed without a call does not count as use of its session, either', async (t) => {
+  const settings = { SESSION_IDLE_SECONDS: '4', RELAYS_KEEP_SESSION: 'false' }
+  const provider = { accessTokenSeconds: 1, refreshTokens: true }
+  const world = await startWorld(t, { ...RELAY, provider, settings, redis: true })
+  const { client } = await trading(world)
+  t.same(await client.closed, EXPIRED)
+  t.ok(world.server.log.some(({ audit }) => audit === 'token_refreshed'))
+  await world.quiet()
+})
+
 await test('a session that an operator deletes from Redis ends its relays on every instance', async (t) => {
   const world = await startWorld(t, { ...RELAY, redis: true })
   const second = await world.instance()

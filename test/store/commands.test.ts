@@ -34,7 +34,7 @@ const DATA_ARGUMENTS: ArgumentsOf<DataCommands> = {
   read: fc.tuple(key),
   readUntracked: fc.tuple(key),
   readMany: fc.tuple(fc.array(key, { maxLength: 3 })),
-  replace: fc.tuple(key, value, value, expiresAt),
+  replace: fc.oneof(fc.tuple(key, value, value, expiresAt), fc.tuple(key, value, value)),
   extend: fc.tuple(key, expiresAt),
   remove: fc.tuple(key),
   removeIf: fc.tuple(key, value),

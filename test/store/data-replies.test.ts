@@ -51,6 +51,8 @@ await test('a value goes out as a text if it is one of ASCII, and otherwise with
     t.same(created, ['key', ['SET', 'key', bytes, 'PXAT', '1030', 'NX'], undefined])
     const replaced = sentBy((redis, skewMs) => DATA.replace.send(redis, skewMs, 'key', value, value, 1000))
     t.same(replaced, ['key', ['1', 'key', bytes, bytes, '1030'], undefined])
+    const kept = sentBy((redis, skewMs) => DATA.replace.send(redis, skewMs, 'key', value, value))
+    t.same(kept, ['key', ['1', 'key', bytes, bytes], undefined])
     t.same(
       sentBy((redis, skewMs) => DATA.removeIf.send(redis, skewMs, 'key', value)),
       ['key', ['1', 'key', bytes], undefined],

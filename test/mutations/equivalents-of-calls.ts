@@ -29,7 +29,7 @@ export const OF_CALLS: readonly Equivalent[] = [
       MOMENT,
     ],
     [
-      'if (texts.length > 0 && expiresAt > storeNow() && (await store.create(recordKey, next, expiresAt))) {',
+      'if (texts.length > 0 && expiresAt > storeNow() && (await store.create(recordKey, next, expiresAt))) return true',
       'expiresAt >= storeNow()',
       MOMENT,
     ],

@@ -45,7 +45,7 @@ export class Claim {
   readonly mayKeep: boolean
   readonly own: OwnRecord
   readonly #deps: RecordDependencies
-  /** The texts of this claim that the store may hold, the latest first. More than one text after a write without a reply. */
+  /** The texts of this claim, the latest first. After a write without a reply, or a failover, the store may hold any of them. */
   #texts: readonly string[]
   #leaseUntil: number
   #leasedAt: number
@@ -161,16 +161,9 @@ export class Claim {
     const { recordKey, expiresAt } = this.own
     const texts = this.#texts
     this.#texts = [next, ...texts.filter((text) => text !== next)]
-    for (const text of texts) {
-      if (!(await store.replace(recordKey, text, next, expiresAt))) continue
-      this.#texts = [next]
-      return true
-    }
+    for (const text of texts) if (await store.replace(recordKey, text, next, expiresAt)) return true
     // A failover may have lost the record. As long as no other process has created it anew, the key still belongs to this claim.
-    if (texts.length > 0 && expiresAt > storeNow() && (await store.create(recordKey, next, expiresAt))) {
-      this.#texts = [next]
-      return true
-    }
+    if (texts.length > 0 && expiresAt > storeNow() && (await store.create(recordKey, next, expiresAt))) return true
     this.#texts = []
     this.#noteLoss()
     return false

@@ -121,11 +121,14 @@ async function logOut(
     // The cookie was signed with a secret that has been removed since; the session ends all the same.
     else await sessions.end(session, 'logout', { requester })
   }
-  // The page's own session ends last: if anything fails before, it still lives, and the page can try again.
-  const [own, ...others] = toEnd.values()
-  for (const other of others) await endSession(deps, request, other)
+  // The page's own session ends last: if anything fails before, it still lives, and the page can try again. To the others only their
+  // logins lead, which stay until then.
+  const [own] = meant
+  let idToken: string | undefined
+  for (const each of toEnd.values())
+    if (each.id !== own?.id) idToken = (await endSession(deps, request, each)) ?? idToken
   await transactions.forget(logins.flatMap(({ key }) => key ?? []))
-  const idToken = own && (await endSession(deps, request, own))
+  if (own !== undefined) idToken = await endSession(deps, request, toEnd.get(own.id) ?? own)
   for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
   if (meant.length > 0) reply.setCookie(cookie.name, '', cookie.attributes(0))
   if (isOverLimit) throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })

@@ -150,6 +150,22 @@ await test('POST /auth/logout: 204 once the session has ended, although the reco
   t.equal(failureCount(server.log, 'a finished login was not removed'), 1)
 })
 
+await test('POST /auth/logout: a session that only the cookie of its login leads to can be ended again after a failure', async (t) => {
+  const { settings, visitor } = await startWorld(t, { provider: scripted })
+  const { PUBLIC_URL: _, ...shared } = settings
+  const lossy = lossyStore(new MemoryStore())
+  const server = await testServer(t, shared, lossy.store)
+  const { browser } = visitor()
+  await (await startLogin({ browser, server })).finish()
+  // As where the browser has given up before the response of the callback came.
+  const full = browser.clone()
+  for (const [key, { name }] of browser.cookies) if (name === '__Host-session') browser.cookies.delete(key)
+  lossy.lose('bury', 'unsent')
+  t.equal((await logOut({ browser, server })).status, 503)
+  t.equal((await logOut({ browser, server })).status, 204)
+  t.notOk((await sessionState(full, server.url)).authenticated)
+})
+
 await test('Logouts with made-up cookies do not evict sessions from the tracking table of Redis', async (t) => {
   const world = await startWorld(t, { provider: scripted, redis: true, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
   const { browser, redis, settings } = world

@@ -1,8 +1,9 @@
-import { statSync } from 'node:fs'
+import { ReadStream, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { wantsPage } from './html.ts'
+import { breakOff } from './http-socket.ts'
 import { isPathOf, RESERVED_PREFIXES } from './known-paths.ts'
 
 /** The frontend's files, if STATIC_DIR is set. */
@@ -71,6 +72,10 @@ async function registerPlugins(fastify: FastifyInstance, root: string, policy: s
     if (headers.range !== undefined && !areRanges(headers.range)) delete headers.range
     done()
   })
+  // Before it is compressed.
+  fastify.addHook('onSend', (_request, reply, payload, done) => {
+    done(null, payload instanceof ReadStream ? withLength(reply, payload) : payload)
+  })
   // Only gzip, since a brotli stream takes megabytes and a client may request any number. Existing .br files are served.
   await fastify.register(compress, {
     encodings: ['gzip'],
@@ -89,6 +94,22 @@ async function registerPlugins(fastify: FastifyInstance, root: string, policy: s
       const isImmutable = HASHED.some((pattern) => pattern.test(relative(root, path)))
       reply.header('cache-control', isImmutable ? 'max-age=31536000, immutable' : 'no-cache')
     },
+  })
+}
+
+/**
+ * Sees to it that a file fills the length that its response has announced. It may have changed since: a client would wait for the
+ * rest, or take what follows for the next response of its connection.
+ */
+function withLength(reply: FastifyReply, file: ReadStream): ReadStream | string {
+  const length = Number(reply.getHeader('content-length'))
+  // Of an empty file one byte would be read, if it has one by now.
+  if (length === 0) {
+    file.destroy()
+    return ''
+  }
+  return file.once('end', () => {
+    if (file.bytesRead < length) breakOff(reply.raw)
   })
 }
 

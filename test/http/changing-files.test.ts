@@ -1,0 +1,59 @@
+import fs, { truncateSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { test, type Test } from 'tap'
+import { ALONE } from '../support/server/settings.ts'
+import { testServer } from '../support/server/test-server.ts'
+import { nextEvent } from '../support/time/until.ts'
+import { readAll } from '../support/world.ts'
+
+/** A connection to a server with a file, on which the file has been asked for. */
+async function asking(t: Test, content: string, headers = '', version = '1.1') {
+  const dir = t.testdir({ 'app.js': content })
+  const { port } = await testServer(t, { ...ALONE, STATIC_DIR: dir })
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.write(`GET /app.js HTTP/${version}\r\nHost: h\r\n${headers}\r\n`)
+  return { socket, path: `${dir}/app.js` }
+}
+
+/** More than the kernel takes for a reader that waits. */
+const LONG = 'a'.repeat(32 * 1_048_576)
+
+for (const [what, headers] of [
+  ['as it is', ''],
+  ['compressed', 'Accept-Encoding: gzip\r\n'],
+] as const) {
+  await test(`a file that becomes shorter while it is sent ${what} breaks its response off, and no other follows`, async (t) => {
+    // What cannot be compressed, so that it does not fit into the connection.
+    const content = headers === '' ? LONG : Array.from({ length: 2 ** 21 }, () => Math.random()).join('\n')
+    const { socket, path } = await asking(t, content, headers)
+    const [first] = (await nextEvent(socket, 'data')) as [Buffer]
+    t.match(first.toString('latin1'), /^HTTP\/1\.1 200 /)
+    socket.pause()
+    truncateSync(path, 1)
+    // It would be taken for the rest of the file.
+    socket.write('GET /livez HTTP/1.1\r\nHost: h\r\n\r\n')
+    socket.resume()
+    const rest = await readAll(socket)
+    t.notMatch(rest.slice(-1000), 'HTTP/1.1')
+    t.notMatch(rest.slice(-5), '0\r\n\r\n', 'it does not look whole')
+  })
+}
+
+await test('of a file that was empty, and is no longer when it is read, nothing is sent behind the response', async (t) => {
+  const { createReadStream } = fs
+  t.intercept(fs, 'createReadStream', {
+    value: (...given: Parameters<typeof createReadStream>) => {
+      writeFileSync(given[0], 'new')
+      return createReadStream(...given)
+    },
+  })
+  const { socket } = await asking(t, '', 'Connection: close\r\n')
+  t.match(await readAll(socket), /^HTTP\/1\.1 200 [^]*content-length: 0\r\n[^]*\r\n\r\n$/)
+})
+
+await test('a file and a part of it arrive whole', async (t) => {
+  const { socket } = await asking(t, 'abc')
+  socket.write('GET /app.js HTTP/1.1\r\nHost: h\r\nRange: bytes=1-\r\nConnection: close\r\n\r\n')
+  t.match(await readAll(socket), /\r\n\r\nabcHTTP\/1\.1 206 [^]*\r\n\r\nbc$/)
+})

@@ -6,6 +6,7 @@ import { sessionSocket, type SessionSocket } from './session-socket.ts'
 import type { SessionStore } from './session-store.ts'
 import {
   sessionKey,
+  type ActiveSession,
   type EndReason,
   type Notice,
   type SessionBody,
@@ -46,6 +47,8 @@ export class SessionFollower implements SessionStore {
   #latest: Promise<void> | undefined
   #confirming: Promise<void> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
+  /** When the clock was last read; NaN while no check is scheduled. */
+  #readAt!: number
 
   constructor(server: Server) {
     this.#server = server
@@ -91,8 +94,8 @@ export class SessionFollower implements SessionStore {
         // A session that another tab has seen began after that end.
         if (hint === 'active') this.#endedBy = undefined
         else if (isFinal) return void this.#apply()
-        const { last = this.#state } = this.#state as { last?: SessionState }
-        return this.#set({ status: 'unavailable', last: last.status === 'active' ? last : undefined })
+        const state = this.#state as SessionState & { last?: ActiveSession }
+        return this.#set({ status: 'unavailable', last: state.status === 'active' ? state : state.last })
       }
       this.#failures = 0
       const before = sessionKey(this.#state)
@@ -176,46 +179,43 @@ export class SessionFollower implements SessionStore {
   /** Opens or closes the socket to match the state, and schedules the next check. */
   #schedule(): void {
     const state = this.#state
+    const now = Date.now()
     clearTimeout(this.#timer)
-    if (!this.#tabs) return
-    let waitMs = jitter(this.#failures)
-    if (state.status === 'active') {
-      const endsAt = Math.min(state.expiresAt, state.idleExpiresAt) - (state.expiring ? 0 : EXPIRING_MS)
-      const dueMs = Math.max(endsAt - Date.now(), 0) + 1000
-      waitMs = Math.min(dueMs, this.#phase === 'leading' ? this.#socket.open() : SLOW_MS)
-    } else if (state.status !== 'unavailable') return this.#socket.close()
-    this.#checkAfter(waitMs)
+    if (!this.#tabs || (state.status !== 'active' && state.status !== 'unavailable')) {
+      this.#readAt = NaN
+      return this.#socket.close()
+    }
+    if (state.status === 'unavailable') return this.#checkAt(now + jitter(this.#failures))
+    const endsAt = Math.min(state.expiresAt, state.idleExpiresAt) - (state.expiring ? 0 : EXPIRING_MS)
+    this.#checkAt(
+      Math.min(Math.max(endsAt, now) + 1000, now + (this.#phase === 'leading' ? this.#socket.open() : SLOW_MS)),
+    )
   }
 
   /** Reads the clock every few seconds, because timers stand still while a machine sleeps. */
-  #checkAfter(waitMs: number): void {
-    if (waitMs < 1) return void this.check()
+  #checkAt(dueAt: number): void {
     const now = Date.now()
-    this.#timer = setTimeout(
-      () => {
-        const passedMs = Date.now() - now
-        // Timers of a hidden page may be a minute late.
-        if (Math.abs(passedMs) <= 120_000) return this.#checkAfter(waitMs - passedMs)
-        // The server may have dropped the connection of a machine that sleeps, which that machine never learns.
-        this.#socket.close()
-        void this.check()
-      },
-      Math.min(waitMs, 5000),
-    )
+    // Timers of a hidden page may be a minute late.
+    const hasSlept = Math.abs(now - this.#readAt) > 120_000
+    this.#readAt = now
+    // The server may have dropped the connection of a machine that sleeps, which that machine never learns.
+    if (hasSlept) this.#socket.close()
+    if (hasSlept || now >= dueAt) return void this.check()
+    this.#timer = setTimeout(() => this.#checkAt(dueAt), Math.min(dueAt - now, 5000))
   }
 
   /** Handles an event of this tab's socket, which the other tabs need as well, or an event of another tab. */
   #receive(event: SessionEvent | null | undefined, isOwn: boolean): void {
     const state = this.#state
     const { reason, notice, session }: SessionEvent = event ?? {}
-    const isAnonymous = state.status === 'anonymous'
+    const mayEnd = state.status !== 'anonymous'
     const body = this.#server.bodyOf(event)
     if (notice !== undefined) this.#notice = notice ?? undefined
     if (isOwn && event) this.#broadcast(event)
     if (reason) {
-      if (!isAnonymous) this.#endedBy = reason
+      if (mayEnd) this.#endedBy = reason
       // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.
-      void this.#check(!isAnonymous, 'anonymous')
+      void this.#check(mayEnd, 'anonymous')
     } else if (!body) this.#show(state)
     else if (isOwn || (state.status === 'active' && session === state.session && !this.#checksLeft)) this.#apply(body)
     else void this.#verify()
@@ -244,13 +244,13 @@ export class SessionFollower implements SessionStore {
   /** The only place where the phase changes: what the one before has begun ends, unless an open tab takes the lead. */
   #enter(phase: Phase): void {
     this.#phase = phase
-    if (phase === 'leading') return this.#schedule()
-    clearTimeout(this.#timer)
-    // A check that is under way counts no more.
-    this.#version++
-    this.#socket.close()
-    this.#tabs?.close()
-    this.#tabs = undefined
+    if (phase !== 'leading') {
+      // A check that is under way counts no more.
+      this.#version++
+      this.#tabs?.close()
+      this.#tabs = undefined
+    }
+    this.#schedule()
     if (phase !== 'open') return
     this.#tabs = joinTabs(
       `trading-bff:${this.#server.base}`,

@@ -145,7 +145,7 @@ export class Link {
     } catch (error) {
       // A browser may refuse the address.
       report(error)
-      return void this.#lost(1006, '')
+      return void this.#lost()
     }
     this.#startedAt = Date.now()
     this.#enter({ state: 'connecting' })
@@ -192,7 +192,7 @@ export class Link {
   }
 
   /** Takes a connection as lost, and connects again unless the server forbids it. */
-  async #lost(code: number, full: string): Promise<void> {
+  async #lost(code = 1006, full = ''): Promise<void> {
     let [reason] = (full || this.#why).split(';') as [string]
     if (code === 4403 || code === 4404) return void this.#enter({ state: 'ended', code, reason })
     const waiting = this.#enter({ state: 'waiting', code, reason })
@@ -261,7 +261,7 @@ export class Link {
     }
     if (!this.isUp) {
       // The server itself gives up sooner.
-      if (elapsedMs(this.#startedAt) > 20_000) void this.#lost(1006, '')
+      if (elapsedMs(this.#startedAt) > 20_000) void this.#lost()
       return
     }
     const online = isOnline()
@@ -270,7 +270,7 @@ export class Link {
       // The trading service ends a connection on which nothing is sent.
       if (isSilent || elapsedMs(this.#sentAt) >= 30_000) this.#ping()
     } else if (elapsedMs(this.#pingedAt) >= (online ? PATIENCE_MS : 2000)) {
-      if (this.status.state === 'stale') void this.#lost(1006, '')
+      if (this.status.state === 'stale') void this.#lost()
       else this.#suspect()
     }
   }

@@ -7,7 +7,10 @@ import { expiryOf, type Session, type SessionRecord } from './session.ts'
 import { standstill } from '../time/standstill.ts'
 import { storeNow } from '../time/store-time.ts'
 
-/** All instances that notice the end of a session do so within this time. */
+/**
+ * How much longer than the absolute limit of a session the marker stays that its expiry is recorded. Until then a browser may come
+ * back with its cookie to an instance that has not heard of the end.
+ */
 const EXPIRY_MARKER_MS = 60_000
 /**
  * Longer than any process uses a session without having read it again, and longer than {@link SEEN_MS}, after which no process
@@ -188,16 +191,21 @@ export class Endings {
   }
 
   /**
-   * Call this when a session that was read earlier is missing in the store. If one of its limits has passed, its end is
-   * recorded, once among all instances that notice. Never rejects.
+   * Call this when a session that was read earlier is missing in the store, or has changed. If one of its limits has passed, and
+   * nobody has moved or ended it before, its end is recorded, once among all instances that notice. Never rejects.
    */
   async recordExpiry(session: Session): Promise<void> {
-    const reason = expiryOf(session)
-    if (reason === undefined) return
-    const { key, subjectTag } = session
+    if (expiryOf(session) === undefined) return
+    const { key, subjectTag, record: limits, idleEndsAt } = session
     const name = randomUUID()
     const record = async (): Promise<void> => {
-      if (!(await this.#store.lock(partKey(key, 'lapsed'), name, EXPIRY_MARKER_MS))) return
+      const [held, tombstone] = await Promise.all(
+        [key, besideKey(key, 'tombstone')].map((each) => this.#store.readUntracked(each)),
+      )
+      const reason = expiryOf({ record: limits, idleEndsAt: held?.expiresAt ?? idleEndsAt })
+      if (reason === undefined || tombstone !== undefined) return
+      const ttlMs = Math.max(0, limits.endsAt - storeNow()) + EXPIRY_MARKER_MS
+      if (!(await this.#store.lock(partKey(key, 'lapsed'), name, ttlMs))) return
       for (const listeners of [this.#endListeners, this.#recordListeners]) tell(listeners, { key, reason, subjectTag })
     }
     await record().catch((error: unknown) => this.#later(error, record))

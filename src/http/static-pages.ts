@@ -45,9 +45,8 @@ export async function registerStaticPages(fastify: FastifyInstance, config: Conf
       return false
     }
   }
-  const hasIndex = isFile('index.html')
   return {
-    isPage: (request) => hasIndex && isNavigation(request) && !isReserved(request.raw.url ?? '/'),
+    isPage: (request) => isNavigation(request) && !isReserved(request.raw.url ?? '/') && isFile('index.html'),
     isFile(path) {
       const decoded = decodedPath(path)
       if (decoded === undefined || !isServed(decoded)) return false

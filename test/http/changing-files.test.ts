@@ -1,9 +1,10 @@
-import fs, { truncateSync, writeFileSync } from 'node:fs'
+import fs, { rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { test, type Test } from 'tap'
 import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/test-server.ts'
 import { nextEvent } from '../support/time/until.ts'
+import { sendTo } from '../support/user.ts'
 import { readAll } from '../support/world.ts'
 
 /** A connection to a server with a file, on which the file has been asked for. */
@@ -56,4 +57,18 @@ await test('a file and a part of it arrive whole', async (t) => {
   const { socket } = await asking(t, 'abc')
   socket.write('GET /app.js HTTP/1.1\r\nHost: h\r\nRange: bytes=1-\r\nConnection: close\r\n\r\n')
   t.match(await readAll(socket), /\r\n\r\nabcHTTP\/1\.1 206 [^]*\r\n\r\nbc$/)
+})
+
+await test('a navigation gets index.html while there is one, and the page of a problem while it is being replaced', async (t) => {
+  const dir = t.testdir({})
+  const { port } = await testServer(t, { ...ALONE, STATIC_DIR: dir })
+  const headers = { 'sec-fetch-mode': 'navigate', accept: 'text/html' }
+  const get = () => sendTo(port, 'GET', '/deep/link', { headers })
+  for (const content of ['first', 'second']) {
+    const { status, headers, text } = await get()
+    t.match([status, headers['cache-control'], text], [404, 'no-store', 'not_found'])
+    writeFileSync(`${dir}/index.html`, content)
+    t.match(await get(), { status: 200, text: content })
+    rmSync(`${dir}/index.html`)
+  }
 })

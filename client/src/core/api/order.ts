@@ -1,6 +1,8 @@
+import { elapsedMs } from '../base/clock.ts'
 import { ApiError, SocketError } from '../base/errors.ts'
+import { MAX_LATE_MS } from '../base/times.ts'
 import type { Core } from '../core.ts'
-import type { CallInit } from './call.ts'
+import { TIMEOUT_MS, type CallInit } from './call.ts'
 
 /** How to find out whether an order was made. */
 export interface OnceOptions {
@@ -33,8 +35,8 @@ interface Order {
   mayBeMade: boolean
   /** A call without the key that began meanwhile. It cannot be told whether it belongs to the order. */
   other: string | undefined
-  /** Whether the call that has failed with this error is to be sent once more. */
-  readonly mayRepeat: (error: ApiError) => Promise<boolean>
+  /** Whether the call that has failed with this error is to be sent once more: not if the machine slept before it failed. */
+  readonly mayRepeat: (error: ApiError, hasSlept: boolean) => Promise<boolean>
 }
 
 /** The orders that are being made, by their key: a page passes nothing else on from `once` to its calls. */
@@ -59,12 +61,13 @@ export async function sendInOrder(
   key: string | undefined,
   send: (key: string | undefined) => Promise<Response>,
 ): Promise<Response> {
-  const { method, path, signal, body } = call
+  const { method, path, signal, body, timeoutMs = TIMEOUT_MS } = call
   const order = method === 'GET' ? orders.get(key) : noteCall(key, `${method} ${path}`)
   const sendChosen = async (): Promise<Response> =>
     send(key !== undefined && order?.chooseKey ? await order.chooseKey(core, call, key) : key)
   if (!order || method === 'GET') return sendChosen()
   for (;;) {
+    const askedAt = Date.now()
     try {
       const response = await sendChosen()
       const whole = response.clone().arrayBuffer()
@@ -77,7 +80,7 @@ export async function sendInOrder(
       // The first attempt has consumed a stream, so it cannot be sent again.
       const isSendable = error instanceof ApiError && !(body instanceof ReadableStream)
       order.mayBeMade = !(error instanceof ApiError) || error.outcome === 'unknown'
-      if (!isSendable || !(await order.mayRepeat(error))) throw error
+      if (!isSendable || !(await order.mayRepeat(error, elapsedMs(askedAt) > timeoutMs + MAX_LATE_MS))) throw error
     }
   }
 }
@@ -105,11 +108,11 @@ export async function makeOnce<Answer>(
     isSent: false,
     mayBeMade: false,
     other: undefined,
-    async mayRepeat(error) {
+    async mayRepeat(error, hasSlept) {
       // A problem is the last word of the server on this key.
       if (!mayRepeat || error.outcome !== 'unknown' || error.code) return false
       mayRepeat = false
-      return !(await find(error))
+      return !hasSlept && !(await find(error))
     },
   }
   orders.set(key, own)

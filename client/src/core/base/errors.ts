@@ -68,17 +68,19 @@ export class ApiError extends Error {
     const status = response?.status ?? 0
     const code = own ?? problem?.code
     super(`${method} ${path}: ${code ?? (status || 'no response')}`, { cause })
-    this.code = code
     this.name = 'ApiError'
-    this.status = status
-    this.problem = problem
     // A 5xx or a redirect without a problem comes from a proxy, and a problem that has not arrived in full may be any, such
     // as outcome_unknown. So the server may or may not have executed the call.
     const isUnclear = !code && method !== 'GET' && (status < 400 || status >= 500 || cause !== undefined)
-    this.outcome = isUnclear || own === 'aborted' ? 'unknown' : problem?.outcome
-    this.detail = problem?.detail
-    this.retryAfter = response && retryAfterOf(response.headers)
-    this.response = response
+    Object.assign(this, {
+      code,
+      status,
+      problem,
+      outcome: isUnclear || own === 'aborted' ? 'unknown' : problem?.outcome,
+      detail: problem?.detail,
+      retryAfter: response && retryAfterOf(response.headers),
+      response,
+    })
   }
 }
 

@@ -44,7 +44,6 @@ export class Carrier {
   request(stream: Stream): void {
     if (!this.link.isUp) return
     this.retire(stream)
-    stream.upstream.clear()
     stream.id = this.#nextId()
     stream.hasReply = false
     this.#byId.set(stream.id, stream)
@@ -55,6 +54,7 @@ export class Carrier {
   retire({ id, upstream }: Stream): void {
     if (id > 0) this.#byId.set(id, undefined)
     this.#forget(upstream)
+    upstream.clear()
   }
 
   /** The stream that has this `req_id` at present, if any. */

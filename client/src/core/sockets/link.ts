@@ -207,8 +207,10 @@ export class Link {
       // A browser shows no response to a handshake, so after every eighth attempt in a row the page asks without one. To its own
       // origin, such as that of a proxy, it sends no Origin but its Referer.
       try {
-        const init = { credentials: 'omit', signal: AbortSignal.timeout(10_000) } as const
-        const response = await this.#core.server.fetch(this.#path, init)
+        const response = await this.#core.server.fetch(this.#path, {
+          credentials: 'omit',
+          signal: AbortSignal.timeout(10_000),
+        })
         const { code } = (await response.json()) as { code?: unknown }
         reason = code === 'origin_rejected' ? code : ''
       } catch {
@@ -254,18 +256,14 @@ export class Link {
   }
 
   #tick(): void {
+    const online = isOnline()
     if (!this.#socket) {
       // The timer of a machine that slept is late.
       if (Date.now() >= Number(this.status.retryAt)) this.#connect()
-      return
-    }
-    if (!this.isUp) {
+    } else if (!this.isUp) {
       // The server itself gives up sooner.
       if (elapsedMs(this.#startedAt) > 20_000) void this.#lost()
-      return
-    }
-    const online = isOnline()
-    if (this.#pingedAt === 0) {
+    } else if (this.#pingedAt === 0) {
       const isSilent = elapsedMs(this.#receivedAt) >= (online ? 10_000 : 1000)
       // The trading service ends a connection on which nothing is sent.
       if (isSilent || elapsedMs(this.#sentAt) >= 30_000) this.#ping()

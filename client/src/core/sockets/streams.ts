@@ -135,7 +135,6 @@ export class Streams {
     const before = stream.carrier
     const next = this.#carriers.indexOf(before) + 1
     before.retire(stream)
-    stream.upstream.clear()
     stream.id = stream.refusals = 0
     const isMoved = next <= this.#more
     stream.carrier = isMoved

@@ -1,6 +1,6 @@
 import { ApiError, SocketError } from '../base/errors.ts';
 import type { Core } from '../core.ts';
-import type { CallInit } from './call.ts';
+import { type CallInit } from './call.ts';
 /** How to find out whether an order was made. */
 export interface OnceOptions {
     /**
@@ -30,8 +30,8 @@ interface Order {
     mayBeMade: boolean;
     /** A call without the key that began meanwhile. It cannot be told whether it belongs to the order. */
     other: string | undefined;
-    /** Whether the call that has failed with this error is to be sent once more. */
-    readonly mayRepeat: (error: ApiError) => Promise<boolean>;
+    /** Whether the call that has failed with this error is to be sent once more: not if the machine slept before it failed. */
+    readonly mayRepeat: (error: ApiError, hasSlept: boolean) => Promise<boolean>;
 }
 /** Notes a call that may change something. @returns the order that has given it its key, if any; all others learn of it */
 export declare function noteCall(key: string | undefined, call: string): Order | undefined;

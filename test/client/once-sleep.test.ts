@@ -1,0 +1,56 @@
+import { test, type Test } from 'tap'
+import { once, type OnceOptions } from '../../client/dist/client.js'
+import { clientOf } from '../support/client/client-of.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
+
+const TRANSFER = '/payment-agents/v1/transfer'
+
+/** An order whose first answer is lost when the machine has slept for so long. @returns how often it is sent, and what it ends with */
+async function lostInSleep(t: Test, sleptMs: number, options: OnceOptions, timeoutMs?: number) {
+  const sleep = timeAhead(t)
+  let sent = 0
+  const client = await clientOf(t, ({ url }, response) => {
+    if (url === '/auth/session') {
+      const times = { now: 1, expires_at: 3601, idle_expires_at: 601 }
+      return void response.end(JSON.stringify({ authenticated: true, session: 's', scope: 'trade', ...times }))
+    }
+    if (sent++ > 0) return void response.end('{}')
+    sleep(sleptMs)
+    response.destroy()
+  })
+  const order = once(
+    (idempotencyKey) => client.api(TRANSFER, { method: 'POST', body: '{}', idempotencyKey, timeoutMs }),
+    options,
+  )
+  const error = await order.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  return { sent, error }
+}
+
+await test('once() does not repeat an order by itself if the machine slept before its answer was lost', async (t) => {
+  for (const [sleptMs, timeoutMs, sent] of [
+    [75_000, undefined, 2],
+    [85_000, undefined, 1],
+    [-85_000, undefined, 1],
+    [35_000, 10_000, 1],
+  ] as const) {
+    const late = await lostInSleep(t, sleptMs, {}, timeoutMs)
+    t.equal(late.sent, sent, `${sleptMs} ms`)
+    if (sent === 1) t.match(late.error, { outcome: 'unknown' })
+  }
+})
+
+await test('once() asks once whether such an order was made, and does not repeat it, whatever it hears', async (t) => {
+  for (const isMade of [true, false]) {
+    let asked = 0
+    const look = (): boolean => {
+      asked++
+      return isMade
+    }
+    const late = await lostInSleep(t, 3_600_000, { isMade: look })
+    t.match(late.error, isMade ? undefined : { outcome: 'unknown' })
+    t.same([late.sent, asked], [1, 1])
+  }
+})

@@ -22,7 +22,7 @@ async function joined(t: Test) {
     t.teardown(() => socket.destroy())
     return seen
   }) as [{ text: string; isClosed: boolean }, { text: string; isClosed: boolean }]
-  return { link, near, far, atNear, atFar, at: (ms: number) => void (time = ms) }
+  return { server, link, near, far, atNear, atFar, at: (ms: number) => void (time = ms) }
 }
 
 await test('A link passes everything on, and knows when it had come', async (t) => {
@@ -130,4 +130,21 @@ await test('A link tells connections apart by what was first asked on them', asy
   far.write('reply')
   await until(() => atNear.text === 'reply')
   t.equal(atFar.text, 'one other')
+})
+
+await test('What waits at its sender is taken back by a reset, and by no other end', async (t) => {
+  for (const isReset of [true, false]) {
+    const { server, link, near, atFar } = await joined(t)
+    const heal = link.add({ holds: ['request'], isAtSender: true })
+    await new Promise((resolve) => near.write('last words', resolve))
+    if (isReset) near.resetAndDestroy()
+    else near.end()
+    // Once it has joined another connection, the link has heard of this one.
+    const another = connect(link.port, '127.0.0.1')
+    t.teardown(() => another.destroy())
+    await once(server, 'connection')
+    heal()
+    await until(() => atFar.isClosed)
+    t.equal(atFar.text, isReset ? '' : 'last words')
+  }
 })

@@ -12,6 +12,8 @@ export interface Behaviour {
   readonly of?: (opening: string) => boolean
   /** Bytes of these directions wait. */
   readonly holds?: readonly Way[]
+  /** What it holds waits in the kernel of the sender: a reset takes it back. */
+  readonly isAtSender?: boolean
   /** Bytes arrive so much later (ms). */
   readonly slowMs?: number
   /** There are no connections: open ones break, new ones are closed at once. */
@@ -127,8 +129,14 @@ export class Link {
         if (slowMs === 0) this.#pass(flow)
         else setTimeout(() => this.#pass(flow), slowMs)
       })
+      from.on('error', () => this.#takeBack(flow))
       from.on('close', () => this.#pass(flow))
     }
+  }
+
+  /** The sender has reset its connection. */
+  #takeBack({ waiting, connection }: Flow): void {
+    if (this.#behavioursOf(connection).some(({ isAtSender }) => isAtSender)) waiting.length = 0
   }
 
   /** Passes on what waits, if nothing holds it. */

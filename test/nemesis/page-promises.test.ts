@@ -3,6 +3,7 @@ import { ended, executed, held, order, seen, socket } from './hand-made.ts'
 import type { Socket } from './history.ts'
 import { endedIsRevoked } from './promises/ended-is-revoked.ts'
 import { fatesAreTrue } from './promises/fates-are-true.ts'
+import { givenUpMeansGivenUp } from './promises/given-up-means-given-up.ts'
 import { onceMeansOnce } from './promises/once-means-once.ts'
 import { pagesSendInTime } from './promises/pages-send-in-time.ts'
 import { readyMeansServed } from './promises/ready-means-served.ts'
@@ -129,4 +130,19 @@ await test('fates-are-true: a purchase that is told as another one, or as not ma
   t.equal(seen(fatesAreTrue, { bought, told: told({ is: 'not made' }) }), 1)
   t.equal(seen(fatesAreTrue, { bought, told: told({ is: 'unknown' }) }), 0)
   t.equal(seen(fatesAreTrue, { told: told({ is: 'not made' }) }), 0)
+})
+
+await test('given-up-means-given-up: an order that arrives when nobody waits for it is seen', async (t) => {
+  const lost = order({ result: 'upstream_timeout', at: 900, until: 1100 })
+  const arrived = (at: number) => ({ calls: [lost], executed: [executed({ sentAt: 1000, at })] })
+  t.equal(seen(givenUpMeansGivenUp, arrived(1250)), 0)
+  t.equal(seen(givenUpMeansGivenUp, arrived(1350)), 1)
+  t.equal(seen(givenUpMeansGivenUp, { ...arrived(1350), delays: [{ of: 'instance 0', at: 1200, ms: 500 }] }), 0)
+  const again = order({ result: 'ok', at: 1300, until: 1400 })
+  t.equal(seen(givenUpMeansGivenUp, { ...arrived(1350), calls: [lost, again] }), 0, 'another attempt waits')
+  const gone = order({ result: 'no_answer', at: 900, until: 1100 })
+  t.equal(seen(givenUpMeansGivenUp, { ...arrived(1350), calls: [gone] }), 0, 'the call of a page that has gone goes on')
+  const late = { ...held, name: 'late-execution' }
+  t.equal(seen(givenUpMeansGivenUp, { ...arrived(1350), faults: [late] }), 0, 'what has left is late on its way')
+  t.equal(seen(givenUpMeansGivenUp, { ...arrived(9000), faults: [late] }), 1)
 })

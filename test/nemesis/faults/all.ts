@@ -5,6 +5,7 @@ import { cutReplies } from './cut-replies.ts'
 import { deafRedis } from './deaf-redis.ts'
 import { emptiedRedis } from './emptied-redis.ts'
 import { failedDiskOfRedis } from './failed-disk-of-redis.ts'
+import { failedNetworkOfUpstream } from './failed-network-of-upstream.ts'
 import { failedOverAfterAnEnd } from './failed-over-after-an-end.ts'
 import { failedOverRedis } from './failed-over-redis.ts'
 import { failingUpstream } from './failing-upstream.ts'
@@ -58,6 +59,7 @@ import { stoppedInstance } from './stopped-instance.ts'
 import { takenRights } from './taken-rights.ts'
 import { twoOperators } from './two-operators.ts'
 import { unauthorizedCalls } from './unauthorized-calls.ts'
+import { unansweredCalls } from './unanswered-calls.ts'
 import { wrongSecrets } from './wrong-secrets.ts'
 
 /**
@@ -66,7 +68,7 @@ import { wrongSecrets } from './wrong-secrets.ts'
  */
 const NEW_FAULTS: readonly Fault[] = [
   ...[manyRefusedRefreshes, forgottenCredentialsOfRedis, fewerMastersOfRedis, failedOverAfterAnEnd],
-  ...[pauseBesideOtherSecrets, reshardedRedis],
+  ...[pauseBesideOtherSecrets, reshardedRedis, failedNetworkOfUpstream, unansweredCalls],
 ]
 
 /** Every fault that any plan may have. The order decides what a seed means, so a new one comes last. */

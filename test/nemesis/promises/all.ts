@@ -13,6 +13,7 @@ import { silenceIsTold } from './silence-is-told.ts'
 import { ticksAreTrue } from './ticks-are-true.ts'
 import { tokensAreRenewedSeldom } from './tokens-are-renewed-seldom.ts'
 import { fatesAreTrue } from './fates-are-true.ts'
+import { givenUpMeansGivenUp } from './given-up-means-given-up.ts'
 import { nothingIsLeft } from './nothing-is-left.ts'
 import { recordsAreTrue } from './records-are-true.ts'
 import { statesAreTrue } from './states-are-true.ts'
@@ -38,4 +39,5 @@ export const ALL_PROMISES: readonly ProductPromise[] = [
   readyMeansServed,
   fatesAreTrue,
   pagesSendInTime,
+  givenUpMeansGivenUp,
 ]

@@ -109,16 +109,15 @@ class LiveSeries<P extends { readonly epoch: number }> implements Series<P> {
     this.#unsubscribe()
   }
 
-  /** Without a stream, as while the market is closed, there is still a history to show. */
+  /** Without a stream, as while the market is closed, there is still a history to show: of what came since the last point, too. */
   #refused(error: SocketError): void {
+    const isFirst = this.#refusal === undefined
     this.#refusal = error
     this.#fail(error)
     if (FINAL.test(error.code)) return
     this.#again ??= setTimeout(() => this.#askStreamAgain(), AGAIN_MS * (1 + 4 * Math.random()))
-    // Some refusals come again and again; what has begun or been asked for is not asked for twice.
-    if (this.#state.points.length > 0 || this.#live !== undefined) return
-    this.#live = []
-    void this.#ask()
+    // Some refusals come again and again, and the first of them has asked.
+    if (isFirst) this.#begin([])
   }
 
   #askStreamAgain(): void {
@@ -140,10 +139,7 @@ class LiveSeries<P extends { readonly epoch: number }> implements Series<P> {
     this.#ahead.note(points)
     if (message.req_id !== this.#stream) {
       this.#stream = message.req_id
-      this.#before = this.#certain
-      this.#live = points
-      this.#histories = 0
-      void this.#ask()
+      this.#begin(points)
     } else if (this.#live === undefined) {
       this.#set(points.reduce(this.#kind.append, this.#all), this.#state.gap)
       this.#certain = this.#state
@@ -151,6 +147,14 @@ class LiveSeries<P extends { readonly epoch: number }> implements Series<P> {
       this.#live = points.reduce(this.#kind.append, this.#live)
       this.#join()
     }
+  }
+
+  /** A stream has begun with these points, or cannot begin. */
+  #begin(points: readonly P[]): void {
+    this.#before = this.#certain
+    this.#live = points
+    this.#histories = 0
+    void this.#ask()
   }
 
   async #ask(failures = 0): Promise<void> {

@@ -1,0 +1,30 @@
+import { mock } from 'node:test'
+import { test } from 'tap'
+import { series } from '../../client/dist/client/series.js'
+import { PriceFeed } from '../support/client/price-feed.ts'
+import { exactly } from '../support/exactly.ts'
+
+await test('a chart whose stream is refused after a reconnect, as the market has closed, asks once for what it has missed', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const feed = new PriceFeed()
+  const chart = series(feed.socket, { symbol: 'R_100', style: 'ticks', count: 10 })
+  t.teardown(() => chart.stop())
+  for (const evening of [1, 2]) {
+    const { time } = feed
+    const seconds = (): number[] => chart.get().points.map(({ epoch }) => epoch - time)
+    feed.begin({ tick: { epoch: time, quote: 100 } })
+    await feed.answer({ history: { times: [time - 1, time], prices: [99, 100] } })
+    feed.ticks(1)
+    feed.time += 3600
+    feed.refuse('MarketIsClosed')
+    t.match(feed.asked, exactly({ message: { start: time + 1, end: 'latest' } }), `evening ${evening}`)
+    await feed.answer({ history: { times: [time + 1, time + 1800], prices: [101, 7] } })
+    t.same(seconds().slice(-4), [-1, 0, 1, 1800])
+    t.match(chart.get(), { error: { code: 'MarketIsClosed' } })
+    mock.timers.tick(300_000)
+    feed.refuse('MarketIsClosed')
+    t.same(feed.asked, [], 'a second refusal asks for nothing more')
+    feed.time += 3600
+  }
+})

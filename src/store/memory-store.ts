@@ -77,7 +77,7 @@ export class MemoryStore extends runnerOf(DATA) implements Store {
     return []
   }
 
-  availableForMs(): number {
+  availableForMs(_key: string): number {
     return Infinity
   }
 

@@ -91,11 +91,13 @@ export class RedisStore extends runnerOf(DATA) implements Store {
     const known = command.known?.(...args)
     if (known !== undefined) return known.reply
     try {
-      const sent = await this.#ask((redis) =>
+      const [first] = args
+      const key = typeof first === 'string' ? first : undefined
+      const sent = await this.#ask(key, (redis) =>
         command.send(command.isUntracked ? this.#link.untracked() : redis, this.#skewMs, ...args),
       )
       const refusal = command.refusal?.(sent)
-      if (refusal) this.#noteError(errorCode(refusal) ?? '')
+      if (refusal) this.#noteError(errorCode(refusal) ?? '', key)
       const reply = command.reply(sent, this.#skewMs, ...args)
       if (reply === undefined && command.tells === 'ifGone') this.#notify(args[0] as string)
       return reply
@@ -169,8 +171,8 @@ export class RedisStore extends runnerOf(DATA) implements Store {
     return this.#masters.condition
   }
 
-  availableForMs(): number {
-    return this.#masters.availableForMs
+  availableForMs(key: string): number {
+    return this.#masters.availableForMs(key)
   }
 
   async isReplicated(key: string): Promise<boolean | undefined> {
@@ -198,14 +200,14 @@ export class RedisStore extends runnerOf(DATA) implements Store {
       return command.reply(await this.#replicas.write(args[0] as string, replicas, send), this.#skewMs, ...args)
     } catch (cause) {
       const code = replyCode(reasonFor(cause))
-      if (code !== undefined) this.#noteError(code)
+      if (code !== undefined) this.#noteError(code, args[0] as string)
       this.#observer?.failed('unconfirmed')
       throw new StoreUnavailable(cause)
     }
   }
 
-  /** Runs commands against a deadline. node-redis has none for a reply. */
-  async #ask<Reply>(command: (redis: RedisCommands) => Promise<Reply>): Promise<Reply> {
+  /** Runs commands against a deadline. node-redis has none for a reply. @param key theirs, if they have one in common */
+  async #ask<Reply>(key: string | undefined, command: (redis: RedisCommands) => Promise<Reply>): Promise<Reply> {
     if (this.#health.downSince !== undefined) {
       this.#observer?.failed('down')
       throw new StoreUnavailable(new Unsent(new Error('the link to Redis is down or unhealthy')))
@@ -218,8 +220,8 @@ export class RedisStore extends runnerOf(DATA) implements Store {
       return reply
     } catch (cause) {
       const code = replyCode(reasonFor(cause))
-      if (code === undefined) this.#health.noteFailure()
-      else this.#noteError(code)
+      if (code === undefined) this.#masters.noteFailure(key)
+      else this.#noteError(code, key)
       // In a Cluster, which does not track, one server may hang while the others serve.
       if (cause instanceof CommandTimeout && this.#link.tracks) this.#health.noteLoss('deadline')
       const failure = cause instanceof CommandTimeout ? 'timeout' : 'lost'
@@ -231,8 +233,8 @@ export class RedisStore extends runnerOf(DATA) implements Store {
   }
 
   /** Handles the code of an error reply. MOVED: another master of a Cluster has the key. */
-  #noteError(code: string): void {
-    const refusal = this.#masters.noteErrorCode(code)
+  #noteError(code: string, key: string | undefined): void {
+    const refusal = this.#masters.noteErrorCode(code, key)
     if (refusal !== undefined) this.#observer?.refusedWrite(refusal)
     if (code === 'MOVED') this.#link.abandon(code)
   }

@@ -135,8 +135,8 @@ export interface StoreHealth {
    */
   unavailableSince(): number | undefined
   condition(): StoreCondition
-  /** For how long the store has been available without a failure that this process has seen (ms). */
-  availableForMs(): number
+  /** For how long the master that has a key has been available without a failure that this process has seen (ms). */
+  availableForMs(key: string): number
   /** Faults that an operator should put right, and how: refused writes, too few or too many replicas, no append-only file. */
   warnings(): string[]
   /** From now on {@link warnings} also tells what could make a failover or a restart forget records of Idempotency-Keys. */

@@ -70,18 +70,18 @@ export const OF_CALLS: readonly Equivalent[] = [
     ],
     ['if (isCreated) await store.removeIf(recordKey, text)', 'true', 'Nobody else can have written this very text.'],
     [
-      'return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs',
+      'return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs(recordKey) >= settleMs',
       'storeNow() >= leaseUntil + clockSkewMs',
       MOMENT,
     ],
     [
-      'return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs',
-      'this.#deps.store.availableForMs() > settleMs',
+      'return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs(recordKey) >= settleMs',
+      'this.#deps.store.availableForMs(recordKey) > settleMs',
       MOMENT,
     ],
     [
-      "return { is: isOver && this.#deps.store.availableForMs() >= settleMs ? 'unknown' : 'running' }",
-      'this.#deps.store.availableForMs() > settleMs',
+      "return { is: isOver && this.#deps.store.availableForMs(recordKey) >= settleMs ? 'unknown' : 'running' }",
+      'this.#deps.store.availableForMs(recordKey) > settleMs',
       MOMENT,
     ],
   ]),

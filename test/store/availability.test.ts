@@ -40,7 +40,7 @@ await test('a full store is available, with a warning', async (t) => {
 await test('a probe writes once a minute, leaves nothing behind, and evicts nothing', async (t) => {
   const redis = await testRedis(t)
   const store = await connectedStore(t, redis.url)
-  await until(() => store.availableForMs() > 2500)
+  await until(() => store.availableForMs('k') > 2500)
   const stats = String(await askRedis(redis, ['INFO', 'all']))
   t.match(stats, /cmdstat_set:calls=1,/)
   t.match(stats, /rdb_changes_since_last_save:2\r/, 'SET, DEL')

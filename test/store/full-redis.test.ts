@@ -14,14 +14,14 @@ await test('a Redis that takes no writes at all counts as interrupted, and a ful
   const redis = await testRedis(t)
   const store = await connectedStore(t, redis.url)
   const longMs = 1000
-  await until(() => store.availableForMs() > longMs)
+  await until(() => store.availableForMs('k') > longMs)
   await askRedis(redis, ['CONFIG', 'SET', 'min-replicas-to-write', '1'])
-  await until(() => store.availableForMs() < longMs, 'no command of this process was refused')
+  await until(() => store.availableForMs('k') < longMs, 'no command of this process was refused')
   await askRedis(redis, ['CONFIG', 'SET', 'min-replicas-to-write', '0'])
-  await until(() => store.availableForMs() > longMs)
+  await until(() => store.availableForMs('k') > longMs)
   await askRedis(redis, ['CONFIG', 'SET', 'maxmemory', '1'])
   await t.rejects(store.create('new', 'v', soon()), StoreUnavailable)
-  t.ok(store.availableForMs() > longMs, 'what must be written then is written')
+  t.ok(store.availableForMs('k') > longMs, 'what must be written then is written')
 })
 
 await test('a full Redis takes no new session, but whatever keeps sessions going, ends them and counts their calls', async (t) => {

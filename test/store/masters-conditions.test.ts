@@ -54,13 +54,66 @@ const connection = (reply: unknown) =>
 await test('a store whose masters were not asked yet serves, and so does one that is full', (t) => {
   const { masters, health } = mastersOf(t, ['one'])
   t.match(masters.condition, { share: 1, why: [] })
-  t.same([masters.unavailableSince, masters.availableForMs, masters.warnings()], [undefined, 77, []])
+  t.same([masters.unavailableSince, masters.availableForMs('key'), masters.warnings()], [undefined, 0, []])
+  replace(t, performance, 'now', () => 5000)
+  masters.note('one', FULL)
+  replace(t, performance, 'now', () => 6000)
   masters.note('one', FULL)
   t.match(masters.condition, { share: 1, why: [] })
-  t.equal(masters.availableForMs, 77)
+  t.equal(masters.availableForMs('key'), 77)
   t.same(masters.warnings(), [`the session store refuses writes (OOM): ${ADVICE['OOM']}`])
-  health.healthyForMs = 78
-  t.equal(masters.availableForMs, 78)
+  health.healthyForMs = 2000
+  t.equal(masters.availableForMs('key'), 1000)
+  t.end()
+})
+
+await test('a failure interrupts the master of its key alone, and one that has taken its place begins anew', (t) => {
+  const { masters, world, health } = mastersOf(t, ['one', 'other'])
+  health.healthyForMs = 100_000
+  const at = (now: number): void => replace(t, performance, 'now', () => now)
+  const available = (name: string): number => ((world.holder = name), masters.availableForMs('key'))
+  const both = (): number[] => ['one', 'other'].map(available)
+  const fail = (how: () => unknown): void => ((world.holder = 'one'), void how())
+  at(1000)
+  for (const name of ['one', 'other']) masters.note(name, SERVES)
+  at(2000)
+  for (const name of ['one', 'other']) masters.note(name, SERVES)
+  t.same(both(), [1000, 1000])
+  for (const code of [
+    'READONLY',
+    'MASTERDOWN',
+    'LOADING',
+    'MISCONF',
+    'NOREPLICAS',
+    'BUSY',
+    'CLUSTERDOWN',
+    'TRYAGAIN',
+  ]) {
+    at(performance.now() + 100)
+    fail(() => masters.noteErrorCode(code, 'key'))
+    t.equal(available('one'), 0, code)
+  }
+  t.equal(available('other'), 1800)
+  at(3000)
+  for (const code of ['WRONGTYPE', 'OOM']) fail(() => masters.noteErrorCode(code, 'key'))
+  fail(() => masters.noteFailure(undefined))
+  t.same(both(), [200, 2000], 'nobody knows whose failure it was')
+  fail(() => masters.noteFailure('key'))
+  t.same(both(), [0, 2000])
+  at(4000)
+  masters.unreached('one', 'ETIMEDOUT')
+  t.same(both(), [0, 3000])
+  at(5000)
+  masters.note('one', SERVES)
+  t.same(both(), [1000, 4000])
+  world.present = new Set(['other', 'next'])
+  t.same(['next', 'other'].map(available), [0, 4000])
+  masters.note('next', SERVES)
+  at(6000)
+  t.same(['one', 'next', 'other'].map(available), [0, 1000, 5000])
+  world.present = new Set(['next'])
+  masters.noteFailure(undefined)
+  t.equal(available('next'), 0, 'there is no other')
   t.end()
 })
 
@@ -83,7 +136,7 @@ await test('while some masters do not serve, the others do, and warnings name th
   t.match(masters.condition, { share: 0, why: [why] })
   t.same(masters.warnings(), [`the session store does not serve: ${why}`])
   t.same(logged().at(-2), ['error', { faults: why }, 'the session store does not serve'])
-  t.equal(masters.availableForMs, 0)
+  t.equal(masters.availableForMs('key'), 0)
   world.present.delete('other')
   masters.note('one', SERVES)
   t.equal(masters.condition.share, 0.5)

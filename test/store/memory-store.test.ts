@@ -7,7 +7,7 @@ const soon = (): number => Date.now() + 60_000
 
 await test('a store of one process is always there, tells every change and has no replicas', async (t) => {
   const store = new MemoryStore()
-  t.same([store.staleMs, store.reportsBurials, store.availableForMs()], [Infinity, true, Infinity])
+  t.same([store.staleMs, store.reportsBurials, store.availableForMs('k')], [Infinity, true, Infinity])
   t.same(store.condition(), { why: [], share: 1, clock: { hereAheadMs: undefined, mastersDifferMs: 0 } })
   t.equal(await store.isReplicated(), undefined)
   t.equal(await store.openRefusals(), undefined)

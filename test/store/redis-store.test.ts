@@ -23,7 +23,7 @@ await test('a store is there once it is connected, and tells that any key may ha
   t.equal(store.reportsBurials, true)
   t.same(store.warnings(), [])
   t.match(store.condition(), { share: 1, why: [] })
-  t.ok(store.availableForMs() >= 0)
+  t.ok(store.availableForMs('k') >= 0)
   t.match(await store.facts(), { sessions: 1 })
 })
 
@@ -75,11 +75,11 @@ await test('what fails is observed by its kind', async (t) => {
   await t.rejects(store.replace('k', 'v', 'w', soon()))
   t.same(seen(), ['failed: refused', 'asked'])
   ahead(1000)
-  t.ok(store.availableForMs() >= 1000, 'these are no interruptions')
+  t.ok(store.availableForMs('k') >= 1000, 'these are no interruptions')
   world.script = () => new Error('the connection broke')
   await t.rejects(store.replace('k', 'v', 'w', soon()))
   t.same(seen(), ['failed: lost', 'asked'])
-  t.ok(store.availableForMs() < 1000, 'it was interrupted')
+  t.ok(store.availableForMs('k') < 1000, 'it was interrupted')
 })
 
 await test('a reply that does not come in time makes the link unhealthy, and any key may have changed', async (t) => {

@@ -181,7 +181,7 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
 
   await t.test('the store is available', async (t) => {
     t.equal(store.unavailableSince(), undefined)
-    t.ok(store.availableForMs() > 0)
+    t.ok(store.availableForMs('k') > 0)
   })
   if (store.staleMs !== Infinity) return
 

@@ -62,11 +62,11 @@ await sideBySide({
     const store = await connectedStore(t, redis.url)
     redis.process.kill('SIGSTOP')
     await until(() => store.unavailableSince() !== undefined)
-    t.equal(store.availableForMs(), 0)
+    t.equal(store.availableForMs('k'), 0)
     const frozenUntil = performance.now()
     redis.process.kill('SIGCONT')
     await until(() => store.unavailableSince() === undefined)
-    t.ok(store.availableForMs() < performance.now() - frozenUntil)
+    t.ok(store.availableForMs('k') < performance.now() - frozenUntil)
   },
 
   'a connection that stays silent is replaced by a new one': async (t) => {

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
 import { LEDGER } from '../../src/store/ledger/ledger.ts'
-import { LinkHealth } from '../../src/store/servers/link-health.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { newConnection } from '../../src/store/links/connection.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
@@ -49,24 +48,6 @@ await test('a ledger that an empty Redis has never seen grants nothing until the
   const ledger = await store.openLedger('empty', terms)
   const reply = await ledger.settle({ ...FIRST_REPORT, wanted: { ...NO_TOKENS, orders: 1 } })
   t.match(reply, { is: 'settled', granted: NO_TOKENS, quietMs: 5000 + LEDGER.leaseSkewMs })
-})
-
-await test('a failed command interrupts a store whose link is healthy, and a write for which there is no room does not', async (t) => {
-  const health = new LinkHealth({ abandon: () => undefined }, QUIET, () => undefined)
-  t.teardown(() => health.close())
-  health.noteAlive()
-  const aliveAt = performance.now()
-  health.noteErrorCode('OOM')
-  const now = performance.now()
-  t.ok(health.healthyForMs >= now - aliveAt, 'it is merely full')
-  for (const code of [undefined, 'CLUSTERDOWN', 'MISCONF', 'NOREPLICAS']) {
-    await delay(2)
-    const failedAt = performance.now()
-    if (code === undefined) health.noteFailure()
-    else health.noteErrorCode(code)
-    t.ok(health.healthyForMs <= performance.now() - failedAt)
-  }
-  t.equal(health.downSince, undefined)
 })
 
 await test('a store that is closed while it cannot connect closes at once', async (t) => {

@@ -153,7 +153,7 @@ export class IdempotencyRecords {
     if (!own.digest.startsWith(record.digest)) return { is: 'otherCall' }
     switch (record.is) {
       case 'running':
-        return this.#isLost(record) ? this.#markLost(own, stored.value) : { is: 'running' }
+        return this.#isLost(own, record) ? this.#markLost(own, stored.value) : { is: 'running' }
       case 'answered': {
         const { status, headers, body } = record
         return { is: 'answered', answer: { status, headers, body } }
@@ -166,9 +166,9 @@ export class IdempotencyRecords {
   }
 
   /** While the store was away, no holder could renew its lease or write how its call ended. So each gets the time for that. */
-  #isLost({ leaseUntil }: Extract<CallRecord, { is: 'running' }>): boolean {
+  #isLost({ recordKey }: OwnRecord, { leaseUntil }: Extract<CallRecord, { is: 'running' }>): boolean {
     const { clockSkewMs, settleMs } = this.#times
-    return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs
+    return storeNow() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs(recordKey) >= settleMs
   }
 
   /**
@@ -182,7 +182,7 @@ export class IdempotencyRecords {
     this.#unreadable.set(recordKey, { print, foundAt })
     const { clockSkewMs, settleMs } = this.#times
     const isOver = performance.now() - foundAt > this.#deps.leaseMs + clockSkewMs
-    return { is: isOver && this.#deps.store.availableForMs() >= settleMs ? 'unknown' : 'running' }
+    return { is: isOver && this.#deps.store.availableForMs(recordKey) >= settleMs ? 'unknown' : 'running' }
   }
 
   /**

@@ -13,10 +13,6 @@ const NEVER_UP = -Infinity
 
 /** Error codes of a server that is a replica, or is still loading its data. */
 export const NO_MASTER: ReadonlySet<string> = new Set(['READONLY', 'MASTERDOWN', 'LOADING'])
-/** Error codes of a server that refuses every write, so that nothing that has to be written in time can be. */
-const NO_WRITES = ['MISCONF', 'NOREPLICAS'] as const
-/** Error codes of a server that cannot serve for a while. */
-const INTERRUPTIONS: ReadonlySet<string> = new Set([...NO_MASTER, ...NO_WRITES, 'BUSY', 'CLUSTERDOWN', 'TRYAGAIN'])
 
 /** The log of the store. */
 export interface StoreLog {
@@ -37,8 +33,8 @@ export class LinkHealth {
   #downSince: number | undefined = NEVER_UP
   #downReason: string | undefined
   #aliveAt = 0
-  /** When the latest loss ended, or a command failed, whichever is later. */
-  #failedAt = 0
+  /** When the latest loss ended. */
+  #upAt = 0
   #checkedAt = performance.now()
   #isClosed = false
 
@@ -64,23 +60,18 @@ export class LinkHealth {
     return this.#downReason
   }
 
-  /** How long ago the link became healthy, or a command on it failed, whichever is later (ms). 0 while it is unhealthy. */
+  /** How long ago the link became healthy (ms). 0 while it is unhealthy. */
   get healthyForMs(): number {
-    return this.#downSince === undefined ? performance.now() - this.#failedAt : 0
+    return this.#downSince === undefined ? performance.now() - this.#upAt : 0
   }
 
   noteAlive(): void {
     this.#aliveAt = performance.now()
     if (this.#downSince === undefined || this.#isClosed) return
-    this.#failedAt = this.#aliveAt
+    this.#upAt = this.#aliveAt
     this.#downSince = undefined
     this.#downReason = undefined
     this.#log.info({}, 'the session store is connected')
-  }
-
-  /** A command has failed, which need not mean that the link is lost: in a Cluster other servers may serve. */
-  noteFailure(): void {
-    this.#failedAt = performance.now()
   }
 
   noteLoss(reason: string): void {
@@ -98,7 +89,6 @@ export class LinkHealth {
 
   /** Handles the code of an error reply. The next server that the link finds may be the master. */
   noteErrorCode(code: string): void {
-    if (INTERRUPTIONS.has(code)) this.noteFailure()
     if (NO_MASTER.has(code)) this.#link.abandon(code)
   }
 

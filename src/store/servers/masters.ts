@@ -15,6 +15,11 @@ const NEVER = -Infinity
 type Link = Pick<RedisLink, 'masterNames' | 'masterOf' | 'probe'>
 type Health = Pick<LinkHealth, 'downSince' | 'downReason' | 'healthyForMs' | 'noteAlive' | 'noteErrorCode'>
 
+/** Error codes of a server that refuses every write, so that nothing that has to be written in time can be. */
+const NO_WRITES = ['MISCONF', 'NOREPLICAS'] as const
+/** Error codes of a server that cannot serve for a while. */
+const INTERRUPTIONS: ReadonlySet<string> = new Set([...NO_MASTER, ...NO_WRITES, 'BUSY', 'CLUSTERDOWN', 'TRYAGAIN'])
+
 /** How often at most refusals of writes are logged. */
 const REFUSAL_LOG_MS = 60_000
 
@@ -36,6 +41,8 @@ export class Masters {
   readonly #log: StoreLog
   readonly #probes = new Map<string, MasterProbe>()
   readonly #reports = new Map<string, MasterReport>()
+  /** By the name of a master, when it was first heard of, or last failed, whichever is later (monotonic ms). */
+  readonly #failedAt = new Map<string, number>()
   readonly #needs = new Set<string>(NEEDS.sessions)
   readonly #refusalLogs = new Window(REFUSAL_LOG_MS)
   #refusedSince: number | undefined
@@ -91,6 +98,8 @@ export class Masters {
     if (!present.has(name)) return
     for (const known of this.#reports.keys()) if (!present.has(known)) this.#reports.delete(known)
     for (const known of this.#probes.keys()) if (!present.has(known)) this.#probes.delete(known)
+    for (const known of this.#failedAt.keys()) if (!present.has(known)) this.#failedAt.delete(known)
+    if (!this.#failedAt.has(name) || this.#faultOf(report) !== undefined) this.#failedAt.set(name, performance.now())
     this.#reports.set(name, report)
     if (report.clock !== undefined) this.clock.note(name, report.clock, present)
     if (this.#share > 0) {
@@ -102,8 +111,15 @@ export class Masters {
     else if (this.#owesRights) this.warnOfRights()
   }
 
+  /** A command has failed, which need not mean that the link is lost: in a Cluster other masters may serve. */
+  noteFailure(key: string | undefined): void {
+    const name = this.#nameOf(key)
+    if (name !== undefined) this.#failedAt.set(name, performance.now())
+  }
+
   /** Notes the code of an error that a master replied with. Returns the reason if it refused a write. */
-  noteErrorCode(code: string): WriteRefusal | undefined {
+  noteErrorCode(code: string, key?: string): WriteRefusal | undefined {
+    if (INTERRUPTIONS.has(code)) this.noteFailure(key)
     const refusal = writeRefusalOf(code)
     if (refusal !== undefined && this.#refusalLogs.allows(1)) {
       this.#log.warn({ reason: code, advice: ADVICE[code] }, 'the session store refuses writes')
@@ -155,8 +171,11 @@ export class Masters {
   }
 
   /** See `StoreHealth.availableForMs`. */
-  get availableForMs(): number {
-    return this.#refusedSince === undefined ? this.#health.healthyForMs : 0
+  availableForMs(key: string): number {
+    if (this.#refusedSince !== undefined) return 0
+    // A master that was not heard of yet may have taken the place of one that failed.
+    const failedAt = this.#failedAt.get(this.#nameOf(key) ?? '') ?? Infinity
+    return Math.max(0, Math.min(this.#health.healthyForMs, performance.now() - failedAt))
   }
 
   /** Faults that an operator should put right, whether the store is available or not. */
@@ -178,6 +197,17 @@ export class Masters {
   /** A time by the clock of the master that holds a key, which ends by that. */
   at(key: string, time: number): number {
     return time + this.skewMs(key)
+  }
+
+  /** The name of the master that has a key, or of the only one; undefined where that is not known. */
+  #nameOf(key: string | undefined): string | undefined {
+    const [name, ...others] = this.#link.masterNames()
+    if (others.length === 0) return name
+    try {
+      return key === undefined ? undefined : this.#link.masterOf(key).name
+    } catch {
+      return undefined
+    }
   }
 
   /** The part of the masters that serves: 0 to 1. */

@@ -35,7 +35,7 @@ export class SharedStoreLink extends GatedStore {
   /** `silent`: commands are carried out, and their replies are lost. */
   is: 'up' | 'silent' | 'down' = 'up'
   removals = 0
-  override availableForMs = () => Infinity
+  override availableForMs: (key: string) => number = () => Infinity
 
   protected override async pass<Reply>(command: () => Promise<Reply>): Promise<Reply> {
     if (this.is === 'down') throw new StoreUnavailable('down')

@@ -46,7 +46,7 @@ export const OF_STORE: readonly Equivalent[] = [
     ["return keyOf({ owns }) ?? ''", '"Stryker was here!"', 'A master that is asked owns a slot, and so has a key.'],
   ]),
   ...inFile('src/store/redis-store.ts', [
-    ["if (refusal) this.#noteError(errorCode(refusal) ?? '')", '"Stryker was here!"', 'Neither is a code.'],
+    ["if (refusal) this.#noteError(errorCode(refusal) ?? '', key)", '"Stryker was here!"', 'Neither is a code.'],
   ]),
   ...inFile('src/store/servers/server-facts.ts', [
     [

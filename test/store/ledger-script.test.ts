@@ -2,6 +2,7 @@ import { test } from 'tap'
 import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
 import { scriptTerms, SETTLE } from '../../src/store/ledger/ledger-commands.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
+import { FIRST_REPORT } from '../support/budget/first-report.ts'
 import { seededRandom } from '../support/time/seeded-random.ts'
 import { testRedis } from '../support/server/test-server.ts'
 import { storeClient } from '../support/redis/store-client.ts'
@@ -15,6 +16,8 @@ const TERMS: LedgerTerms = {
   marginMs: 1250,
   bucketMs: 500,
 }
+/** Those of an instance whose operator has removed the longer window. */
+const SHORT: LedgerTerms = { ...TERMS, windows: TERMS.windows.slice(0, 1) }
 const QUIET_MS = 7250
 /** How many reports at least, and at most: more are made until every kind of reply has occurred. */
 const REPORTS = 600
@@ -25,7 +28,6 @@ const ENOUGH = 5
 await test('the script of Redis replies as its model does to random reports of four holders', async (t) => {
   const redis = await testRedis(t)
   const client = await storeClient(t, { redis })
-  const terms = scriptTerms(TERMS)
 
   const { random, seed } = seededRandom()
   t.comment(`seed ${seed}`)
@@ -34,6 +36,7 @@ await test('the script of Redis replies as its model does to random reports of f
   let clock = 1_700_000_000_000
   let real = 0
   let run = 'a'
+  let agreed = TERMS
   const holders = ['one', 'two', 'three', 'four'].map((id) => ({
     id,
     sequence: 0,
@@ -51,6 +54,7 @@ await test('the script of Redis replies as its model does to random reports of f
     real += passedMs
     clock += passedMs
     if (upTo(40) === 0) clock += upTo(20_000) - 10_000
+    if (upTo(60) === 0) agreed = agreed === TERMS ? SHORT : TERMS
     if (upTo(60) === 0) run = `run${upTo(3)}`
     const holder = holders[upTo(holders.length)] ?? holders[0]
     if (holder === undefined) throw new Error('there are holders')
@@ -73,10 +77,10 @@ await test('the script of Redis replies as its model does to random reports of f
       lapsed: upTo(5),
       wanted: { orders: upTo(8), otps: upTo(8), reads: upTo(12) },
     }
-    const expected = book.settle(TERMS, report, { timeOfDay: clock, run, quietMs: QUIET_MS })
+    const expected = book.settle(agreed, report, { timeOfDay: clock, run, quietMs: QUIET_MS })
     const text = await client.eval(SETTLE, {
       keys: ['ledger'],
-      arguments: [terms, JSON.stringify(report), String(clock), run],
+      arguments: [scriptTerms(agreed), JSON.stringify(report), String(clock), run],
     })
     const actual = JSON.parse(text as string) as LedgerReply
     if (!t.same(actual, expected, `reply ${count} of seed ${seed}`)) return
@@ -98,4 +102,29 @@ await test('the script of Redis replies as its model does to random reports of f
   }
   const fields = await client.hKeys('ledger')
   t.ok(fields.length < 200, 'the ledger forgets what no window needs')
+})
+
+await test('a ledger keeps what the longest window of its users needs, and no longer once they have gone', async (t) => {
+  const client = await storeClient(t, { redis: await testRedis(t) })
+  let clock = 1_700_000_000_000
+  let sequence = 0
+  let heard: Partial<LedgerReport> = {}
+  const spend = async (terms: LedgerTerms, passedMs: number): Promise<number> => {
+    clock += passedMs
+    const now = { sequence: ++sequence, spent: sequence, spends: [[0, 1]], sinceMs: passedMs }
+    const args = [scriptTerms(terms), JSON.stringify({ ...FIRST_REPORT, ...heard, ...now }), String(clock), 'run']
+    const text = await client.eval(SETTLE, { keys: ['ledger'], arguments: args })
+    const reply = JSON.parse(text as string) as LedgerReply
+    if (reply.is === 'settled') heard = { ledger: reply.ledger, heardAt: reply.at }
+    return (await client.hKeys('ledger')).filter((name) => name.startsWith('b:')).length
+  }
+  await spend(TERMS, 0)
+  let kept = 0
+  for (let passedMs = 0; passedMs < 60_000; passedMs += 1000) kept = await spend(SHORT, 1000)
+  t.equal(kept, 61)
+  await spend(TERMS, 1000)
+  for (let passedMs = 0; passedMs < 61_000; passedMs += 1000) kept = await spend(SHORT, 1000)
+  t.equal(kept, 61 + 1, 'an instance with the longer window has reported')
+  for (let passedMs = 0; passedMs < 2000; passedMs += 1000) kept = await spend(SHORT, 1000)
+  t.equal(kept, 12)
 })

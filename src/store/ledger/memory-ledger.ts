@@ -34,7 +34,9 @@ export class MemoryLedger {
   #now = 0
   #offset = 0
   #quietUntil = 0
+  /** How long spent tokens are kept: for the longest window of those that have reported within it. */
   #keepMs = 0
+  #keepUntil = 0
   readonly #holders = new Map<string, Holder>()
   /** Spent tokens by the time at which the last of them may have been spent: whole milliseconds. */
   readonly #spent = new SlidingCount(1)
@@ -45,7 +47,11 @@ export class MemoryLedger {
     const now = this.#advance(report, keeper, isNew)
     if (isNew || keeper.run !== this.#run) this.#quietUntil = now + keeper.quietMs
     this.#run = keeper.run
-    this.#keepMs = Math.max(this.#keepMs, ...terms.windows.map(({ windowMs }) => windowMs + terms.marginMs))
+    const ownMs = Math.max(...terms.windows.map(({ windowMs }) => windowMs + terms.marginMs))
+    if (ownMs >= this.#keepMs || now > this.#keepUntil) {
+      this.#keepMs = ownMs
+      this.#keepUntil = now + ownMs
+    }
     this.#endLeases(terms)
     this.#prune()
     const before = this.#holders.get(report.holder)
@@ -74,6 +80,7 @@ export class MemoryLedger {
     copy.#offset = this.#offset
     copy.#quietUntil = this.#quietUntil
     copy.#keepMs = this.#keepMs
+    copy.#keepUntil = this.#keepUntil
     for (const [key, value] of this.#holders) copy.#holders.set(key, value)
     for (const { until, count } of this.#spent.slices) copy.#spent.add(until, count)
     return copy

@@ -63,14 +63,17 @@ if shown > latest + skewMs then now = latest end
 now = math.max(last, now)
 local quietUntil = tonumber(state.quietUntil or 0)
 if isNew or run ~= state.run then quietUntil = now + terms.quietMs end
-local keepMs = tonumber(state.keepMs or 0)
-for _, window in ipairs(terms.windows) do keepMs = math.max(keepMs, window.windowMs + terms.marginMs) end
+-- For as long as the longest window of those needs that have reported within it.
+local keepMs, keepUntil, ownMs = tonumber(state.keepMs or 0), tonumber(state.keepUntil or 0), 0
+for _, window in ipairs(terms.windows) do ownMs = math.max(ownMs, window.windowMs + terms.marginMs) end
+if ownMs >= keepMs or now > keepUntil then keepMs, keepUntil = ownMs, now + ownMs end
 changes['id'] = id
 changes['run'] = run
 changes['now'] = whole(now)
 changes['offset'] = whole(now - server)
 changes['quietUntil'] = whole(quietUntil)
 changes['keepMs'] = whole(keepMs)
+changes['keepUntil'] = whole(keepUntil)
 
 -- Counts the tokens of ended leases as spent, and forgets what no window needs.
 local ended = {}

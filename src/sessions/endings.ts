@@ -202,8 +202,9 @@ export class Endings {
       const [held, tombstone] = await Promise.all(
         [key, besideKey(key, 'tombstone')].map((each) => this.#store.readUntracked(each)),
       )
+      const isHeld = held !== undefined && storeNow() < held.expiresAt
       const reason = expiryOf({ record: limits, idleEndsAt: held?.expiresAt ?? idleEndsAt })
-      if (reason === undefined || tombstone !== undefined) return
+      if (isHeld || tombstone !== undefined || reason === undefined) return
       const ttlMs = Math.max(0, limits.endsAt - storeNow()) + EXPIRY_MARKER_MS
       if (!(await this.#store.lock(partKey(key, 'lapsed'), name, ttlMs))) return
       for (const listeners of [this.#endListeners, this.#recordListeners]) tell(listeners, { key, reason, subjectTag })

@@ -97,3 +97,23 @@ await test('instances that find an idle session gone one after the other record 
   await until(async () => true)
   t.same(ends, ['told idle', 'recorded idle'])
 })
+
+await test('a session that changes in its last moments has not ended yet', async (t) => {
+  const pass = stoppedClocks(t)
+  const store = new MemoryStore()
+  const instance = instanceOn(store, IDLE_MS)
+  const ends = endsAt([instance])
+  const id = await newSession(instance)
+  const found = await instance.reader.read(instance.cookie(id))
+  if (found.is !== 'live') throw new Error('not live')
+  const { session } = found
+  for (const [moreMs, ended] of [
+    [IDLE_MS - 100, []],
+    [100, ['told idle', 'recorded idle']],
+  ] as const) {
+    pass(moreMs)
+    await instance.sessions.replace(session, session.record)
+    await instance.sessions.endings.recordExpiry(session)
+    t.same(ends, ended, `after ${moreMs} ms`)
+  }
+})

@@ -1,5 +1,6 @@
 import { mock } from 'node:test'
 import { test } from 'tap'
+import { SocketError } from '../../client/dist/client.js'
 import { series } from '../../client/dist/client/series.js'
 import { PriceFeed } from '../support/client/price-feed.ts'
 import { exactly } from '../support/exactly.ts'
@@ -27,4 +28,26 @@ await test('a chart whose stream is refused after a reconnect, as the market has
     t.same(feed.asked, [], 'a second refusal asks for nothing more')
     feed.time += 3600
   }
+})
+
+await test('a chart says why its history is refused, until it has one', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const feed = new PriceFeed()
+  const chart = series(feed.socket, { symbol: 'R_100', style: 'ticks', count: 10 })
+  t.teardown(() => chart.stop())
+  feed.begin({ tick: { epoch: feed.time, quote: 1 } })
+  const refused = async (error: SocketError): Promise<void> => {
+    feed.asked.shift()?.refuse(error)
+    for (let turns = 0; turns < 8; turns++) await Promise.resolve()
+  }
+  await refused(new SocketError('connection_lost', ''))
+  t.same(chart.get(), { points: [] }, 'a lost connection is no refusal')
+  mock.timers.tick(40_000)
+  const refusal = new SocketError('PermissionDenied', 'not yours', { reply: {} })
+  await refused(refusal)
+  t.same(chart.get(), { points: [], error: refusal })
+  mock.timers.tick(40_000)
+  await feed.answer({ history: { times: [feed.time], prices: [1] } })
+  t.same(chart.get(), { points: [{ epoch: feed.time, quote: 1 }] })
 })

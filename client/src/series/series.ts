@@ -174,10 +174,11 @@ class LiveSeries<P extends { readonly epoch: number }> implements Series<P> {
       this.#join()
     } catch (error) {
       if (this.#own.signal.aborted || stream !== this.#stream) return
-      const { code } = error as SocketError
-      if (FINAL.test(code)) this.#fail(error as SocketError)
+      const { code, reply } = error as SocketError
+      const isFinal = FINAL.test(code)
+      if (isFinal || reply) this.#fail(error as SocketError)
       // If the connection was lost, the stream usually begins again before this, and asks by itself.
-      else this.#askAfter(1000 + jitter(failures), failures + 1)
+      if (!isFinal) this.#askAfter(1000 + jitter(failures), failures + 1)
     }
   }
 

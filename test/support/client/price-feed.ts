@@ -6,6 +6,7 @@ import type { SeriesSocket } from '../../../client/dist/client/series.js'
 interface Asked {
   readonly message: Message
   readonly answer: (body: object) => void
+  readonly refuse: (error: Error) => void
 }
 
 /** The socket of a series, whose messages a test writes, and the clock of its server. */
@@ -25,8 +26,8 @@ export class PriceFeed {
 
   readonly socket: SeriesSocket = {
     request: (message: never) =>
-      new Promise<object>((resolve) => {
-        this.asked.push({ message, answer: resolve })
+      new Promise<object>((answer, refuse) => {
+        this.asked.push({ message, answer, refuse })
       }),
     subscribe: (_message, listener, onError) => {
       this.subscriptions++

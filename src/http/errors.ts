@@ -15,6 +15,8 @@ const REFUSALS: readonly string[] = AUDIT_EVENTS.refused.required.code.enum
 
 /** Responds with the problem that an error amounts to, and logs what the browser must not learn. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  // Its client has left, and the file that it was to get was closed: nothing has failed, and nobody is there.
+  if (reply.raw.destroyed && (error as ForeignError).code === 'ERR_STREAM_PREMATURE_CLOSE') return reply.hijack()
   const problem = toProblem(error)
   const { code, status } = problem
   if (status >= 500) activeSpan().fail(code)

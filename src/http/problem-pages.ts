@@ -39,7 +39,7 @@ function renderProblem(request: FastifyRequest, reply: FastifyReply, problem: Pr
 
 /**
  * `GET /problems/:code` explains a code. The `type` of every problem refers to it.
- * @param sendFile sends the frontend's own page for the code; returns false if it has none
+ * @param sendFile sends a file of the frontend below /problems, whatever its name; returns false if there is none
  */
 export async function problemRoutes(
   fastify: FastifyInstance,
@@ -47,10 +47,10 @@ export async function problemRoutes(
 ): Promise<void> {
   fastify.get('/problems/:code', (request, reply) => {
     const { code: text = '' } = request.params as { code?: string }
+    if (!text.startsWith('.') && sendFile(`problems/${text}`, reply)) return reply
     const code = problemCodeOf(text)
     // Not reply.callNotFound(), which would answer a navigation with the frontend's own index.html.
     if (code === undefined) throw new Problem('not_found')
-    if (sendFile(`problems/${code}`, reply)) return reply
     const { advice } = new Problem(code)
     return reply
       .headers({ 'cache-control': 'no-cache', vary: 'Origin, Accept' })

@@ -81,17 +81,20 @@ await test('GET /problems/:code explains every code', async (t) => {
 await test('a file of STATIC_DIR takes precedence over GET /problems/:code', async (t) => {
   const STATIC_DIR = t.testdir({
     'index.html': 'home',
-    problems: { not_found: 'ours', bad_request: { 'index.html': 'ours, too' } },
+    problems: { not_found: 'ours', bad_request: { 'index.html': 'ours, too' }, 'style.css': 'mine', '.secret': 'hidden' },
   })
   const { port } = await testServer(t, { ...ALONE, STATIC_DIR })
   const get = async (path: string) => (await sendTo(port, 'GET', path, { headers: NAVIGATION })).text
   t.equal(await get('/problems/not_found'), 'ours')
   t.equal(await get('/problems/bad_request'), 'ours, too')
   t.match(await get('/problems/rate_limited'), 'Code</dt>')
-  t.match(await sendTo(port, 'GET', '/problems/another', { headers: NAVIGATION }), {
-    status: 404,
-    text: /Code<\/dt>\s*<dd>not_found/,
-  })
+  t.equal(await get('/problems/style.css'), 'mine', 'also a file whose name is no code')
+  for (const name of ['another', '.secret', '..', '.', '%2e%2e', '..%2findex.html']) {
+    t.match(await sendTo(port, 'GET', `/problems/${name}`, { headers: NAVIGATION }), {
+      status: 404,
+      text: /Code<\/dt>\s*<dd>not_found/,
+    })
+  }
 })
 
 for (const name of browsersOr('firefox')) {

@@ -27,9 +27,10 @@ export type AttributionProblem = 'missing' | 'repeated' | 'format'
 /**
  * A probable mistake. Of a value: `plus`: a `+`, which means a space; `escape`: a `%` without two hexadecimal digits, which means
  * itself; `encoded_twice`: the decoded value still has escapes; `space`: it begins or ends with a space; `placeholder`: it was to be
- * filled in; `appended`: it has a `?`, `&` or `=`, or another parameter after a `;`; `punctuation`: a quote or the end of a sentence
- * stands at one of its ends; `cleaned`: `sidc` is the only one of the four, as programs that clean links leave it. Of a value that is
- * missing: `case`: the link has the name in capital letters; `name`: almost this name; `inside`: it stands in another value or name.
+ * filled in; `appended`: it has a `?`, `&` or `=`, or another parameter after a `;`; `punctuation`: a quote, a bracket, or what ends
+ * a sentence stands at one of its ends; `cleaned`: `sidc` is the only one of the four, as programs that clean links leave it. Of a
+ * value that is missing: `case`: the link has the name in capital letters; `name`: almost this name; `inside`: it stands in another
+ * value or name.
  */
 export type AttributionNote =
   | 'plus'
@@ -53,8 +54,8 @@ const PLACEHOLDER =
 
 /** A second query, or the next parameter, also where `;` stands for `&`. */
 const APPENDED = /[?&=]/
-/** Quotes at an end, and what ends a sentence, a bracket or an address. */
-const PUNCTUATION = /^["'«‹“”„‘’(<]|["'»›“”‘’.,)>/]$/
+/** Quotes, brackets, and what ends a sentence or an address, at the beginning or the end. */
+const PUNCTUATION = /^["'«‹»›“”„‘’()<>.,/]|["'«‹»›“”„‘’()<>.,/]$/
 
 /** How one parameter of a link was read. */
 export interface ParameterReading {

@@ -33,7 +33,7 @@ const CAMPAIGNS: readonly PublishedLink[] = [
   campaign('a%2Bb', 'a+b'),
   campaign('a%20b', 'a b'),
   campaign('a%2520b', 'a%20b', 'utm_campaign=encoded_twice'),
-  campaign('%2C%5C', ',\\'),
+  campaign('a%2C%5C', 'a,\\'),
   campaign('spring.sale', 'spring.sale'),
   campaign('[DE]%20spring', '[DE] spring'),
   campaign('%7B%7D', '{}'),
@@ -64,6 +64,7 @@ const CAMPAIGNS: readonly PublishedLink[] = [
   punctuation('spring)'),
   punctuation('spring%3E', 'spring>'),
   punctuation('spring/'),
+  punctuation('%2Fspring', '/spring'),
 ]
 
 const returnTo = (raw: string, says: string): PublishedLink => ({

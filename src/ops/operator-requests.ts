@@ -13,8 +13,11 @@ export interface OperatorRoutesOptions {
   readonly log: FastifyBaseLogger
 }
 
-/** The query of a URL, without characters that must be percent-encoded and have another meaning as they are. */
-const QUERY = /^[^?#]*\?([!"$-~]*)$/
+/**
+ * The query of a URL with its `?`, which URLSearchParams skips once. It has no characters that must be percent-encoded and have
+ * another meaning as they are.
+ */
+const QUERY = /^[^?#]*(\?[!"$-~]*)$/
 
 /**
  * The parameters of a query, by name; absent where they are not given. It refuses whatever it would have to ignore or to guess: an

@@ -10,7 +10,8 @@ const DAY_MS = 86_400_000
 /** A reporting period of at most 730 days; both dates are inclusive (docs/upstream.md, Endpoints). */
 export const REPORTING_PERIOD: QueryRule = {
   check(query) {
-    const parameters = new URLSearchParams(query)
+    // URLSearchParams would skip a `?` of the query itself, which is part of the first name.
+    const parameters = new URLSearchParams(`?${query}`)
     const errors: FieldError[] = []
     const start = readDate(parameters, START, errors)
     const end = readDate(parameters, END, errors)

@@ -42,6 +42,7 @@ await test('a reporting period is two calendar dates in order, 730 days apart at
     'start_date=2026-01-01;end_date=2026-01-02': ['start_date', 'end_date'],
     'START_DATE=2026-01-01&end_date=2026-01-02': ['start_date'],
     'start_date[]=2026-01-01&end_date=2026-01-02': ['start_date'],
+    '?start_date=2026-01-01&end_date=2026-01-02': ['start_date'],
   }
   for (const [query, fields] of Object.entries(bad)) t.same(faults(query), fields, query)
   t.end()

@@ -81,7 +81,12 @@ await test('GET /problems/:code explains every code', async (t) => {
 await test('a file of STATIC_DIR takes precedence over GET /problems/:code', async (t) => {
   const STATIC_DIR = t.testdir({
     'index.html': 'home',
-    problems: { not_found: 'ours', bad_request: { 'index.html': 'ours, too' }, 'style.css': 'mine', '.secret': 'hidden' },
+    problems: {
+      not_found: 'ours',
+      bad_request: { 'index.html': 'ours, too' },
+      'style.css': 'mine',
+      '.secret': 'hidden',
+    },
   })
   const { port } = await testServer(t, { ...ALONE, STATIC_DIR })
   const get = async (path: string) => (await sendTo(port, 'GET', path, { headers: NAVIGATION })).text

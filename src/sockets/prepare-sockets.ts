@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import fastifyWebsocket from '@fastify/websocket'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { WebSocket } from 'ws'
@@ -74,11 +75,20 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
     },
   })
   const onUpgrade = pluginListener(fastify)
+  // The 101 is written by ws, which knows only the raw request.
+  const replies = new WeakMap<IncomingMessage, FastifyReply>()
+  fastify.websocketServer.on('headers', (lines, request) => {
+    const { baseHeaders = [] } = replies.get(request) ?? {}
+    for (let index = 0; index < baseHeaders.length; index += 2) {
+      lines.push(`${baseHeaders[index]}: ${baseHeaders[index + 1]}`)
+    }
+  })
   fastify.addHook('onRequest', async (request, reply) => {
     noteAccount(request, ACCOUNT_ID, config.secrets)
     // First of all, so that a script of a foreign page learns nothing but that it failed.
     requireListedOrigin(request, deps)
     requireWebSocket(request, reply)
+    replies.set(request.raw, reply)
   })
   return { ...deps, caps: new Caps(config.relay, store), registry, returns }
 }

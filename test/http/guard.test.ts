@@ -1,4 +1,6 @@
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { connect, type Socket } from 'node:net'
 import { test } from 'tap'
 import { earlyInAMinute } from '../support/time/clock-minute.ts'
 import { ALONE } from '../support/server/settings.ts'
@@ -183,4 +185,36 @@ await test('an https server sends HSTS in every response, also to a request that
   const socket = connect(port, '127.0.0.1')
   socket.write('rubbish\r\n\r\n')
   t.match(await readAll(socket), /\r\nStrict-Transport-Security: max-age=/)
+})
+
+await test('the 101 of a socket has the headers of every response', async (t) => {
+  const { port } = await testServer(t, {
+    ...ALONE,
+    PUBLIC_URL: 'https://localhost',
+    FRONTEND_ORIGINS: `https://localhost,${APP}`,
+  })
+  for (const [origin, policy] of [
+    ['https://localhost', 'same-origin'],
+    [APP, 'same-site'],
+  ] as const) {
+    const request = get({
+      port,
+      path: '/ws/session',
+      headers: {
+        origin,
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+      },
+    })
+    const [{ headers }, socket] = (await once(request, 'upgrade')) as [IncomingMessage, Socket]
+    socket.destroy()
+    t.match(headers, {
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': policy,
+      'strict-transport-security': /^max-age=\d{7,}/,
+      'x-request-id': /^[\da-f-]{36}$/,
+    })
+  }
 })

@@ -1,6 +1,7 @@
 import type { RedisArgument } from '@redis/client'
 import type { Commands } from './command.ts'
 import { ENDED_CHANNEL, LEFT_MS } from './keys.ts'
+import { replyCode, type RedisCommands } from './links/redis-link.ts'
 import { markOf } from './marked-reading.ts'
 import type { MemoryValues } from './memory-values.ts'
 import { evenWhenFull, NOW, runScript } from './scripts.ts'
@@ -60,6 +61,30 @@ redis.call('SET', KEYS[2], ARGV[1], 'PXAT', ARGV[2])
 redis.call('SET', KEYS[3], left, 'PX', ${LEFT_MS})
 redis.pcall('PUBLISH', ARGV[3], KEYS[1] .. ' ' .. ARGV[1])
 return left`)
+
+/** Writes what is short and ends by itself. */
+const SET = evenWhenFull("return redis.call('SET', KEYS[1], ARGV[1], ARGV[2], ARGV[3])")
+
+/**
+ * {@link BURY} key by key. While a slot of a Cluster moves, one server has the key, and the other is to have the rest, so neither
+ * runs the script: for as long as nobody moves on or back, none of its sessions could end.
+ */
+async function buryInSteps(redis: Pick<RedisCommands, 'send'>, keys: BuriedKeys, reason: string, ends: number) {
+  const [key, tombstoneKey, leftKey] = keys
+  for (;;) {
+    const value = (await redis.send(key, ['GET', key])) as string | null
+    if (value === null) return redis.send(leftKey, ['GET', leftKey])
+    const left = `${reason} ${value}`
+    await runScript(redis, SET, [tombstoneKey], [reason, 'PXAT', ends])
+    await runScript(redis, SET, [leftKey], [left, 'PX', LEFT_MS])
+    // It may have changed meanwhile.
+    if (!isOne(await runScript(redis, REMOVE_IF, [key], [value]))) continue
+    await redis.send(key, ['PUBLISH', ENDED_CHANNEL, `${key} ${reason}`]).catch(() => undefined)
+    return left
+  }
+}
+
+type BuriedKeys = readonly [key: string, tombstoneKey: string, leftKey: string]
 
 /**
  * Reads a value unless it begins with the mark that is known already, and the server's time. Where the mark is known, the value
@@ -175,8 +200,13 @@ export const DATA: Commands<MemoryValues, DataCommands> = {
     tells: 'always',
   },
   bury: {
-    send: (redis, skewMs, key, { key: tombstoneKey, leftKey, value, expiresAt }) =>
-      runScript(redis, BURY, [key, tombstoneKey, leftKey], [value, expiresAt + skewMs(key), ENDED_CHANNEL]),
+    send(redis, skewMs, key, { key: tombstoneKey, leftKey, value, expiresAt }) {
+      const [keys, ends]: [BuriedKeys, number] = [[key, tombstoneKey, leftKey], expiresAt + skewMs(key)]
+      return runScript(redis, BURY, keys, [value, ends, ENDED_CHANNEL]).catch((error: unknown) => {
+        if (replyCode(error) !== 'TRYAGAIN') throw error
+        return buryInSteps(redis, keys, value, ends)
+      })
+    },
     reply: (left: string | null) => left ?? undefined,
     memory(values, key, { key: tombstoneKey, leftKey, value, expiresAt }) {
       const current = values.get(key)

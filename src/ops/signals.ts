@@ -1,5 +1,5 @@
 /** The signals that ask the process to end. */
-const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+export const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 type EndingSignal = (typeof SIGNALS)[number]
 
 let current: ((signal: EndingSignal) => void) | undefined

@@ -12,6 +12,7 @@ import { EXIT, exitAfterFlush, FINAL_CODES } from './exit.ts'
 import type { OpsPort, OpsSource } from './ops-listener.ts'
 import type { OperatorCommand, OperatorOutcome } from './operator-commands.ts'
 import { installShutdown } from './shutdown.ts'
+import { SIGNALS } from './signals.ts'
 import { ask, tell } from './worker-channel.ts'
 
 /** The delays before a dead worker is replaced. */
@@ -154,6 +155,7 @@ class Supervisor implements OpsSource {
     this.#isStopping = true
     this.hasLostLines ||= this.#workers.size > 0
     for (const worker of this.#workers) worker.process.kill('SIGKILL')
+    this.#workers.clear()
   }
 
   /** @param deaths how many predecessors of this worker died soon after their start */
@@ -171,12 +173,15 @@ class Supervisor implements OpsSource {
     const handleDeath = (code: number | null, signal: string | null): void => {
       if (!this.#workers.delete(worker)) return
       void this.#keepCounts(worker)
+      const died = { worker: worker.id, code, signal }
       if (this.#isStopping) {
-        this.hasLostLines ||= code === EXIT.logLost
+        // A signal that stops the server may end a worker that is still starting. Any other has cut off one that drained.
+        const isKilled = signal !== null && !SIGNALS.some((each) => each === signal)
+        if (isKilled) this.#log.error(died, 'a worker died')
+        this.hasLostLines ||= isKilled || code === EXIT.logLost
         if (this.#workers.size === 0) this.#stopped?.()
         return
       }
-      const died = { worker: worker.id, code, signal }
       // The failure of a replacement is no reason to end the workers that serve.
       if (code !== null && FINAL_CODES.has(code) && deaths === 0) {
         this.#log.fatal(died, 'a worker cannot start')

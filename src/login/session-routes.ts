@@ -121,14 +121,13 @@ async function logOut(
     // The cookie was signed with a secret that has been removed since; the session ends all the same.
     else await sessions.end(session, 'logout', { requester })
   }
-  // The page's own session ends last: if anything fails before, it still lives, and the page can try again. To the others only their
-  // logins lead, which stay until then.
-  const [own] = meant
-  let idToken: string | undefined
-  for (const each of toEnd.values())
-    if (each.id !== own?.id) idToken = (await endSession(deps, request, each)) ?? idToken
-  await transactions.forget(logins.flatMap(({ key }) => key ?? []))
-  if (own !== undefined) idToken = await endSession(deps, request, toEnd.get(own.id) ?? own)
+  // The page's own session ends last: if anything fails before, it still lives, and the page can try again. Until all have ended, their
+  // logins stay: a later login or logout of this browser may find them by nothing else.
+  const [own, ...others] = toEnd.values()
+  for (const other of others) await endSession(deps, request, other)
+  const idToken = own && (await endSession(deps, request, own))
+  const finished = logins.flatMap(({ key }) => key ?? [])
+  await forget(deps, request, finished)
   for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
   if (meant.length > 0) reply.setCookie(cookie.name, '', cookie.attributes(0))
   if (isOverLimit) throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })
@@ -141,14 +140,23 @@ async function logOut(
  * @throws StoreUnavailable when the session may be left
  */
 async function endSession(
-  { sessions, transactions }: LoginDependencies,
+  deps: LoginDependencies,
   request: FastifyRequest,
   { id, isAuthentic }: NamedSession,
 ): Promise<string | undefined> {
-  const record = await sessions.endById(id, 'logout', isAuthentic, requesterOf(request))
+  const record = await deps.sessions.endById(id, 'logout', isAuthentic, requesterOf(request))
   // The session was gone already or could not be decrypted; it has ended in either case.
   if (record === undefined) return undefined
-  const keep = (cause: unknown): void => logFailure(request.log, 'a finished login was not removed', {}, cause)
-  await transactions.forget([record.loginKey]).catch(keep)
+  await forget(deps, request, [record.loginKey])
   return record.oidc?.idToken
+}
+
+/** Removes the records of logins whose sessions have ended. Those that are left expire by themselves. */
+async function forget(
+  { transactions }: LoginDependencies,
+  request: FastifyRequest,
+  keys: readonly string[],
+): Promise<void> {
+  const keep = (cause: unknown): void => logFailure(request.log, 'a finished login was not removed', {}, cause)
+  await transactions.forget(keys).catch(keep)
 }

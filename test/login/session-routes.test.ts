@@ -150,20 +150,26 @@ await test('POST /auth/logout: 204 once the session has ended, although the reco
   t.equal(failureCount(server.log, 'a finished login was not removed'), 1)
 })
 
-await test('POST /auth/logout: a session that only the cookie of its login leads to can be ended again after a failure', async (t) => {
+await test('POST /auth/logout: what a failure has left is found again, also by the cookie of its login alone', async (t) => {
   const { settings, visitor } = await startWorld(t, { provider: scripted })
   const { PUBLIC_URL: _, ...shared } = settings
   const lossy = lossyStore(new MemoryStore())
   const server = await testServer(t, shared, lossy.store)
-  const { browser } = visitor()
-  await (await startLogin({ browser, server })).finish()
-  // As where the browser has given up before the response of the callback came.
-  const full = browser.clone()
-  for (const [key, { name }] of browser.cookies) if (name === '__Host-session') browser.cookies.delete(key)
-  lossy.lose('bury', 'unsent')
-  t.equal((await logOut({ browser, server })).status, 503)
-  t.equal((await logOut({ browser, server })).status, 204)
-  t.notOk((await sessionState(full, server.url)).authenticated)
+  for (const replaces of [false, true]) {
+    const { browser } = visitor()
+    const [first, second] = [await startLogin({ browser, server }), await startLogin({ browser, server })]
+    await first.finish()
+    const before = browser.clone()
+    // As where the browser has given up before the response of the callback came.
+    for (const [key, { name }] of browser.cookies)
+      if (!replaces && name === '__Host-session') browser.cookies.delete(key)
+    lossy.lose('bury', 'unsent')
+    t.equal((await logOut({ browser, server })).status, 503)
+    t.ok((await sessionState(before, server.url)).authenticated)
+    if (replaces) await second.finish()
+    else t.equal((await logOut({ browser, server })).status, 204)
+    t.notOk((await sessionState(before, server.url)).authenticated, replaces ? 'a new login' : 'another logout')
+  }
 })
 
 await test('Logouts with made-up cookies do not evict sessions from the tracking table of Redis', async (t) => {

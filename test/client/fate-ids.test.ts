@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import type { Fate, FoundContract } from '../../client/dist/client/orders.js'
+import { contractsOf } from '../../client/src/orders/contracts.ts'
 import { decimal, isSameAmount } from '../../client/src/orders/decimal.ts'
 import type { Handling, Offer } from '../support/client/lossy-account.ts'
 import { losing, RISE } from '../support/client/lost-orders.ts'
@@ -140,5 +141,13 @@ await test('a decimal number is written in one way, whatever its form, and two t
   ] as const) {
     t.equal(isSameAmount(one, other), same, `${one} ${other}`)
   }
+  t.end()
+})
+
+await test('a transaction says what a purchase has cost, with or without a sign, however small it is', (t) => {
+  for (const amount of [10, -10, '-10', 1e-7, -1e-7, '1e-7', '-1e-7'])
+    t.match(contractsOf({ transaction: { action: 'buy', contract_id: 7, amount } }), [
+      { buy_price: Math.abs(Number(amount)) },
+    ])
   t.end()
 })

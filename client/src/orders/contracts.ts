@@ -50,7 +50,7 @@ function contractOf(item: Message): FoundContract | undefined {
   const isId = (typeof id === 'number' || typeof id === 'string') && !/^0?$/.test(String(id))
   if (!isId || (action !== undefined && action !== 'buy')) return undefined
   // A transaction says what the account has paid.
-  const paid = action === undefined ? undefined : amount(String(item['amount']).replace('-', ''))
+  const paid = action === undefined ? undefined : amount(String(item['amount']).replace(/^-/, ''))
   const members = {
     contract_id: id,
     contract_type: text(item['contract_type']),

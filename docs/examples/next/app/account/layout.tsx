@@ -9,7 +9,7 @@ export default async function Protected({ children }: LayoutProps<'/account'>) {
   if (session === null) redirect('/')
   return (
     <FollowSession rendered={session?.session}>
-      <h1>{session ? `Logged in as ${session.subject}` : 'Checking your login'}</h1>
+      <h1>{session ? `Logged in as ${session.subject ?? 'a user'}` : 'Checking your login'}</h1>
       {children}
     </FollowSession>
   )

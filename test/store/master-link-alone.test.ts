@@ -200,6 +200,16 @@ await test('an answer that comes after another master was found leaves that one 
   t.same([logged(), link.masterOf().name], [[], '7001'])
 })
 
+await test('a connection that is being opened is not abandoned, since nothing is known of its server', async (t) => {
+  const connected = Promise.withResolvers<void>()
+  const { link, opened, sent, logged } = linkOf(t, { 7000: master({ connect: () => connected.promise }) })
+  await until(() => sent().includes('7000 connect'))
+  link.abandon('silence')
+  connected.resolve()
+  await opened
+  t.same([logged(), sent().includes('7000 closed')], [['opened 7000', 'up'], false])
+})
+
 await test('a link that is closed lets the replies come, looks for nothing, and is open to nobody', async (t) => {
   const { link, opened, world, seconds, sent, logged } = linkOf(t, { 7000: master() })
   await opened

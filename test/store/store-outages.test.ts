@@ -4,6 +4,7 @@ import { Changeable } from '../../src/config/changing.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { connectedStore, QUIET } from '../support/redis/connected-store.ts'
+import { LosingProxy } from '../support/redis/losing-proxy.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { testRedis } from '../support/server/test-server.ts'
 import { until, within } from '../support/time/until.ts'
@@ -67,6 +68,19 @@ await sideBySide({
     redis.process.kill('SIGCONT')
     await until(() => store.unavailableSince() === undefined)
     t.ok(store.availableForMs('k') < performance.now() - frozenUntil)
+  },
+
+  'a store that was away for long is reached again over a network that is slow': async (t) => {
+    const redis = await testRedis(t)
+    const proxy = await LosingProxy.start(t, redis)
+    const store = await connectedStore(t, proxy.url)
+    proxy.isDown = true
+    await until(() => store.unavailableSince() !== undefined)
+    const silentAt = performance.now() + 3000
+    await until(() => performance.now() > silentAt, 'the link counts as silent')
+    proxy.lateMs = 300
+    proxy.isDown = false
+    await until(() => store.unavailableSince() === undefined)
   },
 
   'a connection that stays silent is replaced by a new one': async (t) => {

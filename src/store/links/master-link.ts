@@ -98,7 +98,8 @@ export class MasterLink implements RedisLink {
   }
 
   abandon(reason: string): void {
-    this.#connection?.drop(reason)
+    // One that is being opened has a limit of its own. It is silent until then, however long the store was away before.
+    if (this.#connection?.isUp === true) this.#connection.drop(reason)
   }
 
   async close(): Promise<void> {

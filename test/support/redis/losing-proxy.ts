@@ -9,6 +9,8 @@ type Meant = (sent: string) => boolean
 /** The network between a server and its Redis. It loses single replies, as a connection does that breaks just before one arrives. */
 export class LosingProxy {
   readonly url: string
+  /** How late each reply is (ms). */
+  lateMs = 0
   readonly #sockets = new Set<Socket>()
   #meant: Meant = () => false
   #lost = Promise.withResolvers<void>()
@@ -65,6 +67,7 @@ export class LosingProxy {
       redis.write(sent)
     })
     redis.on('data', (reply: Buffer) => {
+      if (!isLosing && this.lateMs > 0) return void setTimeout(() => server.write(reply), this.lateMs).unref()
       if (!isLosing) return void server.write(reply)
       server.destroy()
       this.#lost.resolve()

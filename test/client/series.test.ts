@@ -12,6 +12,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.constant({ does: 'tick' } as const) },
   { weight: 3, arbitrary: fc.constant({ does: 'reply' } as const) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('lose' as const), misses: fc.integer({ min: 0, max: 6 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      does: fc.constantFrom('refuse' as const, 'accept'),
+      misses: fc.integer({ min: 0, max: 6 }),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('lag' as const), by: fc.integer({ min: 0, max: 3 }) }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('wait' as const), ms: fc.integer({ min: 100, max: 900 }) }) },
 )
@@ -95,6 +102,7 @@ for (const style of ['ticks', 'candles'] as const) {
       }
       // Upstream catches up, and answers everything.
       upstream.lag = 0
+      if (upstream.refusal) await upstream.take({ does: 'accept', misses: 0 })
       for (let rest = 0; rest < 12; rest++) {
         upstream.reply()
         await settled()

@@ -6,6 +6,7 @@ import type { CandlePoint, Point } from '../../../client/dist/client/series.js'
 export type Step =
   | { readonly does: 'tick' | 'reply' }
   | { readonly does: 'lose'; readonly misses: number }
+  | { readonly does: 'refuse' | 'accept'; readonly misses: number }
   | { readonly does: 'lag'; readonly by: number }
   | { readonly does: 'wait'; readonly ms: number }
 
@@ -85,7 +86,7 @@ export class LosingSocket {
   async take(step: Step): Promise<void> {
     switch (step.does) {
       case 'tick':
-        if (this.#next()) this.#send()
+        if (this.#next() && !this.refusal) this.#send()
         break
       case 'reply':
         this.reply()
@@ -96,7 +97,10 @@ export class LosingSocket {
       case 'wait':
         mock.timers.tick(step.ms)
         break
+      case 'refuse':
+      case 'accept':
       case 'lose':
+        if (step.does !== 'lose') this.refusal = step.does === 'refuse' ? { code: 'MarketIsClosed' } : undefined
         this.loseRequests()
         await settled()
         for (let missed = 0; missed < step.misses; missed++) this.#next()

@@ -89,7 +89,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const guard = new Guard(config.http, log, metrics)
   const traces = await openTraces(config, log)
   const server = createServer(config.http, log, metrics, guard, traces)
-  const paths = new KnownPaths(server)
+  const paths = new KnownPaths(server, guard)
   const budget = await openBudget(config, store, metrics)
   // A budget whose ledger is new grants nothing at first, and browsers need not come before.
   const opening = new AbortController()

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Problem } from '../problem.ts'
+import type { Guard } from './guard.ts'
 
 /** Path prefixes that belong to this server and never to the frontend. */
 export const RESERVED_PREFIXES = ['/api', '/auth', '/ws'] as const
@@ -15,8 +16,10 @@ export class KnownPaths {
   readonly #paths = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>()
   /** Tells whether a path, without its query, is that of a file. Replaced by the owner of the files. */
   files: { isFile(path: string): boolean } = { isFile: () => false }
+  readonly #guard: Guard
 
-  constructor(server: FastifyInstance) {
+  constructor(server: FastifyInstance, guard: Guard) {
+    this.#guard = guard
     server.addHook('onRoute', ({ url, method }) => {
       if (url.includes('*') || method === 'OPTIONS') return
       const path = this.#paths.get(url) ?? { pattern: toPattern(url), methods: new Set() }
@@ -39,6 +42,11 @@ export class KnownPaths {
     }
     if (allowed.size === 0 && this.files.isFile(path)) for (const method of ['GET', 'HEAD']) allowed.add(method)
     if (allowed.size > 0 && !allowed.has(request.method)) {
+      const { origin } = request.headers
+      // Below /ws the origin is checked before anything else.
+      if (origin !== undefined && isPathOf(path, '/ws') && !this.#guard.isListed(origin)) {
+        return this.#guard.readableRefusal(origin)
+      }
       return new Problem('method_not_allowed', { headers: { allow: [...allowed].sort().join(', ') } })
     }
     return new Problem('not_found')

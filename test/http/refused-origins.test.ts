@@ -12,6 +12,7 @@ const REFUSALS: [method: string, path: string, headers: Record<string, string>, 
   ['GET', '/api/account/v1/nickname', { 'x-csrf': '1', origin: EVIL }, 'csrf_rejected'],
   ['POST', '/auth/logout', { 'x-csrf': '1', origin: EVIL }, 'csrf_rejected'],
   ['GET', '/ws/public', { origin: EVIL }, 'origin_rejected'],
+  ['POST', '/ws/session', { origin: EVIL }, 'origin_rejected'],
   ['OPTIONS', '/api/account/v1/nickname', { origin: EVIL, 'access-control-request-method': 'GET' }, 'origin_rejected'],
 ]
 
@@ -133,7 +134,7 @@ await test('in production the log names a refused Origin once a minute', async (
   t.match(logged[0], { origin: EVIL, allowed: ['https://bff.example'], level: 40 })
   t.notOk(logged.some((line) => 'setting' in line))
   t.equal(String(logged[1]?.['origin']).length, 128)
-  t.equal(await valueOf(opsUrl, 'bff_refused_origins_total'), 14)
+  t.equal(await valueOf(opsUrl, 'bff_refused_origins_total'), 17)
 })
 
 await test('in production the log names at most ten refused Origins a minute, in printable characters, and counts the others', async (t) => {

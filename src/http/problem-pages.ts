@@ -8,8 +8,12 @@ import { html, page, renderPage, wantsPage, type Html } from './html.ts'
 /** Longest wait for the rest of a refused upload. */
 const UPLOAD_GRACE_MS = 1000
 
+/** Headers of a file that could not be read. With them a browser would decode the problem as it would have decoded the file. */
+const OF_FILES = ['accept-ranges', 'content-encoding', 'content-range', 'etag', 'last-modified'] as const
+
 /** Sends a problem document (RFC 9457), or a page with the same facts for a navigation. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
+  for (const name of OF_FILES) reply.removeHeader(name)
   reply.code(problem.status).headers({ 'cache-control': 'no-store', ...problem.headers() })
   const body = renderProblem(request, reply, problem)
   // Closing during an upload resets the connection and loses the response. An untrusted connection may lose it.

@@ -1,4 +1,4 @@
-import fs, { rmSync, truncateSync, writeFileSync } from 'node:fs'
+import fs, { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { test, type Test } from 'tap'
 import { ALONE } from '../support/server/settings.ts'
@@ -70,5 +70,36 @@ await test('a navigation gets index.html while there is one, and the page of a p
     writeFileSync(`${dir}/index.html`, content)
     t.match(await get(), { status: 200, text: content })
     rmSync(`${dir}/index.html`)
+  }
+})
+
+await test('of a file that is gone or closed when it is opened, the problem has no header', async (t) => {
+  const { createReadStream } = fs
+  let change: (path: string) => void = rmSync
+  t.intercept(fs, 'createReadStream', {
+    value: (...given: Parameters<typeof createReadStream>) => {
+      change(String(given[0]))
+      return createReadStream(...given)
+    },
+  })
+  const dir = t.testdir({ 'app.js': 'a'.repeat(3000), 'app.js.br': 'b', 'other.js': 'c'.repeat(3000) })
+  const { port } = await testServer(t, { ...ALONE, STATIC_DIR: dir })
+  const get = (path: string, headers: Record<string, string>) => sendTo(port, 'GET', path, { headers })
+  const responses = [
+    await get('/app.js', { 'accept-encoding': 'br' }),
+    await get('/other.js', { 'accept-encoding': 'gzip' }),
+    await get('/app.js', { range: 'bytes=0-0' }),
+  ]
+  writeFileSync(`${dir}/app.js`, 'a'.repeat(3000))
+  change = (path) => {
+    rmSync(path)
+    mkdirSync(path)
+  }
+  responses.push(await get('/app.js', { 'accept-encoding': 'gzip' }))
+  for (const { status, headers, json } of responses) {
+    t.match([status, json['code']], [500, 'internal_error'])
+    t.match(headers, { 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
+    for (const name of ['content-encoding', 'content-range', 'etag', 'last-modified', 'accept-ranges'])
+      t.notOk(name in headers, name)
   }
 })

@@ -23,8 +23,9 @@ const list = (test: (part: string) => boolean, must: string): Format<readonly st
 const originOf = (address: string): string => new URL(address).origin
 const withoutSlash = (address: string): string => address.replace(/\/+$/, '')
 
+/** Its host is a name or an address. A URL parser takes more, such as `*`, which no page's origin has. */
 const isOrigin = (value: string) =>
-  isUrl(value, ['http:', 'https:'], (url) => url.href === `${url.origin}/` && url.hostname !== '')
+  isUrl(value, ['http:', 'https:'], (url) => url.href === `${url.origin}/` && /^[\w.-]+$|^\[/.test(url.hostname))
 const isHost = (value: string) => {
   const isHostAndPort = /^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{1,5})?$/i.test(value)
   const url = isHostAndPort ? URL.parse(`wss://${value}`) : null

@@ -158,6 +158,7 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
     { ...ALONE, IDENTITY_PATH: '/me', IDENTITY_POINTER: 'id' },
     ['IDENTITY_POINTER'],
   ],
+  ['an origin has a wildcard', { ...ALONE, FRONTEND_ORIGINS: 'https://*.example' }, ['FRONTEND_ORIGINS']],
   ['PUBLIC_URL has a path', { ...ALONE, PUBLIC_URL: 'http://localhost:3000/app' }, ['PUBLIC_URL']],
 ]
 

@@ -21,14 +21,17 @@ export class RenewalPauses {
 
   /**
    * Begins a pause.
-   * @param isOfProvider the failure concerns any session, so the pause is over as soon as the provider works for one
+   * @param isOfProvider the failure concerns any session, so the pause is over as soon as the provider works for one. It does not if
+   * the provider has done so since the failure before
+   * @param workedAt when the provider had last worked, before it was asked (monotonic ms)
    * @returns the length of the pause in ms
    */
-  begin(key: string, isOfProvider: boolean): number {
-    const before = this.#failures.get(key)?.count ?? 0
-    const pause = backoffMs(before, PROVIDER_BACKOFF)
+  begin(key: string, isOfProvider: boolean, workedAt: number): number {
+    const { count, failedAt: before } = this.#failures.get(key) ?? { count: 0, failedAt: Infinity }
+    const pause = backoffMs(count, PROVIDER_BACKOFF)
     const failedAt = performance.now()
-    this.#failures.set(key, { count: before + 1, failedAt, retryAt: failedAt + pause, isOfProvider })
+    const isOfAny = isOfProvider && workedAt <= before
+    this.#failures.set(key, { count: count + 1, failedAt, retryAt: failedAt + pause, isOfProvider: isOfAny })
     return pause
   }
 

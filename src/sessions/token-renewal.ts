@@ -192,6 +192,7 @@ export class TokenRenewal {
       return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }
     }
     const askedAt = standstill.now()
+    const { workedAt } = provider.circuit
     const outcome = await provider
       .refresh(record.refreshToken, source, record.oidc?.sub)
       .finally(() => this.#asking.release(user.name))
@@ -217,7 +218,7 @@ export class TokenRenewal {
       await this.#refusals.limited(user, busyForMs, refusals)
       return limited
     }
-    return this.#failure(key, source, outcome)
+    return this.#failure(key, source, outcome, workedAt)
   }
 
   async #granted(session: Session, grant: TokenGrant, { isAfterRefusal }: Purpose): Promise<TokenLookup> {
@@ -264,9 +265,10 @@ export class TokenRenewal {
     return { is: 'providerDown', cause: this.#lastCause, retryAfterMs }
   }
 
-  #failure(key: string, source: string, outcome: FailedOutcome): TokenLookup {
+  /** @param workedAt when the provider had last worked, before it was asked */
+  #failure(key: string, source: string, outcome: FailedOutcome, workedAt: number): TokenLookup {
     this.#logFailure(outcome)
-    const pauseMs = this.#pauses.begin(key, outcome.code !== 'login_failed')
+    const pauseMs = this.#pauses.begin(key, outcome.code !== 'login_failed', workedAt)
     return this.#skipped(Math.max(pauseMs, this.#deps.provider.circuit.retryAfterMs(source)))
   }
 

@@ -10,6 +10,8 @@ import { startWorld } from '../support/world.ts'
 const MOST = 64
 /** The failures after which refreshes pause. */
 const FAILURES = 5
+/** The logins of others meanwhile. */
+const LOGINS = 20
 
 /**
  * So many sessions of one user, and one of another, whose tokens have to be renewed.
@@ -25,7 +27,7 @@ async function usersOf(t: Test, count: number, trouble: (response: ServerRespons
     tokens(grant)(request, response, form)
   }
   const own = await Promise.all(Array.from({ length: count }, () => world.user('CR1')))
-  return { own, other: await world.user('CR2') }
+  return { world, own, other: await world.user('CR2') }
 }
 
 await test('a user for whom alone the provider is slow takes a quarter of the renewals, and others need not wait for them', async (t) => {
@@ -48,4 +50,17 @@ await test('a user at whom alone the provider fails, again and again, keeps nobo
   for (const user of own) t.equal((await user.call('GET', ACCOUNTS)).status, 503)
   t.equal(failed, FAILURES)
   t.equal((await other.call('GET', ACCOUNTS)).status, 200)
+})
+
+await test('a session at which alone the provider fails is tried ever less often, although it works for others meanwhile', async (t) => {
+  let failed = 0
+  const { world, own } = await usersOf(t, 1, (response) => {
+    failed++
+    response.writeHead(500).end()
+  })
+  for (let login = 0; login < LOGINS; login++) {
+    for (const user of own) t.equal((await user.call('GET', ACCOUNTS)).status, 503)
+    await world.user('CR3')
+  }
+  t.ok(failed < LOGINS / 2, `${failed} refreshes`)
 })

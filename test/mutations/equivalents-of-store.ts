@@ -136,7 +136,6 @@ export const OF_STORE: readonly Equivalent[] = [
     ["this.#events.failed(this.failure ?? '')", '"Stryker was here!"', 'There is a failure, which was just noted.'],
   ]),
   ...inFile('src/store/links/link-to.ts', [
-    ['} catch {', '{}', 'A function that returns nothing returns undefined.'],
     ...['false', '""'].map(
       (slip) =>
         [

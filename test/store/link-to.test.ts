@@ -153,6 +153,20 @@ await test('a Sentinel is asked with the credentials, or else without any, and a
   t.equal(await ask('secret'), undefined)
 })
 
+await test('a Sentinel that does not reply is asked once a round, with the new password and without a former one', async (t) => {
+  const { servers, sent } = serversOf(t, { 2: named(7000), 7000: master() })
+  const url = new Changeable('redis+sentinel://:old@127.0.0.1:1,127.0.0.1:2/bff')
+  const link = linkTo(url, QUIET)
+  t.teardown(() => link.close())
+  url.change('redis+sentinel://:new@127.0.0.1:1,127.0.0.1:2/bff')
+  servers[1] = master({ connect: Object.assign(new Error('silence'), { code: 'ETIMEDOUT' }) })
+  await link.open(EVENTS)
+  t.same(
+    sent().filter((each) => each.endsWith('connect')),
+    ['1 connect', '2 connect', '7000 connect'],
+  )
+})
+
 const knows =
   (password: string): Server =>
   (words, { options }) => {

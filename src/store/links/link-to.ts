@@ -55,8 +55,7 @@ function masterFinder(
     if (isInVain) sentinels = [...sentinels.slice(1), ...sentinels.slice(0, 1)]
     for (const sentinel of sentinels) {
       const { access, former } = credentials
-      const master =
-        (await askSentinel(sentinel, access, name)) ?? (former && (await askSentinel(sentinel, former, name)))
+      const master = await askSentinel(sentinel, access, name, former)
       if (master === undefined) continue
       sentinels = [sentinel, ...sentinels.filter((other) => other !== sentinel)]
       return { name: addressOf(master), options: nodeOptions(master, credentials), owns: () => true }
@@ -65,33 +64,42 @@ function masterFinder(
   }
 }
 
-/** The server that a Sentinel names as the master. Undefined when the Sentinel does not reply, or knows no such master. */
+/**
+ * The server that a Sentinel names as the master. Undefined when the Sentinel does not reply, or knows no such master.
+ * @param former other credentials, for a Sentinel that refuses the first
+ */
 export async function askSentinel(
   sentinel: RedisNode,
   access: RedisAccess,
   name: string,
+  former?: RedisAccess,
 ): Promise<RedisNode | undefined> {
-  const { tls, password } = access
-  const master = await askAs(sentinel, access, name)
+  const known = former === undefined ? [access] : [access, former]
   // Many Sentinels have no password although their servers have one, and they reject a client that sends one.
-  return master ?? (password === undefined ? undefined : askAs(sentinel, { tls }, name))
+  const ways = known.flatMap((way) => (way.password === undefined ? [way] : [way, { tls: way.tls }]))
+  for (const way of ways) {
+    try {
+      return await askAs(sentinel, way, name)
+    } catch (error) {
+      // One that is silent would be so in any way, and each takes as long.
+      if (replyCode(error) === undefined) return undefined
+    }
+  }
+  return undefined
 }
 
-async function askAs(sentinel: RedisNode, access: RedisAccess, name: string): Promise<RedisNode | undefined> {
+/** @throws Error where it does not reply, does not take the credentials, or knows no such master */
+async function askAs(sentinel: RedisNode, access: RedisAccess, name: string): Promise<RedisNode> {
   const { socket, ...options } = nodeOptions(sentinel, access)
   // The names of the Sentinels may not keep that of the master waiting.
   const sentinelOptions = { ...options, socket: { ...socket, ...dialing('other', SENTINEL_TIMEOUT_MS) } }
-  try {
-    const reply: unknown = await withConnection(
-      sentinelOptions as RedisClientOptions,
-      SENTINEL_TIMEOUT_MS,
-      (connection) => connection.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]),
-    )
-    const [host, port] = reply as [unknown, unknown]
-    return { host: String(host), port: Number(port) }
-  } catch {
-    return undefined
-  }
+  const reply: unknown = await withConnection(
+    sentinelOptions as RedisClientOptions,
+    SENTINEL_TIMEOUT_MS,
+    (connection) => connection.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]),
+  )
+  const [host, port] = reply as [unknown, unknown]
+  return { host: String(host), port: Number(port) }
 }
 
 /**

@@ -195,12 +195,20 @@ export class RedisStore extends runnerOf(DATA) implements Store {
     command: Command<never, Args, Reply>,
     args: Args,
   ): Promise<Reply> {
+    const key = args[0] as string
+    const write = (): Promise<unknown> =>
+      this.#replicas.write(key, replicas, (redis) => command.send(redis, this.#skewMs, ...args))
     try {
-      const send = (redis: RedisCommands): Promise<unknown> => command.send(redis, this.#skewMs, ...args)
-      return command.reply(await this.#replicas.write(args[0] as string, replicas, send), this.#skewMs, ...args)
+      const sent = await write().catch(async (error: unknown) => {
+        if (replyCode(error) !== 'MOVED') throw error
+        // Nothing was written. A command that is sent on finds the master that has the key now.
+        await this.#ask(key, (redis) => redis.send(key, ['PEXPIRETIME', key]))
+        return write()
+      })
+      return command.reply(sent, this.#skewMs, ...args)
     } catch (cause) {
       const code = replyCode(reasonFor(cause))
-      if (code !== undefined) this.#noteError(code, args[0] as string)
+      if (code !== undefined) this.#noteError(code, key)
       this.#observer?.failed('unconfirmed')
       throw new StoreUnavailable(cause)
     }

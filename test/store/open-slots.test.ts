@@ -70,3 +70,17 @@ await test('an end that is written step by step is that of the session as it was
   t.same(other.sent, ['DEL', ...steps, 'GET key', 'GET left'])
   t.same(await buried(forbidden), { sent: ['DEL'], outcome: forbidden })
 })
+
+await test('a write that is to be confirmed goes to the master to which its slot has moved', async (t) => {
+  const nodes = await testMasters(t, 2)
+  const store = await connectedStore(t, nodes.map(({ url }) => url).join(','))
+  const confirmed = await store.openConfirmed(0)
+  t.equal(await confirmed.create('key', 'value', Date.now() + 60_000), true)
+  const slot = slotOf('another')
+  const to = slot < 8192 ? nodes[1] : nodes[0]
+  if (to === undefined) throw new Error('there are two masters')
+  const id = String(await askRedis(to, ['CLUSTER', 'MYID']))
+  for (const node of [to, ...nodes]) await askRedis(node, ['CLUSTER', 'SETSLOT', String(slot), 'NODE', id])
+  t.equal(await confirmed.create('another', 'value', Date.now() + 60_000), true)
+  t.equal(await confirmed.replace('another', 'value', 'other', Date.now() + 60_000), true)
+})

@@ -204,7 +204,7 @@ export class SharedControls {
 
   /** @throws StoreUnavailable */
   #report(): Promise<void> {
-    return this.#reports.report(versionOf(this.document), this.#state.version ?? '', this.now)
+    return this.#reports.report(versionOf(this.document), this.#state.version ?? '', storeNow())
   }
 
   get #stored(): SharedDocument {

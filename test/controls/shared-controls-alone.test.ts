@@ -164,6 +164,14 @@ await test('the reports of all are read after an own one, by what the store has 
   await t.rejects(one.controls.reports(), StoreUnavailable)
 })
 
+await test('an instance is listed although the master that has the document is far behind the one that has the reports', async (t) => {
+  stoppedClocks(t)
+  const { start } = await loneControls()
+  const one = start()
+  one.aheadMs = -60_000
+  t.match(await one.controls.reports(), [{ instance: 'one', seenAt: Date.now() }])
+})
+
 await test('a store that is away is no fault; any other fault has one line, until another comes', async (t) => {
   const { start } = await loneControls()
   const one = start()

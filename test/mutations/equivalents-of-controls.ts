@@ -87,7 +87,7 @@ export const OF_CONTROLS: readonly Equivalent[] = [
   ]),
   ...inFile('src/controls/shared-controls.ts', [
     [
-      "return this.#reports.report(versionOf(this.document), this.#state.version ?? '', this.now)",
+      "return this.#reports.report(versionOf(this.document), this.#state.version ?? '', storeNow())",
       '"Stryker was here!"',
       'It was read before.',
     ],

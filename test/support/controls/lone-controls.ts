@@ -54,6 +54,8 @@ export async function loneControls() {
       const world = {
         fault: undefined as unknown,
         news: 0,
+        /** How far the clock of the master that has the document is ahead of the store's. */
+        aheadMs: 0,
         logged: [] as unknown[][],
         /** Runs before each write. */
         before: async (): Promise<void> => undefined,
@@ -63,7 +65,8 @@ export async function loneControls() {
           async readMarked(key, mark) {
             seen.marks.push(mark)
             if (world.fault !== undefined) throw world.fault
-            return store.readMarked(key, mark)
+            const reading = await store.readMarked(key, mark)
+            return { ...reading, now: reading.now + world.aheadMs }
           },
         },
         confirmed: Object.assign(Object.create(store) as MemoryStore, {

@@ -33,11 +33,12 @@ export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
     provider.behaviour = answer
     await times(() => logInThere(fresh()))
   }
-  const calls = async (behave: typeof api.behave, expiresIn = 3600) => {
+  const anonymous = () => fetch(server.url + ACCOUNTS, { headers: { 'x-csrf': '1' } })
+  const calls = async (behave: typeof api.behave, expiresIn = 3600, refresh = html(503)) => {
     provider.behaviour = tokens({ expires_in: expiresIn, refresh_token: 'refresh' })
     const { browser } = fresh()
     await logInThere({ server, browser })
-    provider.behaviour = html(503)
+    provider.behaviour = refresh
     api.behave = behave
     await Promise.all(Array.from({ length: TIMES }, () => browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })))
   }
@@ -58,8 +59,13 @@ export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
     await when('links are incomplete', ['BffAttributionBroken'], () =>
       times(() => new JarBrowser().navigate(`${server.url}/auth/signup?utm_source=CU1`)),
     ),
-    await when('sessions are gone', ['BffCallsUnauthorized'], () =>
-      times(() => fetch(server.url + ACCOUNTS, { headers: { 'x-csrf': '1' } })),
+    await when('sessions are gone, and users log in again', ['BffCallsUnauthorized'], async () => {
+      await logsIn(tokens({}))()
+      await times(anonymous)
+    }),
+    await when('one page whose session has ended goes on asking', [], () => times(anonymous)),
+    await when('the provider refuses the refreshes of one user, who goes on asking', ['BffServerErrors'], () =>
+      calls((response) => response.end('{}'), OVER, json({ error: 'invalid_request' }, 400)),
     ),
     await when('upstream hangs up', ['BffServerErrors', 'BffUpstreamFailing'], () =>
       calls((response) => response.destroy()),

@@ -11,7 +11,7 @@ import { activeSpan } from '../telemetry/traces/span.ts'
 import { partKey } from '../store/keys.ts'
 import { refusalOf, type FailedOutcome, type TokenGrant } from '../oauth/grant-outcome.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
-import { wasSent, type Store } from '../store/store.ts'
+import { StoreUnavailable, wasSent, type Store } from '../store/store.ts'
 import { MAX_REFRESHES, type Provider } from '../oauth/provider.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import { codeLabel, RETRY_REFUSED_MS } from './refusals.ts'
@@ -24,6 +24,8 @@ import { storeNow } from '../time/store-time.ts'
 
 /** The lock outlives the slowest refresh and its saving, and expires if its owner dies. */
 const LOCK_MS = PROVIDER_TIMEOUT_MS + SAVE_MS + 1000
+/** A lock that could not be released, and new tokens that could not be saved, are kept for so long. */
+const PENDING_MS = 60_000
 const POLL_MS = 50
 /** The poll interval grows up to this, so that waiting for a slow provider does not load the store. */
 const MAX_POLL_MS = 1000
@@ -71,6 +73,8 @@ interface RenewalDependencies {
 interface Purpose {
   readonly source: string
   readonly isAfterRefusal: boolean
+  /** Saves the new tokens, where the store was away for too long. Nobody may ask the provider before: the old token is used up. */
+  save?: () => Promise<unknown>
 }
 
 /** Renews the tokens of a session: once for all instances, and saved before they are used. */
@@ -149,9 +153,11 @@ export class TokenRenewal {
         await delay(backoffMs(tries, { firstMs: POLL_MS, longestMs: MAX_POLL_MS }))
       }
     } finally {
-      const release = (): Promise<boolean> => store.removeIf(lock, owner)
+      const { save } = purpose
+      const release = (): Promise<boolean> => Promise.resolve(save?.()).then(() => store.removeIf(lock, owner))
       // Without a reply it is released when the store is back, or nobody could renew the token until the lock expires.
-      if (mayHaveLock) await release().catch(() => this.#pending.undo(release, storeNow() + LOCK_MS))
+      const later = (): void => this.#pending.undo(release, storeNow() + PENDING_MS)
+      if (mayHaveLock) await (save === undefined ? release().catch(later) : later())
     }
     const isLocked = new Error('another process holds the refresh lock')
     return { is: 'providerDown', cause: isLocked, retryAfterMs: RETRY_MS }
@@ -221,14 +227,14 @@ export class TokenRenewal {
     return this.#failure(key, source, outcome, workedAt)
   }
 
-  async #granted(session: Session, grant: TokenGrant, { isAfterRefusal }: Purpose): Promise<TokenLookup> {
+  async #granted(session: Session, grant: TokenGrant, purpose: Purpose): Promise<TokenLookup> {
     const { log } = this.#deps
     this.#pauses.end(session.key)
     audit(log, 'token_refreshed', { session: session.tag, subject: session.subjectTag })
     if (grant.lifetimeGuessed) logFailure(log, 'the provider named no usable expires_in')
     const renewed = recordOf(grant, session.record)
-    if (!isAfterRefusal) return this.#save(session, renewed)
-    const saved = await this.#save(session, { ...renewed, isAfterRefusal })
+    if (!purpose.isAfterRefusal) return this.#save(session, renewed, purpose)
+    const saved = await this.#save(session, { ...renewed, isAfterRefusal: true }, purpose)
     // Unless the session goes on with other tokens. Without the mark another 401 would cause another renewal, and no harm.
     if (saved.is === 'good' && saved.session.record.isAfterRefusal === true) {
       await this.renewed.note(session.key).catch(() => undefined)
@@ -282,8 +288,17 @@ export class TokenRenewal {
   }
 
   /** Saves new tokens before their first use. If the session has ended meanwhile, it stays ended and they are revoked. */
-  async #save(session: Session, record: SessionRecord): Promise<TokenLookup> {
-    const saved = await this.#deps.sessions.replaceInTime(session, record)
+  async #save(session: Session, record: SessionRecord, purpose: Purpose): Promise<TokenLookup> {
+    const { sessions } = this.#deps
+    const saveLate = async () => this.#saved(session, record, await sessions.replace(session, record))
+    const saved = await sessions.replaceInTime(session, record).catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) purpose.save = saveLate
+      throw error
+    })
+    return this.#saved(session, record, saved)
+  }
+
+  async #saved(session: Session, record: SessionRecord, saved: Session | undefined): Promise<TokenLookup> {
     if (saved !== undefined) return { is: 'good', session: saved }
     const current = await this.#deps.sessions.load(session.id)
     // A session that continues must not lose its tokens: revoking these could revoke the whole grant.

@@ -1,9 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
+import { SAVE_MS } from '../../src/sessions/repository.ts'
 import type { Session } from '../../src/sessions/session.ts'
+import { partKey } from '../../src/store/keys.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { until } from '../support/time/until.ts'
 import { held, json, tokens } from '../support/login/token-endpoint.ts'
 import { tokenWorld } from '../support/login/token-world.ts'
+import { renewing } from '../support/sessions/held-renewal.ts'
 
 await test('a renewed token is not used before it stands in the store', async (t) => {
   const { here, there, session, sessions, store, endpoint } = await tokenWorld(t)
@@ -74,4 +78,29 @@ await test('a session that another instance renews meanwhile keeps the tokens of
     t.equal(lookup.is === 'good' && lookup.session.record.accessToken, accessToken)
   }
   t.same(endpoint.revoked, [], 'no token is revoked that the session may still use')
+})
+
+await test('new tokens that could not be saved in time are saved when the store is back, and nobody asks the provider before', async (t) => {
+  for (const ends of [false, true]) {
+    const { renewal, session, sessions, store, calls, pass, comeBack } = await renewing(t)
+    const replace = store.replace.bind(store)
+    store.replace = async () => {
+      pass(SAVE_MS)
+      throw new StoreUnavailable('away')
+    }
+    await t.rejects(renewal.renew(session, {}), StoreUnavailable)
+    const lock = partKey(session.key, 'refresh')
+    t.ok(await store.read(lock), 'no other instance renews the old ones')
+    store.replace = replace
+    if (ends) await sessions.end(session.key, 'logout')
+    const later = renewal.renew(session, {})
+    comeBack()
+    if (ends) t.match(await later, { is: 'ended' })
+    else t.match(await later, { is: 'good', session: { record: { accessToken: 'new', refreshToken: 'new refresh' } } })
+    await until(async () => (await store.read(lock)) === undefined, 'the lock is released')
+    t.same(
+      calls.map(([what]) => what),
+      ends ? ['refresh', 'revoke'] : ['refresh'],
+    )
+  }
 })

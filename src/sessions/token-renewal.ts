@@ -73,7 +73,7 @@ interface RenewalDependencies {
 interface Purpose {
   readonly source: string
   readonly isAfterRefusal: boolean
-  /** Saves the new tokens, where the store was away for too long. Nobody may ask the provider before: the old token is used up. */
+  /** Saves the new tokens, where the store was away for too long. */
   save?: () => Promise<unknown>
 }
 
@@ -153,11 +153,10 @@ export class TokenRenewal {
         await delay(backoffMs(tries, { firstMs: POLL_MS, longestMs: MAX_POLL_MS }))
       }
     } finally {
-      const { save } = purpose
-      const release = (): Promise<boolean> => Promise.resolve(save?.()).then(() => store.removeIf(lock, owner))
+      // With new tokens that could not be saved it stays until they are: the old ones are used up.
+      const release = (): Promise<boolean> => Promise.resolve(purpose.save?.()).then(() => store.removeIf(lock, owner))
       // Without a reply it is released when the store is back, or nobody could renew the token until the lock expires.
-      const later = (): void => this.#pending.undo(release, storeNow() + PENDING_MS)
-      if (mayHaveLock) await (save === undefined ? release().catch(later) : later())
+      if (mayHaveLock) await release().catch(() => this.#pending.undo(release, storeNow() + PENDING_MS))
     }
     const isLocked = new Error('another process holds the refresh lock')
     return { is: 'providerDown', cause: isLocked, retryAfterMs: RETRY_MS }

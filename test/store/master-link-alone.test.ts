@@ -5,6 +5,7 @@ import { MEMBER_ADVICE } from '../../src/store/links/cluster-slots.ts'
 import { MasterLink } from '../../src/store/links/master-link.ts'
 import type { MasterServer } from '../../src/store/links/redis-link.ts'
 import { master, serversOf, slotsOf, type Server } from '../support/redis/servers-alone.ts'
+import { clockAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
@@ -200,14 +201,30 @@ await test('an answer that comes after another master was found leaves that one 
   t.same([logged(), link.masterOf().name], [[], '7001'])
 })
 
-await test('a connection that is being opened is not abandoned, since nothing is known of its server', async (t) => {
-  const connected = Promise.withResolvers<void>()
-  const { link, opened, sent, logged } = linkOf(t, { 7000: master({ connect: () => connected.promise }) })
-  await until(() => sent().includes('7000 connect'))
+await test('a connection that is being opened is not abandoned at once, since nothing is known of its server', async (t) => {
+  const ahead = clockAhead(t)
+  const tries: PromiseWithResolvers<void>[] = []
+  const connect = (): Promise<void> => {
+    const attempt = Promise.withResolvers<void>()
+    tries.push(attempt)
+    return attempt.promise
+  }
+  const { link, opened, logged } = linkOf(t, { 7000: master({ connect }) })
+  await until(() => tries.length === 1)
+  ahead(500)
   link.abandon('silence')
-  connected.resolve()
+  t.same(logged(), [])
+  ahead(1000)
+  link.abandon('silence')
+  t.same(logged(), ['lost: silence'])
+  await until(() => tries.length === 2)
+  ahead(500)
+  link.abandon('silence')
+  tries[1]?.resolve()
   await opened
-  t.same([logged(), sent().includes('7000 closed')], [['opened 7000', 'up'], false])
+  t.same(logged(), ['opened 7000', 'up'])
+  link.abandon('silence')
+  t.same(logged(), ['lost: silence'])
 })
 
 await test('a link that is closed lets the replies come, looks for nothing, and is open to nobody', async (t) => {

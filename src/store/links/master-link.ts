@@ -15,6 +15,8 @@ import { Unsent } from './unsent.ts'
 
 /** How often the link checks that the master is still the same. */
 const CHECK_INTERVAL_MS = 1000
+/** How long a connection may take to open while the server is silent. Another one may be the master by then. */
+const OPENING_MS = 1500
 /** How long the replies to what was sent may take when the link is closed. */
 const CLOSE_MS = 1000
 /** Timeout for the question whether it is the tracking that a server refuses. */
@@ -38,6 +40,8 @@ export class MasterLink implements RedisLink {
   #latest: MasterServer | undefined
   /** Whether the server that was found last has not been connected since. */
   #isInVain = false
+  /** When the connection was last being opened (monotonic ms). */
+  #openedAt = -Infinity
   #close: () => void = () => undefined
 
   constructor(findMaster: FindMaster) {
@@ -48,7 +52,10 @@ export class MasterLink implements RedisLink {
     return new Promise((opened) => {
       this.#connection = new LastingConnection({
         find: () => this.#find(events),
-        open: (connection, server) => prepare(connection, this.#latest ?? server, events),
+        open: (connection, server) => {
+          this.#openedAt = performance.now()
+          return prepare(connection, this.#latest ?? server, events)
+        },
         ask: (connection, server) => events.ask(server, connection),
         up: () => {
           this.#isInVain = false
@@ -98,8 +105,9 @@ export class MasterLink implements RedisLink {
   }
 
   abandon(reason: string): void {
-    // One that is being opened has a limit of its own. It is silent until then, however long the store was away before.
-    if (this.#connection?.isUp === true) this.#connection.drop(reason)
+    // One that is being opened is silent until then, however long the store was away before.
+    const isOpening = this.#connection?.isUp !== true && performance.now() < this.#openedAt + OPENING_MS
+    if (!isOpening) this.#connection?.drop(reason)
   }
 
   async close(): Promise<void> {

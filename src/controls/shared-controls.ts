@@ -79,6 +79,7 @@ export class SharedControls {
   #silentAt = -Infinity
   /** A fault that the log has. */
   #logged: unknown
+  #isReporting = false
   #endPolls: () => void = () => undefined
 
   constructor(deps: SharedControlsDependencies) {
@@ -188,8 +189,13 @@ export class SharedControls {
     try {
       const { isRead, cause } = await this.#state.read(isAsked)
       if (cause !== undefined && !(cause instanceof StoreUnavailable)) throw cause
-      // Nobody waits for it: another master of a Cluster may have the reports, and be silent.
-      if (isRead && this.#state.isReadable) this.#report().catch((error: unknown) => this.#noteFault(error))
+      // Nobody waits for it: another master of a Cluster may have the reports, and be silent. The next polls find it under way.
+      if (isRead && this.#state.isReadable && !this.#isReporting) {
+        this.#isReporting = true
+        void this.#report()
+          .catch((error: unknown) => this.#noteFault(error))
+          .finally(() => (this.#isReporting = false))
+      }
     } catch (error) {
       this.#noteFault(error)
     }

@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
 import type { SharedControls } from '../../src/controls/shared-controls.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { standstill } from '../../src/time/standstill.ts'
 import { loneControls } from '../support/controls/lone-controls.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
@@ -102,5 +104,30 @@ await test('nobody waits for the report of an instance, which another master of 
   t.same(shown(), { message: 'Hello' })
   t.same([polls.size, seen.reports.length], [1, 1], 'one report after the other')
   replies.resolve()
+  await controls.close()
+})
+
+await test('a report that a silent master has kept waiting is not made again for each poll meanwhile, and what follows it is of its own time', async (t) => {
+  const pass = stoppedClocks(t)
+  const polls = new HeldTimers(t, 'setTimeout', 300)
+  const { start, seen, reporting } = await loneControls()
+  const { controls } = start()
+  await controls.open()
+  pass(10_000)
+  const silence = Promise.withResolvers<void>()
+  reporting.before = () => silence.promise
+  for (let poll = 0; poll < 200; poll++) {
+    polls.run()
+    await controls.catchUp()
+    pass(300)
+  }
+  reporting.before = async () => undefined
+  // A command to such a master fails in the end.
+  silence.reject(new StoreUnavailable(new Error('no reply')))
+  await setImmediate()
+  t.same(seen.reports.length, 2, 'the first, and the one that has failed')
+  await controls.catchUp()
+  await setImmediate()
+  t.match(await controls.reports(), [{ instance: 'one', seenAt: Date.now() }])
   await controls.close()
 })

@@ -105,7 +105,7 @@ export class SocketEnd {
 
   /** Whether the peer may not have read what was sent to it: some waits in this process, or perhaps in the kernel. */
   get isUnread(): boolean {
-    return this.#isUnheard || this.bufferedBytes > 0
+    return !this.wire.destroyed && (this.#isUnheard || this.bufferedBytes > 0)
   }
 
   /** These bytes, with the overhead of the queued messages. */
@@ -141,6 +141,11 @@ export class SocketEnd {
    * minutes, until the peer reads again.
    */
   cut(): void {
+    const { wire } = this
+    // A connection whose end is just being sent cannot be reset: Node would report an error, and keep it open for good.
+    if (wire.writableEnded && !wire.writableFinished && wire.writableLength === 0 && !wire.destroyed) {
+      return void wire.once('finish', () => this.cut())
+    }
     this.#tcp.resetAndDestroy()
     this.socket.terminate()
   }

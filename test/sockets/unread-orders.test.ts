@@ -44,8 +44,8 @@ for (const [why, close] of [
 }
 
 /** A relay whose browser has sent more than the kernel of upstream takes, and less than that of the relay holds besides. */
-async function keptRelay(t: Test, limits = PATIENT) {
-  const parts = await isolatedRelay(t, limits)
+async function keptRelay(t: Test, limits = PATIENT, ...checks: Checks) {
+  const parts = await isolatedRelay(t, limits, ...checks)
   const { browser, upstreamWire, ourWire } = parts
   upstreamWire.pause()
   for (let count = 0; count < 60; count++) browser.send(Buffer.alloc(MESSAGE))
@@ -104,6 +104,35 @@ for (const [what, begins] of [
     await until(() => user.isLeft && gate.isLeft, 'nothing is watched any more')
   })
 }
+
+await test('orders that only the kernel holds when a page has left do not reach upstream once orders are paused', async (t) => {
+  const gate = gateAlone()
+  const { upstreamWire, given, relay } = await keptRelay(t, PATIENT, gate)
+  relay.end(CLOSE.restarting)
+  gate.close()
+  await reads(upstreamWire)
+  t.ok(upstreamWire.bytesRead < given, `${upstreamWire.bytesRead} of ${given} bytes have arrived`)
+  await until(() => gate.isLeft, 'nothing is watched any more')
+})
+
+await test('a session that ends at the moment in which upstream has closed the socket leaves no connection', async (t) => {
+  const user = { isCurrent: () => true, confirm: async () => 'asked' as const }
+  let [isLeft, end] = [false, (): void => undefined]
+  const onEnd = (ends: () => void): (() => void) => {
+    end = ends
+    return () => (isLeft = true)
+  }
+  const { browser, upstream, ourWire, ended } = await isolatedRelay(t, PATIENT, undefined, { ...user, onEnd })
+  const errors: Error[] = []
+  ourWire.on('error', (error) => errors.push(error))
+  browser.send('order')
+  await nextEvent(upstream, 'message')
+  upstream.close(1000)
+  await ended
+  end()
+  await until(() => isLeft, 'nothing is watched any more')
+  t.same(errors, [])
+})
 
 await test('orders that still wait nine seconds after a page has left do not reach upstream', async (t) => {
   const limits = new HeldTimers(t, 'setTimeout', 9000)

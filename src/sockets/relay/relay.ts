@@ -193,7 +193,9 @@ export class Relay {
 
   /** Ends the relay if an order may wait here because upstream does not read: it must not leave once orders are paused. */
   #withdraw(): void {
-    if (this.#upstream.bufferedBytes === 0 || this.#options.gate?.isClosed !== true) return
+    const { bufferedBytes, isUnread } = this.#upstream
+    // Whose page has left may be in the kernel as well. Nobody hears of it any more, so that costs no socket.
+    if (!(this.#ended ? isUnread : bufferedBytes > 0) || this.#options.gate?.isClosed !== true) return
     this.#drop()
     this.end(CLOSE.upstreamLost)
   }
@@ -243,7 +245,7 @@ export class Relay {
   /** What still waits for upstream must not leave either once the session has ended or orders are paused, nor much later. */
   #watchRest(): void {
     const { wire, isUnread } = this.#upstream
-    if (!isUnread || wire.destroyed) return this.#leaveGate?.()
+    if (!isUnread) return this.#leaveGate?.()
     const drop = (): void => this.#drop()
     const ends = [this.#leaveGate, this.#options.user?.onEnd(drop), judgeAfter(REST_MS, drop, false)]
     wire.once('close', () => ends.forEach((end) => end?.()))

@@ -46,8 +46,9 @@ await test('a key that is too old, or of another session of the user, is followe
     ['a clock that was set back', -3_600_001, sessionOf()],
     ['a new login', 0, sessionOf({ session: 'B' })],
   ] as const) {
-    const { order, keptOrder, world } = rememberingPage(t)
+    const { order, kept, keptOrder, world } = rememberingPage(t)
     await order().choose('one')
+    const before = kept.get(PLACE) ?? ''
     world.now += lateMs
     world.session = session
     const late = order()
@@ -55,10 +56,17 @@ await test('a key that is too old, or of another session of the user, is followe
     t.match(refusal, OTHER_SESSION, what)
     t.equal(late.remembered.isOfOtherSession(refusal), true)
     t.equal(late.remembered.isOfOtherSession(new Error('another')), false)
+    t.equal(late.remembered.isOfOtherSession(undefined), false)
+    t.match(keptOrder(), { key: 'one', at: NOW }, 'until the page has been told')
+    t.equal(await late.choose('three'), 'one+')
     t.match(keptOrder(), { key: 'one+', at: world.now })
-    t.equal(await order().choose('three'), 'one+', 'which is sent when the page asks once more')
-    await late.remembered.forget()
-    t.equal(keptOrder(), null, 'it is that of the call which was refused')
+    const told = order()
+    kept.set(PLACE, before)
+    await failure(told.choose('four'))
+    await told.remembered.renew()
+    t.equal(await order().choose('five'), 'one+', 'which is sent when the page asks once more')
+    await told.remembered.forget()
+    t.match(keptOrder(), { key: 'one+' }, 'it is not that of the call which was refused')
   }
 })
 

@@ -48,9 +48,9 @@ async function onceRemembered<Answer>(
     await remembered.forget()
     return answer
   } catch (error) {
-    const { outcome, problem } = error as ApiError
+    const { outcome, problem, cause } = error as ApiError
     if (outcome !== 'unknown') await remembered.forget()
-    else if (FINAL.test(problem?.code ?? '')) await remembered.renew()
+    else if (FINAL.test(problem?.code ?? '') || remembered.isOfOtherSession(cause)) await remembered.renew()
     throw error
   }
 }

@@ -32,6 +32,8 @@ export class RememberedKey {
   readonly #name: string
   #place: string | undefined
   #refusal: ApiError | undefined
+  /** What takes the place of a kept key that is only asked about, once the page has said that the order was not made. */
+  #following: Kept | undefined
   /** What this call has sent, also after an equal one has forgotten it: a repetition sends the same key, or nothing. */
   #sent: Kept | undefined
   /** The key that this call has read or written last. No other one is replaced or removed. */
@@ -93,23 +95,28 @@ export class RememberedKey {
       core.useKey(kept.key)
       return kept.key
     }
-    if (sent) throw refusal(new Error('the key belongs to another session'))
+    const following = this.#following
+    // Another user may have logged in while the page was asked.
+    if (sent || (following && following.session !== now.session)) {
+      throw refusal(new Error('the key belongs to another session'))
+    }
     // Without a subject it may have been another user, who is nobody's business.
     const isSameUser = isSame || (now.subject !== undefined && kept?.subject === now.subject)
     const key = kept && isSameUser ? next(kept.key) : fresh
-    const chosen = { key, at: Date.now(), ...now }
-    write(place, chosen)
-    this.#own = key
-    if (!kept || !isSameUser) {
-      this.#sent = chosen
-      return key
+    const chosen = following ?? { key, at: Date.now(), ...now }
+    if (kept && isSameUser && !following) {
+      this.#following = chosen
+      throw (this.#refusal = refusal(new Error('the key belongs to another session')))
     }
-    throw (this.#refusal = refusal(new Error('the key belongs to another session')))
+    write(place, chosen)
+    this.#own = chosen.key
+    this.#sent = chosen
+    return chosen.key
   }
 
   /** Whether an error says that the order may have been made in another session, or too long ago. */
   isOfOtherSession(error: unknown): boolean {
-    return error === this.#refusal
+    return error !== undefined && error === this.#refusal
   }
 
   /** The outcome is known. */
@@ -119,7 +126,7 @@ export class RememberedKey {
 
   /** The outcome will not become known, of which the page has been told: it may make the order again. */
   renew(): Promise<void> {
-    return this.#replace((kept) => ({ ...kept, key: next(kept.key), at: Date.now() }))
+    return this.#replace((kept) => this.#following ?? { ...kept, key: next(kept.key), at: Date.now() })
   }
 
   /** Replaces what is kept, unless it is no longer the key of this call: an equal order may have forgotten that before. */

@@ -132,7 +132,7 @@ await test('of an order of another session only the isMade of the page can tell 
       const refusal = (await failure(Promise.resolve(choose?.(page.core, CALL, 'fresh')))) as ApiError
       t.equal(await look(UNKNOWN), isMade !== undefined)
       if (isMade) t.equal(await look(refusal), true)
-      else t.equal(await failure(Promise.resolve(look(refusal))), refusal)
+      else t.equal(await failure(Promise.resolve().then(() => look(refusal))), refusal)
       // The core makes what the page was not asked the cause of its own error.
       throw isMade ? refusal : new ApiError('order', 'key', undefined, undefined, refusal)
     }) as unknown as typeof makeOnce

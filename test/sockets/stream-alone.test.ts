@@ -124,6 +124,22 @@ await test('a stream that is lost again before it is renewed waits no longer for
   t.end()
 })
 
+await test('a stream to which nobody comes back is over in time, however often others on its connection wait in vain meanwhile', (t) => {
+  const { stream, live, timers, world } = streamAlone(t)
+  live()
+  stream.lost()
+  const waits = [LINGER + SPREAD + PATIENCE_MS]
+  t.same(timers.delays, waits)
+  for (let lost = 0; lost < 3; lost++) {
+    world.now += PATIENCE_MS
+    stream.lost()
+    t.same(timers.delays, waits, 'its wait goes on')
+  }
+  timers.run()
+  t.equal(stream.phase, 'over')
+  t.end()
+})
+
 await test('a request that upstream leaves without an answer for ten seconds is overtaken by another one, if there is one', (t) => {
   const { stream, browse, world, logged } = streamAlone(t, true)
   browse()

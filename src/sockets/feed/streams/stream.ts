@@ -138,6 +138,8 @@ export class Stream implements Carried, SubscribedStream {
 
   /** The browsers that have it may have missed something, or have waited in vain. */
   lost(): void {
+    // A wait that has begun goes on: others on the connection may wait in vain again and again.
+    if (this.phase === 'unasked' && this.#size === 0) return
     if (this.phase !== 'unasked') {
       // Upstream has forgotten it.
       this.#reqId = undefined

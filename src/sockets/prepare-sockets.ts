@@ -158,4 +158,5 @@ async function drain(
     for (const client of clients) client.terminate()
   }, drainMs / 4)
   hardEnd.unref()
+  await registry.endRests(drainMs / 8)
 }

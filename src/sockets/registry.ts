@@ -1,8 +1,10 @@
+import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { callerOnAccount, sourceOf } from '../http/requester.ts'
 import { audit, auditBounded } from '../telemetry/audit/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { activeSpan, type Span } from '../telemetry/traces/span.ts'
+import { within } from '../time/within.ts'
 import { attributesOf, CLOSE, codeLabel, WITHOUT_CODE, type CloseStatus } from './close-codes.ts'
 import { losers } from './losers.ts'
 import { WaitingBytes } from './waiting-bytes.ts'
@@ -28,6 +30,8 @@ export class SocketRegistry {
   /** Bounds what waits for all of them. */
   readonly waiting: WaitingBytes
   readonly #sockets = new Set<SocketSlot>()
+  /** Connections to upstream whose relays are over, and that may not have read all: how each is cut off. */
+  readonly #rests = new Map<Socket, () => void>()
   readonly #metrics: Pick<Metrics, 'closedForMemory'>
   #isClosing = false
   #emptied: (() => void) | undefined
@@ -76,6 +80,18 @@ export class SocketRegistry {
       setTimeout(() => socket.end(CLOSE.restarting), Math.random() * spreadMs)
     }
     await emptied
+  }
+
+  /** Notes a connection that is to read the rest of what was sent to it. */
+  rest(wire: Socket, cut: () => void): void {
+    this.#rests.set(wire, cut)
+    wire.once('close', () => this.#rests.delete(wire))
+  }
+
+  /** Waits for the rests, and cuts off what is left: the kernel would go on sending orders when this process is gone. */
+  async endRests(maxMs: number): Promise<void> {
+    await within(maxMs, Promise.all([...this.#rests.keys()].map(closed)))
+    for (const cut of this.#rests.values()) cut()
   }
 
   /** Closes sockets until the others hold less than this, if some may lose. Returns what these then hold. */
@@ -175,6 +191,10 @@ export class SocketSlot {
   #countEnd(kind: SocketKind, close: CloseStatus): void {
     this.#deps.metrics.relayCloses.inc({ kind: countedKind(kind), code: codeLabel(close) })
   }
+}
+
+function closed(wire: Socket): Promise<unknown> {
+  return new Promise((resolve) => wire.once('close', resolve))
 }
 
 /** A refusal may come before it is known which kind an account is of, so the kinds of trading sockets count as one. */

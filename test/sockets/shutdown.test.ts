@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { nextEvent, until } from '../support/time/until.ts'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
@@ -35,4 +35,37 @@ await test('a server that shuts down closes every socket with 1012, also one tha
   t.equal(upstream.open, 0)
   await t.rejects(fetch(server.url))
   t.equal(server.app.server.initialConfig.pluginTimeout, 0, 'Fastify sets no limit of ten seconds to a drain')
+})
+
+/** A server that stops while an upstream has not read all orders of a page that has left. */
+async function stopsUnread(t: Test, drainSeconds: string) {
+  const { server, joined } = await startWorld(t, { ...RELAY, settings: { DRAIN_SECONDS: drainSeconds } })
+  const { client, peer } = await joined(TRADING)
+  const seen = { received: 0 }
+  peer.on('error', () => undefined).on('message', () => void seen.received++)
+  peer.pause()
+  const order = `{"buy":1,"passthrough":{"x":"${'x'.repeat(20_000)}"}}`
+  for (let sent = 0; sent < 40; sent++) client.socket.send(order)
+  client.socket.close(1000)
+  await client.closed
+  return { seen, peer, stopped: server.close(), closed: nextEvent(peer, 'close') }
+}
+
+await test('orders that upstream has not read when a server stops do not reach it when that is gone', async (t) => {
+  const { seen, peer, stopped, closed } = await stopsUnread(t, '2')
+  await stopped
+  peer.resume()
+  await closed
+  t.ok(seen.received < 40, `${seen.received} of 40 were received`)
+})
+
+await test('a server that stops waits for an upstream that reads late, and no longer for one whose connection fails', async (t) => {
+  const reads = await stopsUnread(t, '240')
+  reads.peer.resume()
+  await reads.stopped
+  t.equal(reads.seen.received, 40)
+  const fails = await stopsUnread(t, '240')
+  fails.peer.terminate()
+  await fails.stopped
+  t.ok(fails.seen.received < 40)
 })

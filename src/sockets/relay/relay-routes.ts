@@ -184,6 +184,7 @@ function relayTo(
         limits: config.relay,
         metrics,
         waiting: registry.waiting,
+        rest: (wire, cut) => registry.rest(wire, cut),
         ...checks,
         withReturn: comesBack && ((close) => comesBack.closed(close)),
         onEnd(close, fault) {

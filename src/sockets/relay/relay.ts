@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import type { Config } from '../../config/config.ts'
 import { MAX_DEAF_MS } from '../../sessions/index.ts'
@@ -27,6 +28,8 @@ interface RelayOptions {
   readonly gate?: OrderGate | undefined
   /** Adds to a close when the page may come back. */
   readonly withReturn?: ((close: CloseStatus) => CloseStatus) | undefined
+  /** Called after the relay has ended, if upstream may not have read all: `cut` has it get no more. */
+  readonly rest?: (wire: Socket, cut: () => void) => void
   /**
    * Called once, when the relay ends.
    * @param close what the browser gets
@@ -248,6 +251,7 @@ export class Relay {
     if (!isUnread) return this.#leaveGate?.()
     const drop = (): void => this.#drop()
     const ends = [this.#leaveGate, this.#options.user?.onEnd(drop), judgeAfter(REST_MS, drop, false)]
+    this.#options.rest?.(wire, drop)
     wire.once('close', () => ends.forEach((end) => end?.()))
   }
 }

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { test, type Test } from 'tap'
+import { HeldTimers } from '../support/time/held-timers.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
@@ -60,12 +61,16 @@ await test('orders that upstream has not read when a server stops do not reach i
 })
 
 await test('a server that stops waits for an upstream that reads late, and no longer for one whose connection fails', async (t) => {
-  const reads = await stopsUnread(t, '240')
+  const waits = new HeldTimers(t, 'setTimeout', 31_000)
+  const reads = await stopsUnread(t, '248')
+  await until(() => waits.size === 1, 'it waits')
   reads.peer.resume()
   await reads.stopped
   t.equal(reads.seen.received, 40)
-  const fails = await stopsUnread(t, '240')
+  const fails = await stopsUnread(t, '248')
+  await until(() => waits.size === 1, 'it waits')
   fails.peer.terminate()
   await fails.stopped
   t.ok(fails.seen.received < 40)
+  t.equal(waits.size, 0)
 })

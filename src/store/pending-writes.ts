@@ -15,6 +15,8 @@ interface PendingWrite {
 }
 
 const RETRY_MS = 250
+/** Tried at a time. Each waits for a reply, and one master of a Cluster may give none while the others serve. */
+const AT_ONCE = 64
 const MAX_WRITES = 10_000
 const MAX_BYTES = 16_777_216
 /** A write without a reply may still be carried out after the store has replied to later ones. */
@@ -85,7 +87,12 @@ export class PendingWrites {
   }
 
   async #tryAll(): Promise<void> {
-    for (const pending of this.#writes.values()) {
+    const left = this.#writes.values()
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, this.#writes.size) }, () => this.#tryEach(left)))
+  }
+
+  async #tryEach(left: Iterable<PendingWrite>): Promise<void> {
+    for (const pending of left) {
       if (pending.until <= storeNow()) {
         pending.onDropped?.()
         this.#forget(pending)

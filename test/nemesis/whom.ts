@@ -91,3 +91,8 @@ export const WRITES_ARE_LOST: readonly Touch[] = [
 export function lostStreams({ at }: Instance): Touch {
   return { instances: [at], kinds: ['socket'], results: ['upstream_lost', 'silent'], settleMs: 18_000 }
 }
+
+/** A login waits for three seconds to learn whose the session is, and goes on without. */
+export function lateLogins({ at }: Instance): Touch {
+  return { instances: [at], kinds: ['login', 'signup'], results: ['ok'] }
+}

@@ -123,3 +123,14 @@ await test('of writes with one name the latest is made, once', async (t) => {
   await setImmediate()
   t.same(made, ['c', 'd', 'e'])
 })
+
+await test('a write for which one master gives no reply holds up no other', async (t) => {
+  const link = new Link()
+  const pending = new PendingWrites(link)
+  let count = 0
+  for (let each = 0; each < 10; each++) pending.add({ ...later, write: () => new Promise(() => undefined) })
+  pending.add({ ...later, write: async () => void count++ })
+  link.report(undefined)
+  await setImmediate()
+  t.equal(count, 1)
+})

@@ -1,5 +1,5 @@
 import { anyInstance, type Fault } from '../fault.ts'
-import { lostStreams, onLinks } from '../whom.ts'
+import { lateLogins, lostStreams, onLinks } from '../whom.ts'
 
 /** The network to upstream fails under what is being sent. */
 export const failedNetworkOfUpstream: Fault = {
@@ -17,6 +17,7 @@ export const failedNetworkOfUpstream: Fault = {
           kinds: ['read', 'order', 'socket'],
           results: ['ok', 'upstream_timeout', 'upstream_lost', 'upstream_unreachable'],
         },
+        lateLogins(instance),
         lostStreams(instance),
       ],
       settleMs: 2000,

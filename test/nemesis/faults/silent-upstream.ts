@@ -1,5 +1,5 @@
 import { anyInstance, type Fault } from '../fault.ts'
-import { lostStreams, oneOf, onLinks } from '../whom.ts'
+import { lateLogins, lostStreams, oneOf, onLinks } from '../whom.ts'
 
 /** One direction between an instance and upstream is silent. */
 export const silentUpstream: Fault = {
@@ -16,6 +16,7 @@ export const silentUpstream: Fault = {
           kinds: ['read', 'order', 'socket'],
           results: ['ok', 'upstream_timeout', 'upstream_lost', 'upstream_unreachable'],
         },
+        lateLogins(instance),
         lostStreams(instance),
       ],
       settleMs: 2000,

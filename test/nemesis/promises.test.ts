@@ -104,18 +104,20 @@ await test('others-are-served: an error that no fault explains is seen', async (
   t.equal(seen(othersAreServed, { sockets: [{ ...closed, isClosedByPage: true }] }), 0)
 })
 
-/** A call that is refused for a budget of 100 calls in ten seconds, after some since a time. */
-const refusedAfter = (calls: number, since: number) => ({
+/** A call that is refused for a budget of 100 calls in ten seconds: how many were made, and how many of them by its user. */
+const refusedAfter = (count: number, own: number) => ({
   budgets: [{ calls: 100, windowMs: 10_000 }],
-  executed: Array.from({ length: calls }, () => executed({ sentAt: since })),
-  calls: [order({ result: 'upstream_budget', at: 10_000, until: 10_010 })],
+  executed: Array.from({ length: count }, () => executed({ sentAt: 5000 })),
+  calls: [
+    ...Array.from({ length: own }, () => order({ at: 5000, until: 5010, kind: 'read' })),
+    order({ result: 'upstream_budget', at: 10_000, until: 10_010 }),
+  ],
 })
 
 await test('others-are-served: a call that is refused for a budget which is hardly used is seen', async (t) => {
-  t.equal(seen(othersAreServed, refusedAfter(25, 5000)), 0)
-  t.equal(seen(othersAreServed, refusedAfter(24, 5000)), 1)
-  t.equal(seen(othersAreServed, refusedAfter(7, 9000)), 0, 'a process shares out little at first')
-  t.equal(seen(othersAreServed, refusedAfter(6, 9000)), 1)
+  t.equal(seen(othersAreServed, refusedAfter(25, 0)), 0)
+  t.equal(seen(othersAreServed, refusedAfter(24, 1)), 1)
+  t.equal(seen(othersAreServed, refusedAfter(24, 2)), 0, 'its user has had an equal part')
 })
 
 await test('paused-means-paused: an order or a purchase that left too late is seen', async (t) => {
@@ -147,5 +149,11 @@ await test('paused-means-paused: an order or a purchase that left too late is se
   t.equal(seen(pausedMeansPaused, ofOne('u2')), 0, 'another user is paused')
   const message = { at: 3000, sentAt: 3000, instance: 1, session: 'login', text: BUY }
   t.equal(seen(pausedMeansPaused, { delivered: [message], pauses: [paused] }), 1)
+  const after = { ...socket, sent: [{ at: 5200, text: BUY }] }
+  t.equal(
+    seen(pausedMeansPaused, { delivered: [message], pauses: [paused], sockets: [after] }),
+    0,
+    'it was asked for after the lift, and passed on with what had waited before',
+  )
   t.equal(seen(pausedMeansPaused, { delivered: [{ ...message, text: '{"time":1}' }], pauses: [paused] }), 0)
 })

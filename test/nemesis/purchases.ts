@@ -10,10 +10,11 @@ interface Purchase extends Omit<Delivered, 'text'> {
   readonly id: string
 }
 
-/** The purchases that have reached upstream, in that order, each as often as it has. */
-export function purchasesAt({ delivered }: History): Purchase[] {
-  return delivered.flatMap(({ text, ...rest }) => {
+/** The purchases that have reached upstream, in that order, each as often as it has. None had left before its page sent it. */
+export function purchasesAt({ delivered, sockets }: History): Purchase[] {
+  const asked = new Map(sockets.flatMap(({ sent }) => sent.map(({ text, at }) => [purchaseIn(text), at])))
+  return delivered.flatMap(({ text, sentAt, ...rest }) => {
     const id = purchaseIn(text)
-    return id === undefined ? [] : [{ ...rest, id }]
+    return id === undefined ? [] : [{ ...rest, id, sentAt: Math.max(sentAt, asked.get(id) ?? sentAt) }]
   })
 }

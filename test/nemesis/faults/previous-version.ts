@@ -14,6 +14,8 @@ export const olderInstance: Fault = {
   name: PREVIOUS,
   sentence:
     'One instance ends after SIGTERM, and the previous version takes its place, as during a roll that stops half-way; later it is replaced in the same way.',
+  // It goes by its own clock, which has to be right.
+  fits: ({ clocks = [] }) => clocks.every((each) => each === 0 || each === 'sleeps'),
   leastRunMs: 60_000,
   lastsMs: { least: 12_000, most: 30_000 },
   async apply(fleet, random) {

@@ -11,10 +11,8 @@ const LIFTED_MS = 1000
 const ENDS_LOGINS_MS = 1000
 /** The share of a window that has to be used before calls are refused for it. */
 const USED = 0.25
-/** The part of a window in which a process that starts does not know how fast calls come, and shares out less. */
-const LEARNING = 1 / 4
-/** How many processes share a budget by its settings. Each can count on its own part at first. */
-const PROCESSES = 4
+/** An equal part is so many calls in a window at least. While others are present, nobody is promised more. */
+const LEAST_PART = 2
 /** What a page is told because its session has ended. */
 const ENDED: ReadonlySet<string> = new Set(['login_required', 'session_expired'])
 
@@ -51,7 +49,7 @@ function isExpected(history: History, call: Call): boolean {
   if (ENDED.has(result)) return hasEnded(history, session, until)
   if (result === 'login_failed') return isBeingEnded(history, call)
   if (result === 'orders_paused') return isPaused(history, call)
-  if (result === 'upstream_budget') return isUsed(history, at, until)
+  if (result === 'upstream_budget') return isUsed(history, at, until) || hasHadPart(history, call)
   const earlier = history.calls.filter(
     (each) => key !== undefined && each.key === key && each.user === user && each !== call && each.at < until,
   )
@@ -88,10 +86,16 @@ function isIdentified({ calls, executed }: History, { session, instance, until =
 /** Whether much of the upstream budget is used: instances hold tokens, and each class has a share. */
 function isUsed({ budgets, executed }: History, from: number, to: number): boolean {
   return budgets.some(({ calls, windowMs }) => {
-    const counting = executed.map(({ sentAt }) => sentAt).filter((each) => each > from - windowMs && each <= to)
-    const isNew = Math.min(...counting) > from - windowMs * LEARNING
-    return counting.length >= calls * (isNew ? USED / PROCESSES : USED)
+    const used = executed.filter(({ sentAt }) => sentAt > from - windowMs && sentAt <= to).length
+    return used >= calls * USED
   })
+}
+
+/** Whether its user has had an equal part of the shortest window. */
+function hasHadPart({ budgets, calls }: History, { user, at, until = Infinity }: Call): boolean {
+  const windowMs = Math.min(...budgets.map((each) => each.windowMs))
+  const had = calls.filter((each) => each.user === user && each.result === 'ok' && (each.until ?? Infinity) <= until)
+  return had.filter((each) => each.at > at - windowMs).length >= LEAST_PART
 }
 
 function hasEnded({ endings }: History, session: string | undefined, before: number): boolean {

@@ -35,6 +35,9 @@ await test('attribution-arrives: a partner who is lost, or gets the sign-up of a
   const login = { ...start, kind: 'login', attribution: '' } as const
   t.equal(seen(attributionArrives, { ...arrived('sidc=1'), starts: [login] }), 1)
   t.equal(seen(attributionArrives, { ...arrived('sidc=1'), starts: [] }), 0, 'a browser that has not come back')
+  const unread = [{ ...held, name: 'wrong-secrets' }]
+  t.equal(seen(attributionArrives, { ...arrived(''), faults: unread }), 0, 'no other instance can read its cookie')
+  t.equal(seen(attributionArrives, { ...arrived('sidc=2'), faults: unread }), 1)
 })
 
 await test('ticks-are-true: a tick that is missing, doubled, late or of another is seen', async (t) => {

@@ -12,10 +12,15 @@ export const wrongSecrets: Fault = {
   apply: (fleet, random) => ownSecret(fleet, anyInstance(fleet, random)),
 }
 
+/** The secrets that a fleet has got so, which it keeps: what was written with them is still in use. */
+const KEPT = new WeakMap<Fleet, readonly string[]>()
+
 /** From now on an instance writes with a secret that the others get only when this is healed. */
-export function ownSecret({ instances }: Fleet, instance: Instance): Applied {
+export function ownSecret(fleet: Fleet, instance: Instance): Applied {
   const fresh = randomBytes(32).toString('hex')
-  instance.secrets.change({ SESSION_SECRETS: `${fresh},${SECRETS}` })
+  const kept = [SECRETS, ...(KEPT.get(fleet) ?? [])]
+  KEPT.set(fleet, [...kept.slice(1), fresh])
+  instance.secrets.change({ SESSION_SECRETS: [fresh, ...kept].join() })
   return {
     note: `${instance.name} writes with another secret`,
     touches: [
@@ -29,7 +34,7 @@ export function ownSecret({ instances }: Fleet, instance: Instance): Applied {
     settleMs: 8000,
     heal() {
       // What was written meanwhile can be read from now on.
-      for (const { secrets } of instances) secrets.change({ SESSION_SECRETS: `${SECRETS},${fresh}` })
+      for (const { secrets } of fleet.instances) secrets.change({ SESSION_SECRETS: [...kept, fresh].join() })
     },
   }
 }

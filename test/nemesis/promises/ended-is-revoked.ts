@@ -7,8 +7,8 @@ import type { ProductPromise } from '../promise.ts'
 const REVOKED_MS = 10_000
 /** Whoever repeats a logout takes over what an instance has not done that was killed (docs/reference.md, The session). */
 const TAKEN_OVER_MS = 6000
-/** Who has lost what is to be revoked, or cannot reach the provider, revokes nothing. */
-const PREVENTS = /provider|token|refresh|stopped|rolled|emptied|flushed|late-replicas|failed-over|restarted/
+/** Who has lost what is to be revoked, cannot read it, or cannot reach the provider, revokes nothing. */
+const PREVENTS = /provider|token|refresh|stopped|rolled|emptied|flushed|late-replicas|failed-over|restarted|secrets/
 
 /** The tokens of a session end with its logout. */
 export const endedIsRevoked: ProductPromise = {

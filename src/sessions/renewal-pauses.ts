@@ -21,8 +21,8 @@ export class RenewalPauses {
 
   /**
    * Begins a pause.
-   * @param isOfProvider the failure concerns any session, so the pause is over as soon as the provider works for one. It does not if
-   * the provider has done so since the failure before
+   * @param isOfProvider the failure concerns any session, so the pause is over as soon as the provider works for one. If the
+   * provider has worked since the session's last failure, it concerns this session alone
    * @param workedAt when the provider had last worked, before it was asked (monotonic ms)
    * @returns the length of the pause in ms
    */

@@ -15,7 +15,7 @@ interface PendingWrite {
 }
 
 const RETRY_MS = 250
-/** Tried at a time. Each waits for a reply, and one master of a Cluster may give none while the others serve. */
+/** How many are tried at a time. Each waits for a reply, and one master of a Cluster may give none while the others serve. */
 const AT_ONCE = 64
 const MAX_WRITES = 10_000
 const MAX_BYTES = 16_777_216

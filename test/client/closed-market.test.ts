@@ -1,16 +1,22 @@
 import { mock } from 'node:test'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { SocketError } from '../../client/dist/client.js'
 import { series } from '../../client/dist/client/series.js'
 import { PriceFeed } from '../support/client/price-feed.ts'
 import { exactly } from '../support/exactly.ts'
 
-await test('a chart whose stream is refused after a reconnect, as the market has closed, asks once for what it has missed', async (t) => {
+/** A chart of ticks on timers that a test plays. */
+function drawn(t: Test) {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const feed = new PriceFeed()
   const chart = series(feed.socket, { symbol: 'R_100', style: 'ticks', count: 10 })
   t.teardown(() => chart.stop())
+  return { feed, chart }
+}
+
+await test('a chart whose stream is refused after a reconnect, as the market has closed, asks once for what it has missed', async (t) => {
+  const { feed, chart } = drawn(t)
   for (const evening of [1, 2]) {
     const { time } = feed
     const seconds = (): number[] => chart.get().points.map(({ epoch }) => epoch - time)
@@ -31,11 +37,7 @@ await test('a chart whose stream is refused after a reconnect, as the market has
 })
 
 await test('a chart says why its history is refused, until it has one', async (t) => {
-  mock.timers.enable({ apis: ['setTimeout'] })
-  t.teardown(() => mock.timers.reset())
-  const feed = new PriceFeed()
-  const chart = series(feed.socket, { symbol: 'R_100', style: 'ticks', count: 10 })
-  t.teardown(() => chart.stop())
+  const { feed, chart } = drawn(t)
   feed.begin({ tick: { epoch: feed.time, quote: 1 } })
   const refused = async (error: SocketError): Promise<void> => {
     feed.asked.shift()?.refuse(error)

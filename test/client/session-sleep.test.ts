@@ -19,24 +19,6 @@ await test('a machine that has slept gets a new session socket, also if the page
   }
 })
 
-await test('a machine that has slept gets a new session socket, also if the page asks for the session before its late timer', async (t) => {
-  for (const [sleptMs, isClosed] of [
-    [120_000, false],
-    [120_001, true],
-  ] as const) {
-    const { world, sockets, lead, hears, event, answer } = await following(t)
-    lead()
-    await hears(active())
-    world.now += sleptMs
-    // The user returns.
-    await event('visibilitychange')
-    await answer(active({ now: NOW + 120 }))
-    t.equal(sockets[0]?.isClosed, isClosed, `${sleptMs} ms`)
-    await answer(active({ now: NOW + 120 }))
-    t.equal(sockets.length, isClosed ? 2 : 1)
-  }
-})
-
 await test('a page that followed no session for minutes asks once when one begins, and opens one socket', async (t) => {
   const { world, sockets, lead, hearsTab, answer, asks } = await following(t, ANONYMOUS)
   lead()

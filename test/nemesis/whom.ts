@@ -92,7 +92,17 @@ export function lostStreams({ at }: Instance): Touch {
   return { instances: [at], kinds: ['socket'], results: ['upstream_lost', 'silent'], settleMs: 18_000 }
 }
 
-/** A login waits for three seconds to learn whose the session is, and goes on without. */
-export function lateLogins({ at }: Instance): Touch {
-  return { instances: [at], kinds: ['login', 'signup'], results: ['ok'] }
+/** What pages may be told while nothing passes between an instance and upstream in one direction or in both. */
+export function withoutUpstream(instance: Instance): Touch[] {
+  const instances = [instance.at]
+  return [
+    {
+      instances,
+      kinds: ['read', 'order', 'socket'],
+      results: ['ok', 'upstream_timeout', 'upstream_lost', 'upstream_unreachable'],
+    },
+    // A login waits for three seconds to learn whose the session is, and goes on without.
+    { instances, kinds: ['login', 'signup'], results: ['ok'] },
+    lostStreams(instance),
+  ]
 }

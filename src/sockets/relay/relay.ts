@@ -28,7 +28,7 @@ interface RelayOptions {
   readonly gate?: OrderGate | undefined
   /** Adds to a close when the page may come back. */
   readonly withReturn?: ((close: CloseStatus) => CloseStatus) | undefined
-  /** Called after the relay has ended, if upstream may not have read all: `cut` has it get no more. */
+  /** Called after the relay has ended, if upstream may not have read all. `cut` resets the connection, so that it gets no more. */
   readonly rest?: (wire: Socket, cut: () => void) => void
   /**
    * Called once, when the relay ends.
@@ -197,7 +197,7 @@ export class Relay {
   /** Ends the relay if an order may wait here because upstream does not read: it must not leave once orders are paused. */
   #withdraw(): void {
     const { bufferedBytes, isUnread } = this.#upstream
-    // Whose page has left may be in the kernel as well. Nobody hears of it any more, so that costs no socket.
+    // An order whose page has left may be in the kernel as well. No page has this relay any more, so its end costs nobody a socket.
     if (!(this.#ended ? isUnread : bufferedBytes > 0) || this.#options.gate?.isClosed !== true) return
     this.#drop()
     this.end(CLOSE.upstreamLost)

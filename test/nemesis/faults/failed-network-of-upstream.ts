@@ -1,5 +1,5 @@
 import { anyInstance, type Fault } from '../fault.ts'
-import { lateLogins, lostStreams, onLinks } from '../whom.ts'
+import { onLinks, withoutUpstream } from '../whom.ts'
 
 /** The network to upstream fails under what is being sent. */
 export const failedNetworkOfUpstream: Fault = {
@@ -11,15 +11,7 @@ export const failedNetworkOfUpstream: Fault = {
     const instance = anyInstance(fleet, random)
     return {
       note: `${instance.name} and upstream have no network`,
-      touches: [
-        {
-          instances: [instance.at],
-          kinds: ['read', 'order', 'socket'],
-          results: ['ok', 'upstream_timeout', 'upstream_lost', 'upstream_unreachable'],
-        },
-        lateLogins(instance),
-        lostStreams(instance),
-      ],
+      touches: withoutUpstream(instance),
       settleMs: 2000,
       heal: onLinks([instance], 'upstream', { holds: ['request', 'reply'], isAtSender: true }),
     }

@@ -1,5 +1,5 @@
 import { anyInstance, type Fault } from '../fault.ts'
-import { lateLogins, lostStreams, oneOf, onLinks } from '../whom.ts'
+import { oneOf, onLinks, withoutUpstream } from '../whom.ts'
 
 /** One direction between an instance and upstream is silent. */
 export const silentUpstream: Fault = {
@@ -10,15 +10,7 @@ export const silentUpstream: Fault = {
     const way = oneOf(['request', 'reply'] as const, random)
     return {
       note: `${instance.name} and upstream: no ${way} passes`,
-      touches: [
-        {
-          instances: [instance.at],
-          kinds: ['read', 'order', 'socket'],
-          results: ['ok', 'upstream_timeout', 'upstream_lost', 'upstream_unreachable'],
-        },
-        lateLogins(instance),
-        lostStreams(instance),
-      ],
+      touches: withoutUpstream(instance),
       settleMs: 2000,
       heal: onLinks([instance], 'upstream', { holds: [way] }),
     }

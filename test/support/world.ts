@@ -12,7 +12,7 @@ import { sandboxProvider, upstreamPart, type ProviderPart, type StartProvider, t
 import { storeClient } from './redis/store-client.ts'
 import { CLIENT_ID, SECRETS, testRedis, testServer, type TestServer } from './server/test-server.ts'
 import { samplesOf } from './telemetry/metrics.ts'
-import { nextEvent, until } from './time/until.ts'
+import { nextEvent, until, within } from './time/until.ts'
 import { ScriptedUpstream } from './upstream/scripted-upstream.ts'
 import { sendTo, userOf, type Answer, type CallInit, type SocketOptions, type User } from './user.ts'
 
@@ -182,10 +182,12 @@ function wires(t: Test, port: number): Pick<World, 'send' | 'raw' | 'connection'
   }
 }
 
-/** Every byte until the peer closes the connection. */
+/** Every byte until the connection is closed, or reset, as it is where what was sent has not been read. */
 export async function readAll(socket: Socket): Promise<string> {
   let text = ''
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
-  if (!socket.destroyed) await nextEvent(socket, 'close')
+  socket.on('error', () => undefined)
+  if (!socket.destroyed)
+    await within(new Promise((closed) => void socket.once('close', closed)), 'the connection is closed')
   return text
 }

@@ -182,12 +182,14 @@ export class Endings {
     }
   }
 
-  /** Why a session that is missing in the store has ended, as far as known. @throws StoreUnavailable */
+  /**
+   * Why a session that is missing in the store has ended, as far as known: one of its limits may have passed only after somebody
+   * ended it. Never rejects.
+   */
   async reasonOf(session: Session): Promise<EndReason> {
     const expiry = expiryOf(session)
-    if (expiry !== undefined) return expiry
-    const tombstone = await this.#store.readUntracked(besideKey(session.key, 'tombstone'))
-    return causedEnd(tombstone?.value) ?? 'gone'
+    const tombstone = await this.#store.readUntracked(besideKey(session.key, 'tombstone')).catch(() => undefined)
+    return causedEnd(tombstone?.value) ?? expiry ?? 'gone'
   }
 
   /**

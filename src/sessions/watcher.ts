@@ -147,7 +147,7 @@ export class SessionWatcher {
         const { session, seenAt } = watched
         void endings.recordExpiry(session)
         void endings.recordLoss({ ...session, endsAt: session.record.endsAt, seenAt })
-        this.#end(key, await endings.reasonOf(session).catch(() => 'gone' as const))
+        this.#end(key, await endings.reasonOf(session))
         return true
       }
       case 'unknown':

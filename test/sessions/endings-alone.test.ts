@@ -169,15 +169,16 @@ await test('a fault of this program is not taken for a store that is away', asyn
 await test('a session that is missing has ended by its limits, as its tombstone says, or for an unknown reason', async (t) => {
   const { endings: all, store } = endings()
   t.equal(await all.reasonOf(live({ endsAt: Date.now() - 1 })), 'expired')
-  t.equal(await all.reasonOf(live({}, -1)), 'idle')
   t.equal(await all.reasonOf(live()), 'gone')
   for (const reason of ['logout', 'replaced', 'refused', 'revoked']) {
     await store.lock(TOMBSTONE, reason, HOUR_MS)
-    t.equal(await all.reasonOf(live()), reason)
+    for (const session of [live(), live({}, -1)]) t.equal(await all.reasonOf(session), reason)
     await store.remove(TOMBSTONE)
   }
   await store.create(TOMBSTONE, 'later', Date.now() + HOUR_MS)
   t.equal(await all.reasonOf(live()), 'gone', 'a reason of a later version')
+  store.readUntracked = () => Promise.reject(new StoreUnavailable('away'))
+  t.same([await all.reasonOf(live({}, -1)), await all.reasonOf(live())], ['idle', 'gone'], 'while the store is away')
 })
 
 await test('of all instances that notice that a session has reached a limit one records it', async (t) => {

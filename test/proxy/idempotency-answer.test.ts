@@ -90,6 +90,7 @@ await test('a response of more than maxBytes is streamed from that point on', (t
   raw.isFull = true
   t.equal(sink.write(Buffer.from('b')), false)
   t.same([sink.isStreaming, large, hijacked()], [true, [200], 1])
+  t.equal(sink.answer.body.length, 0, 'what the browser has got takes no memory any more')
   raw.isFull = false
   t.equal(sink.write(Buffer.from('c')), true)
   raw.isFull = true

@@ -126,6 +126,18 @@ await test('every request body is a JSON object, whose members are named but not
   t.end()
 })
 
+await test('a member of a request body is described, with an example where its type leaves its form open', (t) => {
+  const { schemas } = fullDocument().components
+  t.match(schemas['Withdrawal']?.['properties'], {
+    agent_id: { type: 'integer', description: /^The id/ },
+    amount: { type: 'string', description: /^A decimal number/, examples: [/^\d+\.\d\d$/] },
+    currency: { type: 'string', description: /ISO 4217/, examples: [/^[A-Z]{3}$/] },
+    notes: { type: 'string', description: /^A text/ },
+    request_id: { type: 'string', description: /letters.*new for each withdrawal/ },
+  })
+  t.end()
+})
+
 await test('what the server and the sandbox answer fits the document', async (t) => {
   const { server, browser } = await startWorld(t, { settings: { PARTNER_OVERVIEW_PATH: OVERVIEW } })
   const document = (await sendTo(server.port, 'GET', '/openapi.json')).json as unknown as OpenApi

@@ -64,7 +64,10 @@ export class IdTokens {
   }
 
   #read(claims: IDToken, idToken: string): Identification {
-    const { iss, sub, sid, azp, iat: issuedAt, auth_time: authTime } = claims
+    const { iss, sub, iat: issuedAt, auth_time: authTime } = claims
+    // Some providers write null for a member that is not there.
+    const sid = claims['sid'] ?? undefined
+    const azp = claims.azp ?? undefined
     // openid-client looks at it only if there are several audiences.
     if (azp !== undefined && azp !== this.#config.clientId)
       return loginFailed('the ID token is for another party (azp)')

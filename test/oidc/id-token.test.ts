@@ -115,6 +115,14 @@ await test('GET /auth/callback: an ID token that is not valid fails the login, a
   t.notOk(await isLoggedIn(browser, world.server.url))
 })
 
+await test('GET /auth/callback: an ID token whose sid and azp are null has neither', async (t) => {
+  const world = await oidcWorld(t)
+  const { browser, arrival } = await world.user('ada', { sid: null, azp: null })
+  t.equal(arrival.url.search, '')
+  t.equal((await world.postLogout(await world.logoutToken({ sub: 'ada', sid: undefined }))).status, 200)
+  t.notOk(await isLoggedIn(browser, world.server.url))
+})
+
 await test('GET /auth/callback: with max_age in AUTHORIZATION_PARAMS the ID token must say that the user authenticated in time', async (t) => {
   const world = await oidcWorld(t, { settings: { AUTHORIZATION_PARAMS: 'max_age=300' } })
   for (const [authTime, result] of [

@@ -121,6 +121,9 @@ await test('a relay ends once: both peers are closed, its gate is left, and noth
   relay.end(CLOSE.restarting)
   relay.end(CLOSE.storeDown)
   t.same(ends, [[CLOSE.restarting, undefined]])
+  t.same(timers.delays, [9000], 'upstream is to answer its close frame')
+  t.equal(gate.isLeft, false)
+  upstream.wire.emit('close')
   t.same(timers.delays, [])
   t.equal(gate.isLeft, true)
   browser.says('late')
@@ -139,12 +142,16 @@ await test('upstream is cut off if it may not have read an order when the sessio
     [CLOSE.restarting, true, false, false],
     [CLOSE.sessionExpired, false, true, false],
   ] as const) {
-    const { browser, upstream, relay } = relayAlone(t)
+    let watches = 0
+    const onEnd = (): (() => void) => (watches++, () => undefined)
+    const user = { isCurrent: () => true, confirm: async () => 'asked' as const, onEnd }
+    const { browser, upstream, relay } = relayAlone(t, { user })
     upstream.isSlow = isSlow
     browser.says('order')
     if (isHeard) upstream.says('answer')
     relay.end(close)
     t.same(upstream.got, ['order', ...(isCut ? ['reset', 'terminate'] : []), 'close 1001'], close.reason)
+    t.equal(watches, Number(close === CLOSE.restarting), 'a session that has ended is not watched')
   }
   t.end()
 })

@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { CLOSE } from '../../src/sockets/close-codes.ts'
+import { socketOptions } from '../../src/sockets/socket-options.ts'
 import { gone } from '../support/upstream/raw-upstream.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { nextEvent, until, within } from '../support/time/until.ts'
@@ -115,6 +117,33 @@ await test('orders that only the kernel holds when a page has left do not reach 
   await until(() => gate.isLeft, 'nothing is watched any more')
 })
 
+await test('orders that only the kernel holds do not reach an upstream that says nothing for a second after orders are paused', async (t) => {
+  const doubts = new HeldTimers(t, 'setTimeout', 1000)
+  for (const [what, says, isOpenAgain, code] of [
+    ['upstream says nothing', false, false, CLOSE.upstreamLost.code],
+    ['upstream has said something', true, false, CLOSE.restarting.code],
+    ['orders are no longer paused', false, true, CLOSE.restarting.code],
+  ] as const) {
+    const gate = gateAlone()
+    const { browser, upstream, upstreamWire, given, relay, ended } = await keptRelay(t, PATIENT, gate)
+    gate.close()
+    gate.close()
+    t.equal(doubts.size, 1)
+    const heard = nextEvent(browser, says ? 'message' : 'pong')
+    if (says) upstream.send('tick')
+    else browser.ping()
+    await heard
+    gate.isClosed = !isOpenAgain
+    doubts.run()
+    await nextTurn()
+    relay.end(CLOSE.restarting)
+    t.match(await ended, { code }, what)
+    if (code === CLOSE.restarting.code) continue
+    await reads(upstreamWire)
+    t.ok(upstreamWire.bytesRead < given, `${upstreamWire.bytesRead} of ${given} bytes have arrived`)
+  }
+})
+
 await test('a session that ends at the moment in which upstream has closed the socket leaves no connection', async (t) => {
   const user = { isCurrent: () => true, confirm: async () => 'asked' as const }
   let [isLeft, end] = [false, (): void => undefined]
@@ -143,6 +172,35 @@ await test('orders that still wait nine seconds after a page has left do not rea
   await reads(upstreamWire)
   t.ok(upstreamWire.bytesRead < given, `${upstreamWire.bytesRead} of ${given} bytes have arrived`)
   t.equal(limits.size, 0)
+})
+
+for (const [why, ms, close] of [
+  ['nine seconds after a page has left', 9000, CLOSE.restarting],
+  ['a second after the session has ended', 1000, CLOSE.sessionExpired],
+] as const) {
+  await test(`orders that still wait ${why} do not reach an upstream that goes on sending`, async (t) => {
+    const limits = new HeldTimers(t, 'setTimeout', ms)
+    const { browser, upstream, upstreamWire, given, relay } = await keptRelay(t)
+    const heard = nextEvent(browser, 'message')
+    upstream.send('tick')
+    await heard
+    relay.end(close)
+    limits.run()
+    await reads(upstreamWire)
+    t.ok(upstreamWire.bytesRead < given, `${upstreamWire.bytesRead} of ${given} bytes have arrived`)
+    t.equal(limits.size, 0)
+  })
+}
+
+await test('orders that still wait do not reach upstream when this process stands still until ws gives it up', async (t) => {
+  const { closeTimeout } = socketOptions(MESSAGE)
+  const [limits, closes] = [9000, closeTimeout].map((ms) => new HeldTimers(t, 'setTimeout', ms))
+  const { upstreamWire, given, relay } = await keptRelay(t)
+  relay.end(CLOSE.restarting)
+  limits?.run()
+  closes?.run()
+  await reads(upstreamWire)
+  t.ok(upstreamWire.bytesRead < given, `${upstreamWire.bytesRead} of ${given} bytes have arrived`)
 })
 
 await test('orders that still wait when a page has left reach an upstream that reads again', async (t) => {

@@ -15,6 +15,8 @@ import type { RelayUser } from './relay-user.ts'
 
 /** Before ws cuts off an upstream that does not read (closeTimeout), after which the kernel would go on sending. */
 const REST_MS = 9000
+/** The same where the session has ended, and how long an upstream that has answered nothing is in doubt when orders are paused. */
+const DOUBT_MS = 1000
 
 interface RelayOptions {
   /** See docs/reference.md, Sockets. */
@@ -28,7 +30,7 @@ interface RelayOptions {
   readonly gate?: OrderGate | undefined
   /** Adds to a close when the page may come back. */
   readonly withReturn?: ((close: CloseStatus) => CloseStatus) | undefined
-  /** Called after the relay has ended, if upstream may not have read all. `cut` resets the connection, so that it gets no more. */
+  /** Called after the relay has ended, while upstream is still connected. `cut` resets the connection, so that it gets no more. */
   readonly rest?: (wire: Socket, cut: () => void) => void
   /**
    * Called once, when the relay ends.
@@ -59,6 +61,8 @@ export class Relay {
   #unknownSince: number | undefined
   /** Whether these messages wait because the browser does not read its refusals. */
   #isRefusing = false
+  /** Ends the time in which upstream is to show, since orders are paused, that it reads. */
+  #endDoubt: (() => void) | undefined
   #ended = false
   readonly #leaveGate: (() => void) | undefined
 
@@ -83,7 +87,7 @@ export class Relay {
   }
 
   end(close: CloseStatus): void {
-    if (close === CLOSE.sessionExpired || close === CLOSE.storeDown) this.#drop()
+    if (isOfSession(close) && this.#upstream.isUnread) this.#upstream.cut()
     this.#finish(close)
   }
 
@@ -194,18 +198,25 @@ export class Relay {
     if (!this.#upstream.isPaused) this.#pause(this.#upstream)
   }
 
-  /** Ends the relay if an order may wait here because upstream does not read: it must not leave once orders are paused. */
+  /** Ends the relay if an order may wait because upstream does not read: it must not leave once orders are paused. */
   #withdraw(): void {
-    const { bufferedBytes, isUnread } = this.#upstream
-    // An order whose page has left may be in the kernel as well. No page has this relay any more, so its end costs nobody a socket.
-    if (!(this.#ended ? isUnread : bufferedBytes > 0) || this.#options.gate?.isClosed !== true) return
-    this.#drop()
-    this.end(CLOSE.upstreamLost)
+    const { gate } = this.#options
+    const { bufferedBytes, isUnread, wire } = this.#upstream
+    if (wire.destroyed || gate?.isClosed !== true) return
+    // No page has this relay any more, so its end costs nobody a socket.
+    if (this.#ended) return this.#upstream.cut()
+    if (bufferedBytes > 0) return this.#giveUp()
+    const { bytesRead } = wire
+    this.#endDoubt?.()
+    // The kernel may have an order, too, but most of those to which nothing was said yet are being answered.
+    if (isUnread)
+      this.#endDoubt = judgeAfter(DOUBT_MS, () => gate.isClosed && wire.bytesRead === bytesRead && this.#giveUp())
   }
 
   /** Sends upstream nothing of what it may not have read. A close frame would follow all of that. */
-  #drop(): void {
-    if (this.#upstream.isUnread) this.#upstream.cut()
+  #giveUp(): void {
+    this.#upstream.cut()
+    this.end(CLOSE.upstreamLost)
   }
 
   #pause(from: SocketEnd): void {
@@ -238,20 +249,36 @@ export class Relay {
     if (this.#ended) return
     this.#ended = true
     this.#endSlowness?.()
+    this.#endDoubt?.()
     const { withReturn, onEnd } = this.#options
     this.#browser.close(withReturn?.(toBrowser) ?? toBrowser)
     this.#upstream.close(toUpstream)
-    this.#watchRest()
+    this.#watchRest(isOfSession(toBrowser))
     onEnd(toBrowser, fault)
   }
 
-  /** What still waits for upstream must not leave either once the session has ended or orders are paused, nor much later. */
-  #watchRest(): void {
-    const { wire, isUnread } = this.#upstream
-    if (!isUnread) return this.#leaveGate?.()
-    const drop = (): void => this.#drop()
-    const ends = [this.#leaveGate, this.#options.user?.onEnd(drop), judgeAfter(REST_MS, drop, false)]
-    this.#options.rest?.(wire, drop)
-    wire.once('close', () => ends.forEach((end) => end?.()))
+  /**
+   * What still waits for upstream must not leave either once the session has ended or orders are paused, nor much later. Only its
+   * answer to the close frame, with which its connection closes, shows that it has read all.
+   */
+  #watchRest(isSessionOver: boolean): void {
+    const { wire } = this.#upstream
+    if (wire.destroyed) return this.#leaveGate?.()
+    const { user, rest } = this.#options
+    const cut = (): void => this.#upstream.cut()
+    // Not judgeAfter(): after a standstill ws would be first.
+    const limit = setTimeout(cut, isSessionOver ? DOUBT_MS : REST_MS).unref()
+    const endWatch = isSessionOver ? undefined : user?.onEnd(cut)
+    rest?.(wire, cut)
+    wire.once('close', () => {
+      clearTimeout(limit)
+      endWatch?.()
+      this.#leaveGate?.()
+    })
   }
+}
+
+/** Whether a relay ends because its session has, or may have. */
+function isOfSession(close: CloseStatus): boolean {
+  return close === CLOSE.sessionExpired || close === CLOSE.storeDown
 }

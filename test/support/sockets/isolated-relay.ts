@@ -10,6 +10,7 @@ import type { OrderGate } from '../../../src/sockets/relay/order-gate.ts'
 import type { RelayUser } from '../../../src/sockets/relay/relay-user.ts'
 import { Relay } from '../../../src/sockets/relay/relay.ts'
 import type { OpenSocket } from '../../../src/sockets/socket-end.ts'
+import { socketOptions } from '../../../src/sockets/socket-options.ts'
 
 /** Bytes of each message of {@link flood}. */
 export const MESSAGE = 16_384
@@ -77,7 +78,7 @@ export async function isolatedRelay(
     if (server.address() === null) await once(server, 'listening')
     const accepted = nextEvent(server, 'connection')
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const client = new WebSocket(url, { perMessageDeflate: false })
+    const client = new WebSocket(url, socketOptions(MANY * MESSAGE))
     const upgraded = nextEvent(client, 'upgrade')
     await nextEvent(client, 'open')
     const [socket, request] = (await accepted) as [WebSocket, IncomingMessage]

@@ -104,7 +104,7 @@ export async function relayRoutesOf(
       acquireUnreserved: () => () => undefined,
       acquireAddress: () => () => undefined,
     },
-    registry: { isClosing: false, add: () => () => undefined },
+    registry: { isClosing: false, add: () => () => undefined, rest: nothing },
     metrics: {
       relayRefusals: { inc: ({ reason }: { reason: string }) => world.log.push(reason) },
       relayCloses: { inc: (labels: object) => world.log.push(labels) },

@@ -124,11 +124,12 @@ await test('masters are asked for a sign of life, and one that gives none for a 
 })
 
 await test('a master that cannot be reached any more is told', async (t) => {
-  const { servers, open, log, lose } = linkOf(t, { 7000: master(SLOTS), 7001: master(SLOTS) })
+  const { link, servers, open, log, lose } = linkOf(t, { 7000: master(SLOTS), 7001: master(SLOTS) })
   await open()
   servers[7001] = undefined
   lose(7001)
   await until(() => log.includes(`unreached ${OTHER}: ECONNREFUSED`))
+  t.same(await link.askMasters((connection) => connection.ping()), ['PONG', undefined], 'the other is asked as ever')
 })
 
 await test('a Cluster that is not there is tried more and more rarely', async (t) => {

@@ -41,7 +41,7 @@ function factsOf(t: Test, masters: Master[]) {
     }))
   const link = {
     askMasters: (question: (master: Connection) => Promise<unknown>) =>
-      Promise.all(connections().map((each) => question(each as unknown as Connection))),
+      Promise.all(connections().map((each) => question(each as unknown as Connection).catch(() => undefined))),
   } as unknown as RedisLink
   const facts = new ServerFacts(link)
   t.teardown(() => facts.close())
@@ -74,6 +74,13 @@ await test('what a server does not tell is left out, and the rest is told', asyn
   t.same([one, Object.keys(one ?? {})], [{ memory: { usedBytes: 1, maxBytes: 2 } }, ['memory']])
   t.same(await ofOne({ sessions: 4, memory: no }), { sessions: 4 })
   t.equal(await ofOne({ sessions: no, memory: no }), undefined)
+  const lost = { sessions: no, memory: no }
+  const others = [
+    { sessions: 1, memory: memory(1, 2) },
+    { sessions: 2, memory: memory(3, 4) },
+  ]
+  // The sum would be too small, but the fullest of the others may be the fullest of all.
+  t.same(await factsOf(t, [lost, ...others]).facts.read(), { memory: { usedBytes: 3, maxBytes: 4 } })
 })
 
 await test('the servers are asked every five seconds at most, and what they said holds for 20 seconds', async (t) => {
@@ -120,7 +127,7 @@ await test('a scrape waits a quarter of a second, and the servers have two, and 
   t.match(await third, { sessions: 1 }, 'what is known')
 })
 
-await test('replicas are watched every 15 seconds, first after one, and a server that is lost changes nothing', async (t) => {
+await test('replicas are watched every 15 seconds, first after one, and a server that is lost keeps nobody from the others', async (t) => {
   const [first, later] = [new HeldTimers(t, 'setTimeout', 1000), new HeldTimers(t, 'setTimeout', 15_000)]
   const bad = { replication: { role: 'master', connected_slaves: '0' }, persistence: { aof_enabled: '0' } }
   const master = { sessions: 0, memory: {}, ...bad }
@@ -132,10 +139,15 @@ await test('replicas are watched every 15 seconds, first after one, and a server
   await turn()
   t.same(asked(), ['replication', 'persistence', 'replication', 'persistence'])
   t.match(facts.warnings, { length: 2, 0: /Set appendonly yes/, 1: /^replicas of Redis: 0; IDEMPOTENCY_REPLICAS: 1/ })
-  world.masters = [{ ...master, replication: new Error('lost') }]
-  later.run()
-  await turn()
-  t.equal(facts.warnings.length, 2)
+  const lost = { ...master, replication: new Error('lost') }
+  const crowded = { replication: { role: 'master', connected_slaves: '2' }, persistence: { aof_enabled: '1' } }
+  for (const each of [lost, { ...master, ...crowded }]) {
+    world.masters = [lost, each]
+    later.run()
+    await turn()
+    t.match(facts.warnings, { 0: /appendonly/, 1: /: 0; / }, 'none is withdrawn')
+  }
+  t.match(facts.warnings, { length: 3, 2: /^replicas of Redis: 2;/ }, 'one of another server is added')
   world.masters = [
     { ...master, replication: { role: 'master', connected_slaves: '1' }, persistence: { aof_enabled: '1' } },
   ]

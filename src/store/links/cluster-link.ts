@@ -68,8 +68,9 @@ export class ClusterLink implements RedisLink {
     return this.#commands
   }
 
-  askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[]> {
-    return Promise.all(this.#nodes.masters.map(async (node) => question(await node.connection.opened())))
+  askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<(Reply | undefined)[]> {
+    const ask = ({ connection }: ClusterNode) => connection.opened().then(question)
+    return Promise.all(this.#nodes.masters.map((node) => ask(node).catch(() => undefined)))
   }
 
   masterOf(key: string): MasterServer {

@@ -83,8 +83,9 @@ export class MasterLink implements RedisLink {
     return master
   }
 
-  async askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[]> {
-    return [await question(this.untracked())]
+  async askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<(Reply | undefined)[]> {
+    const ask = async () => question(this.untracked())
+    return [await ask().catch(() => undefined)]
   }
 
   masterOf(): MasterServer {

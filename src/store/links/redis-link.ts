@@ -57,8 +57,8 @@ export interface RedisLink {
   commands(): RedisCommands
   /** For a single command whose keys the server does not track. @throws Error while there is no connection */
   untracked(): RedisCommands
-  /** Asks every master. Rejects when one of them does not reply. */
-  askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[]>
+  /** Asks every master. Undefined stands for one that does not reply, or refuses. Never rejects. */
+  askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<(Reply | undefined)[]>
   /** The master that has a key. @throws Error while there is none */
   masterOf(key: string): MasterServer
   /** Probes every master, beside the probes that come by themselves. */

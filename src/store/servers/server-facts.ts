@@ -82,15 +82,16 @@ export class ServerFacts {
   }
 
   /**
-   * Asks the masters at intervals for what {@link replicationWarnings} needs. A server that is lost, or may not be asked,
-   * changes nothing.
+   * Asks the masters at intervals for what {@link replicationWarnings} needs. While one is lost, or may not be asked, no warning is
+   * withdrawn: it may be of that one.
    */
   watchReplication(replicas: number): void {
     this.#endLooks = polls(
       async () => {
-        const infos = await this.#link.askMasters(replicationOf).catch(() => undefined)
-        const warnings = infos?.flatMap((info) => replicationWarnings(info, replicas))
-        if (warnings !== undefined) this.#warnings = [...new Set(warnings)]
+        const infos = await this.#link.askMasters(replicationOf)
+        const former = infos.includes(undefined) ? this.#warnings : []
+        const found = infos.flatMap((info) => (info === undefined ? [] : replicationWarnings(info, replicas)))
+        this.#warnings = [...new Set([...former, ...found])]
       },
       LOOK_INTERVAL_MS,
       FIRST_LOOK_MS,
@@ -104,16 +105,17 @@ export class ServerFacts {
   async #queryServers(): Promise<void> {
     // Two separate questions, because the ACL may allow only one of them.
     const [counts, memories] = await Promise.all([this.#ask(countSessions), this.#ask(memoryOf)])
-    if (counts === undefined && memories === undefined) return
-    const memory = fullest(memories ?? [])
-    const sessions = counts?.reduce((total, count) => total + count, 0)
+    // One of the others may be full, whatever the masters say that do not reply.
+    const memory = fullest(memories.filter((each) => each !== undefined))
+    const sessions = counts.reduce(sum, 0)
+    if (sessions === undefined && memory === undefined) return
     const facts = { ...(sessions !== undefined && { sessions }), ...(memory && { memory }) }
     this.#latest = { facts, at: performance.now() }
   }
 
-  /** Undefined when a server refuses, or does not reply in time. */
-  async #ask<Reply>(question: (master: Connection) => Promise<Reply>): Promise<Reply[] | undefined> {
-    return beforeDeadline(REPLY_TIMEOUT_MS, this.#link.askMasters(question)).catch(() => undefined)
+  /** Undefined stands for a master that refuses, or does not reply in time. */
+  #ask<Reply>(question: (master: Connection) => Promise<Reply>): Promise<(Reply | undefined)[]> {
+    return this.#link.askMasters((master) => beforeDeadline(REPLY_TIMEOUT_MS, question(master)))
   }
 }
 
@@ -129,6 +131,10 @@ async function replicationOf(master: Connection): Promise<ServerInfo> {
 
 async function memoryOf(master: Connection): Promise<Memory> {
   return readMemory(await master.info('memory'))
+}
+
+function sum(total: number | undefined, count: number | undefined): number | undefined {
+  return total === undefined || count === undefined ? undefined : total + count
 }
 
 /** The memory of the server that will be the first to refuse writes. */

@@ -133,7 +133,8 @@ export class SocketEnd {
     closeSocket(this.socket, status)
     // Otherwise the peer would go on sending the message that made this socket lose.
     if (status === CLOSE.slowConsumer && unfinishedBytes(this.socket) >= MIN_BYTES) this.hangUp()
-    if (waitingBytes > 0 && !this.wire.destroyed) this.#owner.waiting?.closing(this.wire, waitingBytes)
+    if (waitingBytes > 0 && !this.wire.destroyed)
+      this.#owner.waiting?.closing(this.wire, waitingBytes, () => this.cut())
   }
 
   /**

@@ -23,8 +23,8 @@ export class WaitingBytes {
   #weighAt: number
   #isDue = false
   #isReached = false
-  /** Connections that are being closed, the oldest first, and what waited on each when its close frame was queued. */
-  readonly #closing = new Map<Socket, number>()
+  /** Connections that are being closed, the oldest first: what waited when the close frame was queued, and how each is cut off. */
+  readonly #closing = new Map<Socket, { readonly bytes: number; readonly cut: () => void }>()
   #closingBytes = 0
 
   /** @param relieve has sockets lose until the open ones hold less than the limit, and returns what these then hold */
@@ -63,15 +63,15 @@ export class WaitingBytes {
    * Notes that a connection is being closed while bytes wait on it, before the close frame. Its peer has time to read both, unless
    * too much waits in this way: then the oldest such connections are cut off.
    */
-  closing(connection: Socket, bytes: number): void {
-    this.#closing.set(connection, bytes)
+  closing(connection: Socket, bytes: number, cut: () => void): void {
+    this.#closing.set(connection, { bytes, cut })
     this.#closingBytes += bytes
     connection.once('close', () => this.#gone(connection))
     const most = Math.max(this.#limit / CLOSING_SHARE, MIN_CLOSING_BYTES)
-    for (const oldest of this.#closing.keys()) {
+    for (const [oldest, { cut }] of this.#closing) {
       if (this.#closingBytes <= most) return
       this.#gone(oldest)
-      oldest.destroy()
+      cut()
     }
   }
 
@@ -86,7 +86,7 @@ export class WaitingBytes {
   }
 
   #gone(connection: Socket): void {
-    this.#closingBytes -= this.#closing.get(connection) ?? 0
+    this.#closingBytes -= this.#closing.get(connection)?.bytes ?? 0
     this.#closing.delete(connection)
   }
 }

@@ -2,13 +2,14 @@ import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import type { WebSocket } from 'ws'
-import { BROWSER, CLOSE } from '../../src/sockets/close-codes.ts'
+import { BROWSER, CLOSE, UPSTREAM, type Side } from '../../src/sockets/close-codes.ts'
 import { SocketEnd } from '../../src/sockets/socket-end.ts'
 import { WaitingBytes } from '../../src/sockets/waiting-bytes.ts'
 import { asRead, connection } from '../support/sockets/connection.ts'
 import { frame } from '../support/sockets/raw-frames.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 
+const MIB = 1_048_576
 const ignore = (): void => undefined
 
 /** An end on a connection that takes nothing, or everything. @returns whether its bytes have reached this limit */
@@ -92,7 +93,6 @@ await test('from when the limit is reached until the turn is over, no more than 
 })
 
 await test('a connection that is closed while bytes wait on it counts until it is gone, and is cut off when too many do', async (t) => {
-  const MIB = 1_048_576
   const waiting = new WaitingBytes(MIB, () => 0)
   const clients: WebSocket[] = []
   const wires: Socket[] = []
@@ -118,6 +118,27 @@ await test('a connection that is closed while bytes wait on it counts until it i
   })
   t.equal((await Promise.all(codes)).at(-1), 4408, 'the newest reads all, and why it ends')
   await until(() => waiting.closingBytes === 0, 'nothing waits any more')
+})
+
+await test('what the kernel holds for an upstream does not leave once that is cut off because too much waits', async (t) => {
+  const waiting = new WaitingBytes(1, () => 0)
+  const close = async (side: Side, bytes: number): Promise<Awaited<ReturnType<typeof connection>>> => {
+    const opened = await connection(t)
+    opened.client.pause()
+    const end = new SocketEnd(opened, side, { message: ignore, ended: ignore, waiting })
+    end.write(frame({ opcode: 2, payload: Buffer.alloc(bytes), masked: false }), 0)
+    end.close(CLOSE.restarting)
+    return opened
+  }
+  const { wire, client } = await close(UPSTREAM, 10 * MIB)
+  await close(BROWSER, 20 * MIB)
+  t.equal(wire.destroyed, true)
+  const { _socket: clientWire } = client as WebSocket & { readonly _socket: Socket }
+  clientWire.on('error', ignore)
+  client.resume()
+  await until(() => clientWire.destroyed, 'upstream reads until its connection is closed')
+  // The kernel on this side takes more.
+  t.ok(clientWire.bytesRead < MIB, `${clientWire.bytesRead} bytes have arrived`)
 })
 
 await test('an unfinished message of more than 64 KiB is noted, and not read on once its sender has lost', async (t) => {

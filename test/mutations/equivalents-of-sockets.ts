@@ -37,6 +37,19 @@ export const OF_SOCKETS: readonly Equivalent[] = [
     ["case 'over':", '""', 'It is the last case, and has nothing to do.'],
     ['from?.leave(this)', 'from.leave', 'It comes from a refusal, which upstream has sent on a link.'],
   ]),
+  ...inFile('src/sockets/relay/otp.ts', [
+    [
+      'if (this.#asking.acquire(subject, MAX_ASKING)) return true',
+      'false',
+      'A shortcut: waitFor() takes a place that is free, too.',
+    ],
+    [
+      "const close = fromStatus(status, typeof retryAfter === 'string' ? retryAfter : undefined)",
+      'true',
+      'Several values of a header are neither a number nor a date.',
+    ],
+    ['} catch {', '{}', 'A function that returns nothing returns undefined.'],
+  ]),
   ...inFile('src/sockets/relay/relay.ts', [
     [
       "const passage = refusal === undefined ? 'passes' : (gate?.judge(message, isBinary) ?? 'passes')",

@@ -42,6 +42,13 @@ function client({ wsUrl = 'wss://ws.example/', otpHosts = [] as readonly string[
 
 const at = (url: string) => ({ data: { url } })
 
+await test('a user whose URL has come, or does not come, may ask for as many more', async (t) => {
+  const { request, found } = client({ headersMs: 50 })
+  for (let count = 0; count < 16; count++) t.equal((await request({ is: 'overBudget' })).is, 'overBudget')
+  t.equal(await found(at('wss://ws.example/')), 'wss://ws.example/')
+  t.equal(await found(at('wss://ws.example/')), 'wss://ws.example/')
+})
+
 await test('one URL is asked for, with the bearer and in the name of the user', async (t) => {
   const { asked, found, signal, caller } = client()
   t.equal(await found(at('wss://ws.example/a?b')), 'wss://ws.example/a?b')
@@ -63,6 +70,7 @@ await test('a URL is found at its place, or anywhere if it is the only one, also
   const { found } = client()
   const url = 'wss://ws.example/a'
   const nested = (depth: number): unknown => (depth === 0 ? url : { in: nested(depth - 1) })
+  const texts = (depth: number): string => JSON.stringify({ in: depth === 1 ? url : texts(depth - 1) })
   for (const body of [
     { data: { url }, other: 'wss://other.example/' },
     { data: { link: url } },
@@ -73,6 +81,7 @@ await test('a URL is found at its place, or anywhere if it is the only one, also
     { body: ` \n[${JSON.stringify(url)}]` },
     { data: { link: 'WSS://ws.example/a' } },
     nested(7),
+    texts(4),
   ]) {
     t.equal(await found(body), url, JSON.stringify(body))
   }
@@ -84,7 +93,9 @@ await test('a URL is found at its place, or anywhere if it is the only one, also
     [{ a: `see ${url}` }, 'the response has no WebSocket URL'],
     [{ a: `text [${JSON.stringify(url)}]` }, 'the response has no WebSocket URL'],
     [{ a: '{"broken' }, 'the response has no WebSocket URL'],
+    [{ a: JSON.stringify(`${url}?[`) }, 'the response has no WebSocket URL'],
     [nested(8), 'the response has no WebSocket URL'],
+    [texts(5), 'the response has no WebSocket URL'],
     [{ a: url, b: 'wss://ws.example/b' }, 'the response has several WebSocket URLs'],
   ] as const) {
     t.equal(await found(body), why, JSON.stringify(body))
@@ -109,6 +120,8 @@ await test('a URL must have the scheme and the host that are allowed, and neithe
       ['ws://ws.example/', 'ws://ws.example:80/', 'ws://a.example/', 'wss://a.example/'],
       ['wss://ws.example/', 'ws://a.example:444/'],
     ],
+    [{ wsUrl: 'ws://ws.example/' }, ['wss://ws.example:80/'], ['wss://ws.example/', 'ws://ws.example:443/']],
+    [{ wsUrl: 'ws://ws.example:443/' }, ['wss://ws.example/'], ['ws://ws.example/', 'wss://ws.example:80/']],
   ] as const) {
     const { found } = client({ otpHosts: [], ...settings })
     for (const url of good) t.equal(await found(at(url)), new URL(url).href, url)

@@ -51,6 +51,17 @@ await test('market data, or a server without places, names no time to come back'
   }
 })
 
+await test('the connection of a browser that has left is noted until upstream has closed it', async (t) => {
+  const rests: unknown[] = []
+  const registry = { isClosing: false, add: () => stop, rest: (...noted: unknown[]) => rests.push(noted) }
+  const { join, upstream } = await world(t, { deps: { registry } })
+  const browser = await join()
+  const closed = once(await upstream, 'close')
+  browser.emit('close', 1001, Buffer.alloc(0))
+  t.match(rests, [[{ destroyed: false }, Function]])
+  await closed
+})
+
 await test('messages of a browser pass the gate of its user where operators have controls', async (t) => {
   const controls = {
     verdictOn: () => ({ is: 'paused', closing: false, message: 'maintenance' }),
@@ -83,8 +94,10 @@ await test('an upstream that breaks the protocol is logged with the request that
 await test('a socket that upstream refuses is closed with the reason and a time to come back, and logged', async (t) => {
   const { join, logged } = await world(t, { admits: () => false })
   t.same((await join()).got, ['close 1013 upstream_error;retry_after=5'])
+  await nextTurn()
   const log = logged()
   t.ok(log.includes('upstream_error'))
+  t.notOk(log.includes('reread'), 'nobody needs the session any more')
   t.notOk(log.includes('a relay could not be opened'))
   t.same(log[log.indexOf('upstream refused a socket') + 1], { why: 'status 401', kind: 'demo', count: 1 })
   const other = await world(t, { admits: () => false, deps: { returns: undefined } })
@@ -132,8 +145,17 @@ await test('a browser that leaves while its one-time URL is asked for gets no se
 })
 
 await test('a session that has ended meanwhile leaves no socket open at upstream', async (t) => {
-  const { world: parts, trading, upstream, logged } = await world(t)
-  parts.reread = { is: 'none' }
+  const {
+    world: parts,
+    trading,
+    upstream,
+    logged,
+  } = await world(t, {
+    admits: () => {
+      parts.reread = { is: 'none' }
+      return true
+    },
+  })
   t.equal(await trading(), undefined)
   await once(await upstream, 'close')
   t.ok(logged().includes('session_expired'))
@@ -160,7 +182,11 @@ await test('the name of a one-time URL takes no place of market data, unless it 
         answer(null, [{ address: '127.0.0.1', family: 4 }])
     },
   })
-  const { world: parts, server, trading } = await world(t, { host: 'upstream.test' })
+  const { world: parts, server, trading, open } = await world(t, { host: 'upstream.test' })
+  parts.permits.process = false
+  t.equal(await open('/ws/public'), undefined)
+  t.same(peers, [], 'without a permit nothing is opened')
+  parts.permits.process = true
   t.equal(await trading(), 'demo')
   const { port } = server.address() as AddressInfo
   parts.answers = [ok(`ws://other.test:${port}/real`)]

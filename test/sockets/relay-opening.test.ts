@@ -27,8 +27,17 @@ await test('a trading socket takes its permits, counts a call, and opens the one
 
 await test('a trading socket without a permit, a session or a call left is refused before upstream is asked', async (t) => {
   for (const [change, reason] of [
-    [{ permits: { process: false, session: true } }, 'too_many_relays'],
-    [{ permits: { process: true, session: false } }, 'too_many_relays'],
+    [{ permits: { process: false, opening: true, session: true } }, 'too_many_relays'],
+    [{ permits: { process: true, opening: false, session: true } }, 'too_many_relays'],
+    [{ permits: { process: true, opening: true, session: false } }, 'too_many_relays'],
+    [
+      {
+        cookieKey: undefined,
+        permits: { process: true, opening: false, session: true },
+        authorized: { is: 'anonymous' },
+      },
+      'login_required',
+    ],
     [{ authorized: { is: 'anonymous' } }, 'login_required'],
     [{ verdict: { is: 'refused', retryAfterSeconds: 7 } }, 'rate_limited'],
   ] as const) {

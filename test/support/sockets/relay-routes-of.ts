@@ -42,7 +42,8 @@ export async function relayRoutesOf(
     reread: { is: 'live', session: SESSION } as object,
     renewed: { is: 'authorized', session: NEWER } as object,
     verdict: { is: 'allowed' } as object,
-    permits: { process: true, session: true },
+    cookieKey: 'key' as string | undefined,
+    permits: { process: true, opening: true, session: true },
     asked: (): void => undefined,
   }
   const opened: unknown[] = []
@@ -84,7 +85,7 @@ export async function relayRoutesOf(
     controls: undefined,
     log,
     sessions: {
-      cookie: { key: () => 'key' },
+      cookie: { key: () => world.cookieKey },
       authorize: async () => world.authorized,
       watch: () => () => world.log.push('unwatched'),
       reread: async () => {
@@ -98,7 +99,7 @@ export async function relayRoutesOf(
     },
     caps: {
       acquireProcess: () => permit('process'),
-      acquireOpening: () => () => undefined,
+      acquireOpening: () => (world.permits.opening ? nothing : undefined),
       acquireSession: async () => permit('session'),
       allowsHandshake: () => true,
       acquireUnreserved: () => () => undefined,

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test } from 'tap'
 import { START_WINDOW_SECONDS } from '../../src/limits/start-limit.ts'
 import { sessionKey } from '../../src/store/keys.ts'
@@ -122,6 +123,20 @@ await test('a session that is gone has no login to remove; a login that cannot b
   t.equal((await ask('POST', '/auth/logout?provider=true')).status, 200)
   t.strictSame(has('endSessionUrl'), [['endSessionUrl', 'token']])
   t.match(lines[0], ['warn', { cause: AWAY }, 'a finished login was not removed'])
+})
+
+await test('a logout is answered once its logins are removed, however long that takes', async (t) => {
+  const { ask, world } = await sessionRoutesOf(t)
+  const removed: unknown[] = []
+  world['forget'] = async (keys) => {
+    for (const key of keys as string[]) {
+      for (let turns = 0; turns < 10; turns++) await nextTurn()
+      removed.push(key)
+    }
+    removed.push('all')
+  }
+  t.equal((await ask('POST', '/auth/logout')).status, 204)
+  t.strictSame(removed, ['own-login', 'all', 'all'])
 })
 
 await test('a browser without a session has none to end, and no cookie of one to delete', async (t) => {

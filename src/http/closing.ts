@@ -9,11 +9,11 @@ const SWEEP_MS = 50
 const SILENCE_MS = 1000
 
 /**
- * Closes a server that may be busy. For `waitMs` it serves on, until the balancer has noticed that it is not ready; then it
+ * Closes a server that may be busy. If it listens, it serves on for `waitMs`, until the balancer has noticed that it is not ready; then it
  * refuses new work and finishes the requests in progress.
  */
 export async function closeServer(server: FastifyInstance, waitMs: number): Promise<void> {
-  if (waitMs > 0) {
+  if (waitMs > 0 && server.server.listening) {
     // Every connection ends with its next response, so that few are left open when the time is up.
     server.server.prependListener('request', (_request, response) => void (response.shouldKeepAlive = false))
     await delay(waitMs)

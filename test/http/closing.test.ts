@@ -1,5 +1,7 @@
 import { connect } from 'node:net'
+import Fastify from 'fastify'
 import { test } from 'tap'
+import { closeServer } from '../../src/http/closing.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { IDENTIFIED } from '../support/login/identity.ts'
 import { held, sessionState } from '../support/login/token-endpoint.ts'
@@ -52,4 +54,12 @@ await test('a login whose callback has come when the server closes is finished, 
   identify?.()
   await Promise.all([closed, arrival])
   t.match(await sessionState(browser, other.url), { authenticated: true, subject: 'CR1' })
+})
+
+await test('a server that has never listened waits for no balancer to notice that it stops', async (t) => {
+  const server = Fastify()
+  let isClosed = false
+  void closeServer(server, 60_000).then(() => (isClosed = true))
+  await until(() => isClosed, 'it is closed')
+  t.notOk(server.server.listening)
 })

@@ -162,7 +162,14 @@ class Supervisor implements OpsSource {
   #fork(deaths: number): void {
     if (this.#isStopping) return
     const bornAt = performance.now()
-    const worker = cluster.fork(workerEnvironment(this.#config))
+    let worker: Worker
+    try {
+      worker = cluster.fork(workerEnvironment(this.#config))
+    } catch (error) {
+      // There is too little memory, for instance. The workers that serve go on.
+      const restartMs = this.#forkLater(deaths)
+      return this.#log.error({ err: error, restartMs }, 'a worker could not be started')
+    }
     this.#workers.add(worker)
     worker.once('listening', () => {
       // What was sent while it started was lost. The signal that was to end it may have come a moment too late for that.
@@ -190,10 +197,8 @@ class Supervisor implements OpsSource {
         return
       }
       const tries = performance.now() - bornAt >= STEADY_MS ? 0 : deaths
-      const restartMs = backoffMs(tries, RESTARTS)
-      this.#log.error({ ...died, restartMs }, 'a worker died')
+      this.#log.error({ ...died, restartMs: this.#forkLater(tries) }, 'a worker died')
       this.#metrics.workerRestarts.inc()
-      setTimeout(() => this.#fork(tries + 1), restartMs)
     }
     worker.once('exit', handleDeath)
     worker.on('error', (error) => {
@@ -201,6 +206,13 @@ class Supervisor implements OpsSource {
       // A process that never started emits no exit event.
       if (worker.process.pid === undefined) handleDeath(null, null)
     })
+  }
+
+  /** Starts a worker in place of one that has died, or was never there. @returns after how many milliseconds */
+  #forkLater(deaths: number): number {
+    const restartMs = backoffMs(deaths, RESTARTS)
+    setTimeout(() => this.#fork(deaths + 1), restartMs)
+    return restartMs
   }
 
   /** A worker asks the store for it. Undefined if no worker has it in time. */

@@ -5,8 +5,8 @@ import { SessionModel, type Step } from '../support/client/session-model.ts'
 const TABS = 3
 /** Number of scenarios that run concurrently, since each takes several seconds. */
 const AT_ONCE = 100
-/** A server that could not tell is asked again after a second, then later and later. */
-const SETTLED_MS = 20_000
+/** A server that could not tell is asked again later and later: after five failures up to half a minute later. */
+const SETTLED_MS = 60_000
 
 const step: fc.Arbitrary<Step> = fc.record({
   do: fc.constantFrom(

@@ -137,3 +137,14 @@ await test('Prometheus accepts the file of the runbook, with the alerts beside i
   t.doesNotThrow(() => promtool(['check', 'config', join(dir, 'prometheus.yml')]))
   t.end()
 })
+
+await test('The command at the head of the alerts puts another name of the job into every place, and another address', (t) => {
+  const alerts = projectFile('docs/alerts.yaml')
+  const [, command = ''] = /^#\s+(sed -i .*)$/m.exec(alerts) ?? []
+  const dir = t.testdir({ 'alerts.yaml': alerts })
+  execFileSync('bash', ['-c', command], { cwd: dir })
+  const named = readFileSync(join(dir, 'alerts.yaml'), 'utf8')
+  t.notMatch(named, 'job="trading-bff"')
+  t.notMatch(named, 'https://guide.example')
+  t.end()
+})

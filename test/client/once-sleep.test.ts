@@ -6,7 +6,7 @@ import { timeAhead } from '../support/time/clock-ahead.ts'
 const TRANSFER = '/payment-agents/v1/transfer'
 
 /** An order whose first answer is lost when the machine has slept for so long. @returns how often it is sent, and what it ends with */
-async function lostInSleep(t: Test, sleptMs: number, options: OnceOptions, timeoutMs?: number) {
+async function lostInSleep(t: Test, sleptMs: number, options: OnceOptions, timeoutMs?: number, isStream = false) {
   const sleep = timeAhead(t)
   let sent = 0
   const client = await clientOf(t, ({ url }, response) => {
@@ -18,10 +18,10 @@ async function lostInSleep(t: Test, sleptMs: number, options: OnceOptions, timeo
     sleep(sleptMs)
     response.destroy()
   })
-  const order = once(
-    (idempotencyKey) => client.api(TRANSFER, { method: 'POST', body: '{}', idempotencyKey, timeoutMs }),
-    options,
-  )
+  const order = once((idempotencyKey) => {
+    const body = isStream ? { body: new Blob(['{}']).stream(), duplex: 'half' as const } : { body: '{}' }
+    return client.api(TRANSFER, { method: 'POST', ...body, idempotencyKey, timeoutMs })
+  }, options)
   const error = await order.then(
     () => undefined,
     (reason: unknown) => reason,
@@ -39,6 +39,18 @@ await test('once() does not repeat an order by itself if the machine slept befor
     const late = await lostInSleep(t, sleptMs, {}, timeoutMs)
     t.equal(late.sent, sent, `${sleptMs} ms`)
     if (sent === 1) t.match(late.error, { outcome: 'unknown' })
+  }
+})
+
+await test('once() does not make an order again whose body is a stream, either', async (t) => {
+  for (const [sleptMs, sent] of [
+    [75_000, 2],
+    [3_600_000, 1],
+  ] as const) {
+    let asked = 0
+    const isMade = (): boolean => ++asked < 1
+    t.equal((await lostInSleep(t, sleptMs, { isMade }, undefined, true)).sent, sent, `${sleptMs} ms`)
+    t.equal(asked, 1)
   }
 })
 

@@ -104,6 +104,17 @@ await test('remember: with another subject, or an unknown one, the order is forg
   }
 })
 
+await test('remember: another user logs in just after the session was asked for: the key of the one before is not sent', async (t) => {
+  const browser = await browserOf(t)
+  const key = await browser.lose(t)
+  const { length } = browser.sent
+  browser.onSession = () => (browser.session = { session: 'second', subject: 'user-2' })
+  t.match(await failure(browser.order()), OTHER_SESSION)
+  t.equal(browser.sent.length, length)
+  await browser.order()
+  t.not(browser.keys.at(-1), key)
+})
+
 await test('remember: without a subject the session alone decides', async (t) => {
   const browser = await browserOf(t)
   browser.session = { session: 'first' }

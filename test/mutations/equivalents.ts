@@ -148,12 +148,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: 'client/src/core/api/order.ts',
-    line: 'send(key !== undefined && order?.chooseKey ? await order.chooseKey(core, call, key) : key)',
-    replacement: 'true',
-    why: 'An order has a key.',
-  },
-  {
-    file: 'client/src/core/api/order.ts',
     line: "return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')",
     replacement: '""',
     why: 'Keys only have to differ.',

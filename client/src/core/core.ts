@@ -15,8 +15,11 @@ export interface Core {
   readonly clock: ServerClock
   /** Calls a route of the server itself; with POST by default. @throws ApiError unless the status is 2xx */
   readonly ask: (path: string, init?: CallInit) => Promise<Response>
-  /** What this client knows of an `Idempotency-Key` that is about to be sent. */
-  readonly useKey: (key: string | undefined) => KeyUse
+  /**
+   * What this client knows of an `Idempotency-Key` that is about to be sent.
+   * @param session in which it was first sent, if that was before a reload
+   */
+  readonly useKey: (key: string | undefined, session?: string) => KeyUse
   /** The class by which the page tells errors. */
   readonly ApiError: typeof ApiError
 }

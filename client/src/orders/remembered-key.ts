@@ -92,7 +92,7 @@ export class RememberedKey {
       if (sent && !read(place)) write(place, sent)
       this.#sent = kept
       // A page that was reloaded may have sent it before.
-      core.useKey(kept.key)
+      core.useKey(kept.key, now.session)
       return kept.key
     }
     const following = this.#following

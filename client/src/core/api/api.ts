@@ -170,7 +170,7 @@ function repeatableAfterMs({ problem, retryAfter = 0 }: ApiError, method: string
     code === 'upstream_unreachable' ||
     (code === 'shutting_down' && method === 'GET') ||
     // With a key, these mean that nothing was sent this time.
-    (key !== undefined && (code === 'idempotency_in_progress' || code === 'session_store_unavailable'))
+    (key && (code === 'idempotency_in_progress' || code === 'session_store_unavailable'))
   const waitMs = retryAfter * 1000
   // Not if the server asks for a longer pause.
   return isRepeatable && waitMs <= 5000 ? Math.max(500 * (1 + Math.random()), waitMs) : undefined

@@ -29,6 +29,7 @@ export async function call(server: Server, path: string, init: Omit<CallInit, 'j
   let response: Response | undefined
   let problem: Problem | undefined
   let cause: unknown
+  let own: 'aborted' | undefined
   try {
     response = await server.fetch(path, {
       // The server redirects no such call. A proxy may, and the page behind it would count as the response of the server.
@@ -46,16 +47,12 @@ export async function call(server: Server, path: string, init: Omit<CallInit, 'j
     clearTimeout(timer)
   }
   // An answer that has arrived whole counts, whatever the page has done meanwhile.
-  const isAborted = signal?.aborted && cause !== undefined
-  if (isAborted && method === 'GET') throw signal.reason
-  throw new ApiError(
-    method,
-    path,
-    response,
-    problem,
-    isAborted ? signal.reason : cause,
-    isAborted ? 'aborted' : undefined,
-  )
+  if (signal?.aborted && cause !== undefined) {
+    cause = signal.reason
+    if (method === 'GET') throw cause
+    own = 'aborted'
+  }
+  throw new ApiError(method, path, response, problem, cause, own)
 }
 
 /**

@@ -20,15 +20,18 @@ export interface KeyUse {
  * Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. A call
  * without a key is known only to its caller.
  */
-export function keyUses(server: Server, store: Pick<SessionStore, 'get'>): (key: string | undefined) => KeyUse {
+export function keyUses(
+  server: Server,
+  store: Pick<SessionStore, 'get'>,
+): (key: string | undefined, session?: string) => KeyUse {
   const uses = new Map<string | undefined, KeyUse>()
   let knownFor: string | number = NaN
   let known: Promise<string | undefined>
 
   /** The tag of the session. Undefined if there is none, or the server does not answer. */
   async function tagOfSession(): Promise<string | undefined> {
-    const body = await server.session()
-    return body?.authenticated ? body.session : undefined
+    const body: { readonly now: number; readonly session?: string } | undefined = await server.session()
+    return body?.session
   }
 
   /**
@@ -48,13 +51,13 @@ export function keyUses(server: Server, store: Pick<SessionStore, 'get'>): (key:
     return known
   }
 
-  return (key) => {
+  return (key, session) => {
     const before = uses.get(key)
     if (before) {
       before.mayBeExecuted = true
       return before
     }
-    const first = current()
+    const first = session ?? current()
     const use: KeyUse = {
       mayBeExecuted: false,
       isSameSession: async () => {
@@ -65,7 +68,7 @@ export function keyUses(server: Server, store: Pick<SessionStore, 'get'>): (key:
       },
       forget: () => uses.delete(key),
     }
-    if (key !== undefined) uses.set(key, use)
+    if (key) uses.set(key, use)
     return use
   }
 }

@@ -64,7 +64,7 @@ export async function sendInOrder(
   const { method, path, signal, body, timeoutMs = TIMEOUT_MS } = call
   const order = method === 'GET' ? orders.get(key) : noteCall(key, `${method} ${path}`)
   const sendChosen = async (): Promise<Response> =>
-    send(key !== undefined && order?.chooseKey ? await order.chooseKey(core, call, key) : key)
+    send(key && order?.chooseKey ? await order.chooseKey(core, call, key) : key)
   if (!order || method === 'GET') return sendChosen()
   for (;;) {
     const askedAt = Date.now()
@@ -77,10 +77,12 @@ export async function sendInOrder(
       order.mayBeMade = true
       return response
     } catch (error) {
-      // The first attempt has consumed a stream, so it cannot be sent again.
-      const isSendable = error instanceof ApiError && !(body instanceof ReadableStream)
-      order.mayBeMade = !(error instanceof ApiError) || error.outcome === 'unknown'
-      if (!isSendable || !(await order.mayRepeat(error, elapsedMs(askedAt) > timeoutMs + MAX_LATE_MS))) throw error
+      const isOurs = error instanceof ApiError
+      const hasSlept = elapsedMs(askedAt) > timeoutMs + MAX_LATE_MS
+      order.mayBeMade = !isOurs || error.outcome === 'unknown'
+      // The first attempt has consumed a stream, so only `makeOnce` can make the order again: unless it hears of the sleep.
+      const isSendable = isOurs && (hasSlept || !(body instanceof ReadableStream))
+      if (!isSendable || !(await order.mayRepeat(error, hasSlept))) throw error
     }
   }
 }

@@ -142,15 +142,15 @@ class Connection {
   }
 }
 
+/** What is kept of a path: the status of the links that wait or were closed while they waited, and the orders, in any session. */
+type Kept = readonly [waiting: Map<number, SocketStatus>, orders: OrderLog]
+
 /** The sockets of a client. */
 export class Sockets {
   readonly #core: Core
   /** By path and session. */
   readonly #connections = new Map<string, Connection>()
-  /** The status of the links that wait or were closed while they waited, by path and number. */
-  readonly #waiting = new Map<string, Map<number, SocketStatus>>()
-  /** By path: an order is that of its account, in whatever session. */
-  readonly #orders = new Map<string, OrderLog>()
+  readonly #paths = new Map<string, Kept>()
 
   constructor(core: Core) {
     this.#core = core
@@ -164,14 +164,10 @@ export class Sockets {
   open(path: string, more = 0, session?: () => string | undefined): TradingSocket {
     const id = path + session?.()
     const existing = this.#connections.get(id)
-    const waiting = this.#waiting.get(path) ?? new Map<number, SocketStatus>()
-    this.#waiting.set(path, waiting)
-    const orders = this.#orders.get(path) ?? new OrderLog(() => this.open(path, more, session))
-    this.#orders.set(path, orders)
+    const kept: Kept = this.#paths.get(path) ?? [new Map(), new OrderLog(() => this.open(path, more, session))]
+    this.#paths.set(path, kept)
     const connection =
-      existing && existing.link.status.state !== 'ended'
-        ? existing
-        : new Connection(this.#core, path, waiting, orders, more)
+      existing && existing.link.status.state !== 'ended' ? existing : new Connection(this.#core, path, ...kept, more)
     this.#connections.set(id, connection)
     connection.users++
     return socketOn(connection, this.#core.clock.get, () => {

@@ -16,4 +16,4 @@ export interface KeyUse {
  * Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. A call
  * without a key is known only to its caller.
  */
-export declare function keyUses(server: Server, store: Pick<SessionStore, 'get'>): (key: string | undefined) => KeyUse;
+export declare function keyUses(server: Server, store: Pick<SessionStore, 'get'>): (key: string | undefined, session?: string) => KeyUse;

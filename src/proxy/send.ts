@@ -50,7 +50,12 @@ export async function send<SomeCall extends Call>(
     if (keyed?.claim.maySend === false) break
     const mayBeStale = isChange || tries > 0
     if (mayBeStale && session !== undefined && !deps.sessions.isCurrent(session)) session = await reread(deps, session)
-    if (controls !== undefined && session !== undefined) await requireUnpaused(controls, session)
+    if (controls !== undefined && session !== undefined) {
+      const unpaused = requireUnpaused.bind(undefined, controls, session)
+      await unpaused()
+      // A pause that comes while a browser sends its body, which may take minutes, holds too.
+      if (body.is === 'streamed') body.content.mayGoOn = unpaused
+    }
     const call = session === original.session ? original : { ...original, session }
     // A stream that upstream did not get cannot be read a second time.
     if (tries > 0 && body.is === 'streamed') throw new Problem('credential_renewed', { retryAfterSeconds: 0 })

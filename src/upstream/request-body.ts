@@ -23,7 +23,7 @@ export class BodyRefused extends Error {
 /** A body to send, and the framing headers that go with it. */
 export type OutgoingBody =
   | { readonly is: 'whole'; readonly content: Buffer | null; readonly headers: readonly string[] }
-  | { readonly is: 'streamed'; readonly content: Readable; readonly headers: readonly string[] }
+  | { readonly is: 'streamed'; readonly content: StreamedBody; readonly headers: readonly string[] }
 
 /** A request without a body. */
 export const NO_BODY: OutgoingBody = { is: 'whole', content: null, headers: [] }
@@ -90,6 +90,8 @@ function receiveStart(request: IncomingMessage, bytes: number): Promise<Start | 
  * browser's request itself, the connection on which the browser waits for its response would be destroyed with it.
  */
 class StreamedBody extends Readable {
+  /** Asked before anything more goes on. Rejects with the problem because of which upstream must not get the end. */
+  mayGoOn: (() => Promise<void>) | undefined
   readonly #source: IncomingMessage
   readonly #maxBytes: number
   #bytes: number
@@ -101,17 +103,16 @@ class StreamedBody extends Readable {
     this.#bytes += chunk.length
     if (this.#windowBytes !== undefined) this.#windowBytes += chunk.length
     if (this.#bytes > this.#maxBytes) this.destroy(new BodyRefused(new Problem('body_too_large')))
-    else if (!this.push(chunk)) {
-      this.#windowBytes = undefined
-      this.#source.pause()
-    }
+    else this.#inTurn(chunk)
   }
   readonly #onEnd = (): void => {
     this.#source.off('close', this.#onClose)
     this.#endWait?.()
-    this.push(null)
+    this.#inTurn(null)
   }
   readonly #onClose = (): void => void this.destroy(new Error('the browser left'))
+  /** The pieces that have not been asked about yet, one after the other. */
+  #turn = Promise.resolve()
 
   constructor(source: IncomingMessage, start: readonly Buffer[], maxBytes: number) {
     super()
@@ -122,6 +123,26 @@ class StreamedBody extends Readable {
     this.on('error', () => undefined)
     source.on('data', this.#onData).once('end', this.#onEnd).once('close', this.#onClose)
     for (const piece of start) this.push(piece)
+  }
+
+  #inTurn(piece: Buffer | null): void {
+    if (this.mayGoOn === undefined) return this.#goOn(piece)
+    this.#source.pause()
+    // Where upstream knows the length, it has the whole before its end is noticed here.
+    const isSent = piece === null && this.#source.headers['content-length'] !== undefined
+    this.#turn = this.#turn.then(isSent ? undefined : this.mayGoOn).then(
+      () => {
+        this.#source.resume()
+        this.#goOn(piece)
+      },
+      (problem: Problem) => void this.destroy(new BodyRefused(problem)),
+    )
+  }
+
+  #goOn(piece: Buffer | null): void {
+    if (this.destroyed || this.push(piece) || piece === null) return
+    this.#windowBytes = undefined
+    this.#source.pause()
   }
 
   #beginWindow(): void {

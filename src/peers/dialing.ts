@@ -96,16 +96,17 @@ export function connector(
     const destination = { host, port: Number(options.port) || (isTls ? 443 : 80), timeoutMs, options: SOCKET }
     dial(peer, destination, (error, wire) => {
       if (wire === null) return callback(error ?? new Error('no connection'), null)
+      const { remoteAddress } = wire
       if (!isTls) {
+        noteSilence(remoteAddress, false)
         if (resets) resetWhenGivenUp(wire)
         return callback(null, wire)
       }
-      const { remoteAddress } = wire
       // Its types do not say what it returns.
       const socket = secure({ ...options, httpSocket: wire }, (...result) => {
         endWait()
         // The next connection tries the other addresses before.
-        if (result[0] !== null) noteSilence(remoteAddress, true)
+        noteSilence(remoteAddress, result[0] !== null)
         callback(...result)
       }) as unknown as TLSSocket
       if (resets) resetWhenGivenUp(wire, socket)
@@ -194,7 +195,6 @@ class Attempts {
     socket.once('error', failed).once('connect', () => {
       socket.off('error', failed)
       this.#open.delete(socket)
-      noteSilence(address, false)
       this.#settle(null, socket)
     })
     if (this.#left.length === 0) return

@@ -16,11 +16,18 @@ const silent = new Map<string, number>()
  */
 export function inTurn(addresses: readonly LookupAddress[]): LookupAddress[] {
   if (silent.size === 0) return alternating(addresses)
-  const isSilent = ({ address }: LookupAddress): boolean => {
-    const since = silent.get(address)
-    return since !== undefined && standstill.now() - since < LAST_MS
-  }
-  return [...alternating(addresses.filter((each) => !isSilent(each))), ...alternating(addresses.filter(isSilent))]
+  const last = new Set(addresses.filter(({ address }) => isSilent(address)))
+  return [...alternating(addresses.filter((each) => !last.has(each))), ...alternating([...last])]
+}
+
+function isSilent(address: string): boolean {
+  const since = silent.get(address)
+  if (since === undefined) return false
+  const now = standstill.now()
+  if (now - since < LAST_MS) return true
+  // One connection finds out whether it still is. An address that accepts, and fails in TLS, would fail all that come meanwhile.
+  silent.set(address, now)
+  return false
 }
 
 function alternating(addresses: readonly LookupAddress[]): LookupAddress[] {
@@ -48,7 +55,10 @@ export function noteSilence(address: string | undefined, isSilent: boolean): voi
 
 // Libraries that open connections themselves give no other access to their sockets before they are connected.
 subscribe('net.client.socket', (message) => {
-  ;(message as { readonly socket: Socket }).socket.on('connectionAttemptTimeout', (address: string) =>
-    noteSilence(address, true),
-  )
+  const { socket } = message as { readonly socket: Socket }
+  socket.on('connectionAttemptTimeout', (address: string) => noteSilence(address, true))
+  // Of the other connections, whoever opens them knows better whether all is well.
+  socket.once('connect', () => {
+    if (socket.autoSelectFamilyAttemptedAddresses !== undefined) noteSilence(socket.remoteAddress, false)
+  })
 })

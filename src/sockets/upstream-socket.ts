@@ -83,6 +83,7 @@ export function openUpstreamSocket(
     socket.once('upgrade', ({ socket: wire }) => {
       socket.once('open', () => {
         socket.pause()
+        noteSilence(address, false)
         settle({ is: 'open', connection: { socket, wire, ...(tcp && { tcp }) } })
       })
     })

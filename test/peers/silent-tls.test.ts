@@ -8,6 +8,7 @@ import { CLOSE } from '../../src/sockets/close-codes.ts'
 import { openUpstreamSocket } from '../../src/sockets/upstream-socket.ts'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
 import { testCa, trust } from '../support/redis/tls.ts'
+import { clockAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until, within } from '../support/time/until.ts'
 
@@ -34,27 +35,52 @@ async function halfSilent(t: Test, host: string, first: string, isClosing = fals
     host,
     [first, '127.0.0.1'].map((address) => ({ address, family: 4 })),
   )
-  return { port, accepted: () => accepted }
+  const open = connector('api', { timeoutMs: 300 })
+  /** Opens a connection to a name, and tells its error, if there is one. */
+  const codeOf = (hostname = host): Promise<unknown> =>
+    new Promise((resolve) => {
+      const options = { hostname, servername: 'localhost', host: hostname, port: String(port), protocol: 'https:' }
+      open(options, (error: NodeJS.ErrnoException | null, socket: Socket | null) => {
+        socket?.destroy()
+        resolve(error?.code)
+      })
+    })
+  return { port, accepted: () => accepted, codeOf }
 }
+
+const SILENT = 'UND_ERR_CONNECT_TIMEOUT'
 
 for (const isClosing of [false, true]) {
   await test(`An address that accepts connections and ${isClosing ? 'closes them' : 'is silent in TLS'} comes last from then on`, async (t) => {
     const hostname = `api-${isClosing}.tls.test`
-    const { port, accepted } = await halfSilent(t, hostname, isClosing ? '127.0.0.6' : '127.0.0.4', isClosing)
-    const open = connector('api', { timeoutMs: 300 })
-    const codeOf = (): Promise<unknown> =>
-      new Promise((resolve) => {
-        const options = { hostname, servername: 'localhost', host: hostname, port: String(port), protocol: 'https:' }
-        open(options, (error: NodeJS.ErrnoException | null, socket: Socket | null) => {
-          socket?.destroy()
-          resolve(error?.code)
-        })
-      })
-    t.equal(await codeOf(), isClosing ? 'ECONNRESET' : 'UND_ERR_CONNECT_TIMEOUT')
+    const { accepted, codeOf } = await halfSilent(t, hostname, isClosing ? '127.0.0.6' : '127.0.0.4', isClosing)
+    t.equal(await codeOf(), isClosing ? 'ECONNRESET' : SILENT)
     t.equal(await codeOf(), undefined)
     t.equal(accepted(), 1)
   })
 }
+
+await test('It does not come first again because it has accepted another connection', async (t) => {
+  const { accepted, codeOf } = await halfSilent(t, 'api-again.tls.test', '127.0.0.7')
+  t.equal(await codeOf(), SILENT)
+  const other = codeOf('127.0.0.7')
+  await until(() => accepted() === 2)
+  t.equal(await codeOf(), undefined)
+  t.equal(await other, SILENT)
+})
+
+await test('After a minute one connection finds out whether it still is, and all others go elsewhere', async (t) => {
+  const { accepted, codeOf } = await halfSilent(t, 'api-later.tls.test', '127.0.0.8')
+  const ahead = clockAhead(t)
+  for (let trials = 1; trials <= 3; trials++) {
+    t.same(await Promise.all([codeOf(), trials > 1 && codeOf(), trials > 1 && codeOf()]), [
+      SILENT,
+      ...(trials > 1 ? [undefined, undefined] : [false, false]),
+    ])
+    t.equal(accepted(), trials)
+    ahead(60_000)
+  }
+})
 
 await test('So does one that is silent when a socket is opened', async (t) => {
   const host = 'sockets.tls.test'

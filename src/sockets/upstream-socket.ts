@@ -92,8 +92,7 @@ export function openUpstreamSocket(
       fail(CLOSE.upstreamUnreachable, error.code ?? error.name, error),
     )
     socket.once('unexpected-response', (_request, response) => {
-      response.destroy()
-      const { statusCode = 0, headers } = response
+      const { statusCode = 0, headers } = response.destroy()
       span.end({ status: statusCode })
       refuse(fromStatus(statusCode, headers['retry-after']), `status ${statusCode}`)
     })

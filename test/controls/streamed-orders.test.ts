@@ -21,7 +21,7 @@ async function streaming(t: Test) {
   }
   return {
     ...world,
-    async begin(subject: string, headers: Record<string, string> = CHUNKED) {
+    begin: async (subject: string, headers: Record<string, string> = CHUNKED) => {
       const user = await world.user(subject)
       const body = new PassThrough()
       body.write(BEGUN)

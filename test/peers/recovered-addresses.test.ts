@@ -45,9 +45,9 @@ for (const [way, open] of Object.entries(WAYS)) {
     await trust(t, ca)
     const pem = await readFile(ca.pemFile)
     const server: Server = way === 'https:' ? createTlsServer({ cert: pem, key: pem }) : createServer()
-    new WebSocketServer({ server })
+    const sockets = new WebSocketServer({ server })
     await once(server.listen(0, '0.0.0.0'), 'listening')
-    t.teardown(() => server.close())
+    t.teardown(() => (sockets.close(), server.close()))
     lookupThreads(t, 8).addresses.set(HOST, ADDRESSES)
     const [first, second] = ADDRESSES
     const ahead = clockAhead(t)

@@ -1,6 +1,6 @@
 import type { Envelope } from '../sessions/index.ts'
 import type { StoreData } from '../store/store.ts'
-import { MAX_PER_BROWSER, type LoginCookie } from './login-cookies.ts'
+import { finishedLast, MAX_PER_BROWSER, type LoginCookie } from './login-cookies.ts'
 import { keyOf, openLogin, type LoginState } from './login-record.ts'
 
 /** The session of the request that starts the login, and the one that this browser's last login created. */
@@ -29,8 +29,8 @@ export interface SettledLogin {
 
 /**
  * Looks up the logins of a browser by their cookies, oldest first. Tabs that start logins at the same moment may leave more
- * than ten. They are looked up ten at a time, newest first, until none of ten has finished: a stranger may get as many
- * cookies, but only a user finishes a login.
+ * than ten. They are looked up ten at a time, first those whose cookies say that they have finished, then the newest, until none
+ * of ten has finished: a stranger may get as many cookies, but only a user finishes a login.
  * @throws StoreUnavailable
  */
 export async function browserLogins(
@@ -39,14 +39,15 @@ export async function browserLogins(
   envelope: Envelope,
 ): Promise<BrowserLogin[]> {
   const logins: BrowserLogin[] = []
+  const inTurn = finishedLast(cookies)
   let mayAsk = true
-  for (let end = cookies.length; end > 0; end -= MAX_PER_BROWSER) {
-    const batch = cookies.slice(Math.max(0, end - MAX_PER_BROWSER), end)
+  for (let end = inTurn.length; end > 0; end -= MAX_PER_BROWSER) {
+    const batch = inTurn.slice(Math.max(0, end - MAX_PER_BROWSER), end)
     const asked: readonly BrowserLogin[] = mayAsk ? await lookUp(batch, store, envelope) : batch.map(unasked)
     logins.unshift(...asked)
     mayAsk &&= asked.some(({ loginState }) => loginState.is === 'finished')
   }
-  return logins
+  return logins.sort((one, other) => one.cookie.startedAt - other.cookie.startedAt)
 }
 
 async function lookUp(cookies: readonly LoginCookie[], store: StoreData, envelope: Envelope): Promise<BrowserLogin[]> {
@@ -72,17 +73,32 @@ export function settledOf(logins: readonly BrowserLogin[]): SettledLogin[] {
   })
 }
 
+/** The sessions that logins have made, or have noted because they were to replace them, as {@link LoginTransactions.otherSessions} has them. */
+export function sessionsOf(logins: readonly BrowserLogin[]): ReadonlyMap<string, string | undefined> {
+  const sessions = new Map<string, string | undefined>()
+  for (const { loginState } of logins) for (const key of notedBy(loginState)) sessions.set(key, undefined)
+  for (const { loginState } of logins) {
+    if (loginState.is === 'finished') sessions.set(loginState.session, loginState.cookieValue)
+  }
+  return sessions
+}
+
+/** The sessions that a login was to replace, and has not replaced. The cookies of the logins that made them may be gone. */
+function notedBy(loginState: BrowserLogin['loginState']): readonly string[] {
+  return 'previous' in loginState ? (loginState.previous ?? []) : []
+}
+
 /**
  * Store keys of the sessions that a new login replaces: that of the request which starts it, and that of this browser's
  * last finished login, whose strict cookie is not sent if the request comes from a link on another site. What
- * pending logins replace comes last; without a bound, that would make the list grow with every start.
+ * other logins have noted comes last; without a bound, that would make the list grow with every start.
  */
 export function previousSessions(current: string | undefined, earlier: readonly BrowserLogin[]): readonly string[] {
   const newestFirst = earlier.toReversed().map(({ loginState }) => loginState)
   const keys = [
     ...(current === undefined ? [] : [current]),
     ...newestFirst.flatMap((login) => (login.is === 'finished' ? login.session : [])),
-    ...newestFirst.flatMap((login) => (login.is === 'pending' ? login.previous : [])),
+    ...newestFirst.flatMap(notedBy),
   ]
   return [...new Set(keys)].slice(0, MAX_PREVIOUS)
 }

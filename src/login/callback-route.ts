@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { RawQuery } from '../http/server.ts'
 import { callbackError } from '../oauth/grant-outcome.ts'
 import { failureUrl } from './return-to.ts'
-import type { SettledLogin } from './browser-logins.ts'
 import { failLogin, failureOf, type Callback } from './failed-login.ts'
 import { finishLogin, setLoginCookies, type FinishedLogin, type ReplacedSessions } from './finish-login.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
@@ -47,7 +46,7 @@ async function handleCallback(callback: Callback): Promise<FastifyReply> {
   // A browser without this login's cookie has no part in it. It costs no round trip to the store.
   if (!transactions.knows(cookies, state)) return failLogin(callback, { error: 'state_mismatch' })
   // Read before this login goes on: otherwise two logins that finish at the same moment could end each other's sessions.
-  const earlier = await transactions.settled(cookies, state)
+  const earlier = await transactions.otherSessions(cookies, state)
   // Atomic over all instances: of two callbacks at the same moment one is fresh, and the other waits for its outcome.
   const consumed = await transactions.consume(cookies, state)
   switch (consumed.is) {
@@ -68,12 +67,10 @@ async function handleCallback(callback: Callback): Promise<FastifyReply> {
 function replacedBy(
   { sessions }: LoginDependencies,
   { transaction }: LoginTicket,
-  earlier: readonly SettledLogin[],
+  earlier: ReadonlyMap<string, string | undefined>,
 ): ReplacedSessions {
   const replaced = new Map<string, string | undefined>(transaction.previous.map((key) => [key, undefined]))
-  for (const { session, cookieValue = '' } of earlier) {
-    if (session !== undefined) replaced.set(session, sessions.cookie.verify(cookieValue))
-  }
+  for (const [key, cookieValue = ''] of earlier) replaced.set(key, sessions.cookie.verify(cookieValue))
   return replaced
 }
 

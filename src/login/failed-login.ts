@@ -67,10 +67,10 @@ export async function failLogin(callback: Callback, failure: LoginFailure): Prom
   if (isOutOfDescriptors(cause)) logFailure(request.log, 'login failed', {}, cause)
   deps.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome })
   if (ticket !== undefined) {
-    const { flow, returnTo } = ticket.transaction
+    const { flow, returnTo, previous } = ticket.transaction
     // Best effort: without it, a repeated callback reports that the first one was abandoned.
     await deps.transactions
-      .settle(ticket, { is: 'failed', error, flow, returnTo })
+      .settle(ticket, { is: 'failed', error, flow, returnTo, previous })
       .catch((lost: unknown) => logFailure(request.log, 'the outcome of a login was not saved', {}, lost))
   }
   return reply.redirect(failureUrl(deps.config.frontendUrl, error, known), 303)

@@ -7,7 +7,7 @@ import { newSessionId, recordOf, saveNewSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
 import { failLogin, type Callback } from './failed-login.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
-import type { LoginCookie } from './login-cookies.ts'
+import { finishedValue, type LoginCookie } from './login-cookies.ts'
 import type { LoginOutcome } from './login-record.ts'
 import type { LoginTicket } from './login-transactions.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
@@ -77,7 +77,7 @@ export function setLoginCookies(
 ): void {
   const now = storeNow()
   reply.setCookie(cookie.name, cookieValue, cookie.attributes(cookieEndsAt - now))
-  reply.setCookie(login.name, login.value, transactions.attributes(endsAt - now))
+  reply.setCookie(login.name, finishedValue(login.value), transactions.attributes(endsAt - now))
   if (flow === 'signup') reply.setCookie(attributionCookie.name, '', attributionCookie.attributes(0))
 }
 

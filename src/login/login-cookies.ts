@@ -14,6 +14,8 @@ const SECRET_BYTES = 24
 const SECRET = /^[\w-]{32}$/
 /** Characters of base64url: 132 bits. */
 const MAC_LENGTH = 22
+/** The end of the value once its login has finished. A browser may make it up. */
+const FINISHED = '.f'
 
 /** The cookie of one login transaction, and the OAuth state that belongs to it. */
 export interface LoginCookie {
@@ -31,7 +33,7 @@ export interface LoginCookie {
 
 /**
  * One cookie per started login: `__Host-login-<8 characters of the state>=<secret>.<start>.<MAC>`. Without the MAC,
- * made-up cookies would cause lookups in the store.
+ * made-up cookies would cause lookups in the store. That of a finished login ends with `.f`.
  */
 export class LoginCookies {
   readonly #prefix: string
@@ -58,7 +60,7 @@ export class LoginCookies {
   /** The login cookies of a Cookie header, oldest first. Malformed ones and those without a valid MAC are ignored. */
   read(header = ''): LoginCookie[] {
     const cookies: LoginCookie[] = []
-    for (const { name, value } of cookiesNamed(header, this.#prefix).slice(-MAX_READ)) {
+    for (const { name, value } of finishedLast(cookiesNamed(header, this.#prefix)).slice(-MAX_READ)) {
       const [secret = '', start = '', mac = ''] = value.split('.')
       if (!SECRET.test(secret) || !this.#isMac(`${secret}.${start}`, mac)) continue
       const state = stateOf(secret)
@@ -80,6 +82,16 @@ export class LoginCookies {
   #isMac(signed: string, mac: string): boolean {
     return mac.length === MAC_LENGTH && this.#macKeys().some((key) => isSame(mac, macOf(signed, key)))
   }
+}
+
+/** The value that a cookie gets when its login has finished. */
+export function finishedValue(value: string): string {
+  return value.endsWith(FINISHED) ? value : value + FINISHED
+}
+
+/** Puts the cookies of finished logins behind the others, and leaves their order as it is otherwise. */
+export function finishedLast<Cookie extends Pick<LoginCookie, 'value'>>(cookies: readonly Cookie[]): Cookie[] {
+  return cookies.toSorted((one, other) => Number(one.value.endsWith(FINISHED)) - Number(other.value.endsWith(FINISHED)))
 }
 
 function stateOf(secret: string): string {

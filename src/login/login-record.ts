@@ -39,13 +39,22 @@ export type LoginOutcome =
       readonly endsAt: number
       readonly cookieEndsAt: number
     }
-  | { readonly is: 'failed'; readonly error: AuthError; readonly flow: Flow; readonly returnTo: string }
+  | {
+      readonly is: 'failed'
+      readonly error: AuthError
+      readonly flow: Flow
+      readonly returnTo: string
+      /** As in {@link LoginTransaction}; absent where an instance of version 0.3 has written it. */
+      readonly previous?: readonly string[]
+    }
 
 /** A callback is completing the login. */
 interface Running {
   readonly is: 'running'
   readonly flow: Flow
   readonly returnTo: string
+  /** As in {@link LoginTransaction}; absent where an instance of version 0.3 has written it. */
+  readonly previous?: readonly string[]
   /** The time by which the login is settled, unless its process has died (epoch ms). */
   readonly until: number
 }

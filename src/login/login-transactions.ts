@@ -7,7 +7,14 @@ import { PendingWrites } from '../store/pending-writes.ts'
 import { wasSent, type StoreData, type StoreHealth } from '../store/store.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import type { Flow } from './return-to.ts'
-import { browserLogins, previousSessions, settledOf, surplusOf, type SettledLogin } from './browser-logins.ts'
+import {
+  browserLogins,
+  previousSessions,
+  sessionsOf,
+  settledOf,
+  surplusOf,
+  type SettledLogin,
+} from './browser-logins.ts'
 import type { LoginCookie, LoginCookies } from './login-cookies.ts'
 import { keyOf, openLogin, sealLogin, type LoginOutcome, type LoginTransaction } from './login-record.ts'
 import { storeNow } from '../time/store-time.ts'
@@ -153,10 +160,21 @@ export class LoginTransactions {
     if (await this.#store.replace(key, ticket.sealed, sealed, until)) ticket.sealed = sealed
   }
 
-  /** The finished, failed and lost logins of this browser. @param besides the OAuth state of a login that is not asked for */
-  async settled(cookieHeader: string | undefined, besides?: string): Promise<SettledLogin[]> {
-    const cookies = this.#cookies.read(cookieHeader).filter(({ state }) => state !== besides)
-    return settledOf(await browserLogins(cookies, this.#store, this.#envelope))
+  /** The finished, failed and lost logins of this browser. */
+  async settled(cookieHeader: string | undefined): Promise<SettledLogin[]> {
+    return settledOf(await browserLogins(this.#cookies.read(cookieHeader), this.#store, this.#envelope))
+  }
+
+  /**
+   * The sessions of this browser that its other logins have made or noted: the values of their cookies, where known, by store keys.
+   * @param state of the login that is not asked for
+   */
+  async otherSessions(
+    cookieHeader: string | undefined,
+    state: string,
+  ): Promise<ReadonlyMap<string, string | undefined>> {
+    const cookies = this.#cookies.read(cookieHeader).filter((cookie) => cookie.state !== state)
+    return sessionsOf(await browserLogins(cookies, this.#store, this.#envelope))
   }
 
   /** Removes the records of logins. The caller deletes their cookies. */
@@ -172,9 +190,9 @@ export class LoginTransactions {
   /** Compare-and-set from pending to running. Of several concurrent callbacks, one wins; the others get undefined. */
   async #begin(ticket: LoginTicket, expiresAt: number): Promise<LoginTicket | undefined> {
     const { key, cookie, transaction } = ticket
-    const { flow, returnTo } = transaction
+    const { flow, returnTo, previous } = transaction
     const until = storeNow() + MAX_FINISH_MS
-    const sealed = sealLogin(this.#envelope, cookie, { is: 'running', flow, returnTo, until })
+    const sealed = sealLogin(this.#envelope, cookie, { is: 'running', flow, returnTo, previous, until })
     // A callback that arrives in time may finish after the login's expiry.
     const begin = this.#store.replace(key, ticket.sealed, sealed, Math.max(expiresAt, until))
     const hasBegun = await begin.catch((error: unknown) => {

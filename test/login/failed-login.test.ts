@@ -9,7 +9,7 @@ type Failure = Parameters<typeof failLogin>[1]
 
 const FRONTEND = 'https://page.test'
 const KNOWN = { flow: 'signup', returnTo: '/trade' } as const
-const TICKET = { key: 'key', transaction: KNOWN } as unknown as NonNullable<Failure['ticket']>
+const TICKET = { key: 'key', transaction: { ...KNOWN, previous: ['old'] } } as unknown as NonNullable<Failure['ticket']>
 const AWAY = new StoreUnavailable('away')
 
 /** A callback of an address of its own, and what is done and logged once it has failed. */
@@ -52,7 +52,7 @@ await test('a failure is logged, counted, kept for repeated callbacks, and told 
   await fail({ error: 'invalid_grant', cause, ticket: TICKET, reason: 'ended', outcome: 'rate_limited' })
   t.strictSame(calls, [
     ['count', { flow: 'signup', outcome: 'rate_limited' }],
-    ['settle', TICKET, { is: 'failed', error: 'invalid_grant', ...KNOWN }],
+    ['settle', TICKET, { is: 'failed', error: 'invalid_grant', ...KNOWN, previous: ['old'] }],
     ['redirect', failureUrl(FRONTEND, 'invalid_grant', KNOWN), 303],
   ])
   const line = { audit: 'login_failed', error: 'invalid_grant', reason: 'ended', flow: 'signup', client: '192.0.2.31' }

@@ -64,7 +64,7 @@ await test('a session is in the index of its subject before it is saved, and its
     ['end', 'older', 'replaced', { requester: REQUESTER, id: 'old-id' }],
     ['makeRoom', ENTRY, REQUESTER],
     ['cookie', 'session', 'id.signed', { lifetimeMs: SESSION_MS }],
-    ['cookie', 'login', 'value', { loginMs: SESSION_MS }],
+    ['cookie', 'login', 'value.f', { loginMs: SESSION_MS }],
     ['session'],
     ['count', { flow: 'login', outcome: 'finished' }],
     ['redirect', `${FRONTEND}/trade`, 303],
@@ -133,7 +133,7 @@ await test('a session that a logout of its subject has ended meanwhile ends, its
   world['mayLive'] = () => false
   await run()
   const at = calls.findIndex(([what]) => what === 'mayLive')
-  const failed = { is: 'failed', error: 'login_failed', flow: 'login', returnTo: '/trade' }
+  const failed = { is: 'failed', error: 'login_failed', flow: 'login', returnTo: '/trade', previous: [] }
   const [end, revoke, count, settle, ...rest] = calls.slice(at + 1)
   t.strictSame(end, ['end', SESSION, 'revoked', BY])
   t.match(revoke, ['revoke', { accessToken: 'access' }])

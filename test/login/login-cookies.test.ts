@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
-import { LoginCookies } from '../../src/login/login-cookies.ts'
+import { finishedValue, LoginCookies } from '../../src/login/login-cookies.ts'
 import { openLogin, sealLogin, type LoginState } from '../../src/login/login-record.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 
@@ -77,5 +77,13 @@ await test('of many login cookies the newest thirty are read, the oldest first',
   if (first === undefined || last === undefined) throw new Error('none')
   t.notOk(read.some(({ value }) => value === first.value))
   t.ok(read.some(({ value }) => value === last.value))
+  const finished = { ...first, value: finishedValue(first.value) }
+  t.equal(finishedValue(finished.value), finished.value)
+  const found = cookies().read([finished, ...made.slice(1)].map(pair).join('; '))
+  t.same(
+    found.filter(({ state }) => state === first.state),
+    [{ ...first, value: `${first.value}.f` }],
+    'that of a finished login is read before others',
+  )
   t.end()
 })

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
-import { browserLogins, previousSessions, settledOf, surplusOf } from '../../src/login/browser-logins.ts'
-import { LoginCookies } from '../../src/login/login-cookies.ts'
+import { browserLogins, previousSessions, sessionsOf, settledOf, surplusOf } from '../../src/login/browser-logins.ts'
+import { finishedValue, LoginCookies } from '../../src/login/login-cookies.ts'
 import { recordKiB, type LoginOutcome, type LoginState } from '../../src/login/login-record.ts'
 import type { LoginTicket } from '../../src/login/login-transactions.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
@@ -70,15 +70,15 @@ await test('a repeated callback gets the outcome of the first, and waits for it'
 
 await test('a login that is not asked for costs no read', async (t) => {
   const { logins, start, header, store } = alone()
-  const { cookie, key } = await start()
+  const { cookie } = await start()
   const reads = t.capture(store, 'readMany', (keys: readonly string[]) =>
     MemoryStore.prototype.readMany.call(store, keys),
   )
-  t.same(await logins.settled(header(), cookie.state), [])
+  t.same(await logins.otherSessions(header(), cookie.state), new Map())
   t.same(reads(), [])
-  const other = await start()
-  await store.remove(key)
-  t.same(await logins.settled(header(), other.cookie.state), [{ cookieName: cookie.name }])
+  const other = await start({ sessionKey: 'noted' })
+  t.same(await logins.otherSessions(header(), cookie.state), new Map([['noted', undefined]]))
+  t.same(await logins.otherSessions(header(), other.cookie.state), new Map())
 })
 
 await test('an outcome that somebody else has changed meanwhile is left as it is', async (t) => {
@@ -146,6 +146,26 @@ await test('a login replaces the session of its request and that of the last log
   t.same(previousSessions('newer', earlier), ['newer', 'older'])
   t.same(previousSessions(undefined, earlier.slice(0, 2)), ['older', 'waiting'])
   t.same(previousSessions(undefined, []), [])
+  t.same(previousSessions(undefined, [login('a', { is: 'failed', previous: ['left'] })]), ['left'])
+  t.end()
+})
+
+await test('the sessions of a browser are those that its logins have made, and those that they have noted', (t) => {
+  const logins = [
+    login('a', { is: 'finished', session: 'made', cookieValue: 'of made' }),
+    login('b', { is: 'pending', previous: ['made', 'waiting'] }),
+    login('c', { is: 'running', previous: ['going'] }),
+    login('d', { is: 'failed', previous: ['left'] }),
+    login('e', { is: 'failed' }),
+    login('f', { is: 'lost' }),
+  ]
+  const found = [...sessionsOf(logins)]
+  t.same(found, [
+    ['made', 'of made'],
+    ['waiting', undefined],
+    ['going', undefined],
+    ['left', undefined],
+  ])
   t.end()
 })
 
@@ -187,6 +207,12 @@ await test('logins are looked up ten at a time, the newest first, until none of 
   t.same(found.slice(0, 5), Array<string>(5).fill('unasked'))
   t.equal(found[20], 'finished')
   t.equal(lookUps, 2)
+  const [oldest, ...rest] = cookies
+  if (oldest === undefined) throw new Error('none')
+  await browser.logins.settle(await begun(t, browser, oldest.state), finished('of the oldest'))
+  const marked = [{ ...oldest, value: finishedValue(oldest.value) }, ...rest]
+  const first = await browserLogins(marked, browser.store, browser.envelope)
+  t.equal(sessionsOf(first).size, 2, 'one whose cookie says that it has finished is looked up first')
   const other = new Envelope(new Changeable(['another secret']))
   const unreadable = await browserLogins(cookies.slice(0, 1), browser.store, other)
   t.same(unreadable[0]?.loginState, { is: 'unreadable' })

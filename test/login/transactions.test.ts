@@ -63,7 +63,7 @@ await test('GET /auth/login and GET /auth/callback set the cookies that docs/ref
   t.match(session, /^__Host-session=[\w-]{43}\.[\w+/=]{43,44};/)
   const login = lines.find((each) => each.startsWith(LOGIN))
   t.match(login, /; Max-Age=3600;/, 'the cookie lives as long as the session, which ends with its token')
-  t.equal(login?.split(';')[0], pair, 'the login cookie keeps its value')
+  t.equal(login?.split(';')[0], `${pair}.f`, 'the login cookie keeps its value, and says that the login has finished')
   t.equal(browser.named(LOGIN).length, 1)
 })
 

@@ -57,7 +57,7 @@ export const OF_LOGINS: readonly Equivalent[] = [
   ]),
   ...inFile('src/login/callback-route.ts', [
     [
-      "for (const { session, cookieValue = '' } of earlier) {",
+      "for (const [key, cookieValue = ''] of earlier) replaced.set(key, sessions.cookie.verify(cookieValue))",
       '"Stryker was here!"',
       'No cookie with that value has a valid signature either.',
     ],

@@ -111,11 +111,12 @@ export class Handshake {
   endWith(session: Session): void {
     this.request.sessionTag = session.tag
     this.request.subjectTag = session.subjectTag
+    const slot = this.#slot
     const stop = this.#deps.sessions.watch(session, {
       // Unless RELAYS_KEEP_SESSION is off, an open socket counts as use of its session.
       isUse: true,
       client: { ip: this.request.ip },
-      onEnd: (reason) => this.#slot.end(reason === 'storeLost' ? CLOSE.storeDown : CLOSE.sessionExpired),
+      onEnd: (reason) => slot.end(reason === 'storeLost' ? CLOSE.storeDown : CLOSE.sessionExpired),
     })
     this.#onRelease(stop)
   }

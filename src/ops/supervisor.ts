@@ -198,7 +198,6 @@ class Supervisor implements OpsSource {
       }
       const tries = performance.now() - bornAt >= STEADY_MS ? 0 : deaths
       this.#log.error({ ...died, restartMs: this.#forkLater(tries) }, 'a worker died')
-      this.#metrics.workerRestarts.inc()
     }
     worker.once('exit', handleDeath)
     worker.on('error', (error) => {
@@ -211,6 +210,7 @@ class Supervisor implements OpsSource {
   /** Starts a worker in place of one that has died, or was never there. @returns after how many milliseconds */
   #forkLater(deaths: number): number {
     const restartMs = backoffMs(deaths, RESTARTS)
+    this.#metrics.workerRestarts.inc()
     setTimeout(() => this.#fork(deaths + 1), restartMs)
     return restartMs
   }

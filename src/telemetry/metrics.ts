@@ -211,7 +211,7 @@ export function createSupervisorMetrics(logLines: LogLines = NO_LINES) {
     ),
     workerRestarts: make.counter(
       'bff_worker_restarts_total',
-      'Worker processes that died and were replaced; only with WORKERS',
+      'Worker processes that died and were replaced, or that could not be started; only with WORKERS',
     ),
   }
 }

@@ -21,6 +21,8 @@ await test('While the system starts no worker in place of a dead one, the others
   await until(() => said(server, 'a worker could not be started').length > 1, 'it is tried again')
   t.equal(await status(server.port, '/auth/session'), 200)
   t.equal(await status(server.opsPort, '/readyz'), 200)
+  const metrics = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text()
+  t.match(metrics, /^bff_worker_restarts_total (?:[2-9]|\d\d)/m, 'an alert learns of it')
 
   writeFileSync(file, SIGNING)
   await untilSlow(() => said(server, 'ready').length === 3)

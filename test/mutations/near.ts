@@ -97,6 +97,13 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/proxy/idempotency/record.ts': ['proxy/idempotency-answer'],
   'src/proxy/idempotency/sealed-records.ts': ['proxy/idempotency-sealed'],
   'src/proxy/idempotency': ['proxy/idempotency-calls', 'proxy/idempotency-answer'],
+  'src/peers/dialing.ts': [
+    'peers/dialing-alone',
+    'peers/silent-tls',
+    'peers/given-up',
+    'peers/many-attempts',
+    'peers/causes',
+  ],
   'src/sessions': [
     'sessions/session-replacement',
     'sessions/races',

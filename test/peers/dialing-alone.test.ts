@@ -68,18 +68,21 @@ await test('an address that refuses is followed by the next one at once, and one
 
 await test('a connection that is refused everywhere fails with all reasons, or the only one', async (t) => {
   const port = await listen(t)
-  const { addresses, silent, answer, unanswered } = lookupThreads(t, 8)
-  addresses.set('two.test', four('127.0.0.8', '127.0.0.9')).set('one.test', four('127.0.0.8')).set('none.test', [])
+  const names = lookupThreads(t, 8)
+  names.addresses
+    .set('two.test', four('127.0.0.8', '127.0.0.9'))
+    .set('one.test', four('127.0.0.8'))
+    .set('none.test', [])
   const of = async (host: string) => (await begin(host, port).outcome())[0]
   const [two, one, none] = [await of('two.test'), await of('one.test'), await of('none.test')]
   const refused = (host: number) => ({ message: `connect ECONNREFUSED 127.0.0.${host}:${port}` })
   t.match(two, { code: 'ECONNREFUSED', errors: [refused(8), refused(9)] })
   t.match(one, { code: 'ECONNREFUSED', ...refused(8) })
   t.same(none?.errors, [])
-  silent.add('unknown.test')
+  names.silent.add('unknown.test')
   const unknown = begin('unknown.test', port)
-  await until(() => unanswered('unknown.test') === 1)
-  answer('unknown.test', 'ENOTFOUND')
+  await until(() => names.unanswered('unknown.test') === 1)
+  names.answer('unknown.test', 'ENOTFOUND')
   t.match(await unknown.outcome(), [{ code: 'ENOTFOUND' }, null])
   t.equal(unknown.outcomes.length, 1)
 })
@@ -113,15 +116,15 @@ await test('a silent address has its part of the time, comes last from then on, 
 await test('what is not there in time says what was going on', async (t) => {
   const way = await stalledWay(t, 9, '127.0.0.11')
   await way.stall()
-  const { addresses, silent, unanswered } = lookupThreads(t, 8)
-  addresses.set('late.test', four('127.0.0.11'))
-  addresses.set('later.test', four('127.0.0.9', '127.0.0.11'))
-  silent.add('unresolved.test')
+  const names = lookupThreads(t, 8)
+  names.addresses.set('late.test', four('127.0.0.11'))
+  names.addresses.set('later.test', four('127.0.0.9', '127.0.0.11'))
+  names.silent.add('unresolved.test')
   const limits = new HeldTimers(t, 'setTimeout', 3000)
   const of = async (host: string, tried = 1) => {
     const sockets = socketsOf(t)
     const { outcome, outcomes } = begin(host, way.port, 3000)
-    await until(() => sockets.length + unanswered(host) === tried)
+    await until(() => sockets.length + names.unanswered(host) === tried)
     limits.run()
     const [error] = await outcome()
     t.same([outcomes.length, limits.size, sockets.every((each) => each.destroyed)], [1, 0, true])
@@ -148,13 +151,14 @@ await test('what is not there in time says what was going on', async (t) => {
 await test('a connection that is ended has no outcome, whatever it was waiting for', async (t) => {
   const port = await listen(t)
   const sockets = socketsOf(t)
-  const { silent, answer, unanswered } = lookupThreads(t, 8)
-  silent.add('ended.test')
+  const names = lookupThreads(t, 8)
+  names.silent.add('ended.test')
   const limits = new HeldTimers(t, 'setTimeout', 3000)
-  const [named, other] = [begin('ended.test', port, 3000), begin('127.0.0.1', port, 3000)]
-  await until(() => unanswered('ended.test') === 1)
+  const named = begin('ended.test', port, 3000)
+  await until(() => names.unanswered('ended.test') === 1)
+  const other = begin('127.0.0.1', port, 3000)
   for (const { end } of [named, other]) end()
-  answer('ended.test')
+  names.answer('ended.test')
   await nextTurn()
   t.same([named.outcomes, other.outcomes, limits.size], [[], [], 0])
   t.same(

@@ -13,6 +13,8 @@ import { until, within } from '../support/time/until.ts'
 type Failure = NodeJS.ErrnoException & { readonly errors?: readonly Error[] }
 type Outcome = readonly [error: Failure | null, socket: Socket | null]
 
+const OPTIONS = { noDelay: true, highWaterMark: 7000 }
+
 const four = (...addresses: string[]) => addresses.map((address) => ({ address, family: 4 }))
 
 /** A server at 127.0.0.1. At its port, other addresses of this machine refuse connections. */
@@ -39,9 +41,7 @@ function socketsOf(t: Test) {
 /** Begins a connection, and notes every outcome of it. */
 function begin(host: string, port: number, timeoutMs = 60_000) {
   const outcomes: Outcome[] = []
-  const end = dial('other', { host, port, timeoutMs, options: { highWaterMark: 7000 } }, (...each) =>
-    outcomes.push(each),
-  )
+  const end = dial('other', { host, port, timeoutMs, options: OPTIONS }, (...each) => outcomes.push(each))
   return { end, outcomes, outcome: () => until(() => outcomes.length > 0).then(() => outcomes[0] ?? [null, null]) }
 }
 

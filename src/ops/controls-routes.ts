@@ -56,9 +56,10 @@ export async function controlsRoutes(ops: FastifyInstance, { runCommand }: Opera
   )
   const change = async (request: FastifyRequest, reply: FastifyReply, asked: ControlChange | Wrong) => {
     if ('error' in asked) return reply.code(400).send(asked)
-    if (asked.value === null && (await hasLeft(request))) return reply.hijack()
+    const isWanted = async (): Promise<boolean> => asked.value !== null || !(await hasLeft(request))
+    if (!(await isWanted())) return reply.hijack()
     const requester = requesterOf(request, reply)
-    return respond(reply, await runCommand({ is: 'change', change: asked, requester }))
+    return respond(reply, await runCommand({ is: 'change', change: asked, requester }, isWanted))
   }
   ops.get('/controls', { exposeHeadRoute: false }, async (request, reply) => {
     const asked = readQuery(request, [])

@@ -14,13 +14,15 @@ interface Channel<Worker> {
     command: OperatorCommand,
     timeoutMs: number,
   ) => Promise<OperatorOutcome | undefined>
+  /** Whether the next worker may do it, too. */
+  readonly isWanted?: (() => Promise<boolean>) | undefined
 }
 
 /** Has a worker run a command. The next one runs it too when a worker does not answer or cannot reach the store. */
 export async function delegate<Worker>(
   workers: readonly Worker[],
   command: OperatorCommand,
-  { isResponsive, runCommand }: Channel<Worker>,
+  { isResponsive, runCommand, isWanted = async () => true }: Channel<Worker>,
   now: () => number = () => performance.now(),
 ): Promise<OperatorOutcome> {
   const deadline = now() + DELEGATION_MS
@@ -30,7 +32,7 @@ export async function delegate<Worker>(
   let next = command
   for (const worker of workers.filter((_worker, index) => areResponsive[index])) {
     const timeoutMs = Math.min(WORKER_MS, deadline - now())
-    if (timeoutMs <= 0) break
+    if (timeoutMs <= 0 || !(await isWanted())) break
     outcome = (await runCommand(worker, next, timeoutMs)) ?? outcome
     if (!isForNextWorker(outcome)) break
     if (outcome.is === 'changed' && command.is === 'change') next = { ...command, isNoted: true }

@@ -15,8 +15,11 @@ export type OperatorOutcome =
   | { readonly is: 'noWorker' }
   | { readonly is: 'failed' }
 
-/** Runs a command, in this process or in a worker. Never rejects. */
-export type RunCommand = (command: OperatorCommand) => Promise<OperatorOutcome>
+/**
+ * Runs a command, in this process or in a worker. Never rejects.
+ * @param isWanted asked before each worker that is to do it; always by default
+ */
+export type RunCommand = (command: OperatorCommand, isWanted?: () => Promise<boolean>) => Promise<OperatorOutcome>
 
 /** Makes the function that does in this process what operators ask. */
 export function operatorCommands(deps: {

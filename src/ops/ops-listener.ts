@@ -105,7 +105,7 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
     return reply.code(ready ? 200 : 503).send({ ready, reasons, warnings })
   })
 
-  const runCommand: RunCommand = async (command) => (await source().runCommand?.(command)) ?? { is: 'noWorker' }
+  const runCommand: RunCommand = async (...command) => (await source().runCommand?.(...command)) ?? { is: 'noWorker' }
   if (token !== undefined) void ops.register(operatorRoutes, { token, runCommand, log })
 
   const own = new Registry()

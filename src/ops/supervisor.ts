@@ -10,7 +10,7 @@ import { backoffMs } from '../time/backoff.ts'
 import { delegate } from './delegate.ts'
 import { EXIT, exitAfterFlush, FINAL_CODES } from './exit.ts'
 import type { OpsPort, OpsSource } from './ops-listener.ts'
-import type { OperatorCommand, OperatorOutcome } from './operator-commands.ts'
+import type { RunCommand } from './operator-commands.ts'
 import { installShutdown } from './shutdown.ts'
 import { SIGNALS } from './signals.ts'
 import { ask, tell } from './worker-channel.ts'
@@ -133,8 +133,9 @@ class Supervisor implements OpsSource {
   }
 
   /** Has a worker do what an operator asks. */
-  readonly runCommand = (command: OperatorCommand): Promise<OperatorOutcome> =>
+  readonly runCommand: RunCommand = (command, isWanted) =>
     delegate([...this.#workers], command, {
+      isWanted,
       isResponsive: async (worker) => (await ask(worker, 'reasons')) !== undefined,
       runCommand: (worker, next, timeoutMs) => ask(worker, 'command', { timeoutMs, command: next }),
     })

@@ -22,6 +22,8 @@ interface Inquiry {
   readonly ask: Question
   readonly id: number
   readonly command?: OperatorCommand | undefined
+  /** When it was sent, by {@link sharedNow}. */
+  readonly at: number
 }
 interface Reply {
   readonly id: number
@@ -30,7 +32,12 @@ interface Reply {
 
 /** A worker that has not replied by then is too busy, or dead. Probes usually wait for a second. */
 const TIMEOUT_MS = 500
+/** What an operator asks is not done by a worker that reads it later: the operator may have asked for the opposite since. */
+const READ_MS = 1000
 let lastId = 0
+
+/** Milliseconds by a clock that all processes of a machine share, and that is never set. */
+const sharedNow = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
 /** The questions that a worker has not replied to yet, by their id. Called without a reply if there will be none. */
 type Pending = Map<number, (reply: Replies[Question] | undefined) => void>
@@ -46,7 +53,7 @@ export async function ask<Asked extends Question>(
   const pending = pendingOf(worker)
   const reply = new Promise<Replies[Question] | undefined>((resolve) => {
     pending.set(id, resolve)
-    worker.send({ ask: question, id, command } satisfies Inquiry, (error: Error | null) => {
+    worker.send({ ask: question, id, command, at: sharedNow() } satisfies Inquiry, (error: Error | null) => {
       if (error !== null) resolve(undefined)
     })
   })
@@ -84,8 +91,9 @@ interface SupervisorOrders {
 
 /** In a worker: replies to the supervisor's questions, and does what it says. */
 export function handleSupervisorMessages(operations: OpsSource, orders: SupervisorOrders): void {
-  const respond = async ({ ask, id, command }: Inquiry): Promise<void> => {
-    const reply = { id, reply: await replyTo(ask, operations, command) } satisfies Reply
+  const respond = async ({ ask, id, command, at }: Inquiry): Promise<void> => {
+    const isLate = sharedNow() - at > READ_MS
+    const reply = { id, reply: await replyTo(ask, operations, isLate ? undefined : command) } satisfies Reply
     // Without this function, a supervisor that was killed meanwhile would look like a crash of this worker.
     process.send?.(reply, undefined, undefined, () => undefined)
   }

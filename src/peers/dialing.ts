@@ -66,6 +66,17 @@ export function dialing(peer: Peer, timeoutMs: number) {
   }
 }
 
+/** Has other connections try an address last, as silent, once TLS with it has taken as long as an attempt may. */
+export function noteSlowTls(socket: TLSSocket, address: string | undefined): void {
+  const endWait = judgeAfter(ATTEMPT_MS, () => noteSilence(address, true))
+  const end = (): void => {
+    endWait()
+    // Of a connection that lasts, nothing here is kept.
+    socket.off('secureConnect', end).off('close', end)
+  }
+  socket.on('secureConnect', end).on('close', end)
+}
+
 /** Options of {@link connector} beside the peer. */
 interface ConnectorOptions {
   /** For name, connection and TLS together. */
@@ -109,6 +120,7 @@ export function connector(
         noteSilence(remoteAddress, result[0] !== null)
         callback(...result)
       }) as unknown as TLSSocket
+      noteSlowTls(socket, remoteAddress)
       if (resets) resetWhenGivenUp(wire, socket)
       const endWait = judgeAfter(endsAt - performance.now(), () => socket.destroy(connectTimeout(destination)))
     })

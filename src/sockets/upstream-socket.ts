@@ -2,7 +2,7 @@ import type { ClientRequestArgs } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { WebSocket } from 'ws'
-import { dial } from '../peers/dialing.ts'
+import { dial, noteSlowTls } from '../peers/dialing.ts'
 import type { Peer } from '../peers/names.ts'
 import { noteSilence } from '../peers/silent-addresses.ts'
 import { activeSpan, destinationOf, untraced, type Span } from '../telemetry/traces/span.ts'
@@ -114,7 +114,9 @@ function connect(
   return dial(peer, { host: name, port: Number(port), timeoutMs: OPEN_MS }, (error, wire) => {
     // Without a connection, only the error is looked at.
     if (wire === null || defaultPort !== HTTPS_PORT) return connected(error, wire as Socket, wire as Socket)
-    connected(null, connectTls({ socket: wire, host: name, servername: isIP(name) === 0 ? name : '' }), wire)
+    const secure = connectTls({ socket: wire, host: name, servername: isIP(name) === 0 ? name : '' })
+    noteSlowTls(secure, wire.remoteAddress)
+    connected(null, secure, wire)
   })
 }
 

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import { test, type Test } from 'tap'
 import { connector } from '../../src/peers/dialing.ts'
+import { noteSilence } from '../../src/peers/silent-addresses.ts'
 import { CLOSE } from '../../src/sockets/close-codes.ts'
 import { openUpstreamSocket } from '../../src/sockets/upstream-socket.ts'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
@@ -13,6 +15,8 @@ import { HeldTimers } from '../support/time/held-timers.ts'
 import { until, within } from '../support/time/until.ts'
 
 const OPEN_MS = 10_000
+/** After so long an address that was accepted counts as silent, although its connection goes on. */
+const SILENT_MS = 1250
 
 /** A name with two addresses: the first accepts connections, and says nothing or closes them; the second speaks TLS. */
 async function halfSilent(t: Test, host: string, first: string, isClosing = false) {
@@ -59,6 +63,34 @@ for (const isClosing of [false, true]) {
     t.equal(accepted(), 1)
   })
 }
+
+await test('While TLS with an address takes long, other connections go elsewhere', async (t) => {
+  const host = 'api-slow.tls.test'
+  const { port, accepted, codeOf } = await halfSilent(t, host, '127.0.0.9')
+  const silence = new HeldTimers(t, 'setTimeout', SILENT_MS)
+  const limits = new HeldTimers(t, 'setTimeout', OPEN_MS)
+  const open = (): ReturnType<typeof openUpstreamSocket> =>
+    openUpstreamSocket(`wss://${host}:${port}/`, 1000, new AbortController().signal)
+  const sockets = [open()]
+  await until(() => accepted() === 1)
+  silence.run()
+  await turn()
+  await turn()
+  sockets.push(open())
+  t.match(await within(sockets[1] ?? open(), 'the second address answers'), { why: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+  for (const address of ['127.0.0.1', '127.0.0.9']) noteSilence(address, false)
+  const first = codeOf()
+  await until(() => accepted() === 2)
+  silence.run()
+  await turn()
+  await turn()
+  t.equal(await codeOf(), undefined)
+  t.equal(await first, SILENT)
+  t.equal(accepted(), 2)
+  limits.run()
+  t.match(await sockets[0], { is: 'refused' })
+  t.equal(silence.size, 0)
+})
 
 await test('It does not come first again because it has accepted another connection', async (t) => {
   const { accepted, codeOf } = await halfSilent(t, 'api-again.tls.test', '127.0.0.7')

@@ -1,10 +1,22 @@
-import { useSyncExternalStore } from 'react'
+import { useEffect, useLayoutEffect, useState, useSyncExternalStore } from 'react'
 import type { Client } from '../core/create-client.ts'
 import { sessionKey, type SessionState } from '../core/session/session-state.ts'
 
 const UNKNOWN: SessionState = { status: 'unknown' }
 const never = (): (() => void) => () => undefined
 const none = (): undefined => undefined
+/** A server has no layout, and React 18 would say so. */
+const useBeforePaint = 'document' in globalThis ? useLayoutEffect : useEffect
+
+/** A store, looked at again before it is painted: an Activity that is shown again shows what it did before it was hidden. */
+function useStore<T>(subscribe: (listener: () => void) => () => void, get: () => T, getOnServer: () => T): T {
+  const value = useSyncExternalStore(subscribe, get, getOnServer)
+  const [, renderAgain] = useState({})
+  useBeforePaint(() => {
+    if (get() !== value) renderAgain({})
+  })
+  return value
+}
 
 /**
  * The session of the user. The component renders again after every change.
@@ -14,7 +26,7 @@ const none = (): undefined => undefined
  * ```
  */
 export function useSession({ session }: Pick<Client, 'session'>): SessionState {
-  return useSyncExternalStore(session.subscribe, session.get, () => UNKNOWN)
+  return useStore(session.subscribe, session.get, () => UNKNOWN)
 }
 
 /**
@@ -24,5 +36,5 @@ export function useSession({ session }: Pick<Client, 'session'>): SessionState {
  */
 export function useSessionKey({ session }: Pick<Client, 'session'>, isNeeded: boolean): string | undefined {
   const get = (): string | undefined => sessionKey(session.get())
-  return useSyncExternalStore(isNeeded ? session.subscribe : never, isNeeded ? get : none, none)
+  return useStore(isNeeded ? session.subscribe : never, isNeeded ? get : none, none)
 }

@@ -170,7 +170,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       opening.abort()
       await closeServer(server, waitMs)
       await Promise.all([
-        provider.close(),
+        sessions.close().then(() => provider.close()),
         clients.close(),
         subjects?.identity?.close(),
         controls?.shared.close(),

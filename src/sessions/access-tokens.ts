@@ -95,6 +95,12 @@ export class AccessTokens {
     return { is: 'ended' }
   }
 
+  /** Resolves once all new tokens are saved: they would be lost with this process, and the old ones are used up. Never rejects. */
+  async close(): Promise<void> {
+    this.#renewal.isEnding = true
+    await Promise.allSettled(Array.from(this.#running.values(), ({ result }) => result))
+  }
+
   /** Joins a session's running renewal, or starts one unless it is paused. `patienceMs` counts from the renewal's start. */
   async #renewOnce(session: Session, patienceMs: number, cause: RenewalCause): Promise<TokenLookup> {
     const running = this.#running.get(session.sealed)

@@ -217,6 +217,11 @@ export class Sessions {
     return this.#repository.tag(key)
   }
 
+  /** Ends the renewal of tokens. Resolves once those under way are over. Never rejects. */
+  close(): Promise<void> {
+    return this.#tokens.close()
+  }
+
   /** Identifies a subject in the log: by a keyed hash, or as it is (LOG_SUBJECT). Undefined where there is none. */
   subjectTag<Subject extends string | undefined>(subject: Subject): Subject | string {
     return this.#repository.subjectTag(subject)

@@ -88,6 +88,8 @@ export class TokenRenewal {
   readonly #asking = new Permits()
   /** Locks to release. */
   readonly #pending: PendingWrites
+  /** From now on no renewal begins, and none waits for another process any more. */
+  isEnding = false
   /** Why the last refresh failed; logged for every refresh that is skipped because of it. */
   #lastCause: unknown
 
@@ -131,7 +133,7 @@ export class TokenRenewal {
     const giveUpAt = performance.now() + LOCK_MS + 1000
     let mayHaveLock = false
     try {
-      for (let tries = 0; performance.now() < giveUpAt; tries++) {
+      for (let tries = 0; !this.isEnding && performance.now() < giveUpAt; tries++) {
         const { count } = standstill
         // Until the reply is here.
         mayHaveLock = true

@@ -112,7 +112,11 @@ export const OF_SESSIONS: readonly Equivalent[] = [
     ],
   ]),
   ...inFile('src/sessions/token-renewal.ts', [
-    ['for (let tries = 0; performance.now() < giveUpAt; tries++) {', 'performance.now() <= giveUpAt', MOMENT],
+    [
+      'for (let tries = 0; !this.isEnding && performance.now() < giveUpAt; tries++) {',
+      'performance.now() <= giveUpAt',
+      MOMENT,
+    ],
     [
       "if (outcome.is === 'unavailable' && outcome.busyForMs !== undefined) {",
       'true',

@@ -32,7 +32,7 @@ interface Reply {
 
 /** A worker that has not replied by then is too busy, or dead. Probes usually wait for a second. */
 const TIMEOUT_MS = 500
-/** What an operator asks is not done by a worker that reads it later: the operator may have asked for the opposite since. */
+/** A worker that reads later than this that a pause is lifted does not lift it: the operator may have paused again since. */
 const READ_MS = 1000
 let lastId = 0
 
@@ -92,8 +92,9 @@ interface SupervisorOrders {
 /** In a worker: replies to the supervisor's questions, and does what it says. */
 export function handleSupervisorMessages(operations: OpsSource, orders: SupervisorOrders): void {
   const respond = async ({ ask, id, command, at }: Inquiry): Promise<void> => {
-    const isLate = sharedNow() - at > READ_MS
-    const reply = { id, reply: await replyTo(ask, operations, isLate ? undefined : command) } satisfies Reply
+    const isLift = command?.is === 'change' && command.change.value === null
+    const done = isLift && sharedNow() - at > READ_MS ? undefined : command
+    const reply = { id, reply: await replyTo(ask, operations, done) } satisfies Reply
     // Without this function, a supervisor that was killed meanwhile would look like a crash of this worker.
     process.send?.(reply, undefined, undefined, () => undefined)
   }

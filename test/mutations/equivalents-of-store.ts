@@ -55,6 +55,13 @@ export const OF_STORE: readonly Equivalent[] = [
       'What is no question takes no time.',
     ],
   ]),
+  ...inFile('src/store/servers/masters.ts', [
+    [
+      "if (NO_MASTER.has(report.refusal ?? '')) throw new Error(report.refusal)",
+      '"Stryker was here!"',
+      'Neither is a code.',
+    ],
+  ]),
   ...inFile('src/store/servers/store-clock.ts', [
     ["const how = hereAheadMs > 0 ? 'ahead of' : 'behind'", 'hereAheadMs >= 0', 'It is not nothing.'],
   ]),

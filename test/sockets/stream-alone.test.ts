@@ -113,14 +113,17 @@ await test('a stream that lingers when it is lost is lost for nobody, and one th
 })
 
 await test('a stream that is lost again before it is renewed waits no longer for browsers to come back', (t) => {
-  const { stream, live, timers, world } = streamAlone(t)
-  live()
-  stream.lost()
-  world.now += 2000
-  stream.lost()
-  stream.asked(8)
-  stream.received(message())
-  t.same(timers.delays, [LINGER + SPREAD + PATIENCE_MS - 2000])
+  for (const hasReturned of [false, true]) {
+    const { stream, live, browse, timers, world } = streamAlone(t)
+    live()
+    stream.lost()
+    world.now += 2000
+    if (hasReturned) browse()
+    stream.lost()
+    stream.asked(8)
+    stream.received(message())
+    t.same(timers.delays, [LINGER + SPREAD + PATIENCE_MS - 2000])
+  }
   t.end()
 })
 

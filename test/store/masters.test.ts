@@ -45,6 +45,20 @@ await test('what was found at a master that is there no more is forgotten', (t) 
   t.end()
 })
 
+await test('a master is tried with a write once a minute, however often it is asked', async (t) => {
+  const link = { masterNames: () => new Set(['one']), masterOf, probe: () => undefined }
+  const masters = new Masters(link, HEALTHY, QUIET)
+  t.teardown(() => masters.clock.close())
+  const tried: unknown[] = []
+  const evaluate = async (_script: string, options?: { readonly arguments?: unknown }) => {
+    tried.push(options?.arguments)
+    return [Date.now(), []]
+  }
+  const connection = { isReady: true, eval: evaluate as never, ping: async () => 'PONG' }
+  for (let count = 0; count < 3; count++) await masters.ask(masterOf(), connection)
+  t.same(tried, [['write'], [], []])
+})
+
 await test('a master that replies over a connection that was given up meanwhile shows no sign of life', async (t) => {
   let alive = 0
   const link = { masterNames: () => new Set(['one']), masterOf, probe: () => undefined }

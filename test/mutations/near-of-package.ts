@@ -9,6 +9,7 @@ export const OF_PACKAGE: Readonly<Record<string, readonly string[]>> = {
     'client/offline-orders',
     'client/api',
     'client/once',
+    'client/once-sleep',
     'client/remembered-orders',
   ],
   'client/src/core/api/key-use.ts': ['client/keyed-sessions'],

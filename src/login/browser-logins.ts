@@ -5,6 +5,8 @@ import { keyOf, openLogin, type LoginState } from './login-record.ts'
 
 /** The session of the request that starts the login, and the one that this browser's last login created. */
 const MAX_PREVIOUS = 2
+/** Together with those of logins whose cookies go. So many login cookies of a browser are read. */
+const MAX_NOTED = 30
 
 /** A login that this browser has started, by its cookie. */
 interface BrowserLogin {
@@ -14,14 +16,14 @@ interface BrowserLogin {
   readonly loginState: LoginState | { readonly is: 'lost' | 'unreadable' | 'unasked' }
 }
 
-/** The remains of a finished or failed login in the browser and in the store. */
+/** The remains of a finished or failed login in the browser and in the store, or only a session that a login has noted. */
 export interface SettledLogin {
   /**
    * Store key of the record of a finished login. A failed one has nothing that must end, and expires by itself: to remove
    * ten of them would cost a logout, which a stranger may send, ten commands.
    */
   readonly key?: string
-  readonly cookieName: string
+  readonly cookieName?: string
   /** Store key and cookie value of the session that it created. */
   readonly session?: string
   readonly cookieValue?: string
@@ -64,13 +66,15 @@ function unasked(cookie: LoginCookie): BrowserLogin {
   return { key: keyOf(cookie), cookie, loginState: { is: 'unasked' } }
 }
 
-/** The finished, failed and lost ones among the logins of a browser. */
+/** The finished, failed and lost ones among the logins of a browser, and the sessions that only other logins have noted. */
 export function settledOf(logins: readonly BrowserLogin[]): SettledLogin[] {
-  return logins.flatMap(({ key, cookie: { name: cookieName }, loginState }) => {
+  const settled = logins.flatMap(({ key, cookie: { name: cookieName }, loginState }): SettledLogin | [] => {
     if (isInUse(loginState)) return []
     if (loginState.is !== 'finished') return { cookieName }
     return { key, cookieName, session: loginState.session, cookieValue: loginState.cookieValue }
   })
+  const noted = [...sessionsOf(logins)].filter(([, cookieValue]) => cookieValue === undefined)
+  return [...settled, ...noted.map(([session]) => ({ session }))]
 }
 
 /** The sessions that logins have made, or have noted because they were to replace them, as {@link LoginTransactions.otherSessions} has them. */
@@ -92,15 +96,21 @@ function notedBy(loginState: BrowserLogin['loginState']): readonly string[] {
  * Store keys of the sessions that a new login replaces: that of the request which starts it, and that of this browser's
  * last finished login, whose strict cookie is not sent if the request comes from a link on another site. What
  * other logins have noted comes last; without a bound, that would make the list grow with every start.
+ * @param stale names of the cookies that go: without a note, the sessions of their logins would not be found any more
  */
-export function previousSessions(current: string | undefined, earlier: readonly BrowserLogin[]): readonly string[] {
+export function previousSessions(
+  current: string | undefined,
+  earlier: readonly BrowserLogin[],
+  stale: readonly string[],
+): readonly string[] {
   const newestFirst = earlier.toReversed().map(({ loginState }) => loginState)
   const keys = [
     ...(current === undefined ? [] : [current]),
     ...newestFirst.flatMap((login) => (login.is === 'finished' ? login.session : [])),
     ...newestFirst.flatMap(notedBy),
   ]
-  return [...new Set(keys)].slice(0, MAX_PREVIOUS)
+  const leaving = sessionsOf(earlier.filter(({ cookie }) => stale.includes(cookie.name))).keys()
+  return [...new Set([...[...new Set(keys)].slice(0, MAX_PREVIOUS), ...leaving])].slice(0, MAX_NOTED)
 }
 
 /** Names of the cookies to delete before one more is set: the oldest, and cookies of logins in use last. */

@@ -95,19 +95,20 @@ export class LoginTransactions {
   ): Promise<{ ticket: LoginTicket; stale: string[] }> {
     const { flow, returnTo, attributed, sessionKey, hasNonce } = options
     const earlier = await browserLogins(this.#cookies.read(cookieHeader), this.#store, this.#envelope)
+    const stale = surplusOf(earlier)
     const transaction: LoginTransaction = {
       flow,
       returnTo,
       attributed,
       verifier: randomBytes(32).toString('base64url'),
       ...(hasNonce && { nonce: randomBytes(32).toString('base64url') }),
-      previous: previousSessions(sessionKey, earlier),
+      previous: previousSessions(sessionKey, earlier, stale),
     }
     const cookie = this.#cookies.create()
     const key = keyOf(cookie)
     const sealed = sealLogin(this.#envelope, cookie, { is: 'pending', ...transaction })
     await this.#store.create(key, sealed, storeNow() + this.#ttlMs)
-    return { ticket: { key, cookie, transaction, sealed }, stale: surplusOf(earlier) }
+    return { ticket: { key, cookie, transaction, sealed }, stale }
   }
 
   /** Whether a Cookie header has the cookie for an OAuth state. Does not use the store. */
@@ -160,7 +161,7 @@ export class LoginTransactions {
     if (await this.#store.replace(key, ticket.sealed, sealed, until)) ticket.sealed = sealed
   }
 
-  /** The finished, failed and lost logins of this browser. */
+  /** The finished, failed and lost logins of this browser, and the sessions that only its other logins have noted. */
   async settled(cookieHeader: string | undefined): Promise<SettledLogin[]> {
     return settledOf(await browserLogins(this.#cookies.read(cookieHeader), this.#store, this.#envelope))
   }

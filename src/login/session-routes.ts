@@ -113,13 +113,14 @@ async function logOut(
   const meant = isOverLimit ? [] : named
   // By id, because a login cookie and the session cookie usually name the same session.
   const toEnd = new Map(meant.map((each) => [each.id, each]))
+  const isToEnd = (key: string): boolean => [...toEnd.keys()].some((id) => sessionKey(id) === key)
   const logins = await transactions.settled(cookies)
   for (const { session, cookieValue = '' } of logins) {
     if (session === undefined) continue
     const id = cookie.verify(cookieValue)
     if (id !== undefined) toEnd.set(id, { id, isAuthentic: true })
-    // The cookie was signed with a secret that has been removed since; the session ends all the same.
-    else await sessions.end(session, 'logout', { requester })
+    // Its cookie was signed with a secret that has been removed since, or is not known; the session ends all the same.
+    else if (!isToEnd(session)) await sessions.end(session, 'logout', { requester })
   }
   // The page's own session ends last: if anything fails before, it still lives, and the page can try again. Until all have ended, their
   // logins stay: a later login or logout of this browser may find them by nothing else.
@@ -128,7 +129,9 @@ async function logOut(
   const idToken = own && (await endSession(deps, request, own))
   const finished = logins.flatMap(({ key }) => key ?? [])
   await forget(deps, request, finished)
-  for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
+  for (const { cookieName } of logins) {
+    if (cookieName !== undefined) reply.setCookie(cookieName, '', transactions.attributes(0))
+  }
   if (meant.length > 0) reply.setCookie(cookie.name, '', cookie.attributes(0))
   if (isOverLimit) throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })
   return idToken

@@ -85,18 +85,21 @@ await test('a logout ends what the logins of the browser have left, and its own 
     { key: 'login-3', cookieName: 'three', session: 'foreign-key', cookieValue: 'no signature' },
     { key: 'login-4', cookieName: 'four', session: 'bare-key' },
     { key: 'login-5', cookieName: 'five', session: 'own-key', cookieValue: 'own.signed' },
+    { session: sessionKey('own') },
+    { session: 'noted-key' },
   ]
   t.equal((await ask('POST', '/auth/logout')).status, 204)
-  t.match(calls.slice(2, 9), [
+  t.match(calls.slice(2, 10), [
     ['end', 'foreign-key', 'logout', { requester: BY }],
     ['end', 'bare-key', 'logout', { requester: BY }],
+    ['end', 'noted-key', 'logout', { requester: BY }],
     ['endById', 'other', 'logout', true, BY],
     ['forget', ['own-login']],
     ['endById', 'own', 'logout', true, BY],
     ['forget', ['own-login']],
     ['forget', ['login-1', 'login-3', 'login-4', 'login-5']],
   ])
-  t.strictSame(has('end').length, 2)
+  t.strictSame(has('end').length, 3)
   t.strictSame(has('cookie'), [
     ...['one', 'two', 'three', 'four', 'five'].map((name) => ['cookie', name, '', { path: '/login' }]),
     ['cookie', 'session', '', { path: '/session' }],

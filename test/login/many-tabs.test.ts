@@ -50,3 +50,25 @@ for (const fate of ['pending', 'cancelled']) {
     await finishAll(t, world, [second], [session])
   })
 }
+
+for (const end of ['a logout', 'another login']) {
+  await test(`sessions of logins that finished at once end with ${end}, also after their login cookies have made room for others`, async (t) => {
+    const world = await startWorld(t, { provider: scripted })
+    const { browser, server } = world
+    const logins = await Promise.all(Array.from({ length: 10 }, () => world.startLogin()))
+    const finished = await Promise.all(
+      logins.slice(0, 4).map(async ({ state, authorize }) => {
+        const tab = browser.clone()
+        await tab.navigate(`${server.url}/auth/callback?code=x&state=${state}`, { from: authorize })
+        return tab
+      }),
+    )
+    const before = new Map(browser.cookies)
+    for (const { cookies } of finished) {
+      for (const [key, cookie] of cookies) if (cookie !== before.get(key)) browser.cookies.set(key, cookie)
+    }
+    for (let count = 0; count < 4; count++) await world.startLogin()
+    t.equal(browser.named(LOGIN).length, 10)
+    await finishAll(t, world, end === 'a logout' ? [] : logins.slice(4, 5), finished)
+  })
+}

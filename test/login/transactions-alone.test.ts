@@ -1,8 +1,8 @@
 import { test } from 'tap'
 import { Changeable } from '../../src/config/changing.ts'
-import { browserLogins, previousSessions, sessionsOf, settledOf, surplusOf } from '../../src/login/browser-logins.ts'
+import { browserLogins, sessionsOf } from '../../src/login/browser-logins.ts'
 import { finishedValue, LoginCookies } from '../../src/login/login-cookies.ts'
-import { recordKiB, type LoginOutcome, type LoginState } from '../../src/login/login-record.ts'
+import { recordKiB, type LoginOutcome } from '../../src/login/login-record.ts'
 import type { LoginTicket } from '../../src/login/login-transactions.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
@@ -129,62 +129,6 @@ await test('a browser keeps ten login cookies: those of ended logins go first, t
   await browser.logins.forget([tickets[6]?.key ?? ''])
   tickets.push(await browser.start())
   t.same(await stale(), [tickets[4]?.cookie.name, tickets[6]?.cookie.name], 'one in progress stays')
-})
-
-const login = (name: string, state: Partial<LoginState> | { is: 'lost' | 'unreadable' | 'unasked' }) =>
-  ({ key: `key of ${name}`, cookie: { name }, loginState: state }) as Parameters<typeof surplusOf>[0][number]
-
-await test('a login replaces the session of its request and that of the last login of the browser, two at most', (t) => {
-  const earlier = [
-    login('a', { is: 'pending', previous: ['waiting'] }),
-    login('b', { is: 'finished', session: 'older' }),
-    login('c', { is: 'finished', session: 'newer' }),
-    login('d', { is: 'failed' }),
-  ]
-  t.same(previousSessions('current', earlier), ['current', 'newer'])
-  t.same(previousSessions(undefined, earlier), ['newer', 'older'])
-  t.same(previousSessions('newer', earlier), ['newer', 'older'])
-  t.same(previousSessions(undefined, earlier.slice(0, 2)), ['older', 'waiting'])
-  t.same(previousSessions(undefined, []), [])
-  t.same(previousSessions(undefined, [login('a', { is: 'failed', previous: ['left'] })]), ['left'])
-  t.end()
-})
-
-await test('the sessions of a browser are those that its logins have made, and those that they have noted', (t) => {
-  const logins = [
-    login('a', { is: 'finished', session: 'made', cookieValue: 'of made' }),
-    login('b', { is: 'pending', previous: ['made', 'waiting'] }),
-    login('c', { is: 'running', previous: ['going'] }),
-    login('d', { is: 'failed', previous: ['left'] }),
-    login('e', { is: 'failed' }),
-    login('f', { is: 'lost' }),
-  ]
-  const found = [...sessionsOf(logins)]
-  t.same(found, [
-    ['made', 'of made'],
-    ['waiting', undefined],
-    ['going', undefined],
-    ['left', undefined],
-  ])
-  t.end()
-})
-
-await test('only a login that has ended is settled, and only a finished one has a session', (t) => {
-  const all = [
-    login('a', { is: 'pending' }),
-    login('b', { is: 'running' }),
-    login('c', { is: 'unreadable' }),
-    login('d', { is: 'unasked' }),
-    login('e', { is: 'lost' }),
-    login('f', { is: 'failed' }),
-    login('g', { is: 'finished', session: 's', cookieValue: 'v' }),
-  ]
-  t.same(settledOf(all), [
-    { cookieName: 'e' },
-    { cookieName: 'f' },
-    { key: 'key of g', cookieName: 'g', session: 's', cookieValue: 'v' },
-  ])
-  t.end()
 })
 
 await test('logins are looked up ten at a time, the newest first, until none of ten has finished', async (t) => {

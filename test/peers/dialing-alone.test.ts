@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { connector, dial, dialing } from '../../src/peers/dialing.ts'
-import { inTurn } from '../../src/peers/silent-addresses.ts'
+import { inTurn, noteSilence } from '../../src/peers/silent-addresses.ts'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
 import { stalledWay } from '../support/peers/stalled-way.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
@@ -180,4 +180,26 @@ await test('the scheme of an address says which port is meant, and its host whos
     t.match(await within(promise, 'an outcome'), { message: `connect ECONNREFUSED 127.0.0.12:${tried}` })
   }
   t.same(asked, ['127.0.0.12', '127.0.0.12', '127.0.0.12'])
+})
+
+await test('a plain connection shows that its address is not silent, and is reset when given up only where it is to be', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  for (const resets of [false, true]) {
+    noteSilence('127.0.0.1', true)
+    const accepted = once(server, 'connection') as Promise<[Socket]>
+    const { promise, resolve } = Promise.withResolvers<Socket | null>()
+    const open = connector('other', { timeoutMs: 60_000, resets })
+    open({ hostname: '127.0.0.1', protocol: 'http:', port: String(port) }, (...[, socket]) => resolve(socket))
+    const wire = await within(promise, 'a connection')
+    t.same(inTurn(four('127.0.0.1', '127.0.0.13')), four('127.0.0.1', '127.0.0.13'))
+    const [peer] = await accepted
+    const codes: unknown[] = []
+    peer.on('error', ({ code }: NodeJS.ErrnoException) => codes.push(code)).resume()
+    wire?.on('error', () => undefined).destroy(new Error('given up'))
+    await until(() => peer.destroyed)
+    t.same(codes, resets ? ['ECONNRESET'] : [])
+  }
 })

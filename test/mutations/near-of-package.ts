@@ -44,7 +44,7 @@ export const OF_PACKAGE: Readonly<Record<string, readonly string[]>> = {
     'client/why-unopened',
     'client/lost-orders',
   ],
-  'client/src/series': ['client/late-points', 'client/series'],
+  'client/src/series': ['client/series-requests', 'client/late-points', 'client/series'],
   'client/src/orders': [
     'client/once-fate',
     'client/fate-clock',

@@ -12,6 +12,7 @@ const MOST = 10
 const ALONE = 'In a process of its own:'
 const PLAYS_TIME = /Timers\b|\.delays\b|replace\(t, (?:performance|Date)\b/
 const FOLDER = '.tap/together'
+const END = "import { endAnyway } from '../../test/support/time/left-open.ts'"
 
 /** The name of those that share processes. */
 function groupOf(file: string): string {
@@ -29,7 +30,7 @@ function grouped(files: readonly string[]): string[] {
       const imports = members
         .filter((_, index) => index % count === part)
         .map((file) => `t.comment('${file}')\nawait import('../../${file}')\n`)
-      writeFileSync(name, `import { t } from 'tap'\n\n${imports.join('')}`)
+      writeFileSync(name, `import { t } from 'tap'\n${END}\n${imports.join('')}endAnyway()\n`)
       return name
     })
   })

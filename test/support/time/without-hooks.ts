@@ -1,6 +1,5 @@
 import asyncHooks, { type HookCallbacks } from 'node:async_hooks'
 import module, { type RegisterHooksOptions } from 'node:module'
-import './left-open.ts'
 
 const { createHook } = asyncHooks
 const { registerHooks } = module

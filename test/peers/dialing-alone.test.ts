@@ -19,6 +19,8 @@ const four = (...addresses: string[]) => addresses.map((address) => ({ address, 
 
 /** A server at 127.0.0.1. At its port, other addresses of this machine refuse connections. */
 async function listen(t: Test, port = 0) {
+  // A test before these may have found it silent.
+  noteSilence('127.0.0.1', false)
   const server = createServer((socket) => socket.on('error', () => undefined).resume())
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')

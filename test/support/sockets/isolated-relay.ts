@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Test } from 'tap'
-import { WebSocket, WebSocketServer } from 'ws'
+import { WebSocket, WebSocketServer, type ClientOptions } from 'ws'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import type { CloseStatus } from '../../../src/sockets/close-codes.ts'
 import { nextEvent, until } from '../time/until.ts'
@@ -74,11 +74,11 @@ export async function isolatedRelay(
   })
   const [browsers, upstreams] = servers
   if (browsers === undefined || upstreams === undefined) throw new Error('two servers')
-  const connectTo = async (server: WebSocketServer): Promise<[OpenSocket, OpenSocket]> => {
+  const connectTo = async (server: WebSocketServer, options: ClientOptions): Promise<[OpenSocket, OpenSocket]> => {
     if (server.address() === null) await once(server, 'listening')
     const accepted = nextEvent(server, 'connection')
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const client = new WebSocket(url, socketOptions(MANY * MESSAGE))
+    const client = new WebSocket(url, options)
     const upgraded = nextEvent(client, 'upgrade')
     await nextEvent(client, 'open')
     const [socket, request] = (await accepted) as [WebSocket, IncomingMessage]
@@ -89,8 +89,11 @@ export async function isolatedRelay(
       { socket, wire: request.socket },
     ]
   }
-  const [{ socket: browser, wire: browserWire }, ourBrowser] = await connectTo(browsers)
-  const [ourUpstream, { socket: upstream, wire: upstreamWire }] = await connectTo(upstreams)
+  const [{ socket: browser, wire: browserWire }, ourBrowser] = await connectTo(browsers, { perMessageDeflate: false })
+  const [ourUpstream, { socket: upstream, wire: upstreamWire }] = await connectTo(
+    upstreams,
+    socketOptions(MANY * MESSAGE),
+  )
   ourUpstream.socket.pause()
   let relay: Relay | undefined
   const ended = new Promise<CloseStatus | undefined>((resolve) => {

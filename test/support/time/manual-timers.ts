@@ -11,12 +11,16 @@ export class ManualTimers {
   readonly #pending = new Map<unknown, Timer>()
 
   constructor(t: Test) {
+    const { clearTimeout: clear } = globalThis
     replace(t, globalThis, 'setTimeout', (call: () => void, ms: number) => {
       const timer = { unref: () => timer }
       this.#pending.set(timer, { ms, call })
       return timer
     })
-    replace(t, globalThis, 'clearTimeout', (timer: unknown) => void this.#pending.delete(timer))
+    replace(t, globalThis, 'clearTimeout', (timer: NodeJS.Timeout) => {
+      // A timer from before, of a socket of an earlier test that closes now, would last for ever.
+      if (!this.#pending.delete(timer)) clear(timer)
+    })
   }
 
   /** The delays of those that are pending, in milliseconds. */

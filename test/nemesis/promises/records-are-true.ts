@@ -105,7 +105,10 @@ function changes({ audits, pauses }: History): Violation[] {
   return [{ at: Math.max(...confirmed), seen }]
 }
 
-/** A reason is somebody's wish. A provider ends all that its session has begun, also what an instance with another secret could not replace. */
+/**
+ * A reason is somebody's wish. A logout, here or at the provider, ends all that the logins of its browser have begun, also what an
+ * instance with another secret could not replace.
+ */
 function untrueReasons(history: History, ended: readonly AuditLine[]): Violation[] {
   const grants = new Map([...namesOf(history)].map(([grant, name]) => [name, grant]))
   return ended.flatMap(({ at, session: name, reason }) => {
@@ -115,7 +118,7 @@ function untrueReasons(history: History, ended: readonly AuditLine[]): Violation
     const user = history.calls.find(({ began }) => began === session)?.user
     const isAsked = history.endings.some(
       (each) =>
-        asking.includes(each.by) && (each.session === session || (each.by === 'provider' && each.user === user)),
+        asking.includes(each.by) && (each.session === session || (each.by !== 'operator' && each.user === user)),
     )
     return isAsked ? [] : [{ at, seen: `a session has ended with the reason ${reason}, and nobody has asked for that` }]
   })

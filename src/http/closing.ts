@@ -9,8 +9,8 @@ const SWEEP_MS = 50
 const SILENCE_MS = 1000
 
 /**
- * Closes a server that may be busy. If it listens, it serves on for `waitMs`, until the balancer has noticed that it is not ready; then it
- * refuses new work and finishes the requests in progress.
+ * Closes a server that may be busy. If it listens, it serves on for `waitMs`, until the balancer has noticed that it is not ready;
+ * then it refuses new work and finishes the requests in progress.
  */
 export async function closeServer(server: FastifyInstance, waitMs: number): Promise<void> {
   if (waitMs > 0 && server.server.listening) {

@@ -12,15 +12,15 @@ export const wrongSecrets: Fault = {
   apply: (fleet, random) => ownSecret(fleet, anyInstance(fleet, random)),
 }
 
-/** The secrets that a fleet has got so, which it keeps: what was written with them is still in use. */
+/** The secrets of a fleet. It keeps those that it has got so: what was written with them is still in use. */
 const KEPT = new WeakMap<Fleet, readonly string[]>()
 
 /** From now on an instance writes with a secret that the others get only when this is healed. */
 export function ownSecret(fleet: Fleet, instance: Instance): Applied {
   const fresh = randomBytes(32).toString('hex')
-  const kept = [SECRETS, ...(KEPT.get(fleet) ?? [])]
-  KEPT.set(fleet, [...kept.slice(1), fresh])
-  instance.secrets.change({ SESSION_SECRETS: [fresh, ...kept].join() })
+  const kept = (): readonly string[] => KEPT.get(fleet) ?? [SECRETS]
+  instance.secrets.change({ SESSION_SECRETS: [fresh, ...kept()].join() })
+  KEPT.set(fleet, [...kept(), fresh])
   return {
     note: `${instance.name} writes with another secret`,
     touches: [
@@ -33,8 +33,8 @@ export function ownSecret(fleet: Fleet, instance: Instance): Applied {
     ],
     settleMs: 8000,
     heal() {
-      // What was written meanwhile can be read from now on.
-      for (const { secrets } of fleet.instances) secrets.change({ SESSION_SECRETS: [...kept, fresh].join() })
+      // What was written meanwhile can be read from now on. Where a later fault has begun, its instance keeps its secret.
+      for (const { secrets } of fleet.instances) secrets.change({ SESSION_SECRETS: kept().join() })
     },
   }
 }

@@ -1,5 +1,8 @@
 import { isIPv6, SocketAddress } from 'node:net'
 
+/** An IPv4 address that a network translates between its IPv4 clients and this server (RFC 6052 §2.1). */
+const TRANSLATED = /^64:ff9b::([\da-f]+:[\da-f]+)$/
+
 /** The smallest network of a client: its IPv4 address, or the /64 of its IPv6 address, all of which one client controls. */
 export function network(address: string | undefined): string {
   return networks(address)[0]
@@ -14,13 +17,17 @@ export function networks(address: string | undefined): [smallest: string, ...lar
   if (address === undefined) return ['gone']
   const [bare = ''] = address.split('%', 1)
   if (!isIPv6(bare)) return [bare]
-  const canonical = new SocketAddress({ address: bare, family: 'ipv6' }).address
+  const canonical = canonicalOf(canonicalOf(bare).replace(TRANSLATED, '::ffff:$1'))
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(canonical)?.[1]
   if (mapped !== undefined) return [mapped]
   const [first = '', second = '', third = '', fourth = ''] = firstGroups(canonical)
   const site = `${first}:${second}:${third}`
   const upperByte = Number.parseInt(fourth, 16) & 0xff00
   return [`${site}:${fourth}::/64`, `${site}:${upperByte.toString(16)}::/56`, `${site}::/48`]
+}
+
+function canonicalOf(address: string): string {
+  return new SocketAddress({ address, family: 'ipv6' }).address
 }
 
 /**

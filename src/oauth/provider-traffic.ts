@@ -1,5 +1,5 @@
 import * as client from 'openid-client'
-import type { RequestInit } from 'undici'
+import { Headers, type RequestInit } from 'undici'
 import type { ProviderConfig } from '../config/provider.ts'
 import { parsedObject } from '../http/parsed-object.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
@@ -94,10 +94,14 @@ export class ProviderTraffic {
   }
 
   /** The secrets that the response to a form must not bring into the log. A short value would black out common words. */
-  #secretsOf({ body }: { readonly body?: unknown }): string[] {
+  #secretsOf({ body, headers }: RequestInit): string[] {
     const form = body instanceof URLSearchParams ? body : new URLSearchParams()
-    const secrets = [this.#config.clientSecret?.current, ...SECRET_PARAMETERS.map((name) => form.get(name))]
-    return secrets.filter((secret): secret is string => (secret?.length ?? 0) >= MIN_SECRET)
+    // CLIENT_AUTH=client_secret_basic
+    const basic = new Headers(headers).get('authorization')?.replace(/^Basic /, '')
+    const secrets = [this.#config.clientSecret?.current, basic, ...SECRET_PARAMETERS.map((name) => form.get(name))]
+    const long = secrets.filter((secret): secret is string => (secret?.length ?? 0) >= MIN_SECRET)
+    // Each also as it is in the form.
+    return long.flatMap((secret) => [secret, String(new URLSearchParams([['', secret]])).slice('='.length)])
   }
 
   #fetchFor(request: ProviderRequest, read: ResponseReader, timeoutMs: number): client.CustomFetch {

@@ -76,6 +76,8 @@ export class SocketEnd {
 
   /** Whether a message was sent since the peer was heard. */
   #isUnheard = false
+  /** Whether one was sent since its last pong. */
+  #isUnread = false
 
   #isHungUp = false
 
@@ -103,9 +105,14 @@ export class SocketEnd {
     return this.wire.writableLength
   }
 
-  /** Whether the peer may not have read what was sent to it: some waits in this process, or perhaps in the kernel. */
-  get isUnread(): boolean {
+  /** Whether some of what was sent to the peer waits in this process, or nothing was heard of the peer since. */
+  get isUnanswered(): boolean {
     return !this.wire.destroyed && (this.#isUnheard || this.bufferedBytes > 0)
+  }
+
+  /** Whether the peer may not have read all that was sent to it. Only a pong shows that it has: other messages may be older. */
+  get isUnread(): boolean {
+    return this.#isUnread
   }
 
   /** These bytes, with the overhead of the queued messages. */
@@ -190,7 +197,10 @@ export class SocketEnd {
       // Reading on would let the unfinished message grow.
       this.hangUp()
     }
-    socket.on('pong', control)
+    socket.on('pong', (data: Buffer) => {
+      this.#isUnread = false
+      control(data)
+    })
     socket.on('ping', (data: Buffer) => {
       control(data)
       this.#pong(data)
@@ -204,6 +214,7 @@ export class SocketEnd {
    */
   send(message: Buffer, isBinary: boolean, unwatchedBytes: number): boolean {
     this.#isUnheard = true
+    this.#isUnread = true
     const queued = this.wire.writableLength
     if (this.#batch === 0) {
       this.#isWatched = queued > 0

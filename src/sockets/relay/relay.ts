@@ -15,7 +15,7 @@ import type { RelayUser } from './relay-user.ts'
 
 /** Before ws cuts off an upstream that does not read (closeTimeout), after which the kernel would go on sending. */
 const REST_MS = 9000
-/** The same where the session has ended, and how long an upstream that has answered nothing is in doubt when orders are paused. */
+/** The same where the session has ended, and the time that upstream has to answer a ping when orders are paused. */
 const DOUBT_MS = 1000
 
 interface RelayOptions {
@@ -61,7 +61,7 @@ export class Relay {
   #unknownSince: number | undefined
   /** Whether these messages wait because the browser does not read its refusals. */
   #isRefusing = false
-  /** Ends the time in which upstream is to show, since orders are paused, that it reads. */
+  /** Ends the time in which upstream is to show, since orders are paused, that it has read all. */
   #endDoubt: (() => void) | undefined
   #ended = false
   readonly #leaveGate: (() => void) | undefined
@@ -87,7 +87,7 @@ export class Relay {
   }
 
   end(close: CloseStatus): void {
-    if (isOfSession(close) && this.#upstream.isUnread) this.#upstream.cut()
+    if (isOfSession(close) && this.#upstream.isUnanswered) this.#upstream.cut()
     this.#finish(close)
   }
 
@@ -201,16 +201,16 @@ export class Relay {
   /** Ends the relay if an order may wait because upstream does not read: it must not leave once orders are paused. */
   #withdraw(): void {
     const { gate } = this.#options
-    const { bufferedBytes, isUnread, wire } = this.#upstream
+    const { bufferedBytes, isUnread, socket, wire } = this.#upstream
     if (wire.destroyed || gate?.isClosed !== true) return
     // No page has this relay any more, so its end costs nobody a socket.
     if (this.#ended) return this.#upstream.cut()
     if (bufferedBytes > 0) return this.#giveUp()
-    const { bytesRead } = wire
     this.#endDoubt?.()
-    // The kernel may have an order, too, but most of those to which nothing was said yet are being answered.
-    if (isUnread)
-      this.#endDoubt = judgeAfter(DOUBT_MS, () => gate.isClosed && wire.bytesRead === bytesRead && this.#giveUp())
+    if (!isUnread) return
+    // The kernel may have an order, too. Upstream's pong comes once it has read that.
+    socket.ping()
+    this.#endDoubt = judgeAfter(DOUBT_MS, () => gate.isClosed && this.#upstream.isUnread && this.#giveUp())
   }
 
   /** Sends upstream nothing of what it may not have read. A close frame would follow all of that. */

@@ -193,7 +193,7 @@ export class TokenRenewal {
     }
     const leftMs = refusals === undefined ? 0 : await this.#refusals.leftMs(refusals, user)
     if (leftMs > 0) return this.#pause(user, leftMs)
-    if (!this.#asking.acquire(user.name, MAX_ASKING)) {
+    if (!this.#asking.acquire(user.source, MAX_ASKING)) {
       metrics.provider.refreshSkipped('session')
       const cause = new Error('many sessions of the user are being renewed')
       return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }
@@ -202,7 +202,7 @@ export class TokenRenewal {
     const { workedAt } = provider.circuit
     const outcome = await provider
       .refresh(record.refreshToken, source, record.oidc?.sub)
-      .finally(() => this.#asking.release(user.name))
+      .finally(() => this.#asking.release(user.source))
     if (outcome.is === 'skipped') {
       metrics.provider.refreshSkipped('provider')
       return this.#skipped(outcome.retryAfterMs)

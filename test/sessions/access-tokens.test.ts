@@ -140,7 +140,7 @@ await test('at most 64 refreshes run at the same time', async (t) => {
   const { behaviour, release } = held(tokens({ refresh_token: 'refresh-2' }))
   endpoint.behaviour = behaviour
   const expired = await Promise.all(Array.from({ length: 80 }, () => session(0)))
-  const lookups = expired.map((each) => here.renewed(each))
+  const lookups = expired.map((each, at) => here.renewed(each, { ip: `192.0.2.${at}` }))
   await until(() => endpoint.forms.length === 64)
   const waited = await Promise.race(lookups.slice(64))
   t.equal(waited?.is, 'providerDown')
@@ -150,7 +150,7 @@ await test('at most 64 refreshes run at the same time', async (t) => {
   t.equal(endpoint.forms.length, 64)
 })
 
-await test('invalid_grant ends the session at once; what is said of the client, or of the request, never does', async (t) => {
+await test('invalid_grant ends the session at once; what is said of the client never does, nor what is said once of the request', async (t) => {
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   for (const error of ['invalid_client', 'invalid_request', 'unauthorized_client']) {
     const old = await session(0)

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { test, type Test } from 'tap'
 import { IDENTIFIED } from '../support/login/identity.ts'
-import { tokens } from '../support/login/token-endpoint.ts'
+import { scripted, tokens } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { ACCOUNTS } from '../support/user.ts'
 import { startWorld } from '../support/world.ts'
@@ -12,13 +12,26 @@ const MOST = 64
 const FAILURES = 5
 /** The logins of others meanwhile. */
 const LOGINS = 20
+/** A world whose users have no subject, but an address. */
+const ADDRESSED = {
+  provider: scripted,
+  upstream: 'scripted',
+  settings: { TRUST_PROXY: '1', AUTH_STARTS_PER_MINUTE: '0' },
+} as const
+
+const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
 
 /**
  * So many sessions of one user, and one of another, whose tokens have to be renewed.
  * @param trouble what becomes of a refresh of the first user
  */
-async function usersOf(t: Test, count: number, trouble: (response: ServerResponse) => void) {
-  const world = await startWorld(t, IDENTIFIED)
+async function usersOf(
+  t: Test,
+  count: number,
+  trouble: (response: ServerResponse) => void,
+  parts: typeof IDENTIFIED | typeof ADDRESSED = IDENTIFIED,
+) {
+  const world = await startWorld(t, parts)
   world.provider.behaviour = (request, response, form) => {
     const user = form.get('code') ?? form.get('refresh_token')?.replace('refresh-', '') ?? ''
     if (form.has('refresh_token') && user === 'CR1') return trouble(response)
@@ -30,16 +43,23 @@ async function usersOf(t: Test, count: number, trouble: (response: ServerRespons
   return { world, own, other: await world.user('CR2') }
 }
 
-await test('a user for whom alone the provider is slow takes a quarter of the renewals, and others need not wait for them', async (t) => {
-  let held = 0
-  const { own, other } = await usersOf(t, MOST, () => void held++)
-  const statuses: number[] = []
-  for (const user of own) void user.call('GET', ACCOUNTS).then(({ status }) => statuses.push(status))
-  await until(() => held + statuses.length === MOST)
-  t.equal((await other.call('GET', ACCOUNTS)).status, 200)
-  t.equal(held, MOST / 4)
-  t.same(new Set(statuses), new Set([503]))
-})
+for (const [tells, parts] of [
+  ['subject', IDENTIFIED],
+  ['address', ADDRESSED],
+] as const) {
+  await test(`a user for whom alone the provider is slow takes a quarter of the renewals, and others need not wait for them: users are told apart by their ${tells}`, async (t) => {
+    const held: ServerResponse[] = []
+    const { own, other } = await usersOf(t, MOST, (response) => void held.push(response), parts)
+    const statuses: number[] = []
+    for (const user of own)
+      void user.call('GET', ACCOUNTS, from('192.0.2.1')).then(({ status }) => statuses.push(status))
+    await until(() => held.length + statuses.length === MOST)
+    t.equal((await other.call('GET', ACCOUNTS, from('192.0.2.2'))).status, 200)
+    t.equal(held.length, MOST / 4)
+    t.same(new Set(statuses), new Set([503]))
+    for (const response of held) response.destroy()
+  })
+}
 
 await test('a user at whom alone the provider fails, again and again, keeps nobody else from a renewal', async (t) => {
   let failed = 0

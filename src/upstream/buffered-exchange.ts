@@ -39,8 +39,7 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
-    this.#status = status
-    this.noteStatus(status, headers)
+    this.#status = this.noteStatus(status, headers)
     this.#headers = headers
   }
 

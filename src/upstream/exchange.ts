@@ -34,6 +34,9 @@ const FAILURES: ReadonlySet<string> = new Set([
   'bodyRefused',
 ])
 
+/** To a page both say the same, but only a 204 is free of a body for certain: a 205 of upstream may have one against RFC 9110 §15.3.6. */
+const [NO_CONTENT, RESET_CONTENT] = [204, 205]
+
 /** What decides at the last moment whether a request is written, and whether its response is whole. */
 export interface Conditions {
   /** The token of the request, where there is a budget. */
@@ -90,10 +93,11 @@ export abstract class Exchange<Outcome extends { readonly is: string }> implemen
     if (refused !== undefined) controller.abort(new NotStarted(refused))
   }
 
-  /** Upstream's status and headers have arrived. */
-  protected noteStatus(status: number, headers: UpstreamHeaders): void {
+  /** Upstream's status and headers have arrived. @returns the status that goes on */
+  protected noteStatus(status: number, headers: UpstreamHeaders): number {
     this.#status = status
     this.#conditions.reservation?.answered(status, headers['retry-after'])
+    return status === RESET_CONTENT ? NO_CONTENT : status
   }
 
   onBodySent(): void {

@@ -136,8 +136,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
     if (status < 200) return this.#limitInformational(controller)
     this.#endHeaders?.()
-    this.#status = status
-    this.noteStatus(status, headers)
+    this.#status = this.noteStatus(status, headers)
     this.#request.onHeadersOrFailure()
     if (this.#isBrowserGone) return this.#drain()
     const retryAfter = headers['retry-after']

@@ -141,6 +141,22 @@ await test('a 204 has no length, as a response and as a repetition (RFC 9110 §8
   t.equal(upstream.requests.length, 2)
 })
 
+await test('a 205 becomes a 204 without its body, which a 205 must not have (RFC 9110 §15.3.6)', async (t) => {
+  const { raw, cookie, upstream } = await startWorld(t, API)
+  const reset = 'HTTP/1.1 205 Reset Content\r\nContent-Length: 6\r\n\r\nnobody'
+  upstream.answer = ({ target }, socket) => void socket.write(target.includes('next') ? ok('{"next":1}') : reset)
+  const head = `Host: a\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
+  const post = (key: string) => `POST ${ACCOUNTS} HTTP/1.1\r\n${head}${key}Content-Length: 2\r\n\r\n{}`
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\n${head}\r\n`
+  const keyed = post('Idempotency-Key: a\r\n')
+  for (const request of [get(ACCOUNTS), post(''), keyed, keyed, get('/api/v1/health')]) {
+    const [, first = '', second = ''] = (await raw(request + get(`${ACCOUNTS}?next`))).split('HTTP/1.1 ')
+    t.match(first, /^204 /)
+    t.notMatch(first, /content-length|nobody/i)
+    t.match(second, /^200 [^]*"next":1/)
+  }
+})
+
 await test('a file name passes byte for byte, in whatever encoding, and wherever the length stands', async (t) => {
   const { call, upstream } = await startWorld(t, API)
   const names = { 'ISO 8859-1': Buffer.from('\u00e9', 'latin1'), 'UTF-8': Buffer.from('\u00e9\u2603') }

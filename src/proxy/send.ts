@@ -32,9 +32,9 @@ const MAX_TRIES = 3
 /**
  * Sends a call once, unless its session has ended since it was read, its claim to an Idempotency-Key has, or orders are
  * paused and it is one. A call may wait for the store, for the budget and for a connection, so `FirstByte` asks when it is about to
- * be written. For an order, whose body may have taken a while, this asks before all of them, too. Without a report of a change
- * neither costs a round trip, except that the session is read again after this process stood still, and on a Redis Cluster when the
- * last reading is a second old.
+ * be written. For an order, whose body may have taken a while, this asks before all of them, too, and before each later piece of a
+ * body that is streamed. Without a report of a change neither costs a round trip, except that the session is read again after this
+ * process stood still, and on a Redis Cluster when the last reading is a second old.
  * @throws Problem, StoreUnavailable; nothing was sent then
  */
 export async function send<SomeCall extends Call>(
@@ -46,16 +46,15 @@ export async function send<SomeCall extends Call>(
   let { session } = original
   const isChange = changesSomething(original.endpoint)
   const controls = isChange ? deps.controls : undefined
+  const mayGoOn = async (): Promise<void> => {
+    if (session === undefined) return
+    if (!deps.sessions.isCurrent(session)) session = await reread(deps, session)
+    if (controls !== undefined) await requireUnpaused(controls, session)
+  }
+  if (body.is === 'streamed') body.content.mayGoOn = mayGoOn
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     if (keyed?.claim.maySend === false) break
-    const mayBeStale = isChange || tries > 0
-    if (mayBeStale && session !== undefined && !deps.sessions.isCurrent(session)) session = await reread(deps, session)
-    if (controls !== undefined && session !== undefined) {
-      const unpaused = requireUnpaused.bind(undefined, controls, session)
-      await unpaused()
-      // A pause that comes while a browser sends its body, which may take minutes, holds too.
-      if (body.is === 'streamed') body.content.mayGoOn = unpaused
-    }
+    if (isChange || tries > 0) await mayGoOn()
     const call = session === original.session ? original : { ...original, session }
     // A stream that upstream did not get cannot be read a second time.
     if (tries > 0 && body.is === 'streamed') throw new Problem('credential_renewed', { retryAfterSeconds: 0 })

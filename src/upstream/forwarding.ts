@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici'
-import type { Problem } from '../problem.ts'
 import { judgeAfter } from '../time/judge-after.ts'
 import type { OverBudget } from './budget/admission.ts'
 import { Exchange, NotStarted, type Conditions } from './exchange.ts'
@@ -19,7 +18,7 @@ export type ForwardOutcome =
   | Stale
   /** Upstream failed in the middle of a response. If the browser had begun to read it, its connection was cut too. */
   | { readonly is: 'cut'; readonly status: number; readonly retryAfter?: string; readonly cause: Error }
-  | { readonly is: 'bodyRefused'; readonly problem: Problem }
+  | { readonly is: 'bodyRefused'; readonly problem: Error }
   /** The browser left. `status` is that of upstream's response if the request was allowed to finish, else 0. */
   | { readonly is: 'browserGone'; readonly sent: Sent; readonly status: number; readonly cause?: Error }
 

@@ -9,11 +9,11 @@ const WHOLE_BYTES = 65_536
 const MIN_BYTES_PER_WINDOW = 16_384
 const WINDOW_MS = 5000
 
-/** Destroys a streamed body that is too large or too slow. */
+/** Destroys a streamed body that is too large or too slow, or may not go on. `problem` is for the browser. */
 export class BodyRefused extends Error {
-  readonly problem: Problem
+  readonly problem: Error
 
-  constructor(problem: Problem) {
+  constructor(problem: Error) {
     super(problem.message)
     this.name = 'BodyRefused'
     this.problem = problem
@@ -90,7 +90,7 @@ function receiveStart(request: IncomingMessage, bytes: number): Promise<Start | 
  * browser's request itself, the connection on which the browser waits for its response would be destroyed with it.
  */
 class StreamedBody extends Readable {
-  /** Asked before anything more goes on. Rejects with the problem because of which upstream must not get the end. */
+  /** Asked before anything more goes on. Rejects with the error because of which upstream must not get the end. */
   mayGoOn: (() => Promise<void>) | undefined
   readonly #source: IncomingMessage
   readonly #maxBytes: number
@@ -135,7 +135,7 @@ class StreamedBody extends Readable {
         this.#source.resume()
         this.#goOn(piece)
       },
-      (problem: Problem) => void this.destroy(new BodyRefused(problem)),
+      (error: Error) => void this.destroy(new BodyRefused(error)),
     )
   }
 
@@ -147,8 +147,9 @@ class StreamedBody extends Readable {
 
   #beginWindow(): void {
     this.#endWait = judgeAfter(WINDOW_MS, () => {
-      const bytes = this.#windowBytes
-      this.#windowBytes = this.#source.isPaused() ? undefined : 0
+      const isPaused = this.#source.isPaused()
+      const bytes = isPaused ? undefined : this.#windowBytes
+      this.#windowBytes = isPaused ? undefined : 0
       if (bytes !== undefined && bytes < MIN_BYTES_PER_WINDOW) return void this.destroy(new BodyRefused(tooSlow()))
       this.#beginWindow()
     })

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { PassThrough, type Readable } from 'node:stream'
+import { PassThrough } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { receiveBody } from '../../src/upstream/request-body.ts'
@@ -11,7 +11,8 @@ async function streamed(t: Test) {
   const source = Object.assign(new PassThrough(), { headers: { 'transfer-encoding': 'chunked' } })
   source.write(Buffer.alloc(70_000))
   const body = await receiveBody(source as unknown as IncomingMessage, 1e9)
-  const content = body?.content as Readable
+  if (body?.is !== 'streamed') throw new Error('the body is not streamed')
+  const { content } = body
   t.teardown(() => content.destroy())
   const endWindow = async (): Promise<boolean> => {
     windows.run()
@@ -41,9 +42,27 @@ await test('a window in which upstream did not read does not make the browser sl
 await test('a browser that sends less than 16 KiB in a window that upstream read through is slow', async (t) => {
   const { source, content, endWindow } = await streamed(t)
   content.resume()
+  source.write(Buffer.alloc(20_000))
   await turn()
-  await endWindow()
+  t.notOk(await endWindow())
   source.write(Buffer.alloc(16_383))
   await turn()
   t.ok(await endWindow())
+})
+
+await test('a window that ends while this server keeps a piece back does not make the browser slow', async (t) => {
+  const { source, content, endWindow } = await streamed(t)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  content.resume()
+  source.write(Buffer.alloc(20_000))
+  await turn()
+  t.notOk(await endWindow())
+  content.mayGoOn = () => promise
+  source.write('kept back')
+  await turn()
+  for (const count of [1, 2]) t.notOk(await endWindow(), `window ${count}`)
+  resolve()
+  await turn()
+  t.notOk(await endWindow(), 'it began while the piece was kept back')
+  t.ok(await endWindow(), 'nothing has come since')
 })

@@ -119,6 +119,24 @@ await test('an upload of a session that ends meanwhile is not sent upstream', as
   t.same(upstream.requests, [])
 })
 
+await test('an upload that has begun to reach upstream when its session ends does not reach it whole', async (t) => {
+  const api = await startWorld(t, { ...API, redis: true })
+  const { cookie, upstream, send } = api
+  let heads = 0
+  upstream.onHead = () => heads++
+  const uploads = [
+    await startUpload(api, post(cookie, LARGE.length + 1) + LARGE),
+    await startUpload(api, `${post(cookie, 'chunked')}${LARGE.length.toString(16)}\r\n${LARGE}\r\n`),
+  ]
+  await until(() => heads === 2, 'both have begun')
+  t.equal((await send('POST', '/auth/logout', { headers: { cookie, 'x-csrf': '1' } })).status, 204)
+  for (const [index, socket] of uploads.entries()) {
+    socket.write(index === 0 ? 'x' : '0\r\n\r\n')
+    t.match(String((await nextEvent(socket, 'data'))[0]), /^HTTP\/1\.1 401 [^]*session_expired/)
+  }
+  t.same(upstream.requests, [])
+})
+
 await test('a request body with a Content-Encoding is refused, because that header does not pass upstream', async (t) => {
   const { call, upstream } = await startWorld(t, API)
   for (const coding of ['gzip', 'br', 'x, y', '']) {

@@ -24,8 +24,6 @@ import { storeNow } from '../time/store-time.ts'
 
 /** The lock outlives the slowest refresh and its saving, and expires if its owner dies. */
 const LOCK_MS = PROVIDER_TIMEOUT_MS + SAVE_MS + 1000
-/** A lock that could not be released, and new tokens that could not be saved, are kept for so long. */
-const PENDING_MS = 60_000
 const POLL_MS = 50
 /** The poll interval grows up to this, so that waiting for a slow provider does not load the store. */
 const MAX_POLL_MS = 1000
@@ -156,12 +154,15 @@ export class TokenRenewal {
       }
     } finally {
       // With new tokens that could not be saved it stays until they are: the old ones are used up.
-      const release = (): Promise<boolean> => Promise.resolve(purpose.save?.()).then(() => store.removeIf(lock, owner))
+      const release = async (): Promise<boolean> => {
+        await purpose.save?.()
+        delete purpose.save
+        return store.removeIf(lock, owner)
+      }
       // Without a reply it is released when the store is back, or nobody could renew the token until the lock expires.
-      if (mayHaveLock) await release().catch(() => this.#pending.undo(release, storeNow() + PENDING_MS))
+      if (mayHaveLock) await release().catch(() => this.#pending.undo(release, session.record.endsAt))
     }
-    const isLocked = new Error('another process holds the refresh lock')
-    return { is: 'providerDown', cause: isLocked, retryAfterMs: RETRY_MS }
+    return { is: 'providerDown', cause: new Error('another process holds the refresh lock'), retryAfterMs: RETRY_MS }
   }
 
   /**
@@ -195,8 +196,7 @@ export class TokenRenewal {
     if (leftMs > 0) return this.#pause(user, leftMs)
     if (!this.#asking.acquire(user.source, MAX_ASKING)) {
       metrics.provider.refreshSkipped('session')
-      const cause = new Error('many sessions of the user are being renewed')
-      return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }
+      return { is: 'providerDown', cause: new Error('too many renewals of the user'), retryAfterMs: RETRY_MS }
     }
     const askedAt = standstill.now()
     const { workedAt } = provider.circuit

@@ -104,3 +104,31 @@ await test('new tokens that could not be saved in time are saved when the store 
     )
   }
 })
+
+await test('new tokens are kept for as long as their session lives, saved once, and revoked once if it has ended meanwhile', async (t) => {
+  for (const ends of [false, true]) {
+    const { renewal, session, sessions, store, calls, pass, comeBack } = await renewing(t)
+    const [replace, removeIf] = [store.replace.bind(store), store.removeIf.bind(store)]
+    const away = async () => {
+      pass(SAVE_MS)
+      throw new StoreUnavailable('away')
+    }
+    store.replace = away
+    store.removeIf = away
+    await t.rejects(renewal.renew(session, {}), StoreUnavailable)
+    pass(session.record.endsAt - Date.now() - 60_000)
+    let [saves, releases] = [0, 0]
+    store.replace = (...change) => ((saves += Number(change[0] === session.key)), replace(...change))
+    // The lock is at another master of a Cluster, which is away for longer.
+    store.removeIf = async (...lock) => (releases++ < 2 ? away() : removeIf(...lock))
+    if (ends) await sessions.end(session.key, 'logout')
+    await until(async () => (comeBack(), releases > 2), 'the lock is released')
+    const saved = await sessions.load(session.id)
+    t.equal(saved?.record.accessToken, ends ? undefined : 'new')
+    t.equal(saves, 1)
+    t.same(
+      calls.map(([what]) => what),
+      ends ? ['refresh', 'revoke'] : ['refresh'],
+    )
+  }
+})

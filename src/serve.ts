@@ -37,11 +37,13 @@ export async function serve(
   const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
   const app = await buildApp(config, { store, log, logLines: lines, instance, secretFiles: files })
 
+  let isClosing = false
   const shutdown = installShutdown({
     serverLog,
     drainMs: cluster.isWorker ? Math.max(config.drainMs - WORKER_AHEAD_MS, config.drainMs / 2) : config.drainMs,
     ignoresSignals: cluster.isWorker,
     async close(isCrash) {
+      isClosing = true
       files?.close()
       await app.close(isCrash ? 0 : config.drainWaitMs)
       await Promise.all([ops?.close(), store.close()])
@@ -58,6 +60,7 @@ export async function serve(
   // The server is alive from here on, and ready once it has reached the store or has waited for it long enough.
   await ops?.report(app.ops)
   if (store instanceof RedisStore) await store.connected(STORE_WAIT_MS)
+  if (isClosing) return
   await listenOrExit(app.server, { host, port }, serverLog)
   sayWhenReady(app.ops, log, { publicUrl: config.publicUrl })
   // The next start uses this cache, for instance that of a worker that replaces this one.

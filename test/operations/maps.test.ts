@@ -58,6 +58,28 @@ await test('Every path of src that CONTRIBUTING.md names exists', (t) => {
   t.end()
 })
 
+await test('CONTRIBUTING.md lists the chapters of src, and a lint rule of each forbids to import those below it', (t) => {
+  const chapters = [...read('CONTRIBUTING.md').matchAll(/^\| `src\/(\w+)` \|/gm)].map(([, name = '']) => name)
+  t.same(
+    chapters.toSorted(),
+    files('src/*/')
+      .map((path) => basename(path))
+      .toSorted(),
+  )
+  const { overrides } = JSON.parse(read('.oxlintrc.json')) as {
+    overrides: { files: string[]; rules: { 'no-restricted-imports'?: [string, { patterns: { group: string[] }[] }] } }[]
+  }
+  for (const [index, chapter] of chapters.entries()) {
+    const rules = overrides.find((each) => each.files.includes(`src/${chapter}/**`))?.rules['no-restricted-imports']
+    const forbidden = rules?.[1].patterns.flatMap(({ group }) => group) ?? []
+    const below = chapters.slice(index + 1).map((name) => `**/${name}/**`)
+    const isOutside = forbidden.includes('../**')
+    for (const name of below) t.ok(isOutside || forbidden.includes(name), `${chapter}: ${name}`)
+    for (const name of chapters.slice(0, index)) t.notOk(forbidden.includes(`**/${name}/**`), `${chapter}: ${name}`)
+  }
+  t.end()
+})
+
 await test('Every file that the map of a decision names exists', (t) => {
   t.ok(MAPS.length >= 5, 'the store, the feed, the budget, Idempotency-Key, the browser package')
   for (const { name, folder, rows } of MAPS) {

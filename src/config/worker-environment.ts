@@ -4,9 +4,8 @@ import { THREADS_OF_WORKERS } from './thread-pool.ts'
 import { FROM_SUPERVISOR, SECRET_SETTINGS } from './settings.ts'
 
 /**
- * Returns what must override this process's environment so that a worker has the same configuration: the secrets as
- * this process read them, since their files may have changed, the random secret of development, and the endpoints of the
- * provider that this process has discovered. A worker gets no OPS_TOKEN, because only this process has the ops listener,
+ * Returns what must override this process's environment so that a worker has the same configuration: the secrets as this process read
+ * them (their files may have changed), the random secret of development, and the endpoints that this process has discovered. A worker gets no OPS_TOKEN, because only this process has the ops listener,
  * but is told that there is one.
  * An empty value counts as unset.
  */

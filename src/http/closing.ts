@@ -22,9 +22,9 @@ export async function closeServer(server: FastifyInstance, waitMs: number): Prom
 }
 
 /**
- * Sees to it that no connection without a request delays the end of a server for more than a second: one that was busy
- * when the server closed, and stays open after its response, or one that has sent nothing yet, which Node takes for busy.
- * Browsers and balancers open such connections ahead. A response that is being sent is sent to its end.
+ * Sees to it that no connection without a request delays the end of a server for more than a second. It may be one that was busy
+ * when the server closed, and stays open after its response, or one that has sent nothing yet, which Node takes for busy: browsers and
+ * balancers open such connections ahead. A response that is being sent is sent to its end.
  */
 export function closeUnusedConnections(server: FastifyInstance): void {
   const connections = new Set<Socket>()
@@ -49,9 +49,9 @@ export function closeUnusedConnections(server: FastifyInstance): void {
 }
 
 /**
- * Keeps Node from closing connections, here and when the server closes, that it takes for idle: those whose responses are ended
- * but not yet sent, since a browser on a slow network would lose the rest of a response that it is just reading, and, from
- * Node 26 on, those whose first request is still on its way.
+ * Keeps Node from closing connections that it takes for idle, here and when the server closes. Such are those whose responses are
+ * ended but not yet sent: a browser on a slow network would lose the rest of a response that it is just reading. From Node 26 on, so
+ * are those whose first request is still on its way.
  */
 function spareExpected({ server }: FastifyInstance, connections: ReadonlySet<Socket>): void {
   const closeIdle = server.closeIdleConnections.bind(server)

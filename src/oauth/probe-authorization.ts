@@ -23,9 +23,9 @@ const NOBODY_THERE = /^(login|interaction|consent|account_selection)_required$/
 const NOT_FOR_PROGRAMS: ReadonlySet<number> = new Set([403, 429])
 
 /**
- * Makes the authorization request of a login, but for a user who must not be asked anything (`prompt=none`), so that the
- * provider sends the browser straight back: with an error that says that nobody is logged in, and with its `iss`. Whether a
- * refusal is about more than the prompt is seen by the same request without one.
+ * Makes the authorization request of a login for a user who must not be asked anything (`prompt=none`). So the provider sends the
+ * browser straight back, with an error that says that nobody is logged in, and with its `iss`. Whether a refusal is about more than the
+ * prompt is seen by the same request without one.
  * @throws the failure, if the endpoint could not be reached
  */
 export async function probeAuthorization(config: ProviderConfig): Promise<AuthorizationProbe> {

@@ -30,11 +30,11 @@ interface Sent<SomeCall extends Call> {
 const MAX_TRIES = 3
 
 /**
- * Sends a call once, unless its session has ended since it was read, its claim to an Idempotency-Key has, or orders are
- * paused and it is one. A call may wait for the store, for the budget and for a connection, so `FirstByte` asks when it is about to
- * be written. For an order, whose body may have taken a while, this asks before all of them, too, and before each later piece of a
- * body that is streamed. Without a report of a change neither costs a round trip, except that the session is read again after this
- * process stood still, and on a Redis Cluster when the last reading is a second old.
+ * Sends a call once. Nothing is sent if its session has ended since it was read, if its claim to an Idempotency-Key has ended, or if
+ * it is an order and orders are paused. A call may wait for the store, for the budget and for a connection, so `FirstByte` asks when it
+ * is about to be written. For an order this asks before these waits, too, since its body may have taken a while, and before each later
+ * piece of a body that is streamed. Where no change was reported, none of this costs a round trip, unless this process stood still, or
+ * the last reading from a Redis Cluster is a second old: then the session is read again.
  * @throws Problem, StoreUnavailable; nothing was sent then
  */
 export async function send<SomeCall extends Call>(

@@ -21,10 +21,9 @@ const readers = new WeakMap<object, HeadReader>()
 subscribe('undici:client:sendHeaders', (message) => readers.get((message as { socket: Socket }).socket)?.begin())
 
 /**
- * Makes a connector on whose connections two things may be said that undici takes for a fault, so that a request that has
- * been executed would count as lost: a `100 Continue` that nobody asked for (RFC 9110 §15.2), and white space after the
- * header that says where a body ends (RFC 9110 §5.5). Before undici reads a head, the first becomes a 102, which says as
- * little, and the second is left out.
+ * Makes a connector that accepts two things which undici takes for a fault, so that a request that has been executed would count as
+ * lost: a `100 Continue` that nobody asked for (RFC 9110 §15.2), and white space after the header that says where a body ends (RFC 9110
+ * §5.5). Before undici reads a head, the first becomes a 102, which says as little, and the second is left out.
  */
 export function readingHeads(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>

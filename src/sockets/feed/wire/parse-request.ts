@@ -68,10 +68,9 @@ export class FeedRequest {
 
 /**
  * Reads a text message of a browser, which must be valid UTF-8.
- * @returns undefined when the feed must not interpret it, so that it belongs on an upstream socket of the browser's own: it is no
- *   JSON object, names no operation or several, has a `req_id` that is no safe integer or a `passthrough` that is no object,
- *   is longer than 4 KiB, or parsers might disagree about it (see {@link isUnambiguous} and, for what is not in `passthrough`,
- *   {@link hasPlainNumbers})
+ * @returns undefined when the feed must not interpret it, so that it belongs on an upstream socket of the browser's own. It is longer
+ *   than 4 KiB or no JSON object; it names no operation or several; its `req_id` is no safe integer, or its `passthrough` no object; or
+ *   parsers might disagree about it ({@link isUnambiguous}; for what is not in `passthrough` {@link hasPlainNumbers})
  */
 export function parseRequest(message: Buffer): FeedRequest | undefined {
   if (message.length > MAX_REQUEST_BYTES) return undefined

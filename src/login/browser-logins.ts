@@ -77,18 +77,16 @@ export function settledOf(logins: readonly BrowserLogin[]): SettledLogin[] {
   return [...settled, ...noted.map(([session]) => ({ session }))]
 }
 
-/** The sessions that logins have made, or have noted because they were to replace them, as {@link LoginTransactions.otherSessions} has them. */
+/** The sessions that logins have made, then those that they were to replace, as {@link LoginTransactions.otherSessions} has them. */
 export function sessionsOf(logins: readonly BrowserLogin[]): ReadonlyMap<string, string | undefined> {
-  const sessions = new Map<string, string | undefined>()
-  for (const { loginState } of logins) for (const key of notedBy(loginState)) sessions.set(key, undefined)
-  for (const { loginState } of logins) {
-    if (loginState.is === 'finished') sessions.set(loginState.session, loginState.cookieValue)
-  }
+  const made = logins.flatMap(({ loginState }) => (loginState.is === 'finished' ? loginState : []))
+  const sessions = new Map<string, string | undefined>(made.map(({ session, cookieValue }) => [session, cookieValue]))
+  for (const key of logins.flatMap(notedBy)) if (!sessions.has(key)) sessions.set(key, undefined)
   return sessions
 }
 
 /** The sessions that a login was to replace, and has not replaced. The cookies of the logins that made them may be gone. */
-function notedBy(loginState: BrowserLogin['loginState']): readonly string[] {
+function notedBy({ loginState }: BrowserLogin): readonly string[] {
   return 'previous' in loginState ? (loginState.previous ?? []) : []
 }
 
@@ -103,14 +101,10 @@ export function previousSessions(
   earlier: readonly BrowserLogin[],
   stale: readonly string[],
 ): readonly string[] {
-  const newestFirst = earlier.toReversed().map(({ loginState }) => loginState)
-  const keys = [
-    ...(current === undefined ? [] : [current]),
-    ...newestFirst.flatMap((login) => (login.is === 'finished' ? login.session : [])),
-    ...newestFirst.flatMap(notedBy),
-  ]
+  const keys = [current, ...sessionsOf(earlier.toReversed()).keys()].filter((key) => key !== undefined)
+  const latest = [...new Set(keys)].slice(0, MAX_PREVIOUS)
   const leaving = sessionsOf(earlier.filter(({ cookie }) => stale.includes(cookie.name))).keys()
-  return [...new Set([...[...new Set(keys)].slice(0, MAX_PREVIOUS), ...leaving])].slice(0, MAX_NOTED)
+  return [...new Set([...latest, ...leaving])].slice(0, MAX_NOTED)
 }
 
 /** Names of the cookies to delete before one more is set: the oldest, and cookies of logins in use last. */

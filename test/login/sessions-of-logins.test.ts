@@ -20,7 +20,7 @@ await test('a login replaces the session of its request and that of the last log
   t.same(previousSessions(undefined, [login('a', { is: 'failed', previous: ['left'] })], []), ['left'])
   t.same(
     previousSessions('current', earlier, ['b', 'a']),
-    ['current', 'newer', 'waiting', 'older'],
+    ['current', 'newer', 'older', 'waiting'],
     'those whose cookies go',
   )
   const many = Array.from({ length: 40 }, (_, at) => login(`${at}`, { is: 'finished', session: `of ${at}` }))

@@ -40,6 +40,11 @@ export function requireWellFormed(request: FastifyRequest, reply: FastifyReply):
     reply.header('connection', 'close')
     throw new Problem('bad_request', { detail: fault })
   }
+  // What follows an upgrade may be another protocol, which is not to be read as requests.
+  if (headers.upgrade !== undefined) {
+    distrusted.add(socket)
+    reply.header('connection', 'close')
+  }
   // No route needs an escape. With one, a request could slip past a proxy in front that filters by path.
   if (url.includes('%') && hasEscapedPath(url) && !isFile(request)) throw new Problem('not_found')
 }

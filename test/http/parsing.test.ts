@@ -1,5 +1,7 @@
+import { text } from 'node:stream/consumers'
 import { test } from 'tap'
 import { ACCOUNTS, framing, HOSTS, TARGETS } from './malformed.ts'
+import { nextEvent, within } from '../support/time/until.ts'
 import { startWorld, API } from '../support/world.ts'
 
 /** Fastify runs no hooks for a request whose path it cannot decode. What is malformed besides counts all the same. */
@@ -87,4 +89,19 @@ await test('framing that parsers read differently is refused, and smuggles no re
     // The request is allowed to finish, so the test ends it; otherwise the server would wait for it.
     for (const socket of upstream.open) socket.destroy()
   })
+})
+
+await test('after an upgrade that is ignored no other request is read, since what follows an upgrade may be another protocol', async (t) => {
+  const { connection } = await startWorld(t, API)
+  for (const method of ['GET', 'POST']) {
+    const socket = await connection()
+    const closed = text(socket)
+    const session = '/auth/session HTTP/1.1\r\nHost: h\r\nX-CSRF: 1\r\nContent-Length: 0\r\n'
+    socket.write(`${method} ${session}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n`)
+    await nextEvent(socket, 'readable')
+    socket.write(`GET ${session}\r\n`)
+    const response = await within(closed, 'the connection ends')
+    t.match(response, /^HTTP\/1\.1 (200|401) [^]*\r\nconnection: close\r\n/i)
+    t.equal(response.split('HTTP/1.1 ').length, 2, 'it has one response')
+  }
 })

@@ -25,7 +25,10 @@ interface FailedStart {
   readonly cause?: unknown
 }
 
-/** Stores a login transaction, and redirects the browser to the provider, or back to the frontend with the reason. */
+/**
+ * Stores a login transaction under a key that is made of its state and of the secret in its cookie, so that no other browser finds it.
+ * Then redirects the browser to the provider, or, if that cannot be, back to the frontend with the reason.
+ */
 export async function startLogin(start: LoginStart): Promise<FastifyReply> {
   const { deps, request, reply, flow, signup } = start
   const { config, transactions, provider, sessions } = deps

@@ -46,10 +46,12 @@ await test('POST /auth/backchannel-logout: ten thousand false tokens cost no com
   )
   t.equal(world.keys.requests.length, requests)
   // The known addresses are read once a minute: a script of two commands.
-  const probes = Math.ceil((performance.now() - startedAt) / 1000) + 1
+  const seconds = (performance.now() - startedAt) / 1000
+  const probes = Math.ceil(seconds) + 1
   t.ok((await commands()) - before <= 3 + probes * PROBE_COMMANDS)
   const lines = world.server.log.filter(({ audit }) => audit === 'provider_logout_refused')
-  t.ok(lines.length < 500, 'nor do the lines of the log')
+  // A hundred sources of ten seconds have five lines each, and one for the rest.
+  t.ok(lines.length < 500 * Math.ceil(seconds / 10), `nor do the lines of the log: ${lines.length}`)
 })
 
 await test('The time from the post of the provider to the last closed socket at another instance, for docs/performance.md', async (t) => {

@@ -67,4 +67,20 @@ await sideBySide({
     t.same(await browser.client.closed, LOST)
     t.ok(upstream.upgrades.length < 12, `${upstream.upgrades.length} connections`)
   },
+
+  'upstream is left alone when nobody comes back for a stream, though it takes its request each time and closes':
+    async (t) => {
+      const world = await feedWorld(t, SETTINGS)
+      const { upstream, metric } = world
+      const { browser, request } = await subscribed(world, 'R_1')
+      let asked = 0
+      upstream.onSocket = (socket) =>
+        void socket.once('message', () => {
+          asked++
+          socket.terminate()
+        })
+      reset(request)
+      t.same(await browser.client.closed, LOST)
+      await until(async () => asked > 1 && (await metric('bff_feed_streams')).get('') === 0, 'its place is free')
+    },
 })

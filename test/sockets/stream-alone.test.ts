@@ -127,21 +127,31 @@ await test('a stream that is lost again before it is renewed waits no longer for
   t.end()
 })
 
-await test('a stream to which nobody comes back is over in time, however often others on its connection wait in vain meanwhile', (t) => {
-  const { stream, live, timers, world } = streamAlone(t)
-  live()
-  stream.lost()
-  const waits = [LINGER + SPREAD + PATIENCE_MS]
-  t.same(timers.delays, waits)
-  for (let lost = 0; lost < 3; lost++) {
-    world.now += PATIENCE_MS
+for (const [what, isAsked, isAnswered] of [
+  ['others on its connection wait in vain', false, false],
+  ['it is asked for, and lost', true, false],
+  ['it is renewed, and lost', true, true],
+] as const) {
+  await test(`a stream to which nobody comes back is over in time, however often ${what} meanwhile`, (t) => {
+    const { stream, live, timers, world } = streamAlone(t)
+    live()
     stream.lost()
-    t.same(timers.delays, waits, 'its wait goes on')
-  }
-  timers.run()
-  t.equal(stream.phase, 'over')
-  t.end()
-})
+    let left = LINGER + SPREAD + PATIENCE_MS
+    for (let losses = 0; losses < 3; losses++) {
+      t.same(timers.delays, [left])
+      world.now += 100
+      if (isAsked) {
+        left -= 100
+        stream.asked(8)
+      }
+      if (isAnswered) stream.received(message())
+      stream.lost()
+    }
+    timers.run()
+    t.equal(stream.phase, 'over')
+    t.end()
+  })
+}
 
 await test('a request that upstream leaves without an answer for ten seconds is overtaken by another one, if there is one', (t) => {
   const { stream, browse, world, logged } = streamAlone(t, true)

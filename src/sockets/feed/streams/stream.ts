@@ -73,8 +73,10 @@ export class Stream implements Carried, SubscribedStream {
   #askedAt = 0
   #size = 0
   #wasLive = false
-  /** Until when browsers may come back after a loss, in ms of the monotonic clock. */
-  #returnsUntil = 0
+  /** Until when it waits for browsers while it has none, in ms of the monotonic clock. */
+  #wantedUntil = 0
+  /** Whether no browser has joined since it was lost. */
+  #isLost = false
   #moves = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -95,6 +97,7 @@ export class Stream implements Carried, SubscribedStream {
 
   join(subscription: Subscription, request: FeedRequest): void {
     this.#size++
+    this.#isLost = false
     this.#stay()
     this.#delivery.join(subscription, request)
     if (this.phase === 'unasked') this.link?.awaited()
@@ -104,7 +107,10 @@ export class Stream implements Carried, SubscribedStream {
     if (!subscription.isAttached) return
     subscription.isAttached = false
     this.#delivery.leave(subscription)
-    if (--this.#size === 0) this.#unused()
+    if (--this.#size > 0) return
+    const now = performance.now()
+    this.#wantedUntil = Math.max(this.#wantedUntil, now + this.#context.limits.lingerMs)
+    this.#unused(now)
   }
 
   asked(reqId: number): void {
@@ -143,7 +149,10 @@ export class Stream implements Carried, SubscribedStream {
     if (this.phase !== 'unasked') {
       // Upstream has forgotten it.
       this.#reqId = undefined
-      this.#returnsUntil = performance.now() + this.#context.limits.reconnectSpreadMs + PATIENCE_MS
+      const { reconnectSpreadMs, lingerMs } = this.#context.limits
+      // Once, however often upstream is lost for nobody.
+      if (!this.#isLost) this.#wantedUntil = performance.now() + reconnectSpreadMs + PATIENCE_MS + lingerMs
+      this.#isLost = true
       this.#stay()
       this.#become('unasked')
     }
@@ -176,19 +185,19 @@ export class Stream implements Carried, SubscribedStream {
   }
 
   /** No browser has it: how long it waits for one depends on the phase. */
-  #unused(): void {
+  #unused(now = performance.now()): void {
     switch (this.phase) {
       case 'unasked':
         // Not for ever: upstream may stay away, and would then be tried, and asked at its return, for nobody.
-        if (this.#wasLive) this.#linger()
+        if (this.#wasLive) this.#endAfter(this.#wantedUntil - now)
         else this.end()
         break
       case 'asked':
         this.#endAfter(UNANSWERED_MS)
         break
       case 'live':
-        this.unusedSince = performance.now()
-        this.#linger()
+        this.unusedSince = now
+        this.#endAfter(this.#wantedUntil - now)
         break
       case 'over':
     }
@@ -220,10 +229,10 @@ export class Stream implements Carried, SubscribedStream {
   }
 
   #retryLater(): void {
-    const { log, feedMetrics } = this.#context
+    const { log, feedMetrics, limits } = this.#context
     logFailure(log, 'upstream refused to renew a subscription of the feed')
     feedMetrics.refused.inc()
-    if (this.#size === 0 && performance.now() > this.#returnsUntil) return this.end()
+    if (this.#size === 0 && performance.now() > this.#wantedUntil - limits.lingerMs) return this.end()
     this.#become('unasked')
     this.link?.refused(this)
   }
@@ -237,15 +246,10 @@ export class Stream implements Carried, SubscribedStream {
     return this.#context.pool.place(this, from)
   }
 
-  /** Ends the stream after FEED_LINGER_SECONDS and, after a loss, the time in which browsers may come back. */
-  #linger(): void {
-    this.#endAfter(this.#context.limits.lingerMs + Math.max(this.#returnsUntil - performance.now(), 0))
-  }
-
   /** Ends the stream unless a browser joins before. */
   #endAfter(ms: number): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.end(), ms).unref()
+    this.#timer = setTimeout(() => this.end(), Math.round(ms)).unref()
   }
 
   /** Cancels {@link #endAfter}, since a browser has joined. */

@@ -1,4 +1,4 @@
-import { network } from './networks.ts'
+import { limitsOf } from './networks.ts'
 import { MinuteCounts } from './minute-counts.ts'
 import { once, Permits, type Release } from './permits.ts'
 import { SessionPermits, type PermitStore } from './session-permits.ts'
@@ -37,7 +37,8 @@ export class Caps {
 
   /** Counts a handshake of a client address that needs no login. False when it exceeds the limit of this minute. */
   allowsHandshake(address: string): boolean {
-    return this.#handshakes.allows(network(address), this.#limits.publicHandshakesPerMinute)
+    const limits = limitsOf(address, this.#limits.publicHandshakesPerMinute)
+    return limits.every(([network, limit]) => this.#handshakes.allows(network, limit))
   }
 
   /** A permit of this process, which every socket needs. Undefined when the process is full. */
@@ -68,12 +69,24 @@ export class Caps {
 
   /** A permit for a session socket at a client address, which a session without a subject needs as well. */
   acquireSessionSocketAt(address: string): Release | undefined {
-    return this.#acquire(`session socket at ${network(address)}`, this.#limits.maxSessionSocketsPerIp)
+    return this.#acquireAt('session socket at', address, this.#limits.maxSessionSocketsPerIp)
   }
 
   /** A permit for a public socket of a client address. */
   acquireAddress(address: string): Release | undefined {
-    return this.#acquire(`address:${network(address)}`, this.#limits.maxPublicPerIp)
+    return this.#acquireAt('address:', address, this.#limits.maxPublicPerIp)
+  }
+
+  /** A permit in each network of a client. Undefined, and none is taken, when one of them is full. */
+  #acquireAt(what: string, address: string, perAddress: number): Release | undefined {
+    const taken: Release[] = []
+    const release = (): void => taken.forEach((each) => each())
+    for (const [network, limit] of limitsOf(address, perAddress)) {
+      const permit = this.#acquire(`${what} ${network}`, limit)
+      if (permit === undefined) return void release()
+      taken.push(permit)
+    }
+    return release
   }
 
   #acquire(key: string, limit: number): Release | undefined {

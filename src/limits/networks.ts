@@ -3,6 +3,9 @@ import { isIPv6, SocketAddress } from 'node:net'
 /** An IPv4 address that a network translates between its IPv4 clients and this server (RFC 6052 §2.1). */
 const TRANSLATED = /^64:ff9b::([\da-f]+:[\da-f]+)$/
 
+/** How many times the limit of its smallest network a client has in each of {@link networks}. */
+const FACTORS = [1, 4, 16] as const
+
 /** The smallest network of a client: its IPv4 address, or the /64 of its IPv6 address, all of which one client controls. */
 export function network(address: string | undefined): string {
   return networks(address)[0]
@@ -24,6 +27,11 @@ export function networks(address: string | undefined): [smallest: string, ...lar
   const site = `${first}:${second}:${third}`
   const upperByte = Number.parseInt(fourth, 16) & 0xff00
   return [`${site}:${fourth}::/64`, `${site}:${upperByte.toString(16)}::/56`, `${site}::/48`]
+}
+
+/** The limit of each network of a client. An IPv6 client can have as many addresses, and /64s, as it likes. @param limit of the smallest */
+export function limitsOf(address: string | undefined, limit: number): (readonly [network: string, limit: number])[] {
+  return networks(address).map((name, index) => [name, limit * (FACTORS[index] ?? 1)])
 }
 
 function canonicalOf(address: string): string {

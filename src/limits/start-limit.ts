@@ -1,13 +1,11 @@
 import { startsKey } from '../store/keys.ts'
 import { unlessAway, type StoreData } from '../store/store.ts'
 import { MinuteCounts } from './minute-counts.ts'
-import { networks } from './networks.ts'
+import { limitsOf } from './networks.ts'
 
 /** How long a client that has reached its limit has to wait at most. */
 export const START_WINDOW_SECONDS = 60
 const START_WINDOW_MS = START_WINDOW_SECONDS * 1000
-/** Multiples of the limit for a client's networks, smallest first (IPv6: /64, /56, /48). */
-const FACTORS = [1, 4, 16] as const
 
 /**
  * Limits how many logins a client may start per minute, over all instances, because each start stores a record for up to
@@ -35,8 +33,8 @@ export class StartLimit {
   async allows(address: string, weight = 1): Promise<boolean> {
     if (this.#perMinute === 0) return true
     // Stops at the smallest network over its limit. Otherwise, one client could use up the limit of its whole site.
-    for (const [index, network] of networks(address).entries()) {
-      if (!(await this.#isWithin(this.#perMinute * (FACTORS[index] ?? 1), network, weight))) return false
+    for (const [network, limit] of limitsOf(address, this.#perMinute)) {
+      if (!(await this.#isWithin(limit, network, weight))) return false
     }
     return true
   }

@@ -21,6 +21,9 @@ function count(acquire: () => Release | undefined): number {
   return permits
 }
 
+/** A hundred addresses. */
+const many = (address: (index: number) => string): string[] => Array.from({ length: 100 }, (_, index) => address(index))
+
 await test('each kind of socket has as many permits as its limit, and each user and network its own', (t) => {
   const own = caps()
   t.equal(
@@ -94,6 +97,28 @@ await test('a network has its handshakes of a minute', (t) => {
     [true, true, false, true],
   )
   t.ok(own.handshakeSecondsLeft > 0 && own.handshakeSecondsLeft <= 60)
+  t.end()
+})
+
+await test('an IPv6 client has four times as many permits and handshakes in its /56, and 16 times in its /48', (t) => {
+  for (const [addresses, factor] of [
+    [many((index) => `2001:db8:1:${index.toString(16)}::1`), 4],
+    [many((index) => `2001:db8:1:${index.toString(16)}00::1`), 16],
+  ] as const) {
+    const own = caps()
+    const taken = addresses.flatMap((address) => own.acquireAddress(address) ?? [])
+    t.equal(taken.length, factor * LIMITS.maxPublicPerIp)
+    const inSessions = addresses.filter((address) => own.acquireSessionSocketAt(address))
+    t.equal(inSessions.length, factor * LIMITS.maxSessionSocketsPerIp)
+    t.equal(
+      addresses.filter((address) => own.allowsHandshake(address)).length,
+      factor * LIMITS.publicHandshakesPerMinute,
+    )
+    taken[0]?.()
+    taken[0]?.()
+    t.ok(own.acquireAddress(addresses.at(-1) ?? ''), 'a refusal has taken nothing of this /64')
+    t.equal(own.acquireAddress(addresses.at(-2) ?? ''), undefined)
+  }
   t.end()
 })
 

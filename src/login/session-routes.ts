@@ -115,17 +115,19 @@ async function logOut(
   const toEnd = new Map(meant.map((each) => [each.id, each]))
   const isToEnd = (key: string): boolean => [...toEnd.keys()].some((id) => sessionKey(id) === key)
   const logins = await transactions.settled(cookies)
+  const ends: Promise<unknown>[] = []
   for (const { session, cookieValue = '' } of logins) {
     if (session === undefined) continue
     const id = cookie.verify(cookieValue)
     if (id !== undefined) toEnd.set(id, { id, isAuthentic: true })
     // Its cookie was signed with a secret that has been removed since, or is not known; the session ends all the same.
-    else if (!isToEnd(session)) await sessions.end(session, 'logout', { requester })
+    else if (!isToEnd(session)) ends.push(sessions.end(session, 'logout', { requester }))
   }
   // The page's own session ends last: if anything fails before, it still lives, and the page can try again. Until all have ended, their
   // logins stay: a later login or logout of this browser may find them by nothing else.
   const [own, ...others] = toEnd.values()
-  for (const other of others) await endSession(deps, request, other)
+  // At once: each waits for replicas, and there may be dozens.
+  await Promise.all([...ends, ...others.map((other) => endSession(deps, request, other))])
   const idToken = own && (await endSession(deps, request, own))
   const finished = logins.flatMap(({ key }) => key ?? [])
   await forget(deps, request, finished)

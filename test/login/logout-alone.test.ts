@@ -106,6 +106,26 @@ await test('a logout ends what the logins of the browser have left, and its own 
   ])
 })
 
+await test('the sessions that a logout ends beside its own wait for replicas at once, and its own ends after them', async (t) => {
+  const { ask, world, has } = await sessionRoutesOf(t)
+  world['settled'] = () => [
+    { key: 'login-1', cookieName: 'one', session: 'other-key', cookieValue: 'other.signed' },
+    { key: 'login-2', cookieName: 'two', session: 'third-key', cookieValue: 'third.signed' },
+    { session: 'noted-key' },
+  ]
+  const confirmed = Promise.withResolvers<void>()
+  world['end'] = () => confirmed.promise
+  world['endById'] = async (id) => {
+    if (id === 'third') confirmed.resolve()
+    await confirmed.promise
+  }
+  t.equal((await ask('POST', '/auth/logout')).status, 204)
+  t.same(
+    has('endById').map(([, id]) => id),
+    ['other', 'third', 'own'],
+  )
+})
+
 await test('a logout that loses the store on the way deletes no cookie, and forgets no login', async (t) => {
   for (const step of ['settled', 'end', 'endById']) {
     const { ask, world, errors, has } = await sessionRoutesOf(t)

@@ -124,7 +124,7 @@ async function makeSession(
     await Promise.all([...replaced].map(([old, id]) => sessions.end(old, 'replaced', { requester, id })))
   } catch (error) {
     // An entry that stayed would count as a session for a minute, and could cost another one its life.
-    await Promise.allSettled([sessions.end(session, 'replaced', by), enlisted && subjects?.withdraw(enlisted)])
+    await Promise.all([sessions.discard(session, by), enlisted && subjects?.withdraw(enlisted)])
     throw error
   }
   // The sessions that this one replaces are gone, so it must not fail any more. The next login makes room.

@@ -185,6 +185,11 @@ export class Sessions {
     return this.#watcher.confirm(session)
   }
 
+  /** Ends a session that nobody gets, since its login fails: once the store is back, if it is away. Never rejects. */
+  discard(key: string, by: EndedBy): Promise<void> {
+    return this.#repository.takeBack(() => this.#repository.end(key, 'replaced', by))
+  }
+
   /** Ends a session everywhere. Returns whether it still existed. @throws StoreUnavailable */
   end(key: string, reason: CausedEnd, by?: EndedBy): Promise<boolean> {
     return this.#repository.end(key, reason, by)

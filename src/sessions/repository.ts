@@ -39,7 +39,7 @@ export class SessionRepository {
   /** The idle limits move in steps of this length. */
   readonly stepMs: number
   readonly #store: StoreData
-  /** Sessions to take back. */
+  /** What is to be taken back of logins that have failed. */
   readonly #pending: PendingWrites
   readonly #envelope: Envelope
   readonly #secrets: Changing<readonly string[]>
@@ -90,6 +90,14 @@ export class SessionRepository {
       throw error
     })
     if (!created) throw new Error('a session with this id already exists')
+  }
+
+  /**
+   * Takes back what a login has written that fails: once the store is back, if it is away. Never rejects.
+   * @param undo returns whether there was anything to take back
+   */
+  async takeBack(undo: () => Promise<boolean>): Promise<void> {
+    await undo().catch(() => this.#pending.undo(undo, storeNow() + this.limits.idleMs))
   }
 
   /** Undefined if there is no such session, or if this instance cannot decrypt it (another one may). */

@@ -138,14 +138,17 @@ export class Subjects {
       return { subject, place, twin, count, issuedAt: this.logouts && issuedAt }
     } catch (error) {
       // One of the two entries may have been written.
-      void this.withdraw({ place, twin }).catch(() => undefined)
+      void this.withdraw({ place, twin })
       throw error
     }
   }
 
-  /** Takes back {@link enlist}, since the session was not created. @throws StoreUnavailable */
-  async withdraw(enlisted: Pick<Enlisted, 'place' | 'twin'>): Promise<void> {
-    await this.#index.remove([enlisted])
+  /** Takes back {@link enlist}, since the session was not created: once the store is back, if it is away. Never rejects. */
+  withdraw(enlisted: Pick<Enlisted, 'place' | 'twin'>): Promise<void> {
+    return this.#sessions.takeBack(async () => {
+      await this.#index.remove([enlisted])
+      return false
+    })
   }
 
   /**

@@ -10,7 +10,7 @@ export const OF_LOGINS: readonly Equivalent[] = [
   ...inFile('src/login/finish-login.ts', [
     ['...(subject !== undefined && { subject }),', 'true', 'A record leaves out a subject that is undefined.'],
     [
-      "await Promise.allSettled([sessions.end(session, 'replaced', by), enlisted && subjects?.withdraw(enlisted)])",
+      'await Promise.all([sessions.discard(session, by), enlisted && subjects?.withdraw(enlisted)])',
       'subjects.withdraw',
       'Only an index of subjects gives an entry to withdraw.',
     ],

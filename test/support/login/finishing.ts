@@ -39,6 +39,7 @@ export function finishing(t: Test, flow: 'login' | 'signup' = 'login') {
     sessions: {
       revoke: now('revoke'),
       end: part('end'),
+      discard: part('discard'),
       tag,
       subjectTag: tag,
       cookie: { name: 'session', attributes: (lifetimeMs: number) => ({ lifetimeMs }) },

@@ -74,6 +74,7 @@ export function heldSubjects({
     limits: { idleMs: 600_000, maxMs: 3_600_000 },
     stepMs: 60_000,
     tag: (key: string) => world.tag(key),
+    takeBack: (undo: () => Promise<boolean>) => undo().catch(() => undefined),
   }
   const store = {
     readMany: async (keys: readonly string[]) => keys.map((key) => (world.live.includes(key) ? 'value' : undefined)),

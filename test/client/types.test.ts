@@ -7,14 +7,24 @@ import type {
   Agent,
   ApiError,
   AuthErrorCode,
+  ApiInit,
   Client,
+  ClientOptions,
   CloseReason,
   ExistingAccount,
+  LoginOptions,
+  LogoutOptions,
   NewAccount,
+  OnceOptions,
   ProblemCode,
   PublicSocket,
+  RequestOptions,
   ResponseBody,
+  SeriesOptions,
 } from '../../client/dist/client.js'
+import type { FateOptions } from '../../client/dist/client/orders.js'
+import type { OwnSessionsOptions } from '../../client/dist/client/sessions.js'
+import type { FakeOptions } from '../../client/dist/testing.js'
 import type { AuthError } from '../../src/login/return-to.ts'
 import { PROBLEM_CODES, type ProblemCode as ServerCode } from '../../src/problem.ts'
 
@@ -47,7 +57,7 @@ declare function showSession(text: string, end?: () => Promise<void>): void
 declare function showLink(text: string, url: string): void
 declare function showMessage(text: string): void
 declare function showConnection(status: import('trading-bff-client').SocketStatus): void
-declare const contract: { date_expiry: number }
+declare const contract: { date_expiry: number; contract_id: number | string }
 declare function showTimeLeft(ms: number): void
 declare function showContract(id: number | string): void
 declare function showOpenContracts(): Promise<void>
@@ -78,6 +88,11 @@ declare module '../../client/dist/client.js' {
 
 type IsAny<A> = 0 extends 1 & A ? true : false
 type Equal<A, B> = [IsAny<A>, A] extends [false, B] ? ([B] extends [A] ? true : false) : false
+
+/** Whether a page may pass undefined in place of leaving an option out, also under `exactOptionalPropertyTypes`. */
+type TakesUndefined<T> = { [K in keyof T]: T[K] | (object extends Pick<T, K> ? undefined : never) } extends T
+  ? true
+  : false
 
 /** A message that an application has declared. */
 interface TicksRequest {
@@ -119,6 +134,21 @@ export async function typed({ api, session }: Client, socket: PublicSocket, tick
     Equal<ResponseBody<'GET', '/v1/health'>, never>,
     Equal<ResponseBody<'GET', '/partners/analytics/v1/overview'>, unknown>,
   ] = [true, true, true, true, true, true, true, true, true, true, true, true]
+  const options: [
+    TakesUndefined<
+      Pick<ApiInit<'POST', '/trading/v1/options/accounts'>, 'idempotencyKey' | 'json' | 'signal' | 'timeoutMs'>
+    >,
+    TakesUndefined<Pick<ClientOptions, 'baseUrl' | 'debug'>>,
+    TakesUndefined<FakeOptions>,
+    TakesUndefined<NonNullable<FakeOptions['session']>>,
+    TakesUndefined<FateOptions>,
+    TakesUndefined<LoginOptions>,
+    TakesUndefined<LogoutOptions>,
+    TakesUndefined<OnceOptions>,
+    TakesUndefined<OwnSessionsOptions>,
+    TakesUndefined<RequestOptions>,
+    TakesUndefined<SeriesOptions<'candles'>>,
+  ] = [true, true, true, true, true, true, true, true, true, true, true]
   const own = await (await api('/account/v1/nickname')).json<{ data: { nickname: string } }>()
   // @ts-expect-error an envelope has no such field
   const nothing: unknown = listed.accounts
@@ -127,7 +157,7 @@ export async function typed({ api, session }: Client, socket: PublicSocket, tick
   if (state.status !== 'active') return state.scope
   const codes: [Equal<ProblemCode, ServerCode>, Equal<AuthErrorCode, AuthError>] = [true, true]
   const reason: CloseReason = 'slow_consumer'
-  return [state.scope, codes, reason, bodies, own.data.nickname, nothing, account?.account_id]
+  return [state.scope, codes, reason, bodies, options, own.data.nickname, nothing, account?.account_id]
 }
 
 await test('the types of the package match those of the server', (t) => {
@@ -150,7 +180,8 @@ await test('the samples in the README and the guide compile', async (t) => {
     await writeFile(join(dir, file), `${code}\nexport {}\n`)
   }
   t.ok(files.length > 10)
-  const options = '--ignoreConfig --strict --noEmit --jsx preserve --target es2022 --lib es2022,dom,dom.iterable'
+  const options =
+    '--ignoreConfig --strict --exactOptionalPropertyTypes --noEmit --jsx preserve --target es2022 --lib es2022,dom,dom.iterable'
   const modules = '--module esnext --moduleResolution bundler --moduleDetection force --types'
   await t.resolves(compile([...`${options} ${modules}`.split(' '), '', ...files], dir))
 })

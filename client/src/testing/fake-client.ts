@@ -6,9 +6,9 @@ import { FakeSocket } from './fake-socket.ts'
 /** Options of {@link createFakeClient}. */
 export interface FakeOptions {
   /** Whose session the browser has at first; none by default. */
-  readonly session?: FakeSession
+  readonly session?: FakeSession | undefined
   /** The origin of the server in `loginUrl()`; one that no other client has by default, so that none counts as another tab. */
-  readonly baseUrl?: string
+  readonly baseUrl?: string | undefined
 }
 
 /** A client, and the server in memory that it talks to. `login()` and `signup()` leave the page where it is. */

@@ -64,7 +64,11 @@ export interface FakeServer {
    * Closes the sockets: all but that of the session, or those of one account. The code is 1006 by default, as after a lost
    * connection. They reconnect at once, unless the code or a `;retry_after=` in the reason asks for a delay.
    */
-  disconnect(options?: { readonly code?: number; readonly reason?: string; readonly account?: string }): void
+  disconnect(options?: {
+    readonly code?: number | undefined
+    readonly reason?: string | undefined
+    readonly account?: string | undefined
+  }): void
   /** Changes what the network does. It is up at first. */
   setNetwork(state: NetworkState): void
 }

@@ -5,13 +5,13 @@ import type { FakeSocket } from './fake-socket.ts'
 /** A session that begins. */
 export interface FakeSession {
   /** `trade` by default. */
-  readonly scope?: string
+  readonly scope?: string | undefined
   /** The id of the user; none by default, as on servers that do not know it. */
-  readonly subject?: string
+  readonly subject?: string | undefined
   /** How long the session lasts, in milliseconds; an hour by default. */
-  readonly expiresInMs?: number
+  readonly expiresInMs?: number | undefined
   /** How long it lasts unused, in milliseconds; as long as that by default. */
-  readonly idleMs?: number
+  readonly idleMs?: number | undefined
   /** That the orders of its user are paused; they are not by default. */
   readonly ordersPaused?: OrdersPause | undefined
 }

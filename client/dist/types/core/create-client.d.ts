@@ -38,7 +38,7 @@ export interface Client {
 /** Options of {@link createClient}. */
 export interface ClientOptions extends ServerOptions {
     /** Lets `trading-bff-client/devtools` see what this client does. For development: `import.meta.env.DEV`, for example. */
-    readonly debug?: boolean;
+    readonly debug?: boolean | undefined;
 }
 /** A client with `debug`, and the connection to its server, whose functions the devtools replace. */
 export type Debugged = readonly [client: Client, server: Server];

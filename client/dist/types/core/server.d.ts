@@ -6,7 +6,7 @@ export interface ServerOptions {
      * The origin of the server, e.g. `https://bff.example.com`; the origin of the page by default. If the two differ, the
      * operator of the server must list the origin of the page in `FRONTEND_ORIGINS`.
      */
-    readonly baseUrl?: string;
+    readonly baseUrl?: string | undefined;
     /** Replaces the global `fetch`, in tests or for a page that wraps it. */
     readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
     /** Replaces the global `WebSocket`, in tests or for a page that wraps it. */

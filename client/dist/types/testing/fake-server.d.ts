@@ -57,9 +57,9 @@ export interface FakeServer {
      * connection. They reconnect at once, unless the code or a `;retry_after=` in the reason asks for a delay.
      */
     disconnect(options?: {
-        readonly code?: number;
-        readonly reason?: string;
-        readonly account?: string;
+        readonly code?: number | undefined;
+        readonly reason?: string | undefined;
+        readonly account?: string | undefined;
     }): void;
     /** Changes what the network does. It is up at first. */
     setNetwork(state: NetworkState): void;

@@ -7,9 +7,10 @@ export const TIMEOUT_MS = 60_000
 export const MAX_TIMEOUT_MS = 2_147_483_647
 
 /** The options of `fetch`, and `json` and `timeoutMs`. */
-export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {
+export interface CallInit extends Omit<RequestInit, 'method' | 'headers' | 'signal'> {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly signal?: AbortSignal | null | undefined
   /** A value that is sent as JSON instead of `body`. */
   readonly json?: unknown
   /** Timeout until the response headers arrive, in milliseconds; 60,000 by default. The body may take longer. */

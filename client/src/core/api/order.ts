@@ -11,12 +11,12 @@ export interface OnceOptions {
    * guess: a wrong `false` may make the order twice. Without it, `fate` finds out what became of a `buy`, and the server what
    * became of a call with the key.
    */
-  readonly isMade?: (error: ApiError | SocketError) => boolean | Promise<boolean>
+  readonly isMade?: ((error: ApiError | SocketError) => boolean | Promise<boolean>) | undefined
   /**
    * Keeps the key under this name in the `sessionStorage`, so that the same order after a reload gets the same key, and is not
    * made twice. Only an order with `json`, a string as body, or no body is kept.
    */
-  readonly remember?: string
+  readonly remember?: string | undefined
 }
 
 /** A call of the API, as far as it is known before its key. */

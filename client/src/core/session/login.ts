@@ -23,9 +23,9 @@ export type AuthErrorCode =
 /** Options of `login()`, `signup()` and `loginUrl()`. */
 export interface LoginOptions {
   /** The path that the user returns to, with query and fragment, at most 2048 characters; the current page by default. */
-  readonly returnTo?: string
+  readonly returnTo?: string | undefined
   /** For a sign-up: all four of `sidc`, `utm_campaign`, `utm_medium` and `utm_source` from the partner's link, unchanged. */
-  readonly partner?: Readonly<Record<string, string>>
+  readonly partner?: Readonly<Record<string, string>> | undefined
 }
 
 /**

@@ -33,13 +33,13 @@ interface AnyInit extends CallInit {
      * The `Idempotency-Key` header of the call; `true` makes a new key. The server sends a POST or PATCH with the same key at
      * most once, and answers its repetition with the first response.
      */
-    readonly idempotencyKey?: string | true;
+    readonly idempotencyKey?: string | true | undefined;
 }
 /** The options of `fetch`, and `json`, `timeoutMs` and `idempotencyKey`. */
 export interface ApiInit<M extends Method, P extends ApiPath<M> = ApiPath<M>> extends AnyInit {
     readonly method?: M;
     /** A value that is sent as JSON instead of `body`. The package does not check it against its type. */
-    readonly json?: RequestBody<M, P>;
+    readonly json?: RequestBody<M, P> | undefined;
 }
 /**
  * Calls the trading service through the server. `path` is a path of the trading service, without `/api`. The call

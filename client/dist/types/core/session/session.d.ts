@@ -4,7 +4,7 @@ import type { SessionStore } from './session-store.ts';
 /** Options of `logout()`. */
 export interface LogoutOptions {
     /** Also ends the user's sessions in other browsers and on other devices. */
-    readonly everywhere?: boolean;
+    readonly everywhere?: boolean | undefined;
 }
 /** The session of the user, the same in all tabs. */
 export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {

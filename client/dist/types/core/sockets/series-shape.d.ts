@@ -30,9 +30,9 @@ export interface SeriesOptions<S extends keyof SeriesPoints = keyof SeriesPoints
     readonly symbol: string;
     readonly style: S;
     /** The length of a candle in seconds; 60 by default. */
-    readonly granularity?: 60 | 120 | 180 | 300 | 600 | 900 | 1800 | 3600 | 7200 | 14_400 | 28_800 | 86_400;
+    readonly granularity?: 60 | 120 | 180 | 300 | 600 | 900 | 1800 | 3600 | 7200 | 14_400 | 28_800 | 86_400 | undefined;
     /** How many points there are at most; 100 by default, and 5,000 at most. */
-    readonly count?: number;
+    readonly count?: number | undefined;
 }
 /** A series as it is now. */
 export interface SeriesState<P> {

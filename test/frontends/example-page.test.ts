@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import type { Page } from 'playwright-core'
+import type { Page, WebSocketRoute } from 'playwright-core'
 import { test } from 'tap'
 import { compile } from '../../client/build.ts'
 import type { Client } from '../../client/dist/client.js'
@@ -98,6 +98,32 @@ await test('the page in docs/examples: a user cancels, signs up, trades and logs
   t.same(faults, [])
 })
 
+await test('the page in docs/examples: a contract that was bought in another tab, or while the connection was lost, appears', async (t) => {
+  const { server } = await startWorld(t, { settings: { STATIC_DIR: await bundled(await examplePage(t)) } })
+  const context = await testChromium(t)
+  const page = await context.newPage()
+  const cut = await loseReplies(page)
+  await page.goto(`${server.url}/auth/login`)
+  await sendForm(page)
+  await shows(page, 'connection', /^open$/)
+  const other = await context.newPage()
+  await loseReplies(other)
+  await other.goto(server.url)
+  for (const count of [1, 2]) {
+    if (count === 2) cut()
+    await other.click('text=Get a price')
+    await other.click('#buy')
+    await other
+      .locator('#contracts li')
+      .nth(count - 1)
+      .waitFor()
+    await page
+      .locator('#contracts li')
+      .nth(count - 1)
+      .waitFor()
+  }
+})
+
 await test('the page in docs/examples: a user whose login allows no wallets trades, and one without an account sees no fault', async (t) => {
   const { server } = await startWorld(t, { settings: { STATIC_DIR: await bundled(await examplePage(t)) } })
   const context = await testChromium(t)
@@ -157,14 +183,21 @@ await test('the page in docs/examples: offline, the user reads that nothing was 
   t.equal(explain(await failure(transfer)), 'The connection is interrupted, so nothing was sent.')
 })
 
-/** From the next page on, contracts last for minutes, and the connection breaks before the reply to a purchase arrives. */
-async function loseReplies(page: Page): Promise<void> {
+/**
+ * From the next page on, contracts last for minutes, and the connection breaks before the reply to a purchase arrives.
+ * @returns a function that breaks it
+ */
+async function loseReplies(page: Page): Promise<() => void> {
+  const routes: WebSocketRoute[] = []
+  const cut = (): void => routes.forEach((route) => void route.close({ code: 1012 }))
   await page.routeWebSocket(/\/ws\/trading\//, (route) => {
+    routes.push(route)
     const there = route.connectToServer()
     route.onMessage((message) => there.send(String(message).replace('"duration_unit":"t"', '"duration_unit":"m"')))
     there.onMessage((message) => {
-      if (String(message).includes('"msg_type":"buy"')) void route.close({ code: 1012 })
+      if (String(message).includes('"msg_type":"buy"')) cut()
       else route.send(message)
     })
   })
+  return cut
 }

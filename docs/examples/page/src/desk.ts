@@ -5,6 +5,7 @@ import { byId, show, showError, showLine } from './view.ts'
 /** The part of the page where the user trades on one account. */
 export class Desk {
   readonly #socket: TradingSocket
+  readonly #followed = new Set<number | string>()
   #proposal: Proposal | undefined
 
   constructor(accountId: string) {
@@ -15,7 +16,15 @@ export class Desk {
       ({ balance: { balance, currency } }) => show('balance', `${balance.toFixed(2)} ${currency}`),
       showError,
     )
-    this.#showContracts().catch(showError)
+    // The first message has no transaction, also after a reconnect: from then on, the stream tells what is bought in any tab.
+    this.#socket.subscribe(
+      { transaction: 1 },
+      ({ transaction: { action, contract_id: id } }) => {
+        if (action === undefined) this.#showContracts().catch(showError)
+        else if (action === 'buy' && id != null) this.#follow(id)
+      },
+      showError,
+    )
   }
 
   close(): void {
@@ -48,10 +57,8 @@ export class Desk {
     const { id, ask_price: price } = this.#proposal
     this.#offer(undefined)
     show('message', 'Buying …')
-    const answer = await once(() => this.#socket.command({ buy: id, price }))
+    await once(() => this.#socket.command({ buy: id, price }))
     show('message', 'You have bought a contract.')
-    if (answer) this.#follow(answer.buy.contract_id)
-    else await this.#showContracts()
   }
 
   #offer(proposal: Proposal | undefined): void {
@@ -67,6 +74,8 @@ export class Desk {
 
   /** Shows a contract until it has ended. */
   #follow(contract_id: number | string): void {
+    if (this.#followed.has(contract_id)) return
+    this.#followed.add(contract_id)
     const stop = this.#socket.subscribe(
       { proposal_open_contract: 1, contract_id },
       ({ proposal_open_contract: { longcode, status, profit } }) => {

@@ -1,24 +1,7 @@
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { startWorld } from '../world.ts'
 import { developed, installed, useTheRecipe } from './recipe.ts'
-
-const TSCONFIG = {
-  compilerOptions: {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    target: 'es2022',
-    lib: ['es2022', 'dom', 'dom.iterable'],
-    module: 'esnext',
-    moduleResolution: 'bundler',
-    allowImportingTsExtensions: true,
-    verbatimModuleSyntax: true,
-    types: ['vite/client'],
-  },
-  include: ['src'],
-}
 
 /**
  * Uses a recipe that Vite builds, served by the server with its default Content-Security-Policy, and as it is developed.
@@ -26,7 +9,6 @@ const TSCONFIG = {
  */
 export async function useViteRecipe(t: Test, name: string, check: string): Promise<void> {
   const recipe = await installed(t, name)
-  await writeFile(join(recipe.dir, 'tsconfig.json'), JSON.stringify(TSCONFIG))
   await recipe.run(check)
   await recipe.run('vite', 'build')
   const { server } = await startWorld(t, { settings: { STATIC_DIR: join(recipe.dir, 'dist') } })

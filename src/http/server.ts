@@ -111,6 +111,8 @@ export function createServer(
   server.server.on('connection', (socket) => void socket.remoteAddress)
   // The server ignores an unknown expectation and handles the request (RFC 9110 §10.1.1).
   server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
+  // By default some versions of Node.js leave out the headers after the thousandth, which its parser of the framing has obeyed.
+  server.server.maxHeadersCount = 0
   readBeforeJudging(server.server)
   refuseWhileClosing(server)
   closeUnusedConnections(server)

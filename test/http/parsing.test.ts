@@ -105,3 +105,18 @@ await test('after an upgrade that is ignored no other request is read, since wha
     t.equal(response.split('HTTP/1.1 ').length, 2, 'it has one response')
   }
 })
+
+await test('of any number of headers the last one counts', async (t) => {
+  const { raw, upstream, cookie } = await startWorld(t, API)
+  const many = 'a:\r\n'.repeat(3000)
+  const post = (lines: string) =>
+    raw(
+      `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\nConnection: close\r\n${many}${lines}\r\n{}`,
+    )
+  t.match(await post('Content-Length: 2\r\n'), /^HTTP\/1\.1 200 /)
+  t.equal(upstream.requests[0]?.body, '{}')
+  for (const last of ['Host: evil.example', 'Content-Encoding: gzip', 'Origin: https://evil.example']) {
+    t.match(await post(`Content-Length: 2\r\n${last}\r\n`), /^HTTP\/1\.1 4(00|03|15) /, last)
+  }
+  t.equal(upstream.requests.length, 1)
+})

@@ -123,45 +123,22 @@ async function logOut(
     // Its cookie was signed with a secret that has been removed since, or is not known; the session ends all the same.
     else if (!isToEnd(session)) ends.push(sessions.end(session, 'logout', { requester }))
   }
+  const end = ({ id, isAuthentic }: NamedSession) => sessions.endById(id, 'logout', isAuthentic, requester)
   // The page's own session ends last: if anything fails before, it still lives, and the page can try again. Until all have ended, their
-  // logins stay: a later login or logout of this browser may find them by nothing else.
+  // logins stay: a later login or logout of this browser may find them by nothing else. The others end at once: each waits for replicas.
   const [own, ...others] = toEnd.values()
-  // At once: each waits for replicas, and there may be dozens.
-  await Promise.all([...ends, ...others.map((other) => endSession(deps, request, other))])
-  const idToken = own && (await endSession(deps, request, own))
-  const finished = logins.flatMap(({ key }) => key ?? [])
-  await forget(deps, request, finished)
+  const [otherRecords] = await Promise.all([Promise.all(others.map(end)), ...ends])
+  // Undefined if the session was gone already or could not be decrypted; it has ended in either case.
+  const record = own && (await end(own))
+  const loginKeys = [...logins.map(({ key }) => key), ...[...otherRecords, record].map((each) => each?.loginKey)]
+  await transactions
+    .forget([...new Set(loginKeys.filter((key) => key !== undefined))])
+    // Those that are left expire by themselves.
+    .catch((cause: unknown) => logFailure(request.log, 'a finished login was not removed', {}, cause))
   for (const { cookieName } of logins) {
     if (cookieName !== undefined) reply.setCookie(cookieName, '', transactions.attributes(0))
   }
   if (meant.length > 0) reply.setCookie(cookie.name, '', cookie.attributes(0))
   if (isOverLimit) throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })
-  return idToken
-}
-
-/**
- * Ends a session of this browser, and removes the login that made it.
- * @returns the ID token of the session
- * @throws StoreUnavailable when the session may be left
- */
-async function endSession(
-  deps: LoginDependencies,
-  request: FastifyRequest,
-  { id, isAuthentic }: NamedSession,
-): Promise<string | undefined> {
-  const record = await deps.sessions.endById(id, 'logout', isAuthentic, requesterOf(request))
-  // The session was gone already or could not be decrypted; it has ended in either case.
-  if (record === undefined) return undefined
-  await forget(deps, request, [record.loginKey])
-  return record.oidc?.idToken
-}
-
-/** Removes the records of logins whose sessions have ended. Those that are left expire by themselves. */
-async function forget(
-  { transactions }: LoginDependencies,
-  request: FastifyRequest,
-  keys: readonly string[],
-): Promise<void> {
-  const keep = (cause: unknown): void => logFailure(request.log, 'a finished login was not removed', {}, cause)
-  await transactions.forget(keys).catch(keep)
+  return record?.oidc?.idToken
 }

@@ -109,17 +109,20 @@ await test('the end of a session is counted and logged once, and only a logout r
   t.strictSame(counted, ['logout', 'unreplicated'])
 })
 
+/** The timers that keep the process alive. Connections of other tests may close meanwhile. */
+const timers = (): number => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length
+
 await test('what an end leaves in the store goes once its line has had the time to be written, and no process waits for that', async (t) => {
   const { sessions, create, store } = sessionsAlone(t)
   const removed: string[] = []
   const removeIf = store.removeIf.bind(store)
   store.removeIf = async (key, text) => (removed.push(key), removeIf(key, text))
   await create('id')
-  const before = process.getActiveResourcesInfo()
+  const before = timers()
   await sessions.end(sessionKey('id'), 'revoked')
   await turn()
   t.strictSame(removed, [], 'not yet')
-  t.strictSame(process.getActiveResourcesInfo(), before, 'it keeps no process alive')
+  t.ok(timers() <= before, 'it keeps no process alive')
   const awake = setInterval(() => undefined, 1000)
   await until(() => removed.length === 1)
   clearInterval(awake)

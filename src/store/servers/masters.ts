@@ -194,11 +194,6 @@ export class Masters {
     return this.clock.skewMs(() => this.#link.masterOf(key).name)
   }
 
-  /** A time by the clock of the master that holds a key, which ends by that. */
-  at(key: string, time: number): number {
-    return time + this.skewMs(key)
-  }
-
   /** The name of the master that has a key, or of the only one; undefined where that is not known. */
   #nameOf(key: string | undefined): string | undefined {
     const [name, ...others] = this.#link.masterNames()

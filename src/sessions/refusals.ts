@@ -30,7 +30,7 @@ export const FORGET_MS = 3_600_000
 /** The time from a refusal to the next try. */
 export const RETRY_REFUSED_MS = 30_000
 
-/** Refusals with other codes than {@link AT_ONCE} end a session only if they last. */
+/** Refusals with other codes than these end a session only if they last. */
 const MANY = 3
 const LASTING_MS = 60_000
 /** This many users who are refused with one code within this time may be trouble of the provider. */
@@ -39,28 +39,27 @@ const WITHIN_MS = 60_000
 /** Refusals that are remembered. */
 const MAX_REFUSED = 50
 
-/** The user must do something, or is no longer allowed in. */
-const AT_ONCE: ReadonlySet<string> = new Set([
-  'interaction_required',
-  'login_required',
-  'consent_required',
-  'account_selection_required',
-  'access_denied',
-  'invalid_token',
-  'token_inactive',
-])
-/** The request is wrong, whoever's it is, unless others are renewed: LemonLDAP::NG says so of a token that it does not know any more. */
-const OF_REQUEST: ReadonlySet<string> = new Set([
-  'invalid_request',
-  'invalid_scope',
-  'unsupported_grant_type',
-  'invalid_target',
-  'use_dpop_nonce',
+/** When refusals of each code end a session whose token has expired. `lasting` for all others. */
+const ENDS: ReadonlyMap<string, 'at once' | 'never'> = new Map([
+  // The user must do something, or is no longer allowed in.
+  ['interaction_required', 'at once'],
+  ['login_required', 'at once'],
+  ['consent_required', 'at once'],
+  ['account_selection_required', 'at once'],
+  ['access_denied', 'at once'],
+  ['invalid_token', 'at once'],
+  ['token_inactive', 'at once'],
+  // The request is wrong, whoever's it is.
+  ['invalid_request', 'never'],
+  ['invalid_scope', 'never'],
+  ['unsupported_grant_type', 'never'],
+  ['invalid_target', 'never'],
+  ['use_dpop_nonce', 'never'],
 ])
 
 /** A code as a metric label: those that are known here, and `other`. */
 export function codeLabel(code: string): string {
-  return AT_ONCE.has(code) || OF_REQUEST.has(code) || code === 'invalid_grant' ? code : 'other'
+  return ENDS.has(code) || code === 'invalid_grant' ? code : 'other'
 }
 
 /** The provider has refused a refresh. */
@@ -74,11 +73,16 @@ export function limitedOnce(before: Refusals | undefined, now: number, waitMs: n
   return { ...(before ?? { first: 0, last: 0, count: 0, code: '' }), next: now + waitMs }
 }
 
-/** Whether refusals of a user's session end it if its token has expired, by what the provider has granted others since the first. */
-export function areFinal({ first, last, count, code }: Refusals, news: ProviderNews, user: string): boolean {
-  const areLasting = count >= MANY && last - first >= LASTING_MS
-  const isOfRequest = OF_REQUEST.has(code)
-  return (AT_ONCE.has(code) || areLasting) && hasGrantedOthers(news, user, first, isOfRequest)
+/** Whether refusals end a session whose token has expired, if the provider has granted others something since. */
+export function areFinal({ first, last, count, code }: Refusals): boolean {
+  switch (ENDS.get(code)) {
+    case 'at once':
+      return true
+    case 'never':
+      return false
+    case undefined:
+      return count >= MANY && last - first >= LASTING_MS
+  }
 }
 
 /** Forgets what no longer counts, and times that a store whose clock was ahead has written. To be called first. */
@@ -96,9 +100,9 @@ export function noteGrant(news: ProviderNews, user: string, askedAt: number): Pr
   return { ...news, granted: [...latest].sort(([, one], [, other]) => other - one).slice(0, 2) }
 }
 
-/** Whether the provider has granted another user than this a renewal since then, or anybody a login unless only renewals count. */
-export function hasGrantedOthers({ granted }: ProviderNews, user: string, since: number, areRenewals = false): boolean {
-  return granted.some(([other, askedAt]) => other !== user && askedAt > since && !(areRenewals && other === LOGIN))
+/** Whether the provider has granted something to another user than this since then, or a login. */
+export function hasGrantedOthers({ granted }: ProviderNews, user: string, since: number): boolean {
+  return granted.some(([other, askedAt]) => other !== user && askedAt > since)
 }
 
 /** The provider has refused a user's refresh. Returns the same news if they tell enough already. */

@@ -110,9 +110,11 @@ export class SharedRefusals {
     if (cause !== undefined) throw cause
     const after = refusedOnce(recordOf(text, user), code, now)
     await this.#write(user, text, after, now)
+    const isProven = hasGrantedOthers(news, user.name, after.first)
+    const hasExpired = storeNow() >= user.tokenExpiresAt
     return {
-      ends: storeNow() >= user.tokenExpiresAt && areFinal(after, news, user.name),
-      isTrouble: !hasGrantedOthers(news, user.name, after.first) && areManyRefused(news, code),
+      ends: isProven && hasExpired && areFinal(after),
+      isTrouble: !isProven && areManyRefused(news, code),
     }
   }
 

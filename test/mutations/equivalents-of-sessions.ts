@@ -5,6 +5,7 @@ const NO_COOKIE = 'The plugin sees no cookie of a session.'
 const NEED = 'Only the other two needs are asked for by their names.'
 const NO_MARK = 'No value has this mark, so that it is read all the same.'
 const NO_SUCH_GRANT = "Where none is too many, the name that is removed is nobody's."
+const NO_CASE = 'Without a case of its own nothing is returned, which counts as no.'
 
 /** The slips that change nothing in sessions and limits. */
 export const OF_SESSIONS: readonly Equivalent[] = [
@@ -33,6 +34,14 @@ export const OF_SESSIONS: readonly Equivalent[] = [
       '"Stryker was here!"',
       'Any text stands for no mark, as long as it is always the same.',
     ],
+  ]),
+  ...inFile('src/sessions/refusals.ts', [
+    ["['invalid_request', 'never'],", '""', NO_CASE],
+    ["['invalid_scope', 'never'],", '""', NO_CASE],
+    ["['unsupported_grant_type', 'never'],", '""', NO_CASE],
+    ["['invalid_target', 'never'],", '""', NO_CASE],
+    ["['use_dpop_nonce', 'never'],", '""', NO_CASE],
+    ["case 'never':", '""', NO_CASE],
   ]),
   ...inFile('src/sessions/shared-refusals.ts', [
     ['const [oldest] = this.#grants.size > 2 ? this.#grants.keys() : []', '["Stryker was here"]', NO_SUCH_GRANT],

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { AT_ONCE, LASTING, OF_REQUEST } from '../support/login/refusal-codes.ts'
+import { AT_ONCE, LASTING, NEVER } from '../support/login/refusal-codes.ts'
 import { refusalWorld } from '../support/login/refusal-world.ts'
 import { json } from '../support/login/token-endpoint.ts'
 
@@ -28,7 +28,7 @@ await test('eight users whose refreshes are refused keep no other user from bein
 
 await test('a gateway that answers every refresh with a 4xx for ten minutes logs nobody out, whatever its code', async (t) => {
   const { user, call, refuses, pass, server, other } = await refusalWorld(t)
-  for (const code of [...AT_ONCE, ...LASTING, ...OF_REQUEST, ...OF_EVERYBODY]) {
+  for (const code of [...AT_ONCE, ...LASTING, ...NEVER, ...OF_EVERYBODY]) {
     const names = [1, 2, 3].map((index) => `${code}-${index}`)
     const browsers = await Promise.all(names.map((name) => user(name)))
     for (const name of names) refuses.set(name, json({ error: code }, code === 'invalid_token' ? 401 : 400))

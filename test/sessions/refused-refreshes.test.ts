@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
-import { AT_ONCE, LASTING, OF_REQUEST } from '../support/login/refusal-codes.ts'
+import { AT_ONCE, LASTING, NEVER } from '../support/login/refusal-codes.ts'
 import { refusalWorld, type RefusalWorld } from '../support/login/refusal-world.ts'
 import { isLoggedIn, json } from '../support/login/token-endpoint.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
@@ -25,15 +25,10 @@ async function manyRefused(opsUrl: string): Promise<number | undefined> {
   return (await samplesOf(opsUrl, 'bff_provider_refuses_many_total')).get('code="access_denied"')
 }
 
-await test('where the provider grants others a login, refusals of each code but those of a wrong request end a session at once, or when they last; those only where it grants a renewal', async (t) => {
+await test('where the provider grants others, refusals of each code end a session at once, when they last, or never', async (t) => {
   const world = await refusalWorld(t)
-  const { user, call, refuses, pass, refreshed, server, told } = world
-  const logInAnother = async (): Promise<void> => {
-    const tells = await told()
-    await user(`healthy-${crypto.randomUUID()}`)
-    await tells()
-  }
-  const codes = [...AT_ONCE, ...LASTING, ...OF_REQUEST]
+  const { user, call, refuses, pass, refreshed, server } = world
+  const codes = [...AT_ONCE, ...LASTING, ...NEVER]
   const browsers = new Map<string, Awaited<ReturnType<typeof user>>>()
   for (const code of codes) {
     browsers.set(code, await user(code))
@@ -49,22 +44,19 @@ await test('where the provider grants others a login, refusals of each code but 
   await grantAnother(world)
   // What was granted before proves nothing.
   await callAll(() => DOWN)
-  await logInAnother()
+  await grantAnother(world)
   await pass(NEXT_TRY)
   await callAll((code) => (AT_ONCE.includes(code) ? ENDED : DOWN))
   await pass(NEXT_TRY)
   await callAll((code) => (LASTING.includes(code) ? ENDED : DOWN))
   for (let times = 0; times < 3; times++) {
-    await logInAnother()
     await pass(NEXT_TRY)
     await callAll(() => DOWN)
   }
-  await grantAnother(world)
-  await pass(NEXT_TRY)
-  await callAll(() => ENDED)
+  t.same([...browsers.keys()], NEVER)
   t.equal(refreshed.filter((name) => name === 'access_denied').length, 2)
   const ended = server.log.filter(({ audit }) => audit === 'session_ended')
-  t.equal(ended.length, codes.length)
+  t.equal(ended.length, AT_ONCE.length + LASTING.length)
   t.ok(ended.every(({ reason }) => reason === 'refused'))
 })
 

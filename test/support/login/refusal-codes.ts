@@ -10,11 +10,5 @@ export const AT_ONCE = [
 ]
 /** Those that end it only when they last. */
 export const LASTING = ['policy_violation', 'mfa_required', 'no/code']
-/** Those of a wrong request, which end it when they last, and the provider renews the tokens of others meanwhile. */
-export const OF_REQUEST = [
-  'invalid_request',
-  'invalid_scope',
-  'unsupported_grant_type',
-  'invalid_target',
-  'use_dpop_nonce',
-]
+/** Those that never do. */
+export const NEVER = ['invalid_request', 'invalid_scope', 'unsupported_grant_type', 'invalid_target', 'use_dpop_nonce']

@@ -22,7 +22,8 @@ sub vcl_recv {
   set req.http.X-Forwarded-For = client.ip;
   set req.http.X-Forwarded-Proto = "https";
   unset req.http.Forwarded;
-  if (req.http.Upgrade ~ "(?i)websocket") { return (pipe); }
+  # Nothing in a pipe is looked at, so no other request may begin one.
+  if (req.url ~ "^/ws/" && req.http.Upgrade ~ "(?i)websocket") { return (pipe); }
   return (pass);
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { connect, getCACertificates } from 'node:tls'
 import type { Test } from 'tap'
 import { connection, type Send } from './connection.ts'
 import { startFleet, type Fleet } from '../deployment/deployed.ts'
@@ -8,7 +9,7 @@ import { bodiesPass, entranceIsOurs, manyRequestsPass, nothingIsHeldBack } from 
 import { openSocket, SILENCE_MS, socketsPass } from './sockets.ts'
 import { PUBLIC } from '../user.ts'
 import { ready } from '../server/server-process.ts'
-import { untilSlow } from '../time/until.ts'
+import { nextEvent, untilSlow } from '../time/until.ts'
 import { logIn } from '../parts.ts'
 
 /** A proxy that the documentation shows. */
@@ -62,6 +63,7 @@ export async function checkProxy(t: Test, proxy: DocumentedProxy): Promise<void>
     headers: { 'x-forwarded-for': FORGED, forwarded: `for=${FORGED}` },
   })
   t.match(await session.json(), { authenticated: true }, 'logged in')
+  await followUpgrade(proxy)
 
   await Promise.all([
     entranceIsOurs(t, proxy, send),
@@ -90,6 +92,19 @@ export async function checkProxy(t: Test, proxy: DocumentedProxy): Promise<void>
   const logs = [first, second, third].map((each) => each.output().stdout).join('')
   t.match(logs, /"route":"\/auth\/session"[^\n]*"client":"127.0.0.1"/)
   t.notMatch(logs, FORGED, 'X-Forwarded-For of a client is ignored')
+}
+
+/** Forges an address behind a request whose upgrade is ignored: a proxy may pass on unread whatever follows that. */
+async function followUpgrade({ publicUrl }: DocumentedProxy): Promise<void> {
+  const { hostname, port } = new URL(publicUrl)
+  const to = { host: hostname, port: Number(port || 443), servername: hostname, ca: getCACertificates('default') }
+  const socket = connect(to).on('error', () => undefined)
+  const get = (lines: string): string => `GET /auth/session HTTP/1.1\r\nHost: ${hostname}\r\n${lines}\r\n\r\n`
+  socket.write(get('Connection: Upgrade\r\nUpgrade: websocket'))
+  await nextEvent(socket, 'data')
+  const closed = nextEvent(socket.resume(), 'close')
+  socket.write(get(`Connection: close\r\nX-Forwarded-For: ${FORGED}`))
+  await closed
 }
 
 /** Restarts the proxy with short timeouts. @returns the log of the first run */

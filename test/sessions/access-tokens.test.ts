@@ -150,7 +150,7 @@ await test('at most 64 refreshes run at the same time', async (t) => {
   t.equal(endpoint.forms.length, 64)
 })
 
-await test('invalid_grant ends the session at once; what is said of the client never does, nor what is said once of the request', async (t) => {
+await test('invalid_grant ends the session at once; what is said of the client, or of the request, never does', async (t) => {
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   for (const error of ['invalid_client', 'invalid_request', 'unauthorized_client']) {
     const old = await session(0)

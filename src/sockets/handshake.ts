@@ -5,6 +5,7 @@ import { StoreUnavailable } from '../store/store.ts'
 import { activeSpan, untraced } from '../telemetry/traces/span.ts'
 import type { Release } from '../limits/permits.ts'
 import { after, attributesOf, CLOSE, closeOf, closeSocket, type CloseStatus } from './close-codes.ts'
+import { readInTurns } from './receiver.ts'
 import type { OpenSocket } from './socket-end.ts'
 import type { SocketDependencies } from './prepare-sockets.ts'
 import { SocketSlot, type SocketKind } from './registry.ts'
@@ -146,6 +147,7 @@ export class Handshake {
       this.#slot.refused(this.request, this.kind, close)
       this.#span.event({ name: 'socket refused', attributes: attributesOf(close) })
       this.#span.end({ status: 101 })
+      readInTurns(browser)
       return closeSocket(browser, close)
     }
     const { socket: wire } = this.request.raw

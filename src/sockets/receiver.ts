@@ -3,6 +3,9 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { BROWSER, CLOSE } from './close-codes.ts'
 
+/** Most frames of a browser that are handled in one turn of the event loop. */
+const MAX_IN_TURN = 64
+
 /**
  * Internals of ws that it does not expose. Only this file reads them; the tests of unfinished messages and of late closes fail
  * if a new version of ws moves them.
@@ -15,6 +18,8 @@ type Receiver = EventEmitter & {
   readonly _bufferedBytes: number
   /** The most bytes that a message may have. */
   readonly _maxPayload: number
+  /** Whether what was read together is handled in one turn of the event loop. */
+  _allowSynchronousEvents: boolean
 }
 
 /** Whether the peer has begun a message and not finished it. */
@@ -41,6 +46,23 @@ export function onUnfinished(socket: WebSocket, wire: Socket, bytes: number, unf
   wire.on('data', ({ length }: Buffer) => {
     if (unfinishedBytes(socket) > 0) unfinished(length)
   })
+}
+
+/**
+ * Has only some frames of a browser be handled in one turn of the event loop, and nothing more be read meanwhile. Otherwise a connection
+ * would be read 32 times in a turn, and with frames of a byte that takes a second in which all others wait.
+ */
+export function readInTurns(socket: WebSocket): void {
+  const receiver = receiverOf(socket)
+  let frames = 0
+  const handled = (): void => {
+    if (++frames % MAX_IN_TURN > 0) return
+    // oxlint-disable-next-line no-underscore-dangle -- ws has this as an option of the whole socket
+    receiver._allowSynchronousEvents = false
+    // oxlint-disable-next-line no-underscore-dangle -- see above
+    setImmediate(() => (receiver._allowSynchronousEvents = true))
+  }
+  receiver.on('message', handled).on('ping', handled).on('pong', handled)
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { CLOSE, closeSocket, type CloseStatus, type Ending, type Side } from './close-codes.ts'
 import { Heartbeat } from './heartbeat.ts'
-import { isMidMessage, onPeerClose, onUnfinished, unfinishedBytes } from './receiver.ts'
+import { isMidMessage, onPeerClose, onUnfinished, readInTurns, unfinishedBytes } from './receiver.ts'
 import { MIN_BYTES, type WaitingBytes } from './waiting-bytes.ts'
 import { wholeFrame } from './whole-frame.ts'
 
@@ -174,6 +174,7 @@ export class SocketEnd {
   /** Messages, pings and pongs are signs of life. */
   #listen(): void {
     const { socket, wire, heartbeat } = this
+    if (!this.#side.isMasked) readInTurns(socket)
     socket.on('message', (data, isBinary) => {
       heartbeat.heard()
       this.#isUnheard = false

@@ -63,7 +63,7 @@ export async function checkProxy(t: Test, proxy: DocumentedProxy): Promise<void>
     headers: { 'x-forwarded-for': FORGED, forwarded: `for=${FORGED}` },
   })
   t.match(await session.json(), { authenticated: true }, 'logged in')
-  await followUpgrade(proxy)
+  await forgeAddress(proxy)
 
   await Promise.all([
     entranceIsOurs(t, proxy, send),
@@ -92,19 +92,25 @@ export async function checkProxy(t: Test, proxy: DocumentedProxy): Promise<void>
   const logs = [first, second, third].map((each) => each.output().stdout).join('')
   t.match(logs, /"route":"\/auth\/session"[^\n]*"client":"127.0.0.1"/)
   t.notMatch(logs, FORGED, 'X-Forwarded-For of a client is ignored')
+  t.notMatch(logs, /"route":"\/auth\/session"[^\n]*"client":"10\./, 'and no client hides behind the proxy')
 }
 
-/** Forges an address behind a request whose upgrade is ignored: a proxy may pass on unread whatever follows that. */
-async function followUpgrade({ publicUrl }: DocumentedProxy): Promise<void> {
+/**
+ * Forges an address. A proxy may pass on unread whatever follows an upgrade, and leave out what its client names in Connection, its
+ * own header too.
+ */
+async function forgeAddress({ publicUrl }: DocumentedProxy): Promise<void> {
   const { hostname, port } = new URL(publicUrl)
   const to = { host: hostname, port: Number(port || 443), servername: hostname, ca: getCACertificates('default') }
-  const socket = connect(to).on('error', () => undefined)
   const get = (lines: string): string => `GET /auth/session HTTP/1.1\r\nHost: ${hostname}\r\n${lines}\r\n\r\n`
-  socket.write(get('Connection: Upgrade\r\nUpgrade: websocket'))
-  await nextEvent(socket, 'data')
-  const closed = nextEvent(socket.resume(), 'close')
-  socket.write(get(`Connection: close\r\nX-Forwarded-For: ${FORGED}`))
-  await closed
+  for (const lines of ['Connection: Upgrade\r\nUpgrade: websocket', 'Connection: keep-alive, X-Forwarded-For']) {
+    const socket = connect(to).on('error', () => undefined)
+    socket.write(get(lines))
+    await nextEvent(socket, 'data')
+    const closed = nextEvent(socket.resume(), 'close')
+    socket.write(get(`Connection: close\r\nX-Forwarded-For: ${FORGED}`))
+    await closed
+  }
 }
 
 /** Restarts the proxy with short timeouts. @returns the log of the first run */

@@ -1,10 +1,10 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { createServer as createTlsServer } from 'node:tls'
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { test, type Test } from 'tap'
-import { connector } from '../../src/peers/dialing.ts'
+import { connector, noteSlowTls } from '../../src/peers/dialing.ts'
 import { noteSilence } from '../../src/peers/silent-addresses.ts'
 import { CLOSE } from '../../src/sockets/close-codes.ts'
 import { openUpstreamSocket } from '../../src/sockets/upstream-socket.ts'
@@ -90,6 +90,18 @@ await test('While TLS with an address takes long, other connections go elsewhere
   limits.run()
   t.match(await sockets[0], { is: 'refused' })
   t.equal(silence.size, 0)
+})
+
+await test('Of a connection that lasts, nothing is kept that waited for TLS', (t) => {
+  const silence = new HeldTimers(t, 'setTimeout', SILENT_MS)
+  for (const event of ['secureConnect', 'close']) {
+    const socket = new EventEmitter()
+    noteSlowTls(socket as TLSSocket, '127.0.0.10')
+    t.equal(silence.size, 1)
+    socket.emit(event)
+    t.same([silence.size, socket.eventNames()], [0, []], event)
+  }
+  t.end()
 })
 
 await test('It does not come first again because it has accepted another connection', async (t) => {

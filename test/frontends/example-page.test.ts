@@ -4,7 +4,7 @@ import { build } from 'esbuild'
 import type { Page, WebSocketRoute } from 'playwright-core'
 import { test } from 'tap'
 import { compile } from '../../client/build.ts'
-import type { Client } from '../../client/dist/client.js'
+import type { Client, SocketError as SocketErrorClass } from '../../client/dist/client.js'
 import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { bundled, examplePage } from '../support/browser/example-page.ts'
 import { failure } from '../support/client/page-client.ts'
@@ -163,24 +163,30 @@ for (const feed of ['relay', 'shared']) {
   })
 }
 
-await test('the page in docs/examples: offline, the user reads that nothing was sent', async (t) => {
+await test('the page in docs/examples: offline, or where a part of the package is missing, the user reads that nothing was sent', async (t) => {
   const dir = await examplePage(t)
   const { outputFiles } = await build({
-    stdin: { contents: `export * from './src/trading.ts'`, resolveDir: dir },
+    stdin: {
+      contents: `export * from './src/trading.ts'; export { SocketError } from 'trading-bff-client'`,
+      resolveDir: dir,
+    },
     bundle: true,
     format: 'esm',
     write: false,
   })
-  const { client, explain } = (await import(
+  const { client, explain, SocketError } = (await import(
     `data:text/javascript,${encodeURIComponent(outputFiles[0]?.text ?? '')}`
-  )) as { client: Client; explain: (error: unknown) => string }
+  )) as { client: Client; explain: (error: unknown) => string; SocketError: typeof SocketErrorClass }
   Object.defineProperty(globalThis.navigator, 'onLine', { configurable: true, value: false })
   t.teardown(() => {
     client.close()
     Reflect.deleteProperty(globalThis.navigator, 'onLine')
   })
   const transfer = client.api('/payment-agents/v1/transfer', { method: 'POST', body: '{}' })
-  t.equal(explain(await failure(transfer)), 'The connection is interrupted, so nothing was sent.')
+  const missing = new SocketError('not_loaded', 'could not be loaded')
+  for (const error of [await failure(transfer), missing]) {
+    t.equal(explain(error), 'The connection is interrupted, so nothing was sent.')
+  }
 })
 
 /**

@@ -11,7 +11,7 @@ import.meta.hot?.dispose(() => client.close())
 export function explain(error: unknown): string {
   if (!(error instanceof ApiError || error instanceof SocketError)) throw error
   if (error.outcome === 'unknown') return 'It may or may not have been done. Please check before you try again.'
-  if (error.code === 'not_sent') return 'The connection is interrupted, so nothing was sent.'
+  if (/^not_(?:sent|loaded)$/.test(error.code ?? '')) return 'The connection is interrupted, so nothing was sent.'
   if (error instanceof ApiError) return error.detail ?? `The request failed with the status ${error.status}.`
   return error.code === 'closed' ? '' : error.message
 }

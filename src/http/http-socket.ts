@@ -1,13 +1,22 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Browsers do not pipeline, and balancers hardly do, so a client that exceeds this is filling the memory. */
 const MAX_PENDING = 16
 
+/** After so many pieces of a body nothing more is read in this turn of the event loop. */
+const MAX_IN_TURN = 64
+/** More than this in a turn, to a client that has its response already, are from somebody who wants to keep the server busy. */
+const MAX_UNREAD_IN_TURN = 512
+/** How fast a connection can send pieces. */
+const PIECES_PER_MS = 20
+
 /** Internals of Node's HTTP server on a connection: the request it reads, and the response it writes. */
 type HttpSocket = Socket & {
-  readonly parser?: { readonly incoming?: IncomingMessage | null } | null
+  readonly parser?: { readonly incoming?: IncomingMessage | null; resume(): void } | null
   _httpMessage?: ResponseInProgress | { readonly finished: false } | null
+  /** Whether nothing is read for the time being, whoever wants the rest of a body. */
+  _paused?: boolean
 }
 
 /** An unfinished response, and its request. */
@@ -37,6 +46,37 @@ export function pretendBusy(socket: Socket): () => void {
 /** The request whose headers were read last on a connection. */
 export function requestInProgress(socket: Socket): IncomingMessage | undefined {
   return (socket as HttpSocket).parser?.incoming ?? undefined
+}
+
+/**
+ * Reads a body in chunks by turns. They are as small as their sender likes, and Node would read a connection 32 times in a turn of the
+ * event loop: with chunks of a byte, that takes a second in which all others wait.
+ */
+export function readInTurns(request: IncomingMessage, response: ServerResponse): void {
+  const socket = request.socket as HttpSocket
+  let pieces = 0
+  const goOn = (): void => {
+    // oxlint-disable-next-line no-underscore-dangle -- see above
+    socket._paused = false
+    socket.parser?.resume()
+    if (request.complete || request.readableLength < request.readableHighWaterMark) socket.resume()
+  }
+  const endTurn = (): void => {
+    if (pieces >= MAX_IN_TURN) setTimeout(goOn, pieces / PIECES_PER_MS).unref()
+    pieces = 0
+  }
+  request.push = (piece, encoding) => {
+    if (pieces++ === 0) setImmediate(endTurn)
+    if (pieces === MAX_IN_TURN) {
+      // oxlint-disable-next-line no-underscore-dangle -- without it, whoever wants the rest of the body would resume the socket
+      socket._paused = true
+      socket.pause()
+    }
+    if (pieces > MAX_UNREAD_IN_TURN && response.writableFinished) socket.destroy()
+    return IncomingMessage.prototype.push.call(request, piece, encoding)
+  }
+  // Node drops a rest that nobody reads, too, but not by turns.
+  Object.assign(request, { _dump: () => void request.resume() })
 }
 
 /**

@@ -17,7 +17,7 @@ import { addBaseHeaders, baseHeaders } from './base-headers.ts'
 import { closeUnusedConnections } from './closing.ts'
 import { handleError, toProblem } from './errors.ts'
 import type { Guard } from './guard.ts'
-import { PendingResponses, responseInProgress } from './http-socket.ts'
+import { PendingResponses, readInTurns, responseInProgress } from './http-socket.ts'
 import { isPathOf } from './known-paths.ts'
 import { NO_SCHEMAS } from './listener.ts'
 import { readBeforeJudging } from './read-before-judging.ts'
@@ -85,6 +85,7 @@ export function createServer(
         reply.hijack()
         return void socket.destroy()
       }
+      if (request.raw.headers['transfer-encoding'] !== undefined) readInTurns(request.raw, reply.raw)
       requireWellFormed(request, reply)
       dropUnwantedBody(request)
       proceed()
@@ -107,17 +108,22 @@ export function createServer(
   })
   decorate(server)
   server.addHook('onRequest', receive)
-  // Reading the address makes Node cache it. Otherwise it would be unknown once the connection has closed.
-  server.server.on('connection', (socket) => void socket.remoteAddress)
-  // The server ignores an unknown expectation and handles the request (RFC 9110 §10.1.1).
-  server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
-  // By default some versions of Node.js leave out the headers after the thousandth, which its parser of the framing has obeyed.
-  server.server.maxHeadersCount = 0
-  readBeforeJudging(server.server)
+  prepareConnections(server.server)
   refuseWhileClosing(server)
   closeUnusedConnections(server)
   server.setErrorHandler(handleError)
   return server
+}
+
+/** What Node does otherwise by default. */
+function prepareConnections(server: Server): void {
+  // Reading the address makes Node cache it. Otherwise it would be unknown once the connection has closed.
+  server.on('connection', (socket) => void socket.remoteAddress)
+  // The server ignores an unknown expectation and handles the request (RFC 9110 §10.1.1).
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+  // By default some versions of Node.js leave out the headers after the thousandth, which its parser of the framing has obeyed.
+  server.maxHeadersCount = 0
+  readBeforeJudging(server)
 }
 
 /** Declares what is known of a request and its response later on. A response that Fastify sends gets its headers at the end. */

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import type { WebSocket } from 'ws'
 import { judgeAfter } from '../time/judge-after.ts'
 
 const HEARTBEAT_MS = 25_000
@@ -7,8 +6,8 @@ const HEARTBEAT_MS = 25_000
 const MAX_SILENT_BEATS = 2
 
 interface Living {
-  readonly socket: Pick<WebSocket, 'ping'>
   readonly wire: Pick<Socket, 'bytesRead'>
+  ping(): void
 }
 
 /**
@@ -89,7 +88,7 @@ export class Heartbeat {
     if (!this.isPaused) {
       const leftMs = MAX_SILENT_BEATS * this.#everyMs - this.silentMs(now)
       if (leftMs <= 0) return this.#onSilent()
-      this.#peer.socket.ping()
+      this.#peer.ping()
       nextMs = Math.min(nextMs, Math.ceil(leftMs))
     }
     this.#beatAt = now

@@ -76,8 +76,9 @@ export class SocketEnd {
 
   /** Whether a message was sent since the peer was heard. */
   #isUnheard = false
-  /** Whether one was sent since its last pong. */
-  #isUnread = false
+  /** How many messages were sent, and how many of them the peer has read for certain. */
+  #sentCount = 0
+  #readCount = 0
 
   #isHungUp = false
 
@@ -110,9 +111,19 @@ export class SocketEnd {
     return !this.wire.destroyed && (this.#isUnheard || this.bufferedBytes > 0)
   }
 
-  /** Whether the peer may not have read all that was sent to it. Only a pong shows that it has: other messages may be older. */
-  get isUnread(): boolean {
-    return this.#isUnread
+  /** How many messages were sent. */
+  get sentCount(): number {
+    return this.#sentCount
+  }
+
+  /** How many of them the peer has read for certain. Only a pong shows that: other messages may be older. */
+  get readCount(): number {
+    return this.#readCount
+  }
+
+  /** Asks the peer for a pong, which tells that it has read all that was sent before. */
+  ping(): void {
+    this.socket.ping(String(this.#sentCount))
   }
 
   /** These bytes, with the overhead of the queued messages. */
@@ -199,7 +210,7 @@ export class SocketEnd {
       this.hangUp()
     }
     socket.on('pong', (data: Buffer) => {
-      this.#isUnread = false
+      this.#readCount = Math.max(this.#readCount, Number(data) || 0)
       control(data)
     })
     socket.on('ping', (data: Buffer) => {
@@ -215,7 +226,7 @@ export class SocketEnd {
    */
   send(message: Buffer, isBinary: boolean, unwatchedBytes: number): boolean {
     this.#isUnheard = true
-    this.#isUnread = true
+    this.#sentCount++
     const queued = this.wire.writableLength
     if (this.#batch === 0) {
       this.#isWatched = queued > 0

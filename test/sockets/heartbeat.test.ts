@@ -150,7 +150,7 @@ await test('a standstill of any length is no silence of a peer: it is pinged, an
   const beats = new HeldTimers(t, 'setTimeout', everyMs)
   for (const standstillMs of [everyMs, 10 * everyMs]) {
     let [pings, silences] = [0, 0]
-    const peer = { socket: { ping: () => pings++ }, wire: { bytesRead: 0 } }
+    const peer = { ping: () => pings++, wire: { bytesRead: 0 } }
     const heartbeat = new Heartbeat(peer, () => silences++, everyMs)
     t.teardown(() => heartbeat.stop())
     const beat = async (lateMs = 0): Promise<number[]> => {
@@ -168,11 +168,7 @@ await test('what a peer read while it was paused is no sign of life of a later t
   const everyMs = 25_000
   let now = 0
   t.intercept(performance, 'now', { value: () => now })
-  const heartbeat = new Heartbeat(
-    { socket: { ping: () => undefined }, wire: { bytesRead: 0 } },
-    () => undefined,
-    everyMs,
-  )
+  const heartbeat = new Heartbeat({ ping: () => undefined, wire: { bytesRead: 0 } }, () => undefined, everyMs)
   t.teardown(() => heartbeat.stop())
   heartbeat.pause()
   now += 10 * everyMs

@@ -135,6 +135,8 @@ for (const [what, isRead, isOpenAgain] of [
     gate.close()
     gate.close()
     t.equal(doubts.size, 1)
+    // The answer to a ping that was sent before the orders.
+    upstream.pong('0')
     await tick()
     if (isRead) {
       const asked = nextEvent(upstream, 'ping')
@@ -142,6 +144,11 @@ for (const [what, isRead, isOpenAgain] of [
       await asked
       // It follows the pong.
       await tick()
+      // What passes in a pause may be on its way when upstream is judged.
+      upstreamWire.pause()
+      const { bytesWritten } = ourWire
+      browser.send('{"ping":1}')
+      await until(() => ourWire.bytesWritten > bytesWritten, 'it has left this process')
     }
     gate.isClosed = !isOpenAgain
     doubts.run()

@@ -201,16 +201,17 @@ export class Relay {
   /** Ends the relay if an order may wait because upstream does not read: it must not leave once orders are paused. */
   #withdraw(): void {
     const { gate } = this.#options
-    const { bufferedBytes, isUnread, socket, wire } = this.#upstream
+    const upstream = this.#upstream
+    const { bufferedBytes, sentCount, wire } = upstream
     if (wire.destroyed || gate?.isClosed !== true) return
     // No page has this relay any more, so its end costs nobody a socket.
-    if (this.#ended) return this.#upstream.cut()
+    if (this.#ended) return upstream.cut()
     if (bufferedBytes > 0) return this.#giveUp()
     this.#endDoubt?.()
-    if (!isUnread) return
-    // The kernel may have an order, too. Upstream's pong comes once it has read that.
-    socket.ping()
-    this.#endDoubt = judgeAfter(DOUBT_MS, () => gate.isClosed && this.#upstream.isUnread && this.#giveUp())
+    if (upstream.readCount >= sentCount) return
+    // The kernel may have an order, too. Upstream's pong comes once it has read that. What passes in a pause may be on its way.
+    upstream.ping()
+    this.#endDoubt = judgeAfter(DOUBT_MS, () => gate.isClosed && upstream.readCount < sentCount && this.#giveUp())
   }
 
   /** Sends upstream nothing of what it may not have read. A close frame would follow all of that. */

@@ -66,10 +66,7 @@ import { wrongSecrets } from './wrong-secrets.ts'
  * Faults that a plan has only where a patch or FAULTS names them: they have been seen with few seeds so far. One that is known to leave
  * the product as it is in peace moves to those that any plan may have.
  */
-const NEW_FAULTS: readonly Fault[] = [
-  ...[manyRefusedRefreshes, forgottenCredentialsOfRedis, fewerMastersOfRedis, failedOverAfterAnEnd],
-  ...[pauseBesideOtherSecrets, reshardedRedis, failedNetworkOfUpstream, unansweredCalls],
-]
+const NEW_FAULTS: readonly Fault[] = []
 
 /** Every fault that any plan may have. The order decides what a seed means, so a new one comes last. */
 const USUAL_FAULTS: readonly Fault[] = [
@@ -85,6 +82,8 @@ const USUAL_FAULTS: readonly Fault[] = [
   ...[refusedLogins, failingUpstream, silentIdentity, rotatedKeys],
   ...[lostPurchases],
   ...[reloadedPages, offlinePages, frozenTabs, killedAfterALogout, olderInstance],
+  ...[manyRefusedRefreshes, forgottenCredentialsOfRedis, fewerMastersOfRedis, failedOverAfterAnEnd],
+  ...[pauseBesideOtherSecrets, reshardedRedis, failedNetworkOfUpstream, unansweredCalls],
 ]
 
 /** Every fault. */

@@ -1,4 +1,5 @@
 import type { Fault } from '../fault.ts'
+import type { Touch } from '../history.ts'
 import { oneOf, tellRedis, withoutRedis } from '../whom.ts'
 
 /** Without these the store is unavailable. */
@@ -18,6 +19,9 @@ const SPARED = [
   'scan',
 ] as const
 
+/** A call that was not sent, since orders are paused for example, cannot give its key back. */
+const KEYS_ARE_KEPT: Touch = { results: ['idempotency_in_progress'] }
+
 /** The user of Redis loses a right. */
 export const takenRights: Fault = {
   name: 'rights-of-redis',
@@ -29,7 +33,7 @@ export const takenRights: Fault = {
     await tellRedis(fleet, [`ACL SETUSER default -${right}`])
     return {
       note: `the right to ${right} is taken`,
-      touches: isNeeded ? withoutRedis() : [],
+      touches: [...(isNeeded ? withoutRedis() : []), ...(right === 'del' ? [KEYS_ARE_KEPT] : [])],
       settleMs: 3000,
       heal: () => tellRedis(fleet, [`ACL SETUSER default +${right}`]),
     }

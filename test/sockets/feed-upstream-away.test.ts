@@ -37,12 +37,11 @@ await sideBySide({
     const idle = await join()
     await idle.ask({ ping: 1 })
     t.same(await early.client.closed, LOST)
-    // Nothing was lost for those who come now: upstream is back before their time is over.
+    // Nothing was lost for those who come now: upstream is tried again, at the latest after four seconds, before their time is over.
+    upstream.onUpgrade = undefined
     const late = await join()
     late.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
     late.send({ time: 1, req_id: 2 })
-    await late.rest()
-    upstream.onUpgrade = undefined
     const request = await market.next('ticks', 'R_1')
     tick(request, 1)
     t.match(await late.next(), { req_id: 1, tick: { quote: 1 } })

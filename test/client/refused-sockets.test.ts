@@ -7,7 +7,7 @@ import { createClient } from '../../client/dist/client.js'
 import { failure, pageEvents } from '../support/client/page-client.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
-import { until } from '../support/time/until.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 
 await test('a request waits for the next connection while the server refuses connections', async (t) => {
   const world = await socketPeer(t)
@@ -120,9 +120,11 @@ await test('an attempt to connect that leads nowhere is given up after 20 second
   const client = createClient({ baseUrl: `http://127.0.0.1:${port}` })
   t.teardown(() => client.close())
   const socket = client.publicSocket()
-  await until(() => socket.status().state === 'connecting')
+  // The attempt has begun.
+  await nextEvent(accepts, 'connection')
+  t.equal(socket.status().state, 'connecting')
   timeAhead(t)(21_000)
-  await until(() => socket.status().state === 'waiting', 'it waits for the next one', 5000)
+  await until(() => socket.status().state === 'waiting', 'it waits for the next one', 10_000)
 })
 
 for (const isLoggedIn of [true, false]) {

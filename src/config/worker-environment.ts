@@ -4,10 +4,10 @@ import { THREADS_OF_WORKERS } from './thread-pool.ts'
 import { FROM_SUPERVISOR, SECRET_SETTINGS } from './settings.ts'
 
 /**
- * Returns what must override this process's environment so that a worker has the same configuration: the secrets as this process read
- * them (their files may have changed), the random secret of development, and the endpoints that this process has discovered. A worker gets no OPS_TOKEN, because only this process has the ops listener,
- * but is told that there is one.
- * An empty value counts as unset.
+ * Returns what must override this process's environment so that a worker has the same configuration: the secrets as this process
+ * read them (their files may have changed), the random secret of development, and the endpoints that this process has discovered.
+ * A worker gets no OPS_TOKEN, because only this process has the ops listener, but is told that there is one. An empty value
+ * counts as unset.
  */
 export function workerEnvironment(config: Config): Record<string, string> {
   const { oauth, ops } = config

@@ -52,7 +52,7 @@ export function requestInProgress(socket: Socket): IncomingMessage | undefined {
  * Reads a body in chunks by turns. They are as small as their sender likes, and Node would read a connection 32 times in a turn of the
  * event loop: with chunks of a byte, that takes a second in which all others wait.
  */
-export function readInTurns(request: IncomingMessage, response: ServerResponse): void {
+function readInTurns(request: IncomingMessage, response: ServerResponse): void {
   const socket = request.socket as HttpSocket
   let pieces = 0
   const goOn = (): void => {
@@ -95,14 +95,14 @@ export function breakOff(response: ServerResponse): void {
 export class PendingResponses {
   readonly #counts = new WeakMap<Socket, number>()
 
-  /** Counts a request. Returns false if too many requests of its connection wait for a response. */
-  begin(socket: Socket): boolean {
+  /** Takes on a request. Returns false, and closes its connection, if too many requests wait for a response there. */
+  begin(request: IncomingMessage, response: ServerResponse): boolean {
+    const { socket } = request
     const count = (this.#counts.get(socket) ?? 0) + 1
     this.#counts.set(socket, count)
+    response.on('close', () => this.#counts.set(socket, (this.#counts.get(socket) ?? 1) - 1))
+    if (count > MAX_PENDING) socket.destroy()
+    else if (request.headers['transfer-encoding'] !== undefined) readInTurns(request, response)
     return count <= MAX_PENDING
-  }
-
-  end(socket: Socket): void {
-    this.#counts.set(socket, (this.#counts.get(socket) ?? 1) - 1)
   }
 }

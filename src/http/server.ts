@@ -17,7 +17,7 @@ import { addBaseHeaders, baseHeaders } from './base-headers.ts'
 import { closeUnusedConnections } from './closing.ts'
 import { handleError, toProblem } from './errors.ts'
 import type { Guard } from './guard.ts'
-import { PendingResponses, readInTurns, responseInProgress } from './http-socket.ts'
+import { PendingResponses, responseInProgress } from './http-socket.ts'
 import { isPathOf } from './known-paths.ts'
 import { NO_SCHEMAS } from './listener.ts'
 import { readBeforeJudging } from './read-before-judging.ts'
@@ -65,13 +65,9 @@ export function createServer(
   const pending = new PendingResponses()
   const prepareHeaders = baseHeaders(config, guard)
   const begin = (request: FastifyRequest, reply: FastifyReply): Span => {
-    const { socket } = request.raw
     const span = traces.request(request)
     // The hook onResponse would miss a response whose connection closes before it is finished.
-    reply.raw.on('close', () => {
-      pending.end(socket)
-      record(request, reply, span)
-    })
+    reply.raw.on('close', () => record(request, reply, span))
     closeAfterResponse(request, reply)
     prepareHeaders(request, reply)
     return span
@@ -80,12 +76,7 @@ export function createServer(
   const receive = (request: FastifyRequest, reply: FastifyReply, proceed: () => void): void => {
     if (hasProxy) stripForwardedPorts(request)
     begin(request, reply).run(() => {
-      const { socket } = request.raw
-      if (!pending.begin(socket)) {
-        reply.hijack()
-        return void socket.destroy()
-      }
-      if (request.raw.headers['transfer-encoding'] !== undefined) readInTurns(request.raw, reply.raw)
+      if (!pending.begin(request.raw, reply.raw)) return void reply.hijack()
       requireWellFormed(request, reply)
       dropUnwantedBody(request)
       proceed()

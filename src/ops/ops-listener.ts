@@ -61,6 +61,7 @@ export function readiness({ server }: FastifyInstance, store: StoreHealth, grace
  * @param source is asked anew for each request
  */
 export function createOpsListener(source: () => OpsSource, { token, log }: OperatorAccess): FastifyInstance {
+  const pending = new PendingResponses()
   const ops = Fastify({
     logger: false,
     schemaController: NO_SCHEMAS,
@@ -68,17 +69,17 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
     forceCloseConnections: true,
     requestTimeout: REQUEST_TIMEOUT_MS,
     // A path that cannot be decoded is such an error.
-    frameworkErrors: ({ message }, _request, reply: FastifyReply) => void reply.code(400).send({ error: message }),
+    frameworkErrors: ({ message }, { raw }, reply: FastifyReply) => {
+      if (pending.begin(raw, reply.raw)) void reply.code(400).send({ error: message })
+    },
   })
 
+  // All headers count, as on the public port.
+  ops.server.maxHeadersCount = 0
   readBeforeJudging(ops.server)
 
-  const pending = new PendingResponses()
-  ops.addHook('onRequest', async ({ raw: { socket } }, reply) => {
-    reply.raw.on('close', () => pending.end(socket))
-    if (pending.begin(socket)) return
-    reply.hijack()
-    socket.destroy()
+  ops.addHook('onRequest', async ({ raw }, reply) => {
+    if (!pending.begin(raw, reply.raw)) reply.hijack()
   })
   ops.addHook('onRequest', async ({ raw }, reply) => {
     if (isHttp1(raw)) return

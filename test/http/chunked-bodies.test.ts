@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { test, type Test } from 'tap'
+import { OPS_TOKEN } from '../support/login/identity.ts'
 import { nextEvent, within } from '../support/time/until.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { ACCOUNTS } from '../support/user.ts'
@@ -57,6 +58,21 @@ await test('a rest in chunks of a byte that comes after its response, and is rea
     await nextEvent(socket, 'data')
     // Not of events, which would reject with the error of a reset connection.
     const closed = new Promise((resolve) => void socket.on('error', () => undefined).once('close', resolve))
+    socket.resume().write(chunks(200_000))
+    await within(closed, 'the connection ends')
+  }
+  t.ok(most() <= READ_BYTES, String(most()))
+})
+
+await test('the ops port reads chunks by turns, too, also after any number of headers', async (t) => {
+  const { server } = await startWorld(t, { settings: { OPS_TOKEN } })
+  const most = mostInTurn(t)
+  const headers = `Host: h\r\nAuthorization: Bearer ${OPS_TOKEN}\r\n${'a:\r\n'.repeat(3000)}Transfer-Encoding: chunked\r\n\r\n`
+  for (const line of ['GET /livez', 'GET /%', 'PUT /controls/orders']) {
+    const socket = connect(Number(new URL(server.opsUrl).port), '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    const closed = new Promise((resolve) => void socket.on('error', () => undefined).once('close', resolve))
+    socket.write(`${line} HTTP/1.1\r\n${headers}`)
     socket.resume().write(chunks(200_000))
     await within(closed, 'the connection ends')
   }

@@ -8,7 +8,7 @@ import { freePort } from '../../../sandbox/listening.ts'
 import { sendForm, testChromium } from '../browser/chromium.ts'
 import { packed, run } from '../client/packed.ts'
 import { runCommand, type RunningCommand } from '../sandbox/command.ts'
-import { listens, runSandbox } from '../sandbox/page-command.ts'
+import { runSandbox } from '../sandbox/page-command.ts'
 import { untilSlow } from '../time/until.ts'
 
 const EXAMPLES = fileURLToPath(new URL('../../../docs/examples', import.meta.url))
@@ -77,7 +77,7 @@ export async function sandboxFor(t: Test): Promise<Place> {
   return { port, origin, server: `localhost:${ports['PORT']}` }
 }
 
-/** Starts a script of the recipe, and waits until it listens. */
+/** Starts a script of the recipe, and waits until it responds: Vite listens for a moment before that, to see that the port is free. */
 export async function started(
   t: Test,
   { dir }: Recipe,
@@ -88,7 +88,8 @@ export async function started(
     cwd: dir,
     env: { ...ENVIRONMENT, HOME: process.env['HOME'], ...env },
   })
-  await untilSlow(() => listens(Number(port), '127.0.0.1'), `npm run ${script} listens`)
+  const response = (): Promise<Response | undefined> => fetch(`http://127.0.0.1:${port}`).catch(() => undefined)
+  await untilSlow(async () => (await response())?.ok === true, `npm run ${script} responds`)
   return running
 }
 

@@ -57,11 +57,6 @@ export class Carrier {
     upstream.clear()
   }
 
-  /** The stream that has this `req_id` at present, if any. */
-  streamOf(id: number): Stream | undefined {
-    return this.#byId.get(id)
-  }
-
   /** Finds the stream of a message, and notes its subscription. */
   take(message: Message): Stream | undefined {
     const id = Number(message['req_id'])

@@ -43,7 +43,8 @@ export interface PublicSocket {
    * const stop = socket.subscribe({ ticks: 'R_100' }, ({ tick }) => draw(tick))
    * ```
    * @param onError called when the trading service refuses the stream and when the connection ends for good; without it,
-   *   the page's error handlers get the error. After `RateLimit` the package subscribes again by itself
+   *   the page's error handlers get the error. After `RateLimit` and `AlreadySubscribed` the package subscribes
+   *   again by itself
    * @returns a function that stops the stream
    * @throws TypeError if the message may change something; SocketError if the socket is closed
    */

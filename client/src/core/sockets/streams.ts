@@ -106,15 +106,16 @@ export class Streams {
     const carrier = this.#carriers.find((carrier) => carrier?.link === link)
     const stream = carrier?.take(message)
     if (!carrier || !stream) return
-    const { id } = stream
     const error = errorOf(message)
-    const again = (): void => void (carrier.streamOf(id) === stream && carrier.request(stream))
-    const soon = (): unknown => setTimeout(again, 1000 + jitter(stream.refusals++))
-    if (error?.code === 'AlreadySubscribed' && this.#more > 0) {
-      if (this.#mayPass(stream)) return void soon()
-      if (this.#move(stream)) return
-    } else if (error && PASSING.test(error.code)) soon()
-    else stream.refusals = 0
+    if (error && PASSING.test(error.code)) {
+      const isTaken = this.#more > 0 && error.code !== 'RateLimit'
+      const mayPass = isTaken && this.#mayPass(stream)
+      if (isTaken && !mayPass && this.#move(stream)) return
+      const { id } = stream
+      const again = (): unknown => stream.id === id && stream.subscribers.size > 0 && stream.carrier.request(stream)
+      setTimeout(again, 1000 + jitter(stream.refusals++))
+      if (mayPass) return
+    } else stream.refusals = 0
     notify(stream.subscribers, ({ listener, onError }) => (error ? onError(error) : listener(message)))
   }
 
@@ -129,13 +130,13 @@ export class Streams {
 
   /**
    * Moves a refused stream to the next link.
-   * @returns false if there is none; then the stream waits on the first link for a new connection
+   * @returns false if there is none; then the stream begins again with the first one, later
    */
   #move(stream: Stream): boolean {
     const before = stream.carrier
     const next = this.#carriers.indexOf(before) + 1
     before.retire(stream)
-    stream.id = stream.refusals = 0
+    stream.id = 0
     const isMoved = next <= this.#more
     stream.carrier = isMoved
       ? (this.#carriers[next] ??= new Carrier(this.#openLink(next), this.#nextId))

@@ -28,8 +28,6 @@ export declare class Carrier {
     request(stream: Stream): void;
     /** Ends the present subscription of a stream. */
     retire({ id, upstream }: Stream): void;
-    /** The stream that has this `req_id` at present, if any. */
-    streamOf(id: number): Stream | undefined;
     /** Finds the stream of a message, and notes its subscription. */
     take(message: Message): Stream | undefined;
 }

@@ -99,6 +99,7 @@ export class AccessTokens {
   async close(): Promise<void> {
     this.#renewal.isEnding = true
     await Promise.allSettled(Array.from(this.#running.values(), ({ result }) => result))
+    await this.#renewal.pending.written()
   }
 
   /** Joins a session's running renewal, or starts one unless it is paused. `patienceMs` counts from the renewal's start. */

@@ -84,8 +84,8 @@ export class TokenRenewal {
   readonly renewed: RenewedTokens
   /** Renewals that wait for the provider, by user. */
   readonly #asking = new Permits()
-  /** Locks to release. */
-  readonly #pending: PendingWrites
+  /** Locks to release, and new tokens to save before. */
+  readonly pending: PendingWrites
   /** From now on no renewal begins, and none waits for another process any more. */
   isEnding = false
   /** Why the last refresh failed; logged for every refresh that is skipped because of it. */
@@ -96,7 +96,7 @@ export class TokenRenewal {
     this.renewed = new RenewedTokens(deps.store)
     this.#refusals = new SharedRefusals(deps.store)
     deps.provider.onLogin = (askedAt) => this.#refusals.granted(askedAt)
-    this.#pending = new PendingWrites(deps.store)
+    this.pending = new PendingWrites(deps.store)
   }
 
   /** The result that replaces a renewal after a recent failure; undefined if the session may be renewed now. */
@@ -160,7 +160,8 @@ export class TokenRenewal {
         return store.removeIf(lock, owner)
       }
       // Without a reply it is released when the store is back, or nobody could renew the token until the lock expires.
-      if (mayHaveLock) await release().catch(() => this.#pending.undo(release, session.record.endsAt))
+      const until = (): number => (purpose.save === undefined ? storeNow() + LOCK_MS : session.record.endsAt)
+      if (mayHaveLock) await release().catch(() => this.pending.undo(release, until()))
     }
     return { is: 'providerDown', cause: new Error('another process holds the refresh lock'), retryAfterMs: RETRY_MS }
   }
@@ -173,9 +174,8 @@ export class TokenRenewal {
     const { provider, sessions, log } = this.#deps
     const subject = sessions.subjectTag(tokens.subject)
     return provider.revoke(tokens)?.then((failures) => {
-      for (const { token, status, cause } of failures) {
+      for (const { token, status, cause } of failures)
         audit(log, 'revocation_failed', { session: tag, subject, token, status, cause })
-      }
     })
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { unlessAway, type StoreData, type StoreHealth } from './store.ts'
 import { storeNow } from '../time/store-time.ts'
 
@@ -62,6 +63,11 @@ export class PendingWrites {
       if (!(await undo())) setTimeout(() => void undo().catch(() => undefined), LATE_WRITE_MS).unref()
     }
     this.add({ write, bytes, until, name })
+  }
+
+  /** Resolves once none is left. Never rejects. */
+  async written(): Promise<void> {
+    while (this.#writes.size > 0) await delay(RETRY_MS)
   }
 
   /** Tries all writes once more, unless the store is unavailable, and forgets the writes that fail. */

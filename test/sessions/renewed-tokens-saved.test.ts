@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
+import { AccessTokens } from '../../src/sessions/access-tokens.ts'
 import { SAVE_MS } from '../../src/sessions/repository.ts'
+import type { SessionReader } from '../../src/sessions/session-reader.ts'
 import type { Session } from '../../src/sessions/session.ts'
 import { partKey } from '../../src/store/keys.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
@@ -131,4 +133,20 @@ await test('new tokens are kept for as long as their session lives, saved once, 
       ends ? ['refresh', 'revoke'] : ['refresh'],
     )
   }
+})
+
+await test('a server that ends waits until new tokens are saved that could not be saved in time', async (t) => {
+  const { renewal, session, sessions, store, pass, comeBack } = await renewing(t)
+  const replace = store.replace.bind(store)
+  store.replace = async () => {
+    pass(SAVE_MS)
+    throw new StoreUnavailable('away')
+  }
+  await t.rejects(renewal.renew(session, {}), StoreUnavailable)
+  const ending = new AccessTokens(sessions, undefined as unknown as SessionReader, renewal).close()
+  t.equal(await Promise.race([ending, delay(300, 'waits')]), 'waits')
+  store.replace = replace
+  comeBack()
+  await ending
+  t.equal((await sessions.load(session.id))?.record.accessToken, 'new')
 })

@@ -34,6 +34,8 @@ export class LogWriter {
   /** Lines dropped since the last report. */
   #dropped = 0
   #droppedInTotal = 0
+  /** Whether the last write failed: the line before the next one may be cut, and a report would be lost, too. */
+  #isFailing = false
   /** When the log was last read: a write began or made progress (monotonic ms). */
   #readAt = 0
   /** Set while the oldest line of the filling chunk may wait for more. */
@@ -42,7 +44,7 @@ export class LogWriter {
 
   /**
    * @param chunkBytes the size of a write, unless a single line is longer; only a full disk cuts lines in two
-   * @param onDropped receives the number of dropped lines as soon as there is room for a line again
+   * @param onDropped receives the number of dropped lines as soon as there is room for a line again, or the disk has some
    */
   constructor(fd: number, chunkBytes: number, onDropped: (lines: number) => void) {
     this.#fd = fd
@@ -64,11 +66,8 @@ export class LogWriter {
 
   /** Adds a line, which includes its `\n`. Never blocks and never throws. */
   write(line: string): void {
-    if (this.#waitingBytes > MAX_WAITING_BYTES) {
-      this.#droppedInTotal++
-      return void this.#dropped++
-    }
-    if (this.#dropped > 0) this.#reportDropped()
+    if (this.#waitingBytes > MAX_WAITING_BYTES) return this.#drop(1)
+    if (this.#dropped > 0 && !this.#isFailing) this.#reportDropped()
     const mostBytes = line.length * MAX_BYTES_PER_UNIT
     if (this.#filled + mostBytes > this.#chunkBytes) {
       this.#send()
@@ -90,7 +89,7 @@ export class LogWriter {
    * Waits until all lines are written, but not for a reader that hangs.
    * @param patienceMs for how long a reader may be slow
    * @returns how many lines are lost with this process, at most: of a write that hangs, a part may have been read. The
-   *   number includes lines that were dropped before because too many waited, and that no line of the log has reported
+   *   number includes lines that were dropped before, and that no line of the log has reported
    */
   async end(patienceMs = PATIENCE_MS): Promise<number> {
     const told = this.#droppedInTotal - this.#dropped
@@ -124,7 +123,16 @@ export class LogWriter {
     this.#waitingBytes += chunk.buffer.byteLength
     if (this.#waiting.push(chunk) > 1) return
     this.#readAt = performance.now()
-    this.#writeOn(chunk, 0)
+    this.#begin(chunk)
+  }
+
+  /** Writes a chunk, on a line of its own. */
+  #begin(chunk: Buffer): void {
+    if (!this.#isFailing) return this.#writeOn(chunk, 0)
+    write(this.#fd, '\n', (error) => {
+      this.#isFailing = error !== null
+      this.#writeOn(chunk, 0)
+    })
   }
 
   #writeOn(chunk: Buffer, from: number): void {
@@ -133,7 +141,8 @@ export class LogWriter {
       this.#readAt = performance.now()
       // The rest of the chunk is lost, for instance because the disk is full or the reader has gone.
       if (error === null && from + bytes < chunk.length) return this.#writeOn(chunk, from + bytes)
-      if (error !== null) this.#droppedInTotal += linesOf(chunk.subarray(from))
+      if (error !== null) this.#drop(linesOf(chunk.subarray(from)))
+      this.#isFailing = error !== null
       this.#done(chunk)
     })
   }
@@ -142,9 +151,14 @@ export class LogWriter {
     this.#waiting.shift()
     this.#waitingBytes -= chunk.buffer.byteLength
     const [next] = this.#waiting
-    if (next !== undefined) this.#writeOn(next, 0)
+    if (next !== undefined) this.#begin(next)
     else if (this.#timer === undefined) this.#send()
     while (this.#flushes[0]?.last === chunk) this.#flushes.shift()?.done()
+  }
+
+  #drop(lines: number): void {
+    this.#dropped += lines
+    this.#droppedInTotal += lines
   }
 
   #reportDropped(): void {

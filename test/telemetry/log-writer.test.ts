@@ -11,6 +11,7 @@ import { until } from '../support/time/until.ts'
 
 const CHUNK = 4096
 const END_LENGTH = 128
+const skip = spawnSync('unshare', ['-rm', 'true']).status !== 0 && 'it needs user namespaces'
 
 /** A pipe that is read only when `readUntil` is called. */
 function pipe(t: Test, flags = constants.O_RDWR) {
@@ -225,6 +226,25 @@ await test('LogWriter.end counts the lines that cannot be written', async (t) =>
   await flushed(writer)
   writer.write('one\n')
   writer.write('two\n')
-  t.equal(await writer.end(), 2, 'and not those that were lost before')
+  t.equal(await writer.end(), 3, 'and one that was lost before, which no line could report')
   closeSync(fd)
+})
+
+await test('LogWriter says after a full disk how many lines it has lost, and the next line is whole', { skip }, (t) => {
+  const file = fileURLToPath(new URL('../../src/telemetry/log-writer.ts', import.meta.url))
+  const program = `import { LogWriter } from ${JSON.stringify(file)}
+    import { execFileSync } from 'node:child_process'
+    import { openSync, readFileSync } from 'node:fs'
+    const writer = new LogWriter(openSync('log', 'a'), 4096, (lines) => writer.write('dropped ' + lines + '\\n'))
+    const say = (line) => (writer.write(line + '\\n'), new Promise((resolve) => writer.flush(resolve)))
+    for (let index = 0; index < 8; index++) await say('x'.repeat(2000))
+    execFileSync('mount', ['-o', 'remount,size=64k', '.'])
+    await say('after')
+    await say('later')
+    process.stdout.write(readFileSync('log', 'latin1').replaceAll(/x{2000}/g, 'whole'))`
+  const inside = 'mount -t tmpfs -o size=8k tmpfs . && cd "$PWD" && exec "$0" "$@"'
+  const args = ['-rm', 'sh', '-c', inside, process.execPath, '--input-type=module', '--eval', program]
+  const { stdout, stderr } = spawnSync('unshare', args, { encoding: 'utf8', cwd: t.testdir() })
+  t.match(stdout, /^(whole\n){4}x+\nafter\ndropped 4\nlater\n$/, stderr)
+  t.end()
 })

@@ -180,6 +180,27 @@ await test('a tab whose session has ended, and that cannot ask when it hears of 
   t.equal(sockets.length, 2, 'it keeps the socket for all tabs')
 })
 
+await test('a tab that hears of an end and cannot ask shows it, asks again until it can, and finds who has logged in meanwhile', async (t) => {
+  const { follower, lead, hears, answer, told, sockets, world, timers, asks } = await following(t)
+  lead()
+  await hears({ event: 'ended', reason: 'idle' })
+  for (const _ of [1, 2]) {
+    t.equal(asks(), 1)
+    await answer()
+    t.match(follower.get(), { status: 'anonymous', reason: 'idle' })
+    t.equal(sockets.length, 1)
+    world.now += 5000
+    timers.run()
+  }
+  told()
+  await answer(active({ session: 'B' }))
+  t.match(follower.get(), { status: 'active', session: 'B' })
+  t.same([told(), sockets.length], [[active({ session: 'B' })], 2])
+  await hears({ event: 'ended', reason: 'idle' })
+  await answer(ANONYMOUS)
+  t.same(timers.delays, [], 'a server that has said so is not asked again')
+})
+
 await test('messages that have waited for a frozen tab make it ask twice at most, and the last one counts', async (t) => {
   const { follower, answer, hearsTab, asks } = await following(t)
   for (let minute = 0; minute < 60; minute++) await hearsTab(active({ session: 'B', now: NOW + 60 * minute }))

@@ -22,7 +22,8 @@ type Phase = 'closed' | 'open' | 'leading' | 'away'
  * Follows the session through `GET /auth/session`, the session socket and messages of other tabs. In each phase something owns the
  * next step:
  * - `closed`, before the first `subscribe` and after `close`: the page, which asks for every check.
- * - `open`: a check that is under way; after it the timer or, while no user is logged in, the messages of other tabs and the page.
+ * - `open`: a check that is under way; after it the timer or, once the server has said that no user is logged in, the messages of
+ *   other tabs and the page.
  * - `leading`: the same, and this tab alone keeps the session socket.
  * - `away`, in the back/forward cache: the page that is shown again.
  */
@@ -91,9 +92,7 @@ export class SessionFollower implements SessionStore {
       if (version !== this.#version) return
       if (!body) {
         this.#failures++
-        // A session that another tab has seen began after that end.
-        if (hint === 'active') this.#endedBy = undefined
-        else if (isFinal) return void this.#apply()
+        if (isFinal) return void this.#apply()
         const state = this.#state as SessionState & { last?: ActiveSession }
         return this.#set({ status: 'unavailable', last: state.status === 'active' ? state : state.last })
       }
@@ -179,13 +178,13 @@ export class SessionFollower implements SessionStore {
   /** Opens or closes the socket to match the state, and schedules the next check. */
   #schedule(): void {
     const state = this.#state
+    const key = sessionKey(state)
     const now = Date.now()
     clearTimeout(this.#timer)
-    if (!this.#tabs || (state.status !== 'active' && state.status !== 'unavailable')) {
-      this.#readAt = NaN
-      return this.#socket.close()
-    }
-    if (state.status === 'unavailable') return this.#checkAt(now + jitter(this.#failures))
+    if (!this.#tabs || !key) this.#socket.close()
+    if (!this.#tabs || (!key && this.#failures === 0)) return void (this.#readAt = NaN)
+    // A server that could not tell is asked again, also after an end that was believed: the user may have logged in meanwhile.
+    if (state.status !== 'active') return this.#checkAt(now + jitter(this.#failures))
     const endsAt = Math.min(state.expiresAt, state.idleExpiresAt) - (state.expiring ? 0 : EXPIRING_MS)
     this.#checkAt(
       Math.min(Math.max(endsAt, now) + 1000, now + (this.#phase === 'leading' ? this.#socket.open() : SLOW_MS)),

@@ -5,7 +5,8 @@ import { type EndReason, type SessionState } from './session-state.ts';
  * Follows the session through `GET /auth/session`, the session socket and messages of other tabs. In each phase something owns the
  * next step:
  * - `closed`, before the first `subscribe` and after `close`: the page, which asks for every check.
- * - `open`: a check that is under way; after it the timer or, while no user is logged in, the messages of other tabs and the page.
+ * - `open`: a check that is under way; after it the timer or, once the server has said that no user is logged in, the messages of
+ *   other tabs and the page.
  * - `leading`: the same, and this tab alone keeps the session socket.
  * - `away`, in the back/forward cache: the page that is shown again.
  */

@@ -175,14 +175,22 @@ async function lost({ opsUrl }: { readonly opsUrl: string }): Promise<number> {
   return (await samplesOf(opsUrl, 'bff_sessions_ended_total')).get('reason="gone"') ?? Number.NaN
 }
 
-/** A stopped replica of Redis does not receive a logout. */
+/** A stopped replica of Redis receives neither a logout nor the record of an order. */
 export async function replicaScenario(t: Test): Promise<Scenario> {
-  const { server, browser, redis, storeClient, logIn } = await startWorld(t, { provider: scripted, redis: true })
+  const settings = { IDEMPOTENCY_REPLICAS: '1' }
+  const { server, browser, redis, storeClient, logIn } = await startWorld(t, {
+    provider: scripted,
+    redis: true,
+    settings,
+  })
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(redis?.port)])
   const master = await storeClient()
   await logIn()
   const logOut = () => browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
-  return around(server, 'a replica is stopped', ['BffLogoutUnreplicated'], async () => {
+  const order = { method: 'POST', headers: { 'x-csrf': '1', 'idempotency-key': 'k' } }
+  // So few calls are made here that one 503 is a large part.
+  const raises = ['BffLogoutUnreplicated', 'BffKeysUnconfirmed', 'BffServerErrors']
+  return around(server, 'a replica is stopped', raises, async () => {
     await until(async () => (await master.info('replication')).includes('state=online'))
     replica.process.kill('SIGSTOP')
     // The server may learn of the replica only now.
@@ -191,6 +199,7 @@ export async function replicaScenario(t: Test): Promise<Scenario> {
       await logIn()
       return /bff_session_ends_unreplicated_total [1-9]/.test(await scrape(server))
     }, 'a logout that no replica has confirmed')
+    t.equal((await browser.fetch('/api/payment-agents/v1/transfer', order)).status, 503)
     replica.process.kill('SIGCONT')
   })
 }

@@ -16,6 +16,7 @@ const CALLS = 550
 export const HARMS: Readonly<Record<string, Kind>> = {
   'Redis, or a master of a Cluster, is gone, or does not allow what is needed': { isStoreAway: true },
   'Redis refuses writes': { events: { ...none('login.'), 'store.refusedWrite': together(4) } },
+  'too few replicas confirm the records of orders': { events: { 'store.unconfirmed': together(4) } },
   'Redis loses the sessions of forty users a minute': { events: { 'session.gone': together(40) } },
   'Redis and all instances start anew, and Redis is empty': {
     gauges: {

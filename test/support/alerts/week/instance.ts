@@ -93,6 +93,7 @@ export const EVENTS: Readonly<Record<string, At>> = {
   'session.gone': rate(0.02),
   'store.refusedWrite': () => 0,
   'store.unreplicated': () => 0,
+  'store.unconfirmed': (now) => (now.isStoreAway ? rate(8)(now) : rate(0.02)(now)),
   'log.dropped': () => 0,
   'process.unhandledRejection': () => 0,
   'budget.refusedOrder': () => 0,
@@ -138,6 +139,7 @@ export const FROM_ZERO: ReadonlySet<string> = new Set([
   'bff_relay_messages_total',
   'bff_relay_closed_for_memory_total',
   'bff_session_store_refused_writes_total',
+  'bff_session_store_errors_total',
   'bff_upstream_budget_calls_total',
 ])
 
@@ -187,6 +189,7 @@ export const COUNTERS: readonly (readonly [series: string, events: readonly stri
   ['bff_session_store_refused_writes_total{reason="oom"}', ['store.refusedWrite']],
   ['bff_sessions_ended_total{reason="gone"}', ['session.gone']],
   ['bff_session_ends_unreplicated_total', ['store.unreplicated']],
+  ['bff_session_store_errors_total{kind="unconfirmed"}', ['store.unconfirmed']],
   ['bff_log_lines_dropped_total', ['log.dropped']],
   ['bff_unhandled_rejections_total', ['process.unhandledRejection']],
   ['bff_upstream_budget_calls_total{class="orders",outcome="refused"}', ['budget.refusedOrder']],

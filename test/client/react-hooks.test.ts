@@ -31,6 +31,10 @@ async function userOf(t: Test, { server }: Pick<World<'scripted'>, 'server'>): P
 const shows = (page: Page, text: string): Promise<unknown> =>
   page.waitForFunction(`document.querySelector('#root').textContent === ${JSON.stringify(text)}`)
 
+/** Shows or hides the page. */
+const visibility = (state: string): string => `Object.defineProperty(document, 'visibilityState',
+  { value: '${state}', configurable: true }), document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`
+
 await test('a server renders every hook without a request, and the browser takes its HTML over', async (t) => {
   const page = globalThis as { fetch: unknown; WebSocket: unknown; window?: unknown }
   const { fetch, WebSocket } = page
@@ -110,6 +114,45 @@ await test('useApi: one call in StrictMode; a reload keeps the data, another pat
   await page.evaluate(`choose('')`)
   await shows(page, 'none')
   t.equal(calls.length, 6)
+  t.same(await page.evaluate('faults'), [])
+})
+
+await test('useApi: what failed for a reason that passes is called again: soon, and when network, user or server are back', async (t) => {
+  const app = `function Data({ path }) {
+      const { data, error, reload } = useApi(client, path)
+      globalThis[path.slice(1, 7)] = reload
+      return h('p', null, data ? data.data : 'none', error ? ' ' + error.status : '')
+    }
+    const App = () => [h(Data, { key: 1, path: '/wallet/v1/wallets' }), h(Data, { key: 2, path: '/account/v1/nickname' })]`
+  const world = await startWorld(t, { upstream: 'scripted', settings: { STATIC_DIR: await reactApp(t, app) } })
+  let status = 500
+  let nicknames = 0
+  world.upstream.onRest = ({ url }, response) => {
+    if (url === '/wallet/v1/wallets') return answerJson(response, status, { data: 'wallets' })
+    nicknames++
+    answerJson(response, 404, {})
+  }
+  const page = await userOf(t, world)
+  await shows(page, 'none 500none 404')
+  status = 200
+  await shows(page, 'walletsnone 404')
+  // From now on, no delay ever ends.
+  await page.evaluate('Math.random = () => 1e9')
+  const check = 'client.session.check().then(() => client.session.get().status)'
+  for (const [fails, returns] of [
+    [`dispatchEvent(new Event('offline'))`, `dispatchEvent(new Event('online'))`],
+    [visibility('hidden'), visibility('visible')],
+    [check, check],
+  ] as const) {
+    await page.route(/wallet|session/, (route) => route.abort())
+    await page.evaluate(fails)
+    await page.evaluate('wallet()')
+    await shows(page, 'wallets 0none 404')
+    await page.unroute(/wallet|session/)
+    await page.evaluate(returns)
+    await shows(page, 'walletsnone 404')
+  }
+  t.equal(nicknames, 1, 'a refusal would come again')
   t.same(await page.evaluate('faults'), [])
 })
 

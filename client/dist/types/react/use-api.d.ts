@@ -4,7 +4,7 @@ import type { Client } from '../core/create-client.ts';
 export interface ApiData<T> {
     /** The JSON of the latest response. It stays while the path is loaded again, and when that fails. */
     readonly data?: T | undefined;
-    /** Why the latest call failed, usually an `ApiError`. */
+    /** Why the latest call failed, usually an `ApiError`. If the reason may pass, the path is called again. */
     readonly error?: Error | undefined;
     /** True while a call is under way. */
     readonly isLoading: boolean;

@@ -11,9 +11,12 @@ const MAX_UNREAD_IN_TURN = 512
 /** How fast a connection can send pieces. */
 const PIECES_PER_MS = 20
 
+/** With this response to the headers of a request, Node's parser stops. */
+const FAILURE = -1
+
 /** Internals of Node's HTTP server on a connection: the request it reads, and the response it writes. */
 type HttpSocket = Socket & {
-  readonly parser?: { readonly incoming?: IncomingMessage | null; resume(): void } | null
+  readonly parser?: { readonly incoming?: IncomingMessage | null; resume(): void; onIncoming: () => number } | null
   _httpMessage?: ResponseInProgress | { readonly finished: false } | null
   /** Whether nothing is read for the time being, whoever wants the rest of a body. */
   _paused?: boolean
@@ -97,12 +100,17 @@ export class PendingResponses {
 
   /** Takes on a request. Returns false, and closes its connection, if too many requests wait for a response there. */
   begin(request: IncomingMessage, response: ServerResponse): boolean {
-    const { socket } = request
+    const socket = request.socket as HttpSocket
     const count = (this.#counts.get(socket) ?? 0) + 1
     this.#counts.set(socket, count)
-    response.on('close', () => this.#counts.set(socket, (this.#counts.get(socket) ?? 1) - 1))
-    if (count > MAX_PENDING) socket.destroy()
-    else if (request.headers['transfer-encoding'] !== undefined) readInTurns(request, response)
+    const end = (): void => void this.#counts.set(socket, (this.#counts.get(socket) ?? 1) - 1)
+    // Not before this turn of the event loop is over: in one, Node may read and parse thousands of requests, one after another.
+    response.on('close', () => setImmediate(end))
+    if (count > MAX_PENDING) {
+      // Those that have been read with this one are parsed no more.
+      if (socket.parser) socket.parser.onIncoming = () => FAILURE
+      socket.destroy()
+    } else if (request.headers['transfer-encoding'] !== undefined) readInTurns(request, response)
     return count <= MAX_PENDING
   }
 }

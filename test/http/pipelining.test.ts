@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { on, once } from 'node:events'
 import { connect } from 'node:net'
 import { promisify } from 'node:util'
@@ -35,6 +36,27 @@ await sideBySide({
     socket.write(HEALTH.repeat(30))
     await within(closed, 'the connection is closed')
   },
+})
+
+await test('of requests that have arrived together only a few are handled, whether or not each has had its response', async (t) => {
+  const { connection, server } = await startWorld(t)
+  let begun = 0
+  const count = (message: unknown): void => {
+    if ((message as { server: unknown }).server === server.app.server.server) begun++
+  }
+  subscribe('http.server.request.start', count)
+  t.teardown(() => unsubscribe('http.server.request.start', count))
+  const get = 'GET /nothing HTTP/1.1\r\nHost: h\r\n\r\n'
+  // While Node reads a body, responses may be finished.
+  const post = 'POST /nothing HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx'
+  for (const requests of [get, post, get.repeat(10) + post]) {
+    begun = 0
+    const socket = await connection()
+    const closed = new Promise((resolve) => void socket.once('close', resolve))
+    socket.resume().write(requests.repeat(1000))
+    await within(closed, 'the connection is closed')
+    t.ok(begun <= 17, `${begun} requests`)
+  }
 })
 
 await test('a few pipelined requests get their responses, and so do many sequential ones', async (t) => {

@@ -31,7 +31,7 @@ export function cookieAttributes(
   secure: boolean,
   lifetimeMs: number,
 ): CookieSerializeOptions {
-  const maxAge = Math.ceil(lifetimeMs / 1000)
+  const maxAge = Math.round(lifetimeMs / 1000)
   return { path: '/', httpOnly: true, secure, sameSite, maxAge, encode: String }
 }
 

@@ -36,7 +36,8 @@ export async function clientScriptRoutes(
         vary: 'Origin, Accept-Encoding',
         'cross-origin-resource-policy': 'same-site',
       })
-      if (request.headers['if-none-match']?.includes(script.etag)) return reply.code(304).send()
+      // With or without W/, which does not matter here (RFC 9110 §13.1.2).
+      if (request.headers['if-none-match']?.includes(script.etag.replace('W/', ''))) return reply.code(304).send()
       if (isGzip) reply.header('content-encoding', 'gzip')
       return reply.type('text/javascript; charset=utf-8').send(isGzip ? script.gzipped : script.text)
     })

@@ -26,7 +26,7 @@ for (const module of MODULES) {
       'cross-origin-resource-policy': 'same-site',
     })
     const etag = String(plain.headers['etag'])
-    for (const value of [etag, `"other", ${etag}`]) {
+    for (const value of [etag, `"other", ${etag}`, etag.replace('W/', '')]) {
       const fresh = await get({ 'if-none-match': value })
       t.equal(fresh.status, 304)
       t.equal(fresh.bytes.length, 0)

@@ -67,7 +67,7 @@ export function renderPage(reply: FastifyReply, { text }: Html): string {
 
 /** Whether an Accept header (RFC 9110 §12.5.1) asks for a page, as that of every navigation does. */
 export function wantsPage(accept: string | undefined): boolean {
-  return accept !== undefined && accept.includes('text/html')
+  return /text\/html/i.test(accept ?? '')
 }
 
 function render(value: string | Html | readonly Html[]): string {

@@ -46,6 +46,9 @@ await test('a navigation gets a problem as an HTML page, every other request as 
       t.match(words(page.text), String(document.json['title']))
     }
   }
+  // Media types have no case (RFC 9110 §8.3.1).
+  const capitals = await sendTo(port, 'GET', '/nothing', { headers: { accept: 'Text/HTML' } })
+  t.equal(capitals.headers['content-type'], 'text/html; charset=utf-8')
   const head = await sendTo(port, 'HEAD', '/nothing', { headers: NAVIGATION })
   t.equal(head.status, 404)
   t.equal(head.bytes.length, 0)

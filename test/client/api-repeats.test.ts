@@ -4,6 +4,7 @@ import { clientOf } from '../support/client/client-of.ts'
 import { failure } from '../support/client/page-client.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
+import { scriptedClient } from '../support/client/scripted-client.ts'
 import { until } from '../support/time/until.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
@@ -77,6 +78,22 @@ await test('the type of a body is that of the page, in whatever letters it names
     await counter.client.api(TRANSFER, { method: 'POST', json: {} as never, headers: { [name]: type } })
   }
   t.same(counter.types, ['application/json', 'application/merge-patch+json', 'application/json'])
+})
+
+await test('headers may have each form that those of fetch may have, and each is sent once', async (t) => {
+  const { client, calls } = await scriptedClient(t)
+  const named = { 'idempotency-KEY': 'of the page', 'x-CSRF': '1' }
+  for (const headers of [named, new Headers(named), Object.entries<string>(named)]) {
+    await client.api(TRANSFER, { method: 'POST', headers })
+    await client.api(TRANSFER, { method: 'POST', headers, idempotencyKey: 'own' })
+    t.same(
+      calls.splice(0).map(({ key, csrf }) => [key, csrf]),
+      [
+        ['of the page', '1'],
+        ['own', '1'],
+      ],
+    )
+  }
 })
 
 await test('a POST that was not executed is repeated only in the session in which it was sent', async (t) => {

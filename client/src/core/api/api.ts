@@ -101,10 +101,10 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined):
   const { method, signal, timeoutMs = TIMEOUT_MS } = init
   const body = json !== undefined && { body: writeJson(json) }
   const allHeaders = {
-    // Names are equal in any letters, and two of them would be one header with both values.
-    ...(body && !new Headers(headers).has('Content-Type') && { 'Content-Type': 'application/json' }),
-    ...headers,
-    ...(key !== undefined && { 'Idempotency-Key': key }),
+    ...(body && { 'content-type': 'application/json' }),
+    // In small letters, as above: two names of one header would send both values.
+    ...Object.fromEntries(new Headers(headers)),
+    ...(key !== undefined && { 'idempotency-key': key }),
   }
   const use = method === 'GET' ? undefined : core.useKey(key)
   const mustNotRepeat = async (): Promise<boolean> => {

@@ -9,7 +9,7 @@ export const MAX_TIMEOUT_MS = 2_147_483_647
 /** The options of `fetch`, and `json` and `timeoutMs`. */
 export interface CallInit extends Omit<RequestInit, 'method' | 'headers' | 'signal'> {
   readonly method?: string
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly headers?: RequestInit['headers'] | undefined
   readonly signal?: AbortSignal | null | undefined
   /** A value that is sent as JSON instead of `body`. */
   readonly json?: unknown
@@ -37,7 +37,7 @@ export async function call(server: Server, path: string, init: Omit<CallInit, 'j
       ...(method !== 'GET' && { redirect: 'manual' }),
       ...rest,
       method,
-      headers: { 'X-CSRF': '1', ...headers },
+      headers: { 'x-csrf': '1', ...Object.fromEntries(new Headers(headers)) },
       signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
     })
     if (response.ok || response.status === 304) return response

@@ -7,7 +7,7 @@ export declare const MAX_TIMEOUT_MS = 2147483647;
 /** The options of `fetch`, and `json` and `timeoutMs`. */
 export interface CallInit extends Omit<RequestInit, 'method' | 'headers' | 'signal'> {
     readonly method?: string;
-    readonly headers?: Readonly<Record<string, string>> | undefined;
+    readonly headers?: RequestInit['headers'] | undefined;
     readonly signal?: AbortSignal | null | undefined;
     /** A value that is sent as JSON instead of `body`. */
     readonly json?: unknown;

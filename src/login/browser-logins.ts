@@ -1,5 +1,5 @@
 import type { Envelope } from '../sessions/index.ts'
-import type { StoreData } from '../store/store.ts'
+import { StoreUnavailable, type StoreData } from '../store/store.ts'
 import { finishedLast, MAX_PER_BROWSER, type LoginCookie } from './login-cookies.ts'
 import { keyOf, openLogin, type LoginState } from './login-record.ts'
 
@@ -33,33 +33,46 @@ export interface SettledLogin {
  * Looks up the logins of a browser by their cookies, oldest first. Tabs that start logins at the same moment may leave more
  * than ten. They are looked up ten at a time, first those whose cookies say that they have finished, then the newest, until none
  * of ten has finished: a stranger may get as many cookies, but only a user finishes a login.
+ * @param needsAll false if one may count as not looked up while its master of a Cluster is gone
  * @throws StoreUnavailable
  */
 export async function browserLogins(
   cookies: readonly LoginCookie[],
   store: StoreData,
   envelope: Envelope,
+  needsAll = false,
 ): Promise<BrowserLogin[]> {
   const logins: BrowserLogin[] = []
   const inTurn = finishedLast(cookies)
   let mayAsk = true
   for (let end = inTurn.length; end > 0; end -= MAX_PER_BROWSER) {
     const batch = inTurn.slice(Math.max(0, end - MAX_PER_BROWSER), end)
-    const asked: readonly BrowserLogin[] = mayAsk ? await lookUp(batch, store, envelope) : batch.map(unasked)
+    const asked: readonly BrowserLogin[] = mayAsk ? await lookUp(batch, store, envelope, needsAll) : batch.map(unasked)
     logins.unshift(...asked)
     mayAsk &&= asked.some(({ loginState }) => loginState.is === 'finished')
   }
   return logins.sort((one, other) => one.cookie.startedAt - other.cookie.startedAt)
 }
 
-async function lookUp(cookies: readonly LoginCookie[], store: StoreData, envelope: Envelope): Promise<BrowserLogin[]> {
+async function lookUp(
+  cookies: readonly LoginCookie[],
+  store: StoreData,
+  envelope: Envelope,
+  needsAll: boolean,
+): Promise<BrowserLogin[]> {
   const named = cookies.map((cookie) => ({ cookie, key: keyOf(cookie) }))
-  const texts = await store.readMany(named.map(({ key }) => key))
-  return named.map(({ cookie, key }, index) => {
-    const text = texts[index]
-    if (text === undefined) return { key, cookie, loginState: { is: 'lost' } }
-    return { key, cookie, loginState: openLogin(envelope, cookie, text) ?? { is: 'unreadable' } }
-  })
+  try {
+    const texts = await store.readMany(named.map(({ key }) => key))
+    return named.map(({ cookie, key }, index) => {
+      const text = texts[index]
+      if (text === undefined) return { key, cookie, loginState: { is: 'lost' } }
+      return { key, cookie, loginState: openLogin(envelope, cookie, text) ?? { is: 'unreadable' } }
+    })
+  } catch (error) {
+    if (needsAll || !(error instanceof StoreUnavailable)) throw error
+    if (cookies.length === 1) return cookies.map(unasked)
+    return (await Promise.all(cookies.map((cookie) => lookUp([cookie], store, envelope, needsAll)))).flat()
+  }
 }
 
 function unasked(cookie: LoginCookie): BrowserLogin {

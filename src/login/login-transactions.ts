@@ -163,7 +163,7 @@ export class LoginTransactions {
 
   /** The finished, failed and lost logins of this browser, and the sessions that only its other logins have noted. */
   async settled(cookieHeader: string | undefined): Promise<SettledLogin[]> {
-    return settledOf(await browserLogins(this.#cookies.read(cookieHeader), this.#store, this.#envelope))
+    return settledOf(await browserLogins(this.#cookies.read(cookieHeader), this.#store, this.#envelope, true))
   }
 
   /**

@@ -190,6 +190,11 @@ export class Sessions {
     return this.#repository.takeBack(() => this.#repository.end(key, 'replaced', by))
   }
 
+  /** See {@link SessionRepository.endReplaced}. */
+  replace(key: string, by: EndedBy): Promise<void> {
+    return this.#repository.endReplaced(key, by)
+  }
+
   /** Ends a session everywhere. Returns whether it still existed. @throws StoreUnavailable */
   end(key: string, reason: CausedEnd, by?: EndedBy): Promise<boolean> {
     return this.#repository.end(key, reason, by)

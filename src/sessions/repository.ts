@@ -38,7 +38,7 @@ export class SessionRepository {
   readonly endings: Endings
   /** The idle limits move in steps of this length. */
   readonly stepMs: number
-  readonly #store: StoreData
+  readonly #store: StoreData & StoreHealth
   /** What is to be taken back of logins that have failed. */
   readonly #pending: PendingWrites
   readonly #envelope: Envelope
@@ -149,6 +149,19 @@ export class SessionRepository {
   /** Ends a session everywhere. Returns whether it still existed. See {@link Endings.end}. @throws StoreUnavailable */
   async end(key: string, reason: CausedEnd, by: EndedBy = {}): Promise<boolean> {
     return (await this.endings.end(key, reason, by, true)).existed
+  }
+
+  /**
+   * Ends a session that a login replaces. If its master of a Cluster does not serve, it ends once that does, since otherwise its browser
+   * could not log in until then.
+   * @throws StoreUnavailable
+   */
+  async endReplaced(key: string, by: EndedBy): Promise<void> {
+    const end = (): Promise<boolean> => this.end(key, 'replaced', by)
+    await end().catch((error: unknown) => {
+      if (!(error instanceof StoreUnavailable) || this.#store.unavailableSince() !== undefined) throw error
+      this.#pending.undo(end, storeNow() + this.limits.idleMs)
+    })
   }
 
   /**

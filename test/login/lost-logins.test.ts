@@ -42,3 +42,18 @@ for (const [what, meant] of [
     t.same(await (await operate(server, 'GET', { subject: 'ada' })).json(), { sessions: [] })
   })
 }
+
+await test('GET /auth/callback: when the reply to the end of the former session is lost, neither that one nor the new one is left', async (t) => {
+  const redis = await testRedis(t)
+  const proxy = await LosingProxy.start(t, redis)
+  const settings = { ...IDENTIFIED.settings, REDIS_URL: proxy.url }
+  const { logIn, startLogin } = await startWorld(t, { ...IDENTIFIED, settings })
+  const store = await storeClient(t, { redis })
+  await logIn('ada')
+  const login = await startLogin()
+  const lost = proxy.loseReply((sent) => sent.includes(':tombstone'))
+  t.match((await login.finish({ code: 'ada' })).url.search, 'auth_error=try_later')
+  await within(lost, 'the reply is lost')
+  await until(async () => (await store.keys('bff:1:session:*')).length === 0, 'nothing is left')
+  t.equal((await logIn('ada')).url.search, '')
+})

@@ -39,6 +39,7 @@ export function finishing(t: Test, flow: 'login' | 'signup' = 'login') {
     sessions: {
       revoke: now('revoke'),
       end: part('end'),
+      replace: part('replace'),
       discard: part('discard'),
       tag,
       subjectTag: tag,

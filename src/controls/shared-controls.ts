@@ -6,7 +6,7 @@ import type { SessionIndex } from '../store/session-index.ts'
 import { markOf } from '../store/marked-reading.ts'
 import type { SharedDocument } from '../store/shared-document.ts'
 import { SharedState } from '../store/shared-state.ts'
-import { StoreUnavailable, type ConfirmableWrites, type Store } from '../store/store.ts'
+import { StoreUnavailable, wasSent, type ConfirmableWrites, type Store } from '../store/store.ts'
 import { beforeDeadline } from '../time/deadline.ts'
 import { polls } from '../time/polls.ts'
 import { standstill } from '../time/standstill.ts'
@@ -45,7 +45,7 @@ const PURPOSE = 'controls of operators'
 
 /** The parts that the controls of an instance work with. */
 export interface SharedControlsDependencies {
-  readonly store: Pick<Store, 'readMarked'>
+  readonly store: Pick<Store, 'readMarked'> & ConfirmableWrites
   /** For writes that must outlive a failover; the store itself where no replica needs to confirm. */
   readonly confirmed: ConfirmableWrites
   readonly index: SessionIndex
@@ -223,9 +223,13 @@ export class SharedControls {
       write: async (before, text, ttlMs) => {
         const until = storeNow() + ttlMs
         this.#resealedAt = performance.now()
-        const isWritten = await (before === ''
-          ? confirmed.create(CONTROLS_KEY, text, until)
-          : confirmed.replace(CONTROLS_KEY, before, text, until))
+        const write = (to: ConfirmableWrites) =>
+          before === '' ? to.create(CONTROLS_KEY, text, until) : to.replace(CONTROLS_KEY, before, text, until)
+        const isWritten = await write(confirmed).catch(async (error: unknown) => {
+          // It is known that no replica confirms, so it was not written: the others must obey all the same.
+          if (!wasSent(error) && (before === '' || this.#untold.size > 0)) await write(store)
+          throw error
+        })
         if (!isWritten) return undefined
         this.#untold.clear()
         this.#isUntidy = false

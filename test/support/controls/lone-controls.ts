@@ -68,6 +68,8 @@ export async function loneControls() {
             const reading = await store.readMarked(key, mark)
             return { ...reading, now: reading.now + world.aheadMs }
           },
+          create: (...args) => store.create(...args),
+          replace: (...args) => store.replace(...args),
         },
         confirmed: Object.assign(Object.create(store) as MemoryStore, {
           async create(key: string, value: string, until: number) {

@@ -45,7 +45,11 @@ export async function sharing(t: Test) {
         throw new StoreUnavailable(new Error('not confirmed'))
       })
     const controls = new SharedControls({
-      store: { readMarked: reached((...args) => store.readMarked(...args)) },
+      store: {
+        readMarked: reached((...args) => store.readMarked(...args)),
+        create: reached((...args: Parameters<MemoryStore['create']>) => store.create(...args)),
+        replace: reached((...args: Parameters<MemoryStore['replace']>) => store.replace(...args)),
+      },
       confirmed: Object.assign(Object.create(store) as MemoryStore, {
         create: confirmed((...args: Parameters<MemoryStore['create']>) => store.create(...args)),
         replace: confirmed((...args: Parameters<MemoryStore['replace']>) => store.replace(...args)),

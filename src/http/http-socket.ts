@@ -57,7 +57,11 @@ export function requestInProgress(socket: Socket): IncomingMessage | undefined {
  */
 function readInTurns(request: IncomingMessage, response: ServerResponse): void {
   const socket = request.socket as HttpSocket
+  const held: Buffer[] = []
   let pieces = 0
+  const push: IncomingMessage['push'] = (piece, encoding) =>
+    IncomingMessage.prototype.push.call(request, piece, encoding)
+  const pushHeld = (): unknown => held.length > 0 && push(Buffer.concat(held.splice(0)))
   const goOn = (): void => {
     // oxlint-disable-next-line no-underscore-dangle -- see above
     socket._paused = false
@@ -65,6 +69,7 @@ function readInTurns(request: IncomingMessage, response: ServerResponse): void {
     if (request.complete || request.readableLength < request.readableHighWaterMark) socket.resume()
   }
   const endTurn = (): void => {
+    pushHeld()
     if (pieces >= MAX_IN_TURN) setTimeout(goOn, pieces / PIECES_PER_MS).unref()
     pieces = 0
   }
@@ -76,7 +81,13 @@ function readInTurns(request: IncomingMessage, response: ServerResponse): void {
       socket.pause()
     }
     if (pieces > MAX_UNREAD_IN_TURN && response.writableFinished) socket.destroy()
-    return IncomingMessage.prototype.push.call(request, piece, encoding)
+    // Whoever reads the body may have a system call for each piece.
+    if (pieces > MAX_IN_TURN && piece !== null) {
+      held.push(piece)
+      return true
+    }
+    pushHeld()
+    return push(piece, encoding)
   }
   // Node drops a rest that nobody reads, too, but not by turns.
   Object.assign(request, { _dump: () => void request.resume() })

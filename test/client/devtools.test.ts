@@ -50,6 +50,10 @@ await test('the panel keeps the last 200 frames, in this page alone, and shows t
   t.equal(await rows.first().innerText(), newest, 'nothing moves under the eyes of the user')
   await press(page, 'Hold')
   await rows.first().getByText('active_symbols').first().waitFor()
+  await page.evaluate(`market.request({ ticks_history: 'R_100', style: 'ticks', count: 5000, end: 'latest' })`)
+  const long = page.locator('tr', { hasText: /received/ }).first()
+  await long.locator('strong', { hasText: /^history$/ }).waitFor()
+  t.match(await long.locator('pre').textContent(), / characters\)$/, 'one that is cut off has its name')
   const stored = `JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])`
   t.equal(await page.evaluate(stored), '[{},{},""]')
   t.same(await page.evaluate(`indexedDB.databases()`), [])

@@ -1,5 +1,5 @@
 import { clock, el, Rows, setText } from './dom.ts'
-import { parsed, type Call, type Frame, type Traffic, type Trouble } from './traffic.ts'
+import type { Call, Frame, Traffic, Trouble } from './traffic.ts'
 
 /** A part of the panel that is drawn again after changes. */
 export interface View {
@@ -45,8 +45,8 @@ export function callsView(traffic: Traffic): View {
 /** Draws the last frames: those whose text or path has what the user looks for, until the user holds them. */
 export function framesView(traffic: Traffic): View {
   const { table, body } = tableOf('Time', 'Socket', 'Frame')
-  const rows = new Rows<Frame>(body, ({ at, path, connection, direction, text }) => {
-    const start = [el('strong', {}, nameOf(text)), ' ', el('code', {}, text.slice(0, 200))]
+  const rows = new Rows<Frame>(body, ({ at, path, connection, direction, text, name }) => {
+    const start = [el('strong', {}, name), ' ', el('code', {}, text.slice(0, 200))]
     const frame = el('details', {}, el('summary', {}, ...start), el('pre', {}, pretty(text)))
     const way = el('span', { class: 'way' }, direction === 'in' ? '↓ received' : '↑ sent')
     return el('tr', {}, el('td', {}, clock(at)), el('td', {}, way, ` ${path} (${connection})`), el('td', {}, frame))
@@ -95,13 +95,6 @@ function moveByArrows(event: KeyboardEvent): void {
   event.preventDefault()
   summary.focus()
   oneTabStop(summary.closest('tbody') ?? row)
-}
-
-/** What a message is about: its type, or the operation that it asks for. */
-function nameOf(text: string): string {
-  const { error, msg_type, event, req_id: _ours, ...rest } = parsed(text)
-  const name = msg_type ?? event ?? Object.keys(rest)[0] ?? ''
-  return error ? `${name}: ${error.code}` : name
 }
 
 function pretty(text: string): string {

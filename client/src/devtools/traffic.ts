@@ -26,6 +26,8 @@ export interface Frame {
   readonly path: string
   readonly direction: 'in' | 'out'
   readonly text: string
+  /** What it is about: its type, or the operation that it asks for. */
+  readonly name: string
 }
 
 /** A refusal, a failure or a lost connection, and what it means. */
@@ -148,8 +150,9 @@ export class Traffic {
     if (direction === 'in') connection.received++
     else connection.sent++
     const kept = text.length > TEXT_LIMIT ? `${text.slice(0, TEXT_LIMIT)}… (${text.length} characters)` : text
-    this.#keep(this.frames, { id: this.#nextId++, at: Date.now(), connection: id, path, direction, text: kept })
     const message = parsed(text)
+    const name = nameOf(message)
+    this.#keep(this.frames, { id: this.#nextId++, at: Date.now(), connection: id, path, direction, text: kept, name })
     if (direction === 'in') this.#received(connection, message)
     else sent(connection, message)
   }
@@ -193,6 +196,11 @@ function sent({ streams, unanswered }: Connection, message: Parsed): void {
     streams.set(req_id, { message: JSON.stringify(rest), received: 0, upstream: new Set() })
   for (const [id, { upstream }] of streams)
     if (forget !== undefined && upstream.delete(forget) && upstream.size === 0) streams.delete(id)
+}
+
+function nameOf({ error, msg_type, event, req_id: _ours, ...rest }: Parsed): string {
+  const name = msg_type ?? event ?? Object.keys(rest)[0] ?? ''
+  return error ? `${name}: ${error.code}` : name
 }
 
 /** The message in a text; an empty one if there is none. */

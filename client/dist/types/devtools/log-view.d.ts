@@ -1,4 +1,4 @@
-import { type Traffic } from './traffic.ts';
+import type { Traffic } from './traffic.ts';
 /** A part of the panel that is drawn again after changes. */
 export interface View {
     readonly root: HTMLElement;

@@ -17,6 +17,8 @@ export interface Frame {
     readonly path: string;
     readonly direction: 'in' | 'out';
     readonly text: string;
+    /** What it is about: its type, or the operation that it asks for. */
+    readonly name: string;
 }
 /** A refusal, a failure or a lost connection, and what it means. */
 export interface Trouble extends Meaning {

@@ -74,11 +74,14 @@ function asks({ query }: FastifyRequest<{ Querystring: RawQuery }>, name: string
  * @throws StoreUnavailable
  */
 async function endOthers({ sessions, subjects }: LoginDependencies, request: FastifyRequest): Promise<boolean> {
-  const session = sessionOf(await sessions.read(request.headers.cookie), request)
-  const subject = session?.record.subject
-  if (subjects === undefined || session === undefined || subject === undefined) return false
+  const { cookie } = request.headers
+  const session = sessionOf(await sessions.read(cookie), request)
+  // It may have ended although the last request failed.
+  const endedId = session === undefined && sessions.cookie.verify(sessions.cookie.value(cookie) ?? '')
+  const subject = endedId ? await subjects?.ofEnded(endedId) : session?.record.subject
+  if (subjects === undefined || subject === undefined) return false
   const by = { reason: 'logout', requester: requesterOf(request) } as const
-  const ended = await subjects.endAll(subject, by, session.key).catch((cause: unknown) => {
+  const ended = await subjects.endAll(subject, by, session).catch((cause: unknown) => {
     const failed = { level: 'warn', message: 'a logout everywhere has failed' } as const
     audit(request.log, 'logout_everywhere', { outcome: 'incomplete', cause, ...callerOf(request) }, failed)
     throw cause

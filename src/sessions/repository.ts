@@ -3,7 +3,7 @@ import type { Changing } from '../config/changing.ts'
 import type { Requester } from '../http/requester.ts'
 import { logTag } from '../telemetry/log.ts'
 import type { Envelope } from './envelope.ts'
-import { sessionKey } from '../store/keys.ts'
+import { besideKey, LEFT_MS, sessionKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
 import { StoreUnavailable, wasSent, type StoreData, type StoredValue, type StoreHealth } from '../store/store.ts'
 import { Endings, type CausedEnd, type EndedBy } from './endings.ts'
@@ -144,6 +144,19 @@ export class SessionRepository {
         await delay(SAVE_AGAIN_MS)
       }
     }
+  }
+
+  /** Notes whose a session is that is about to end, for whoever has to repeat that. @throws StoreUnavailable */
+  async noteSubject({ id, key, record: { subject = '' } }: Session): Promise<void> {
+    const note = besideKey(key, 'subject')
+    await this.#store.lock(note, this.#envelope.seal(note, id, subject), LEFT_MS)
+  }
+
+  /** What {@link noteSubject} has noted within the last minute. @throws StoreUnavailable */
+  async notedSubject(id: string): Promise<string | undefined> {
+    const note = besideKey(sessionKey(id), 'subject')
+    const sealed = await this.#store.readUntracked(note)
+    return sealed && this.#envelope.open(note, id, sealed.value)
   }
 
   /** Ends a session everywhere. Returns whether it still existed. See {@link Endings.end}. @throws StoreUnavailable */

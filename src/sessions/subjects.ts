@@ -16,7 +16,7 @@ import { LiveSessions } from './live-sessions.ts'
 import { OwnSessions, type LiveSession } from './own-sessions.ts'
 import { ProviderLogouts } from './provider-logouts.ts'
 import type { SessionRepository } from './repository.ts'
-import { pageTag } from './session.ts'
+import { pageTag, type Session } from './session.ts'
 import { SubjectIndex, type Cause, type ListedSession, type Place } from './subject-index.ts'
 import { storeNow } from '../time/store-time.ts'
 
@@ -199,12 +199,19 @@ export class Subjects {
 
   /**
    * Ends all sessions of a subject, including the sessions that are just being created.
-   * @param exceptKey store key of a session that the caller ends itself, last, so that it can repeat this after a failure
+   * @param own a session that the caller ends itself, last. For a minute, its cookie is enough to repeat this after a failure.
    * @returns how many sessions there were
    * @throws StoreUnavailable when some may be left
    */
-  endAll(subject: string, by: Cause, exceptKey?: string): Promise<number> {
-    return this.#index.endAll(subject, { ...by, subject }, exceptKey)
+  async endAll(subject: string, by: Cause, own?: Session): Promise<number> {
+    const ended = await this.#index.endAll(subject, { ...by, subject }, own?.key)
+    if (own !== undefined) await this.#sessions.noteSubject(own)
+    return ended
+  }
+
+  /** The subject of a session that has ended after {@link endAll}. @throws StoreUnavailable */
+  ofEnded(id: string): Promise<string | undefined> {
+    return this.#sessions.notedSubject(id)
   }
 
   /** Ends the session of a subject that has this tag. Returns whether there was one. @throws StoreUnavailable */

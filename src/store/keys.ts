@@ -29,6 +29,8 @@ type BesideSession =
   | 'tombstone'
   /** What is left of it once it has ended. */
   | 'left'
+  /** Whose it was, if all sessions of its subject were to end. */
+  | 'subject'
   /** What is known of the refusals of its refreshes. */
   | 'refusal'
   /** The mark that its token was renewed because upstream refused the one before. */

@@ -31,7 +31,7 @@ await test('POST /auth/logout everywhere ends the other sessions first, and says
   t.strictSame(await ask('POST', '/auth/logout?everywhere=true'), { status: 204, body: undefined })
   t.match(calls.slice(1, 4), [
     ['read', 'cookies'],
-    ['endAll', 'ada', { reason: 'logout', requester: BY }, 'own-key'],
+    ['endAll', 'ada', { reason: 'logout', requester: BY }, OWN],
     ['settled', 'cookies'],
   ])
   const line = { audit: 'logout_everywhere', ended: 3, session: 'own-tag', subject: 'ada-tag', ...BY }
@@ -48,6 +48,11 @@ await test('POST /auth/logout everywhere ends the other sessions first, and says
     t.match(other.errors, [{ code: 'subject_unknown' }])
     t.strictSame([other.has('endAll'), other.has('endById').length], [[], 1], 'its own session has ended')
   }
+  const again = await sessionRoutesOf(t)
+  again.world['read'] = () => ({ is: 'none' })
+  again.world['ofEnded'] = (id) => id === 'id of cookies' && 'ada'
+  t.equal((await again.ask('POST', '/auth/logout?everywhere=true')).status, 204, 'it has ended a moment ago')
+  t.match(again.has('endAll'), [['endAll', 'ada', { reason: 'logout' }, undefined]])
 })
 
 await test('a logout everywhere that fails leaves the session of its page', async (t) => {

@@ -62,13 +62,6 @@ export const OF_LOGINS: readonly Equivalent[] = [
       'No cookie with that value has a valid signature either.',
     ],
   ]),
-  ...inFile('src/login/session-routes.ts', [
-    [
-      'if (subjects === undefined || session === undefined || subject === undefined) return false',
-      'false',
-      'Where there is no session, there is no subject. The other two conditions are noticed.',
-    ],
-  ]),
   ...inFile('src/login/failed-login.ts', [
     [
       "if (isOutOfDescriptors(cause)) logFailure(request.log, 'login failed', {}, cause)",

@@ -7,7 +7,7 @@ import { nameOf, type LoginIdentity } from '../../src/oauth/login-identity.ts'
 import type { LogoutToken } from '../../src/oauth/logout-tokens.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { SessionRepository } from '../../src/sessions/repository.ts'
-import { pageTag } from '../../src/sessions/session.ts'
+import { pageTag, type Session } from '../../src/sessions/session.ts'
 import type { Cause, ListedSession } from '../../src/sessions/subject-index.ts'
 import { Subjects } from '../../src/sessions/subjects.ts'
 import { providerSessionKey, sessionKey, subjectKey } from '../../src/store/keys.ts'
@@ -185,8 +185,12 @@ await test('a list has the live sessions, the oldest first, with the time of the
 
 await test('an end of all names the subject, and spares the session that the caller ends', async (t) => {
   const { subjects, calls } = heldSubjects()
-  t.equal(await subjects.endAll('CR1', BY, 'own'), 4)
-  t.same(calls, [['end all', 'CR1', { ...BY, subject: 'CR1' }, 'own']])
+  const own = { key: 'own' } as Session
+  t.equal(await subjects.endAll('CR1', BY, own), 4)
+  t.same(calls, [
+    ['end all', 'CR1', { ...BY, subject: 'CR1' }, 'own'],
+    ['note subject', own],
+  ])
 })
 
 await test('a session ends by the tag that the index or the log has for it, and not by another', async (t) => {

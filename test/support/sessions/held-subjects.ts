@@ -74,6 +74,7 @@ export function heldSubjects({
     limits: { idleMs: 600_000, maxMs: 3_600_000 },
     stepMs: 60_000,
     tag: (key: string) => world.tag(key),
+    noteSubject: does('note subject', () => undefined),
     takeBack: (undo: () => Promise<boolean>) => undo().catch(() => undefined),
   }
   const store = {

@@ -117,6 +117,7 @@ await test('takeAuthError(), extend() and signup() in a page', async (t) => {
   const page = await (await testWindow(t, 'chrome')).newPage()
   await page.goto(`${server.url}/?auth_error=access_denied&flow=signup&return_to=%2Fchart%3Fsymbol%3DR_100`)
   await allAre([page], 'active')
+  t.equal(await page.evaluate('client.session.loginUrl()'), '/auth/login?return_to=%2F', 'not back to the error')
   t.same(await page.evaluate('client.session.takeAuthError()'), {
     code: 'access_denied',
     flow: 'signup',
@@ -130,6 +131,8 @@ await test('takeAuthError(), extend() and signup() in a page', async (t) => {
   t.equal(page.url(), `${server.url}//shop/`, 'anyone can make a link to such a path')
   await page.evaluate('client.session.extend()')
   t.equal(server.extended, 1)
+  await page.goto(`${server.url}/?logged_out=provider`)
+  t.equal(await page.evaluate('client.session.loginUrl()'), '/auth/login?return_to=%2F', 'nor to the logout')
   await page.goto(`${server.url}/?a=b#c`)
   await page.evaluate(`client.signup({ partner: { sidc: '1', utm_medium: 'affiliate' } })`)
   await until(() => page.url().includes('/auth/'))

@@ -44,7 +44,11 @@ export interface AuthError {
 
 /** The address that starts a login or a sign-up. */
 export function loginUrl(base: string, flow: Flow = 'login', options: LoginOptions = {}): string {
-  const { returnTo = location.pathname + location.search + location.hash, partner } = options
+  // With what the server has added, the user would come back to a page that says that this login has failed, or is over.
+  const {
+    returnTo = location.pathname + location.search.replace(/^.(auth_error|logged_out)=.*/, '') + location.hash,
+    partner,
+  } = options
   return `${base}/auth/${flow}?${new URLSearchParams({ return_to: returnTo, ...partner })}`
 }
 

@@ -1,4 +1,6 @@
+import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
+import { connect } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
 import type { Response } from 'undici'
@@ -6,12 +8,12 @@ import { startRedis } from '../../sandbox/redis-process.ts'
 import { Problem, type ProblemCode } from '../../src/problem.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { connection } from '../support/proxies/connection.ts'
-import { PUBLIC_URL } from '../support/deployment/deployed-balancer.ts'
+import { installCertificate, PUBLIC_URL } from '../support/deployment/deployed-balancer.ts'
 import { deployment, hasServed } from '../support/deployment/deployed.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
 import { PUBLIC, ACCOUNTS, TRANSFER } from '../support/user.ts'
-import { untilSlow as until } from '../support/time/until.ts'
+import { nextEvent, untilSlow as until } from '../support/time/until.ts'
 import { logIn } from '../support/parts.ts'
 
 const skip = enterNamespaces()
@@ -213,3 +215,36 @@ await test('The balancer responds with upstream_timeout when an instance never r
   await assertProblem(t, await send(ACCOUNTS), 'upstream_timeout')
   await assertProblem(t, await send(TRANSFER, { method: 'POST', body: '{}' }), 'upstream_timeout', 'unknown')
 })
+
+async function certificate(): Promise<string> {
+  const socket = connect({ port: 8443, rejectUnauthorized: false })
+  await nextEvent(socket, 'secureConnect')
+  const { fingerprint256 } = socket.getPeerCertificate()
+  socket.destroy()
+  return fingerprint256
+}
+
+await test(
+  'The balancer takes a new certificate at a reload, and goes on without an unusable one',
+  { skip },
+  async (t) => {
+    const { balancer, executed } = await deployment(t, {}, [{}, {}])
+    const browser = new JarBrowser()
+    await logIn(browser, PUBLIC_URL)
+    const load = steadyLoad(browser)
+    const old = await certificate()
+    await installCertificate(t, `${t.testdirName}/renewed`)
+    balancer.reload()
+    await until(async () => (await certificate()) !== old)
+    // The instances are down for the new process until its first checks. What it refuses then was not sent.
+    const refused = (await load).filter(({ outcome }) => outcome === 503)
+    t.notOk(refused.some(({ id }) => executed.includes(id)))
+    t.equal(new Set(executed).size, executed.length, 'no call is executed twice')
+    const renewed = await certificate()
+    await writeFile('/run/secrets/certificate', 'unusable')
+    balancer.reload()
+    await until(async () => /fail/i.test(await balancer.output()))
+    t.equal(await certificate(), renewed)
+    t.equal((await browser.fetch(ACCOUNTS, { headers: HEADERS })).status, 200)
+  },
+)

@@ -11,9 +11,8 @@ const DEPLOY = fileURLToPath(new URL('../../../deploy', import.meta.url))
 /** The origin that browsers use. */
 export const PUBLIC_URL = 'https://localhost:8443'
 
-/** Installs a certificate for localhost where the proxies expect it, and makes this process trust it. */
-export async function installCertificate(t: Test): Promise<void> {
-  const dir = join(t.testdir({}), 'secrets')
+/** Installs a new certificate for localhost where the proxies expect it, and makes this process trust it, too. */
+export async function installCertificate(t: Test, dir = join(t.testdir({}), 'secrets')): Promise<void> {
   makeSecrets(dir)
   const certificate = join(dir, 'certificate.pem')
   setDefaultCACertificates([...getCACertificates('default'), await readFile(certificate, 'utf8')])
@@ -35,7 +34,8 @@ export async function deployedBalancer(t: Test, edit?: (text: string) => string)
     config = join(files, 'haproxy.cfg')
     await writeFile(config, edited)
   }
-  return proxyProcess(t, 'haproxy', ['-db', '-f', config], {
+  // With a master process, as in haproxy's image.
+  return proxyProcess(t, 'haproxy', ['-W', '-db', '-f', config], {
     port: Number(new URL(PUBLIC_URL).port),
     log: join(files, 'log'),
   })

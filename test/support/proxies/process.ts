@@ -25,6 +25,8 @@ type Program = keyof typeof PACKAGES
 export interface ProxyProcess {
   /** Its output so far. */
   readonly output: () => Promise<string>
+  /** Makes it read its files again. */
+  readonly reload: () => boolean
   /** Lets it finish its connections. @returns its whole output */
   readonly stop: (signal: NodeJS.Signals) => Promise<string>
 }
@@ -66,6 +68,7 @@ export async function proxyProcess(
   await Promise.race([answers(port), failed])
   return {
     output: () => readFile(log, 'utf8'),
+    reload: () => child.kill('SIGHUP'),
     async stop(signal) {
       const ended = nextEvent(child, 'exit', STOP_MS)
       child.kill(signal)

@@ -3,7 +3,8 @@
 # certificate for https://localhost. Replace it with your own: certificate, chain and key in one file.
 set -eu
 folder=${1:-$(dirname "$0")/secrets}
-mkdir -p -m 700 "$folder"
+mkdir -p "$folder"
+chmod 700 "$folder"
 cd "$folder"
 
 [ -e session-secrets ] || openssl rand -hex 32 >session-secrets

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import {
@@ -37,7 +37,9 @@ await test('make-secrets.sh makes files that only their owner finds, and keeps f
   const [log, data] = [join(dir, 'redis.log'), join(dir, 'appendonlydir')]
   writeFileSync(log, '', { mode: 0o600 })
   mkdirSync(data, { mode: 0o700 })
+  chmodSync(dir, 0o755)
   makeSecrets(dir)
+  t.equal(modeOf(dir), 0o700, 'somebody may have made it for a certificate')
   t.same(contents(), first)
   for (const file of files) t.equal(modeOf(join(dir, file)), 0o444)
   t.same([modeOf(log), modeOf(data)], [0o600, 0o700], 'what Redis has there can still be written')

@@ -3,8 +3,9 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { BROWSER, CLOSE } from './close-codes.ts'
 
-/** Most frames of a browser that are handled in one turn of the event loop. */
+/** Most frames of a browser that are handled in one turn of the event loop. A longer one counts once more for each so many bytes. */
 const MAX_IN_TURN = 64
+const BYTES_PER_FRAME = 64
 
 /**
  * Internals of ws that it does not expose. Only this file reads them; the tests of unfinished messages and of late closes fail
@@ -55,8 +56,10 @@ export function onUnfinished(socket: WebSocket, wire: Socket, bytes: number, unf
 export function readInTurns(socket: WebSocket): void {
   const receiver = receiverOf(socket)
   let frames = 0
-  const handled = (): void => {
-    if (++frames % MAX_IN_TURN > 0) return
+  const handled = ({ length }: Buffer): void => {
+    frames += 1 + length / BYTES_PER_FRAME
+    if (frames < MAX_IN_TURN) return
+    frames = 0
     // oxlint-disable-next-line no-underscore-dangle -- ws has this as an option of the whole socket
     receiver._allowSynchronousEvents = false
     // oxlint-disable-next-line no-underscore-dangle -- see above

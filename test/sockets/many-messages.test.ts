@@ -54,6 +54,14 @@ await test('messages that a browser has sent at once are handled some in each tu
   t.ok(most() <= 2 * A_TURN, `${most()} at most`)
 })
 
+await test('long messages are handled fewer in a turn, since each takes longer', async (t) => {
+  const { raw, texts, most } = await turning(t, BROWSER)
+  const long = frame({ opcode: 1, payload: 'x'.repeat(1024), masked: true })
+  raw.write(Buffer.concat(Array<Buffer>(500).fill(long)))
+  await until(() => texts.length === 500)
+  t.ok(most() <= A_TURN / 4, `${most()} at most`)
+})
+
 await test('so are its pings', async (t) => {
   const { raw, pings, most } = await turning(t, BROWSER)
   raw.write(PINGS)

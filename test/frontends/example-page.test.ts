@@ -82,10 +82,14 @@ await test('the page in docs/examples: a user cancels, signs up, trades and logs
   await shows(page, 'contracts', /^\s*open, profit/)
   t.equal(await page.locator('#contracts li').count(), 1)
 
+  await page.fill('#stake', '100000000')
+  await page.click('text=Get a price')
+  await shows(page, 'message', /maximum payout/)
   const other = await context.newPage()
   await other.goto(server.url)
   await other.click('#logout')
   await shows(page, 'session', /You are logged out: logout/)
+  t.equal(await page.textContent('#message'), '', 'what failed for a user is not told to the next one')
   t.notOk(await page.isVisible('#user'))
 
   // The provider still knows the user.

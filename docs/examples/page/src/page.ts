@@ -23,6 +23,7 @@ function showSession(isOther: boolean): void {
   byId('user').hidden = !isActive
   // The other session may be that of another user, so nothing of the old one stays.
   if (!isOther) return
+  if (shown) show('message', '')
   shown = isActive ? session.session : undefined
   desk?.close()
   for (const list of ['accounts', 'wallets']) byId(list).replaceChildren()

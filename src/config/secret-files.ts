@@ -132,7 +132,7 @@ export class SecretFiles {
     if (problem !== undefined) return `it ${problem}`
     const [signing = ''] = this.#config.secrets.current
     if (name === 'SESSION_SECRETS' && !secretSettings[name].normalized(text).split(',').includes(signing)) {
-      return 'it must keep the secret that signs at present: put the new one before it, and remove it later'
+      return 'it must keep the secret that signs at present: append the new one, and put it first once all processes have it'
     }
     if (name === 'REDIS_URL' && withoutCredentials(text) !== withoutCredentials(this.#config.redisUrl?.current ?? '')) {
       return 'it must differ in its user and password only: anything else needs a restart'

@@ -82,7 +82,7 @@ await test('SESSION_SECRETS_FILE: the three steps of a rotation are taken, each 
 await test('SESSION_SECRETS_FILE: a list without the secret that signs, and what a start would refuse, keeps the old one', async (t) => {
   const { config, write, remove, lines, files, refused, accepted } = await filesOf(t, { SESSION_SECRETS: OLD })
   const wrong: readonly (readonly [text: string, reason: RegExp])[] = [
-    [NEW, /must keep the secret that signs at present/],
+    [NEW, /must keep the secret that signs at present: append the new one/],
     ['', /must be comma-separated secrets/],
     [`${OLD},`, /must be comma-separated secrets/],
     [`${OLD},short`, /must be comma-separated secrets of at least 32 bytes/],

@@ -121,7 +121,7 @@ async function makeSession(
     finished = { is: 'finished', flow, returnTo, session, cookieValue, endsAt, cookieEndsAt }
     // Before any other session ends: without the outcome, the next login and a logout might not find this session.
     await transactions.settle(ticket, finished)
-    await Promise.all([...replaced].map(([old, id]) => sessions.replace(old, { requester, id })))
+    await Promise.all([...replaced].map(([old, id]) => sessions.endReplaced(old, { requester, id })))
   } catch (error) {
     // An entry that stayed would count as a session for a minute, and could cost another one its life.
     await Promise.all([sessions.discard(session, by), enlisted && subjects?.withdraw(enlisted)])

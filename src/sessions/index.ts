@@ -191,7 +191,7 @@ export class Sessions {
   }
 
   /** See {@link SessionRepository.endReplaced}. */
-  replace(key: string, by: EndedBy): Promise<void> {
+  endReplaced(key: string, by: EndedBy): Promise<void> {
     return this.#repository.endReplaced(key, by)
   }
 

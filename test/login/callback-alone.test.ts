@@ -107,7 +107,7 @@ await test('a callback exchanges its code once, with what its login has kept, an
     ['exchange', 'state=state&code=code', { state: 'state', verifier: 'verifier', nonce: 'nonce', startedAt: 5 }],
   ])
   t.strictSame(
-    has('replace').map(([, session, by]) => [session, Object(by).id]),
+    has('endReplaced').map(([, session, by]) => [session, Object(by).id]),
     [
       ['old', undefined],
       ['older', 'older-id'],

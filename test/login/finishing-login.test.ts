@@ -60,8 +60,8 @@ await test('a session is in the index of its subject before it is saved, and its
   t.strictSame([settle?.[0], settle?.[2]], ['settle', OUTCOME])
   t.match(settle?.[1], { key: 'key' })
   t.strictSame(after, [
-    ['replace', 'old', { requester: REQUESTER, id: undefined }],
-    ['replace', 'older', { requester: REQUESTER, id: 'old-id' }],
+    ['endReplaced', 'old', { requester: REQUESTER, id: undefined }],
+    ['endReplaced', 'older', { requester: REQUESTER, id: 'old-id' }],
     ['makeRoom', ENTRY, REQUESTER],
     ['cookie', 'session', 'id.signed', { lifetimeMs: SESSION_MS }],
     ['cookie', 'login', 'value.f', { loginMs: SESSION_MS }],
@@ -145,7 +145,7 @@ await test('a session that a logout of its subject has ended meanwhile ends, its
 })
 
 await test('after a loss of the store at any step, neither the session nor its entry nor its tokens are left', async (t) => {
-  for (const step of ['save', 'mayLive', 'settle', 'replace'] as const) {
+  for (const step of ['save', 'mayLive', 'settle', 'endReplaced'] as const) {
     const { run, world, calls, has } = finishing(t)
     world[step] = lose
     await t.rejects(run(), AWAY, step)

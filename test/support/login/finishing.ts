@@ -39,7 +39,7 @@ export function finishing(t: Test, flow: 'login' | 'signup' = 'login') {
     sessions: {
       revoke: now('revoke'),
       end: part('end'),
-      replace: part('replace'),
+      endReplaced: part('endReplaced'),
       discard: part('discard'),
       tag,
       subjectTag: tag,

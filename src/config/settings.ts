@@ -86,7 +86,9 @@ export const settings = {
     ),
   },
   listen: {
-    host: withDefault('HOST', '0.0.0.0', formats.bindable).means('Address that the public listener binds to'),
+    host: withDefault('HOST', '0.0.0.0', formats.bindable).means(
+      'Address that the public listener binds to; localhost is 127.0.0.1 alone',
+    ),
     port: whole('PORT', 3000, [0, 65_535]).means('Port of the public listener'),
     opsPort: whole('OPS_PORT', 9464, [0, 65_535]).means('Port of the ops listener: /livez, /readyz and /metrics'),
     opsHost: optional('OPS_HOST', formats.bindable).means('Address that the ops listener binds to (default: HOST)'),

@@ -68,17 +68,20 @@ function endAtOnce(code: number): void {
   }
 }
 
-/** Listens. If that fails, logs and prints why and ends the process; the promise then never settles. */
+/**
+ * Listens; on `localhost` on 127.0.0.1 alone, since Fastify would open a server of its own for ::1, without the limits of this one. If
+ * that fails, logs and prints why and ends the process; the promise then never settles.
+ */
 export async function listenOrExit(
   server: FastifyInstance,
-  address: { readonly host: string; readonly port: number },
+  { host, port }: { readonly host: string; readonly port: number },
   serverLog: ServerLog,
 ): Promise<void> {
   try {
-    await server.listen(address)
+    await server.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port })
   } catch (error) {
     serverLog.log.fatal({ err: error }, 'cannot listen')
-    process.stderr.write(`Cannot listen on ${address.host}, port ${address.port}: ${(error as Error).message}\n`)
+    process.stderr.write(`Cannot listen on ${host}, port ${port}: ${(error as Error).message}\n`)
     await exitAfterFlush(serverLog, EXIT.cannotListen)
   }
 }

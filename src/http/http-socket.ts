@@ -4,7 +4,10 @@ import type { Socket } from 'node:net'
 /** Browsers do not pipeline, and balancers hardly do, so a client that exceeds this is filling the memory. */
 const MAX_PENDING = 16
 
-/** After so many pieces of a body nothing more is read in this turn of the event loop. */
+/**
+ * After so many pieces of a body nothing more is read in this turn of the event loop, and after so many requests nothing more at all. A
+ * client that waits for its responses has 48 at most: so often Node looks in a turn who has sent something.
+ */
 const MAX_IN_TURN = 64
 /** More than this in a turn, to a client that has its response already, are from somebody who wants to keep the server busy. */
 const MAX_UNREAD_IN_TURN = 512
@@ -107,21 +110,22 @@ export function breakOff(response: ServerResponse): void {
  * up, so without this count a client could pipeline any number of requests to a slow upstream.
  */
 export class PendingResponses {
-  readonly #counts = new WeakMap<Socket, number>()
+  readonly #counts = new WeakMap<Socket, { waiting: number; inTurn: number }>()
 
   /** Takes on a request. Returns false, and closes its connection, if too many requests wait for a response there. */
   begin(request: IncomingMessage, response: ServerResponse): boolean {
     const socket = request.socket as HttpSocket
-    const count = (this.#counts.get(socket) ?? 0) + 1
-    this.#counts.set(socket, count)
-    const end = (): void => void this.#counts.set(socket, (this.#counts.get(socket) ?? 1) - 1)
-    // Not before this turn of the event loop is over: in one, Node may read and parse thousands of requests, one after another.
-    response.on('close', () => setImmediate(end))
-    if (count > MAX_PENDING) {
-      // Those that have been read with this one are parsed no more.
+    const counts = this.#counts.get(socket) ?? { waiting: 0, inTurn: 0 }
+    this.#counts.set(socket, counts)
+    counts.waiting++
+    response.on('close', () => counts.waiting--)
+    if (counts.inTurn++ === 0) setImmediate(() => (counts.inTurn = 0))
+    const isTooMany = counts.waiting > MAX_PENDING || counts.inTurn > MAX_IN_TURN
+    if (isTooMany) {
+      // Those that have been read with this one, which may be thousands, are parsed no more.
       if (socket.parser) socket.parser.onIncoming = () => FAILURE
       socket.destroy()
     } else if (request.headers['transfer-encoding'] !== undefined) readInTurns(request, response)
-    return count <= MAX_PENDING
+    return !isTooMany
   }
 }

@@ -47,7 +47,7 @@ const NO_LIMITS = new Set([
 const FIXED: readonly (readonly [what: string, file: string, ...constants: string[]])[] = [
   ['time until the headers', 'http/server.ts', 'HEADERS_TIMEOUT_MS'],
   ['time until the whole request', 'http/server.ts', 'REQUEST_TIMEOUT_MS'],
-  ['requests that wait on one connection', 'http/http-socket.ts', 'MAX_PENDING'],
+  ['requests that wait on one connection', 'http/http-socket.ts', 'MAX_PENDING', 'MAX_IN_TURN'],
   ['time that a connection', 'http/server.ts', 'KEEP_ALIVE_MS'],
   ['query', 'proxy/catalog-routes.ts', 'MAX_QUERY_BYTES'],
   ['time in which 16 KiB', 'upstream/request-body.ts', 'WINDOW_MS'],

@@ -93,7 +93,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const budget = await openBudget(config, store, metrics)
   // A budget whose ledger is new grants nothing at first, and browsers need not come before.
   const opening = new AbortController()
-  if (budget !== undefined) server.addHook('onReady', () => budget.opened(opening.signal))
+  if (budget !== undefined) server.addHook('onReady', () => budget.opened(opening.signal, () => sayWaiting(log)))
   const clients = createRestClients(config.upstream, budget)
   const provider = new Provider(
     config.oauth,
@@ -180,6 +180,11 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       flushBoundedLines(log)
     },
   }
+}
+
+/** Otherwise an operator would see a start that does nothing. */
+function sayWaiting(log: FastifyBaseLogger): void {
+  log.info('the start waits for calls of the upstream budget: its ledger is new or away')
 }
 
 /** Nothing that asks the provider for its metadata again is loaded where the settings name every endpoint. */

@@ -7,7 +7,11 @@ await test('opened() resolves once there are tokens for orders, when its signal 
     const own = new AbortController()
     let isOpen = false
     void world.budget.opened(own.signal).then(() => (isOpen = true))
-    t.same([...world.delays], [45_000, 900], 'three leases, and the patience with the ledger')
+    t.same(
+      [...world.delays],
+      [45_000, 1000, 900],
+      'three leases, the line of the log, and the patience with the ledger',
+    )
     t.equal(world.reports, 1)
     if (how === 'granted') await world.reply({ granted: { orders: 1 } })
     else if (how === 'aborted') own.abort()

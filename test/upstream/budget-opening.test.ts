@@ -6,14 +6,21 @@ await test('a start waits for a ledger that is away first and quiet afterwards',
   world.isAway = true
   world.quietMs = 15_250
   let isOpen = false
-  void world.budget.opened().then(() => (isOpen = true))
-  await world.pass(10_000)
+  let said = 0
+  void world.budget.opened(undefined, () => said++).then(() => (isOpen = true))
+  await world.pass(900)
+  t.equal(said, 0)
+  await world.pass(9100)
+  t.equal(said, 1, 'and says so once, after a second')
   world.isAway = false
   await world.pass(14_000)
   t.notOk(isOpen)
   await world.pass(3000)
   t.ok(isOpen)
   t.ok(await world.send('orders'), 'it has tokens for orders')
+  await world.budget.opened(undefined, () => said++)
+  await world.pass(1000)
+  t.equal(said, 1, 'a start that does not wait says nothing')
 })
 
 await test('a start waits for three leases and no longer', async (t) => {

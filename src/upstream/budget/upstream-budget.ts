@@ -82,12 +82,14 @@ export class UpstreamBudget implements Budget {
   /**
    * Resolves once there are tokens for orders, or after three leases without any. A new ledger grants nothing at first.
    * @param signal ends the wait
+   * @param sayWaiting is called once if it lasts longer than a second
    */
-  async opened(signal?: AbortSignal): Promise<void> {
+  async opened(signal?: AbortSignal, sayWaiting: () => void = () => undefined): Promise<void> {
     if (signal?.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
     signal?.addEventListener('abort', () => resolve(), { once: true })
     const giveUp = this.#clock.after(this.#terms.leaseMs * OPENING_LEASES, resolve)
+    const sayNothing = this.#clock.after(1000, sayWaiting)
     let wait: (() => void) | undefined
     const attempt = async (): Promise<void> => {
       await this.#settle()
@@ -97,6 +99,8 @@ export class UpstreamBudget implements Budget {
     }
     void attempt()
     await promise
+    sayNothing()
+
     giveUp()
     wait?.()
   }

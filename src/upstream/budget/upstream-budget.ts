@@ -100,7 +100,6 @@ export class UpstreamBudget implements Budget {
     void attempt()
     await promise
     sayNothing()
-
     giveUp()
     wait?.()
   }

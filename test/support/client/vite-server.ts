@@ -2,6 +2,7 @@ import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { createServer } from 'vite'
+import { until } from '../time/until.ts'
 
 const CLIENT = new URL('../../../client', import.meta.url).pathname
 
@@ -39,6 +40,8 @@ export async function viteServer(
   t.teardown(() => vite.close())
   await vite.listen()
   return async (name, text) => {
+    // A page whose socket has yet to open would never hear of it.
+    await until(() => vite.ws.clients.size > 0, 'a page that hears of changes')
     await writeFile(join(root, name), text)
     vite.watcher.emit('change', join(root, name))
   }

@@ -93,7 +93,7 @@ interface Left {
  * too, and takes over what an instance has claimed and not done, since it was killed.
  */
 export class Endings {
-  readonly #store: StoreData
+  readonly #store: StoreData & StoreHealth
   /** Records that could not be made. */
   readonly #pending: PendingWrites
   readonly #open: (id: string, key: string, sealed: string) => Opened
@@ -247,7 +247,10 @@ export class Endings {
     const ownName = randomUUID()
     const takeOver = async (): Promise<void> => {
       const left = await this.#left(key)
-      if (left?.claim?.name === name) await this.#claim(left, ending, ownName)
+      if (left?.claim?.name !== name) return
+      // While the store is away, and just after, whoever is done with it has not been able to say so.
+      if (this.#store.availableForMs(besideKey(key, 'left')) < CLAIM_MS) return this.#awaitClaim(name, ending)
+      await this.#claim(left, ending, ownName)
     }
     setTimeout(() => {
       this.#awaited.delete(key)

@@ -140,6 +140,21 @@ await test('an instance that hears late, and whose claim still stands, records t
   t.equal(await left(), undefined)
 })
 
+await test('an end is taken over once its instance could say for long enough that it is done, and not while the store is away', async (t) => {
+  const { recorded, revoked, instance, claims } = await endedWorld(t)
+  const [one, other] = [instance('one', never), instance('other')]
+  await one.logout()
+  await other.logout()
+  other.lossy.availableForMs = CLAIM_MS - 1
+  claims.run()
+  await settled()
+  t.same([recorded, revoked], [['one logout'], ['one']], 'the store was away a moment ago')
+  other.lossy.availableForMs = CLAIM_MS
+  claims.run()
+  await settled()
+  t.same([recorded, revoked], [['one logout'], ['one', 'other']])
+})
+
 await test('what an instance of version 0.3 records is its own', async (t) => {
   const { store, recorded, revoked, instance, claims } = await endedWorld(t)
   await store.remove(KEY)

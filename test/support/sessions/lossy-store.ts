@@ -14,6 +14,8 @@ export interface LossyStore {
   hold(method: keyof Store, gate: Promise<void>): void
   /** While this is true, the store is away for this instance. */
   isAway: boolean
+  /** For how long the store has been available. */
+  availableForMs: number
 }
 
 /** Makes one. */
@@ -35,11 +37,13 @@ export function lossyStore(shared: Store): LossyStore {
   for (const method of ['removeIf', 'bury', 'count']) asynchronous.add(method)
   const lossy: LossyStore = {
     isAway: false,
+    availableForMs: Infinity,
     lose: (method, loss, times = 1) => void losses.set(method, { loss, left: times }),
     hold: (method, gate) => void gates.set(method, gate),
     store: new Proxy(shared, {
       get(target, name) {
         if (name === 'unavailableSince') return () => (lossy.isAway ? 1 : undefined)
+        if (name === 'availableForMs') return () => lossy.availableForMs
         const member: unknown = Reflect.get(target, name, target)
         if (typeof member !== 'function') return member
         const bound = member.bind(target) as (...args: unknown[]) => Promise<unknown>

@@ -45,7 +45,7 @@ const PURPOSE = 'controls of operators'
 
 /** The parts that the controls of an instance work with. */
 export interface SharedControlsDependencies {
-  readonly store: Pick<Store, 'readMarked'> & ConfirmableWrites
+  readonly store: Pick<Store, 'readMarked' | 'onChange'> & ConfirmableWrites
   /** For writes that must outlive a failover; the store itself where no replica needs to confirm. */
   readonly confirmed: ConfirmableWrites
   readonly index: SessionIndex
@@ -80,6 +80,7 @@ export class SharedControls {
   /** A fault that the log has. */
   #logged: unknown
   #isReporting = false
+  #isOpen = false
   #endPolls: () => void = () => undefined
 
   constructor(deps: SharedControlsDependencies) {
@@ -96,6 +97,8 @@ export class SharedControls {
       },
     }
     this.#state = new SharedState<ControlDocument>(form, deps.onChange, this.#stored)
+    // A store that is back has what this instance has not heard of.
+    deps.store.onChange((key) => void (key === undefined && this.#isOpen && this.#poll()))
   }
 
   get document(): ControlDocument {
@@ -128,6 +131,7 @@ export class SharedControls {
 
   /** Reads the document, and again and again from now on. */
   async open(): Promise<void> {
+    this.#isOpen = true
     await this.#poll()
     this.#endPolls = polls(() => this.#poll(), POLL_MS)
   }
@@ -179,6 +183,7 @@ export class SharedControls {
 
   /** Ends the polls. Other instances see that this one is gone. Never rejects. */
   async close(): Promise<void> {
+    this.#isOpen = false
     this.#endPolls()
     await this.#state.close()
     await this.#reports.close()

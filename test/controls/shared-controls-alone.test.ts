@@ -109,6 +109,29 @@ await test('an opened instance reads at once, then every 300 ms, until it is clo
   t.match(seen.removed, [[CONTROLLED_KEY, [/^[\w-]{12}$/]]])
 })
 
+await test('an open instance reads as soon as the store is back, whatever was changed meanwhile', async (t) => {
+  const { start, seen } = await loneControls()
+  const one = start()
+  one.changed(undefined)
+  await setImmediate()
+  t.equal(seen.marks.length, 0, 'not before it is open')
+  await one.controls.open()
+  one.cutOff()
+  await start().set('Hello')
+  const { length } = seen.marks
+  one.fault = undefined
+  one.changed('another key')
+  await setImmediate()
+  t.same([seen.marks.length, one.shown()], [length, undefined])
+  one.changed(undefined)
+  await setImmediate()
+  t.same([seen.marks.length, one.shown()], [length + 1, { message: 'Hello' }])
+  await one.controls.close()
+  one.changed(undefined)
+  await setImmediate()
+  t.equal(seen.marks.length, length + 1)
+})
+
 await test('an instance is open once it has read, and a close waits for the read that is under way', async (t) => {
   const { start, store, seen } = await loneControls()
   await start().set('Hello')

@@ -57,6 +57,8 @@ export async function loneControls() {
         /** How far the clock of the master that has the document is ahead of the store's. */
         aheadMs: 0,
         logged: [] as unknown[][],
+        /** Is told what has changed in the store. */
+        changed: (_key: string | undefined): void => undefined,
         /** Runs before each write. */
         before: async (): Promise<void> => undefined,
       }
@@ -68,6 +70,7 @@ export async function loneControls() {
             const reading = await store.readMarked(key, mark)
             return { ...reading, now: reading.now + world.aheadMs }
           },
+          onChange: (listener) => (world.changed = listener),
           create: (...args) => store.create(...args),
           replace: (...args) => store.replace(...args),
         },

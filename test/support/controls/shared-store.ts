@@ -47,6 +47,7 @@ export async function sharing(t: Test) {
     const controls = new SharedControls({
       store: {
         readMarked: reached((...args) => store.readMarked(...args)),
+        onChange: () => undefined,
         create: reached((...args: Parameters<MemoryStore['create']>) => store.create(...args)),
         replace: reached((...args: Parameters<MemoryStore['replace']>) => store.replace(...args)),
       },

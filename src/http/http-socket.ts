@@ -112,7 +112,7 @@ export function breakOff(response: ServerResponse): void {
 export class PendingResponses {
   readonly #counts = new WeakMap<Socket, { waiting: number; inTurn: number }>()
 
-  /** Takes on a request. Returns false, and closes its connection, if too many requests wait for a response there. */
+  /** Takes on a request. Returns false, and closes its connection, if too many wait for a response there, or were read together. */
   begin(request: IncomingMessage, response: ServerResponse): boolean {
     const socket = request.socket as HttpSocket
     const counts = this.#counts.get(socket) ?? { waiting: 0, inTurn: 0 }

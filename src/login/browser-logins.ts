@@ -1,5 +1,5 @@
 import type { Envelope } from '../sessions/index.ts'
-import { StoreUnavailable, type StoreData } from '../store/store.ts'
+import { isOfOneMaster, type StoreData, type StoreHealth } from '../store/store.ts'
 import { finishedLast, MAX_PER_BROWSER, type LoginCookie } from './login-cookies.ts'
 import { keyOf, openLogin, type LoginState } from './login-record.ts'
 
@@ -38,7 +38,7 @@ export interface SettledLogin {
  */
 export async function browserLogins(
   cookies: readonly LoginCookie[],
-  store: StoreData,
+  store: StoreData & StoreHealth,
   envelope: Envelope,
   needsAll = false,
 ): Promise<BrowserLogin[]> {
@@ -56,7 +56,7 @@ export async function browserLogins(
 
 async function lookUp(
   cookies: readonly LoginCookie[],
-  store: StoreData,
+  store: StoreData & StoreHealth,
   envelope: Envelope,
   needsAll: boolean,
 ): Promise<BrowserLogin[]> {
@@ -69,7 +69,7 @@ async function lookUp(
       return { key, cookie, loginState: openLogin(envelope, cookie, text) ?? { is: 'unreadable' } }
     })
   } catch (error) {
-    if (needsAll || !(error instanceof StoreUnavailable)) throw error
+    if (needsAll || !isOfOneMaster(error, store)) throw error
     if (cookies.length === 1) return cookies.map(unasked)
     return (await Promise.all(cookies.map((cookie) => lookUp([cookie], store, envelope, needsAll)))).flat()
   }

@@ -69,7 +69,7 @@ export type Consumption =
  * finished or failed, by compare-and-set. The PKCE verifier leaves the store with the first step.
  */
 export class LoginTransactions {
-  readonly #store: StoreData
+  readonly #store: StoreData & StoreHealth
   /** Beginnings to take back. */
   readonly #pending: PendingWrites
   #lostBeginnings = 0

@@ -5,7 +5,14 @@ import { logTag } from '../telemetry/log.ts'
 import type { Envelope } from './envelope.ts'
 import { besideKey, LEFT_MS, sessionKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
-import { StoreUnavailable, wasSent, type StoreData, type StoredValue, type StoreHealth } from '../store/store.ts'
+import {
+  isOfOneMaster,
+  StoreUnavailable,
+  wasSent,
+  type StoreData,
+  type StoredValue,
+  type StoreHealth,
+} from '../store/store.ts'
 import { Endings, type CausedEnd, type EndedBy } from './endings.ts'
 import { parseRecord, type Session, type SessionRecord } from './session.ts'
 import { storeNow } from '../time/store-time.ts'
@@ -146,7 +153,11 @@ export class SessionRepository {
     }
   }
 
-  /** Notes whose a session is that is about to end, for whoever has to repeat that. @throws StoreUnavailable */
+  /**
+   * Notes whose a session is that is about to end, for whoever has to repeat that. It is written as a lock, since a full store takes
+   * locks, too.
+   * @throws StoreUnavailable
+   */
   async noteSubject({ id, key, record: { subject = '' } }: Session): Promise<void> {
     const note = besideKey(key, 'subject')
     await this.#store.lock(note, this.#envelope.seal(note, id, subject), LEFT_MS)
@@ -172,7 +183,7 @@ export class SessionRepository {
   async endReplaced(key: string, by: EndedBy): Promise<void> {
     const end = (): Promise<boolean> => this.end(key, 'replaced', by)
     await end().catch((error: unknown) => {
-      if (!(error instanceof StoreUnavailable) || this.#store.unavailableSince() !== undefined) throw error
+      if (!isOfOneMaster(error, this.#store)) throw error
       this.#pending.undo(end, storeNow() + this.limits.idleMs)
     })
   }

@@ -174,8 +174,7 @@ export class TokenRenewal {
     const { provider, sessions, log } = this.#deps
     const subject = sessions.subjectTag(tokens.subject)
     return provider.revoke(tokens)?.then((failures) => {
-      for (const { token, status, cause } of failures)
-        audit(log, 'revocation_failed', { session: tag, subject, token, status, cause })
+      for (const failure of failures) audit(log, 'revocation_failed', { session: tag, subject, ...failure })
     })
   }
 

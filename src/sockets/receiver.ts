@@ -3,8 +3,9 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { BROWSER, CLOSE } from './close-codes.ts'
 
-/** Most frames of a browser that are handled in one turn of the event loop. A longer one counts once more for each so many bytes. */
+/** Most frames of a browser that are handled in one turn of the event loop. */
 const MAX_IN_TURN = 64
+/** For each so many bytes, a frame counts as one more. */
 const BYTES_PER_FRAME = 64
 
 /**

@@ -172,6 +172,11 @@ export function wasSent(error: unknown): boolean {
   return !(error instanceof StoreUnavailable && error.cause instanceof Unsent)
 }
 
+/** Whether only one master of a Cluster has failed: the store itself is available. */
+export function isOfOneMaster(error: unknown, store: Pick<StoreHealth, 'unavailableSince'>): boolean {
+  return error instanceof StoreUnavailable && store.unavailableSince() === undefined
+}
+
 /** What the store has answered; undefined while it is unavailable. */
 export async function unlessAway<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
   try {

@@ -6,6 +6,7 @@ import { recordKiB, type LoginOutcome } from '../../src/login/login-record.ts'
 import type { LoginTicket } from '../../src/login/login-transactions.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { alone, begun, START, TTL_MS } from '../support/login/logins-alone.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 
@@ -160,6 +161,17 @@ await test('logins are looked up ten at a time, the newest first, until none of 
   const other = new Envelope(new Changeable(['another secret']))
   const unreadable = await browserLogins(cookies.slice(0, 1), browser.store, other)
   t.same(unreadable[0]?.loginState, { is: 'unreadable' })
+})
+
+await test('a login that cannot be looked up counts as not looked up where the store serves, and fails the start of another where not', async (t) => {
+  const { store, start } = alone()
+  await start()
+  store.readMany = async () => {
+    throw new StoreUnavailable(new Error('no reply'))
+  }
+  await t.resolves(start(), 'a master of a Cluster is gone')
+  Object.assign(store, { unavailableSince: () => 1 })
+  await t.rejects(start(), StoreUnavailable)
 })
 
 await test('only cookies that this server has made are read, thirty at most, the oldest first', async (t) => {

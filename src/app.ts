@@ -104,13 +104,12 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const envelope = new Envelope(config.secrets)
   // Sessions renew access tokens shortly before they expire: once for all instances, under a lock in the store.
   const sessions = new Sessions(config, { store, envelope, provider, metrics, log })
-  const { registry } = metrics
-  const subjects = await sessions.createSubjects(config, { store, envelope, budget, registry })
+  const subjects = await sessions.createSubjects(config, { store, envelope, budget, registry: metrics.registry })
   const { replicas } = config.idempotency
   store.watchReplication(replicas)
   // For what must outlive a failover of the store.
   const confirmed = replicas === 0 ? store : await store.openConfirmed(replicas)
-  const controlled = { store, confirmed, envelope, sessions, subjects, registry, log, instance }
+  const controlled = { store, confirmed, envelope, sessions, subjects, registry: metrics.registry, log, instance }
   const controls = await openControls(config, controlled)
   if (controls !== undefined) server.addHook('onReady', () => controls.shared.open())
   const shared = { guard, metrics, sessions, subjects, controls, provider, store, envelope, clients, log }
@@ -151,8 +150,9 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   await server.register(clientScriptRoutes, { guard, pages })
   await server.register(problemRoutes, pages)
   server.setNotFoundHandler((request, reply) => {
-    if (redirectTyped(request, reply, { publicUrl, metrics })) return reply
-    return pages.isPage(request) ? reply.sendFile('index.html') : sendProblem(request, reply, paths.problem(request))
+    if (redirectTyped(request, reply, { publicUrl, metrics })) return
+    const problem = paths.problem(request)
+    if (!pages.isPage(request, problem) || !pages.sendFile('index.html', reply)) sendProblem(request, reply, problem)
   })
 
   const { reasons, warnings, drain } = readiness(server, store, config.readyGraceMs)

@@ -25,7 +25,7 @@ export async function clientScriptRoutes(
   for (const module of MODULES) {
     let script: Script | undefined
     fastify.get(`/${module}`, (request, reply) => {
-      if (pages.sendFile(module, reply)) return reply
+      if (pages.sendFile(module, reply)) return
       // Read when it is first asked for, so that it costs no start-up time.
       script ??= readScript(module)
       guard.allowReading(request, reply)

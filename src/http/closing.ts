@@ -2,10 +2,10 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { judgeAfter } from '../time/judge-after.ts'
-import { pretendBusy, responseInProgress } from './http-socket.ts'
+import { isHttp, pretendBusy, responseInProgress } from './http-socket.ts'
 
 const SWEEP_MS = 50
-/** The first request of a connection that was opened just before the server closed may still be on its way. */
+/** The first request of a connection that was opened just before the server closed may still be on its way, or have come in part. */
 const SILENCE_MS = 1000
 
 /**
@@ -23,8 +23,9 @@ export async function closeServer(server: FastifyInstance, waitMs: number): Prom
 
 /**
  * Sees to it that no connection without a request delays the end of a server for more than a second. It may be one that was busy
- * when the server closed, and stays open after its response, or one that has sent nothing yet, which Node takes for busy: browsers and
- * balancers open such connections ahead. A response that is being sent is sent to its end.
+ * when the server closed, and stays open after its response, or one that Node takes for busy: it has sent nothing yet, since browsers
+ * and balancers open such connections ahead, or half a request, or still sends a body that has its response. A response that is being
+ * sent is sent to its end.
  */
 export function closeUnusedConnections(server: FastifyInstance): void {
   const connections = new Set<Socket>()
@@ -33,14 +34,18 @@ export function closeUnusedConnections(server: FastifyInstance): void {
     socket.once('close', () => connections.delete(socket))
   })
   spareExpected(server, connections)
-  const closeSilent = (): void => {
-    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
+  const closeUnused = (): void => {
+    for (const socket of connections) if (isHttp(socket) && responseInProgress(socket) === undefined) socket.destroy()
   }
   let sweeps: NodeJS.Timeout | undefined
   let endSilence: (() => void) | undefined
   server.addHook('preClose', async () => {
     sweeps = setInterval(() => server.server.closeIdleConnections(), SWEEP_MS)
-    endSilence = judgeAfter(SILENCE_MS, closeSilent)
+    endSilence = judgeAfter(SILENCE_MS, () => {
+      clearInterval(sweeps)
+      closeUnused()
+      sweeps = setInterval(closeUnused, SWEEP_MS)
+    })
   })
   server.addHook('onClose', async () => {
     clearInterval(sweeps)

@@ -49,6 +49,11 @@ export function pretendBusy(socket: Socket): () => void {
   return () => (response.finished = finished)
 }
 
+/** Whether requests are read on a connection, and not the frames of a WebSocket. */
+export function isHttp(socket: Socket): boolean {
+  return Boolean((socket as HttpSocket).parser)
+}
+
 /** The request whose headers were read last on a connection. */
 export function requestInProgress(socket: Socket): IncomingMessage | undefined {
   return (socket as HttpSocket).parser?.incoming ?? undefined

@@ -51,7 +51,7 @@ export async function problemRoutes(
 ): Promise<void> {
   fastify.get('/problems/:code', (request, reply) => {
     const { code: text = '' } = request.params as { code?: string }
-    if (!text.startsWith('.') && sendFile(`problems/${text}`, reply)) return reply
+    if (!text.startsWith('.') && sendFile(`problems/${text}`, reply)) return
     const code = problemCodeOf(text)
     // Not reply.callNotFound(), which would answer a navigation with the frontend's own index.html.
     if (code === undefined) throw new Problem('not_found')

@@ -2,17 +2,24 @@ import { ReadStream, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
+import type { Problem } from '../problem.ts'
 import { wantsPage } from './html.ts'
 import { breakOff } from './http-socket.ts'
 import { isPathOf, RESERVED_PREFIXES } from './known-paths.ts'
 
 /** The frontend's files, if STATIC_DIR is set. */
 export interface StaticPages {
-  /** Whether an unmatched request should get index.html, because the frontend itself may route it to a page. */
-  isPage(request: FastifyRequest): boolean
+  /**
+   * Whether an unmatched request should get index.html, because the frontend itself may route it to a page.
+   * @param problem what it would get otherwise. A navigation may be a HEAD, and its path that of a route without HEAD.
+   */
+  isPage(request: FastifyRequest, problem: Problem): boolean
   /** Whether the path of a request is that of a file that is served. */
   isFile(path: string): boolean
-  /** Sends a file, whose path is relative to STATIC_DIR. Returns false if there is none. */
+  /**
+   * Sends a file, whose path is relative to STATIC_DIR. Returns false if there is none. A handler must not return the reply after it:
+   * fastify would wait for its end a second time, with so many listeners that Node.js warns of a leak.
+   */
   sendFile(path: string, reply: FastifyReply): boolean
 }
 
@@ -46,7 +53,8 @@ export async function registerStaticPages(fastify: FastifyInstance, config: Conf
     }
   }
   return {
-    isPage: (request) => isNavigation(request) && !isReserved(request.raw.url ?? '/') && isFile('index.html'),
+    isPage: (request, { code }) =>
+      code === 'not_found' && isNavigation(request) && !isReserved(request.raw.url ?? '/') && isFile('index.html'),
     isFile(path) {
       const decoded = decodedPath(path)
       if (decoded === undefined || !isServed(decoded)) return false

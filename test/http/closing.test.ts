@@ -6,7 +6,7 @@ import { ok } from '../support/upstream/raw-upstream.ts'
 import { IDENTIFIED } from '../support/login/identity.ts'
 import { held, sessionState } from '../support/login/token-endpoint.ts'
 import { nextEvent, until } from '../support/time/until.ts'
-import { startWorld, API } from '../support/world.ts'
+import { readAll, startWorld, API } from '../support/world.ts'
 
 /** More than the buffers of a connection hold. */
 const ANSWER_BYTES = 16_000_000
@@ -31,6 +31,20 @@ await test('a response that is being sent when the server closes arrives whole, 
   await nextEvent(browser, 'close')
   await closed
   t.equal(received.length - received.indexOf('\r\n\r\n') - 4, ANSWER_BYTES)
+})
+
+await test('no connection without a request delays the end of a server, be it half a request or the rest of an answered one', async (t) => {
+  const { server, connection } = await startWorld(t)
+  // As that of headers.
+  server.app.server.server.requestTimeout = 15_000
+  const [half, answered] = [await connection(), await connection()]
+  half.write('GET /auth/session HTTP/1.1\r\nHost:')
+  answered.write('POST /auth/logout HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n')
+  await nextEvent(answered, 'data')
+  const closed = server.close()
+  const rests = await Promise.all([half, answered].map(readAll))
+  t.same(rests, ['', ''], 'no time limit has ended them')
+  await closed
 })
 
 await test('a login whose callback has come when the server closes is finished, and has its subject', async (t) => {

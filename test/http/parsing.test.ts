@@ -62,10 +62,6 @@ await test('framing that parsers read differently is refused, and smuggles no re
     }
   }
   const post = postTo(ACCOUNTS)
-  t.ok(
-    upstream.requests.every(({ target }) => target === '/trading/v1/options/accounts'),
-    'the second request was never read',
-  )
   t.same(upstream.requests, [], 'no whole request reaches upstream')
   upstream.reset()
 

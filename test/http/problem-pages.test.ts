@@ -6,8 +6,6 @@ import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/test-server.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 const NAVIGATION = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-mode': 'navigate' }
 
 /** The text of a page. */

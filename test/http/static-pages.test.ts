@@ -3,6 +3,7 @@ import { test, type Test } from 'tap'
 import { ALONE } from '../support/server/settings.ts'
 import { sendTo } from '../support/user.ts'
 import { testServer } from '../support/server/test-server.ts'
+import { nodeWarnings } from '../support/telemetry/node-warnings.ts'
 
 const NAVIGATION = { 'sec-fetch-mode': 'navigate', accept: 'text/html' }
 
@@ -28,6 +29,18 @@ await test('pages of STATIC_DIR may run only their own scripts, and cannot be fr
   for (const path of ['/.secret', '/api/file', '/auth/nothing', '/%2e%2e/package.json']) {
     t.match((await get(path, { 'sec-fetch-mode': 'cors' })).status, /^4/, path)
   }
+})
+
+await test('no page of STATIC_DIR, however it is sent, is a leak to Node.js', async (t) => {
+  const warnings = nodeWarnings(t)
+  const send = await pages(t, { 'index.html': '<h1>home</h1>', 'client.js': '1', problems: { own: 'x' } })
+  for (const path of ['/', '/deep/link', '/client.js', '/problems/own']) {
+    for (const method of ['GET', 'HEAD']) {
+      const { status } = await send(path, { ...NAVIGATION, 'accept-encoding': 'gzip, br' }, method)
+      t.equal(status, 200, `${method} ${path}`)
+    }
+  }
+  t.same(warnings, [])
 })
 
 /** No file system takes such a name. */
@@ -67,6 +80,15 @@ await test('a wrong method on a file of STATIC_DIR gets 405 with Allow, and anyt
       t.equal(headers.allow, undefined)
     }
   }
+})
+
+await test('HEAD as a navigation gets 405 on a route that has none, and the headers of index.html on other paths', async (t) => {
+  const send = await pages(t, { 'index.html': 'home' })
+  for (const path of ['/openapi.json', '/asyncapi.json', '/client.js', '/client/orders.js', '/problems/not_found']) {
+    const { status, headers } = await send(path, NAVIGATION, 'HEAD')
+    t.same([status, headers.allow], [405, 'GET'], path)
+  }
+  t.match(await send('/deep/link', NAVIGATION, 'HEAD'), { status: 200, headers: { 'content-length': '4' } })
 })
 
 await test('of hidden files only those of /.well-known/ are served', async (t) => {

@@ -4,7 +4,7 @@ import type { CookieSerializeOptions } from '@fastify/cookie'
 import { backoffMs } from '../time/backoff.ts'
 import { IDENTITY_TIMEOUT_MS, type Envelope } from '../sessions/index.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
-import { wasSent, type StoreData, type StoreHealth } from '../store/store.ts'
+import { wasSent, type StoreData, type StoredValue, type StoreHealth } from '../store/store.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import type { Flow } from './return-to.ts'
 import {
@@ -35,8 +35,8 @@ export interface LoginTicket {
   readonly key: string
   readonly cookie: LoginCookie
   readonly transaction: LoginTransaction
-  /** The stored text, for compare-and-set; {@link LoginTransactions.settle} replaces it. */
-  sealed: string
+  /** The stored text, for compare-and-set, and those whose writes had no reply. {@link LoginTransactions.settle} replaces them. */
+  sealed: readonly string[]
 }
 
 /** How a login starts. */
@@ -108,7 +108,7 @@ export class LoginTransactions {
     const key = keyOf(cookie)
     const sealed = sealLogin(this.#envelope, cookie, { is: 'pending', ...transaction })
     await this.#store.create(key, sealed, storeNow() + this.#ttlMs)
-    return { ticket: { key, cookie, transaction, sealed }, stale }
+    return { ticket: { key, cookie, transaction, sealed: [sealed] }, stale }
   }
 
   /** Whether a Cookie header has the cookie for an OAuth state. Does not use the store. */
@@ -142,8 +142,7 @@ export class LoginTransactions {
         }
         case 'pending': {
           const { is: _, ...transaction } = login
-          const pending = { key, cookie, transaction, sealed: stored.value }
-          const ticket = await this.#begin(pending, stored.expiresAt)
+          const ticket = await this.#begin({ key, cookie, transaction }, stored)
           if (ticket !== undefined) return { is: 'fresh', ticket }
         }
       }
@@ -153,12 +152,27 @@ export class LoginTransactions {
   /**
    * Stores the outcome of a login, for repeated callbacks, later logins and logouts. A finished outcome may be replaced by a failed one.
    * Does nothing where the record is gone or somebody else has changed it.
+   * @throws StoreUnavailable; that a login has failed is stored once the store is back
    */
   async settle(ticket: LoginTicket, outcome: LoginOutcome): Promise<void> {
     const { key, cookie } = ticket
     const sealed = sealLogin(this.#envelope, cookie, outcome)
     const until = outcome.is === 'finished' ? outcome.endsAt : storeNow() + this.#ttlMs
-    if (await this.#store.replace(key, ticket.sealed, sealed, until)) ticket.sealed = sealed
+    const former = ticket.sealed
+    ticket.sealed = [sealed, ...former]
+    const write = async (): Promise<boolean> => {
+      for (const text of former) {
+        if (!(await this.#store.replace(key, text, sealed, until))) continue
+        ticket.sealed = [sealed]
+        return true
+      }
+      return false
+    }
+    await write().catch((error: unknown) => {
+      // Otherwise a repeated callback would wait for an outcome, or find one that is not true any more.
+      if (outcome.is === 'failed') this.#pending.undo(write, until, sealed.length, key)
+      throw error
+    })
   }
 
   /** The finished, failed and lost logins of this browser, and the sessions that only its other logins have noted. */
@@ -189,19 +203,21 @@ export class LoginTransactions {
   }
 
   /** Compare-and-set from pending to running. Of several concurrent callbacks, one wins; the others get undefined. */
-  async #begin(ticket: LoginTicket, expiresAt: number): Promise<LoginTicket | undefined> {
-    const { key, cookie, transaction } = ticket
+  async #begin(
+    { key, cookie, transaction }: Omit<LoginTicket, 'sealed'>,
+    { value, expiresAt }: StoredValue,
+  ): Promise<LoginTicket | undefined> {
     const { flow, returnTo, previous } = transaction
     const until = storeNow() + MAX_FINISH_MS
     const sealed = sealLogin(this.#envelope, cookie, { is: 'running', flow, returnTo, previous, until })
     // A callback that arrives in time may finish after the login's expiry.
-    const begin = this.#store.replace(key, ticket.sealed, sealed, Math.max(expiresAt, until))
+    const begin = this.#store.replace(key, value, sealed, Math.max(expiresAt, until))
     const hasBegun = await begin.catch((error: unknown) => {
       // This callback does not go on, so another one may: nobody has sent the code.
-      const undo = () => this.#store.replace(key, sealed, ticket.sealed, expiresAt)
+      const undo = () => this.#store.replace(key, sealed, value, expiresAt)
       if (wasSent(error)) this.#pending.undo(undo, until, 0, `${key} ${this.#lostBeginnings++ % MAX_LOST_BEGINNINGS}`)
       throw error
     })
-    return hasBegun ? { key, cookie, transaction, sealed } : undefined
+    return hasBegun ? { key, cookie, transaction, sealed: [sealed] } : undefined
   }
 }

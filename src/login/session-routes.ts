@@ -81,7 +81,9 @@ async function endOthers({ sessions, subjects }: LoginDependencies, request: Fas
   const subject = endedId ? await subjects?.ofEnded(endedId) : session?.record.subject
   if (subjects === undefined || subject === undefined) return false
   const by = { reason: 'logout', requester: requesterOf(request) } as const
-  const ended = await subjects.endAll(subject, by, session).catch((cause: unknown) => {
+  // Its end as one of many would leave its tokens, since only its id opens its record.
+  const own = session ?? (endedId ? { key: sessionKey(endedId) } : undefined)
+  const ended = await subjects.endAll(subject, by, own).catch((cause: unknown) => {
     const failed = { level: 'warn', message: 'a logout everywhere has failed' } as const
     audit(request.log, 'logout_everywhere', { outcome: 'incomplete', cause, ...callerOf(request) }, failed)
     throw cause

@@ -199,13 +199,13 @@ export class Subjects {
 
   /**
    * Ends all sessions of a subject, including the sessions that are just being created.
-   * @param own a session that the caller ends itself, last. For a minute, its cookie is enough to repeat this after a failure.
+   * @param own a session that the caller ends itself, last. For a minute, the cookie of a live one is enough to repeat this after a failure.
    * @returns how many sessions there were
    * @throws StoreUnavailable when some may be left
    */
-  async endAll(subject: string, by: Cause, own?: Session): Promise<number> {
+  async endAll(subject: string, by: Cause, own?: Session | Pick<Session, 'key'>): Promise<number> {
     const ended = await this.#index.endAll(subject, { ...by, subject }, own?.key)
-    if (own !== undefined) await this.#sessions.noteSubject(own)
+    if (own !== undefined && 'record' in own) await this.#sessions.noteSubject(own)
     return ended
   }
 

@@ -52,7 +52,7 @@ await test('POST /auth/logout everywhere ends the other sessions first, and says
   again.world['read'] = () => ({ is: 'none' })
   again.world['ofEnded'] = (id) => id === 'id of cookies' && 'ada'
   t.equal((await again.ask('POST', '/auth/logout?everywhere=true')).status, 204, 'it has ended a moment ago')
-  t.match(again.has('endAll'), [['endAll', 'ada', { reason: 'logout' }, undefined]])
+  t.match(again.has('endAll'), [['endAll', 'ada', { reason: 'logout' }, { key: sessionKey('id of cookies') }]])
 })
 
 await test('a logout everywhere that fails leaves the session of its page', async (t) => {

@@ -7,8 +7,6 @@ import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/test-server.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 const LINK = RIGHT_QUERY
 const NAVIGATION = { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
 

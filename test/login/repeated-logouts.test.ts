@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { IDENTIFIED, IDENTITY } from '../support/login/identity.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
-import { LosingProxy } from '../support/redis/losing-proxy.ts'
+import { CommandProxy } from '../support/redis/command-proxy.ts'
 import { testRedis } from '../support/server/test-server.ts'
 import { until, within } from '../support/time/until.ts'
 import { logOut } from '../support/user.ts'
@@ -10,14 +10,14 @@ import { startWorld } from '../support/world.ts'
 for (const where of ['the same', 'another'] as const) {
   await test(`POST /auth/logout?everywhere=true: when the reply to the last end is lost, a repetition at ${where} instance gets 204, and leaves no session`, async (t) => {
     const redis = await testRedis(t)
-    const proxy = await LosingProxy.start(t, redis)
+    const proxy = await CommandProxy.start(t, redis)
     const settings = { ...IDENTITY, REDIS_URL: proxy.url }
     const { server, instance, user } = await startWorld(t, { ...IDENTIFIED, settings })
     const other = await instance({ REDIS_URL: redis.url })
     const { browser: first } = await user('CR1')
     const { browser } = await user('CR1')
     let ends = 0
-    const lost = proxy.loseReply((sent) => sent.includes(':tombstone') && ++ends === 2)
+    const lost = proxy.suffer('gets no reply', (sent) => sent.includes(':tombstone') && ++ends === 2)
     t.equal((await logOut(browser, server.url, '?everywhere=true')).status, 503)
     await within(lost, 'the reply is lost')
     await until(
@@ -33,6 +33,25 @@ for (const where of ['the same', 'another'] as const) {
     for (const each of [first, browser, late]) t.notOk(await isLoggedIn(each, at.url))
   })
 }
+
+await test('POST /auth/logout?everywhere=true: a repetition revokes the tokens when the instance that has ended the session does not hear of it', async (t) => {
+  const redis = await testRedis(t)
+  const proxy = await CommandProxy.start(t, redis)
+  const settings = { ...IDENTITY, REDIS_URL: proxy.url }
+  const { server, instance, user, provider } = await startWorld(t, { ...IDENTIFIED, settings })
+  const other = await instance({ REDIS_URL: redis.url })
+  const { browser, call } = await user('CR1')
+  const lost = proxy.suffer('gets no reply', (sent) => sent.includes(':tombstone')).then(() => (proxy.isDown = true))
+  t.equal((await logOut(browser, server.url, '?everywhere=true')).status, 503)
+  await within(lost, 'the reply is lost')
+  t.equal((await call('POST', '/auth/logout?everywhere=true', { at: other })).status, 204)
+  await until(() => provider.revoked.length > 0, 'the token is revoked')
+  t.same(provider.revoked, ['of-CR1'])
+  t.match(
+    other.log.filter(({ audit }) => audit === 'session_ended'),
+    [{ reason: 'logout' }],
+  )
+})
 
 await test('POST /auth/logout?everywhere=true: a repetition with a cookie that the browser has kept is no 409', async (t) => {
   const { server, user } = await startWorld(t, IDENTIFIED)

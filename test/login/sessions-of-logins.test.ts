@@ -1,6 +1,8 @@
 import { test } from 'tap'
-import { previousSessions, sessionsOf, settledOf } from '../../src/login/browser-logins.ts'
+import { browserLogins, previousSessions, sessionsOf, settledOf, surplusOf } from '../../src/login/browser-logins.ts'
 import type { LoginState } from '../../src/login/login-record.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { alone } from '../support/login/logins-alone.ts'
 
 const login = (name: string, state: Partial<LoginState> | { is: 'lost' | 'unreadable' | 'unasked' }) =>
   ({ key: `key of ${name}`, cookie: { name }, loginState: state }) as Parameters<typeof settledOf>[0][number]
@@ -72,4 +74,29 @@ await test('only a login that has ended is settled, and only a finished one has 
   const noted = login('h', { is: 'pending', previous: ['s', 'left'] })
   t.same(settledOf([...all, noted]).slice(3), [{ session: 'left' }], 'and what only another login has noted')
   t.end()
+})
+
+await test('a cookie that goes is named once, and more go where tabs have started logins at the same moment', (t) => {
+  const ended = login('ended', { is: 'failed' })
+  const open = Array.from({ length: 10 }, (_, at) => login(`${at}`, { is: 'pending' }))
+  t.same(surplusOf([ended, ...open]), ['ended', '0'])
+  t.same(surplusOf([...open, ended]), ['ended', '0'])
+  t.end()
+})
+
+await test('where a master of a Cluster is gone, only the logins that it has count as not looked up, unless all are needed', async (t) => {
+  const { store, cookies, envelope, logins, start, header } = alone()
+  const tickets = [await start(), await start(), await start()]
+  await logins.forget([tickets[2]?.key ?? ''])
+  const readMany = store.readMany.bind(store)
+  store.readMany = async (keys) => {
+    if (keys.includes(tickets[0]?.key ?? '')) throw new StoreUnavailable('no reply')
+    return readMany(keys)
+  }
+  const found = await browserLogins(cookies.read(header()), store, envelope)
+  t.same(
+    new Map(found.map(({ key, loginState }) => [key, loginState.is])),
+    new Map(tickets.map(({ key }, at) => [key, (['unasked', 'pending', 'lost'] as const)[at]])),
+  )
+  await t.rejects(browserLogins(cookies.read(header()), store, envelope, true), StoreUnavailable)
 })

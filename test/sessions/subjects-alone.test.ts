@@ -185,12 +185,12 @@ await test('a list has the live sessions, the oldest first, with the time of the
 
 await test('an end of all names the subject, and spares the session that the caller ends', async (t) => {
   const { subjects, calls } = heldSubjects()
-  const own = { key: 'own' } as Session
+  const own = { key: 'own', record: {} } as Session
   t.equal(await subjects.endAll('CR1', BY, own), 4)
-  t.same(calls, [
-    ['end all', 'CR1', { ...BY, subject: 'CR1' }, 'own'],
-    ['note subject', own],
-  ])
+  const ends = ['end all', 'CR1', { ...BY, subject: 'CR1' }, 'own']
+  t.same(calls, [ends, ['note subject', own]])
+  await subjects.endAll('CR1', BY, { key: 'own' })
+  t.same(calls.slice(2), [ends], 'for one that has ended already, it is not noted anew')
 })
 
 await test('a session ends by the tag that the index or the log has for it, and not by another', async (t) => {

@@ -102,6 +102,8 @@ export class Endings {
   readonly #revokers: ((ending: Ending) => Promise<void> | undefined)[] = []
   /** The keys of sessions whose end somebody else is recording, at which this process looks again. */
   readonly #awaited = new Set<string>()
+  /** Ends that this process has recorded. Each resolves once the store has heard of it. */
+  readonly #unsaid = new Set<Promise<void>>()
   readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
   /** @param open opens the record of a session that has ended, as far as that is possible */
@@ -177,9 +179,14 @@ export class Endings {
       return { existed: await this.#record(left, ending, name), record }
     } catch (error) {
       // It has ended. If the store does not say for long whether somebody else records that, this process does.
-      this.#later(error, () => this.#record(left, ending, name), { certain: ending })
+      this.#later(error, () => this.#record(left, ending, name), { onDropped: () => this.#tellRecorded(ending, false) })
       return { existed: true, record }
     }
+  }
+
+  /** Resolves once the store knows of all ends that this process has recorded: another one would record them again. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.all(this.#unsaid)
   }
 
   /**
@@ -278,14 +285,21 @@ export class Endings {
     const revocations = this.#revokers.map((revoke) => revoke(ending)).filter((revocation) => revocation !== undefined)
     if (claimed?.claim === undefined) return
     const recorded: Left = { ...claimed, claim: { ...claimed.claim, isRecorded: true } }
+    const said = Promise.withResolvers<void>()
+    this.#unsaid.add(said.promise)
+    const settle = (): void => {
+      this.#unsaid.delete(said.promise)
+      said.resolve()
+    }
     const finish = async (): Promise<void> => {
       await Promise.all(recordings)
       if (revocations.length > 0) await this.#replace(ending, claimed, recorded)
       await Promise.all(revocations)
       const done = revocations.length > 0 ? recorded : claimed
       await this.#store.removeIf(besideKey(ending.key, 'left'), textOf(done))
+      settle()
     }
-    void finish().catch((error: unknown) => this.#later(error, finish))
+    void finish().catch((error: unknown) => this.#later(error, finish, { onDropped: settle }))
   }
 
   #replace({ key }: Ending, left: Left, by: Left): Promise<boolean> {
@@ -298,16 +312,15 @@ export class Endings {
 
   /**
    * Tries again once the store is back.
-   * @param certain an end that is recorded even if the store stays away
    * @param name a later try of the same name takes the place of this one
+   * @param onDropped is called if the store stays away
    */
   #later(
     error: unknown,
     record: () => Promise<unknown>,
-    { certain, name }: { readonly certain?: Ending; readonly name?: string } = {},
+    { name, onDropped = () => undefined }: { readonly name?: string; readonly onDropped?: () => void } = {},
   ): void {
     if (!(error instanceof StoreUnavailable)) throw error
-    const onDropped = (): void => certain && this.#tellRecorded(certain, false)
     const write = async (): Promise<void> => void (await record())
     if (!this.#pending.add({ write, bytes: 0, until: storeNow() + LEFT_MS, onDropped, name })) onDropped()
   }

@@ -227,9 +227,10 @@ export class Sessions {
     return this.#repository.tag(key)
   }
 
-  /** Ends the renewal of tokens. Resolves once those under way are over. Never rejects. */
-  close(): Promise<void> {
-    return this.#tokens.close()
+  /** Ends the renewal of tokens. Resolves once those under way are over, and all that follows an end. Never rejects. */
+  async close(): Promise<void> {
+    await this.#tokens.close()
+    await this.#repository.endings.close()
   }
 
   /** Identifies a subject in the log: by a keyed hash, or as it is (LOG_SUBJECT). Undefined where there is none. */

@@ -133,10 +133,8 @@ export class TokenRenewal {
     try {
       for (let tries = 0; !this.isEnding && performance.now() < giveUpAt; tries++) {
         const { count } = standstill
-        // Until the reply is here.
-        mayHaveLock = true
         mayHaveLock = await store.lock(lock, owner, LOCK_MS).catch((error: unknown) => {
-          mayHaveLock = wasSent(error)
+          mayHaveLock ||= wasSent(error)
           throw error
         })
         if (mayHaveLock) onLocked()

@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import { Endings } from '../../src/sessions/endings.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
 import { CLAIM_MS, endedWorld, HOUR_MS, KEY, LEFT, never, settled } from '../support/sessions/ended-world.ts'
 
 await test('an instance that stopped before it revoked is followed by whoever repeats the logout, and the end has one line', async (t) => {
@@ -55,6 +56,24 @@ await test('an end whose line an instance could not write before it stopped is r
     ],
   )
   t.equal(await left(), undefined)
+})
+
+await test('an instance that ends says before that it has recorded an end, so that nobody else does', async (t) => {
+  const retries = new HeldTimers(t, 'setTimeout', 250)
+  const { instance, left } = await endedWorld(t)
+  const one = instance('one')
+  const written = Promise.withResolvers<void>()
+  one.endings.onRecord(() => written.promise)
+  await one.logout()
+  await settled()
+  const ending = one.endings.close().then(left)
+  t.equal(await Promise.race([ending, settled().then(() => 'waits')]), 'waits')
+  one.stop()
+  written.resolve()
+  t.equal(await Promise.race([ending, settled().then(() => 'waits')]), 'waits', 'the store is away')
+  one.lossy.isAway = false
+  retries.run()
+  t.equal(await ending, undefined)
 })
 
 await test('an end that its instance is done with is nobody else’s, nor one that another has taken over', async (t) => {

@@ -2,7 +2,7 @@ import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { gated } from '../support/login/gated-provider.ts'
 import { isLoggedIn, tokens, scripted } from '../support/login/token-endpoint.ts'
-import { LosingProxy } from '../support/redis/losing-proxy.ts'
+import { CommandProxy } from '../support/redis/command-proxy.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { testRedis, testServer, type TestServer } from '../support/server/test-server.ts'
 import { until, within } from '../support/time/until.ts'
@@ -13,7 +13,7 @@ import { exactly } from '../support/exactly.ts'
 /** Two instances, the first of which may lose replies of Redis, and a user who has logged in. */
 async function losingWorld(t: Test) {
   const redis = await testRedis(t)
-  const proxy = await LosingProxy.start(t, redis)
+  const proxy = await CommandProxy.start(t, redis)
   const world = await startWorld(t, { provider: scripted, settings: { REDIS_URL: proxy.url } })
   const { server, settings, provider, browser } = world
   provider.behaviour = tokens({ refresh_token: 'the-refresh-token' })
@@ -42,7 +42,7 @@ const buries = (sent: string): boolean => sent.includes(':tombstone')
 for (const where of ['the same', 'another'] as const) {
   await test(`POST /auth/logout: when the reply to the end of the session is lost, a repetition at ${where} instance gets 204, and the end is recorded once`, async (t) => {
     const { server, other, proxy, provider, logOut, ended, counted } = await losingWorld(t)
-    const lost = proxy.loseReply(buries)
+    const lost = proxy.suffer('gets no reply', buries)
     t.equal(await logOut(server), 503)
     await within(lost, 'the reply is lost')
     // With the other one, the first one does not hear of the store for as long.
@@ -63,11 +63,11 @@ for (const where of ['the same', 'another'] as const) {
 
 for (const [what, meant] of [
   ['the lock for a refresh', (sent: string) => sent.includes(':refresh') && sent.includes("'NX'")],
-  ['the read under the lock', (sent: string) => sent.includes('\r\nGET\r\n') && sent.includes('bff:1:session:')],
+  ['the read under the lock', (sent: string) => sent.startsWith('GET bff:1:session:')],
 ] as const) {
   await test(`GET /api: when the reply to ${what} is lost, calls succeed on both instances once the store is back`, async (t) => {
     const redis = await testRedis(t)
-    const proxy = await LosingProxy.start(t, redis)
+    const proxy = await CommandProxy.start(t, redis)
     const settings = { REDIS_URL: proxy.url }
     const world = await startWorld(t, { provider: gated(), upstream: 'sandbox', settings })
     const { provider: gate, server } = world
@@ -79,7 +79,7 @@ for (const [what, meant] of [
     const isLocked = (sent: string): boolean => what === 'the lock for a refresh' || hasLock(sent)
     let locks = 0
     const hasLock = (sent: string): boolean => (locks += Number(sent.includes("'NX'"))) > 0
-    const lost = proxy.loseReply((sent) => isLocked(sent) && meant(sent))
+    const lost = proxy.suffer('gets no reply', (sent) => isLocked(sent) && meant(sent))
     t.equal(await call(server), 503)
     await within(lost, 'the reply is lost')
     const lostAt = performance.now()
@@ -92,11 +92,11 @@ for (const [what, meant] of [
 
 await test('GET /auth/callback: when the reply to the beginning is lost, the browser may come again, and the code is exchanged once', async (t) => {
   const redis = await testRedis(t)
-  const proxy = await LosingProxy.start(t, redis)
+  const proxy = await CommandProxy.start(t, redis)
   const world = await startWorld(t, { provider: scripted, settings: { REDIS_URL: proxy.url } })
   const { server, provider, browser } = world
   const login = await world.startLogin()
-  const lost = proxy.loseReply((sent) => sent.includes('PXAT') && sent.includes('bff:1:login:'))
+  const lost = proxy.suffer('gets no reply', (sent) => sent.includes('PXAT') && sent.includes('bff:1:login:'))
   t.match((await login.finish()).url.search, /error=try_later/)
   await within(lost, 'the reply is lost')
   t.equal(provider.forms.length, 0)
@@ -109,11 +109,11 @@ await test('GET /auth/callback: when the reply to the beginning is lost, the bro
 
 await test('GET /auth/callback: when the reply to the creation of the session is lost, no session is left that nobody has', async (t) => {
   const redis = await testRedis(t)
-  const proxy = await LosingProxy.start(t, redis)
+  const proxy = await CommandProxy.start(t, redis)
   const world = await startWorld(t, { provider: scripted, settings: { REDIS_URL: proxy.url } })
   const client = await storeClient(t, { redis })
   const login = await world.startLogin()
-  const lost = proxy.loseReply((sent) => sent.includes('\r\nSET\r\n') && sent.includes('bff:1:session:'))
+  const lost = proxy.suffer('gets no reply', (sent) => sent.startsWith('SET bff:1:session:'))
   t.match((await login.finish()).url.search, /error=try_later/)
   await within(lost, 'the reply is lost')
   await until(async () => (await client.keys('*:session:*')).length === 0, 'it is gone')

@@ -3,7 +3,7 @@ import { Changeable } from '../../src/config/changing.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { SessionRepository } from '../../src/sessions/repository.ts'
 import type { SessionRecord } from '../../src/sessions/session.ts'
-import { sessionKey } from '../../src/store/keys.ts'
+import { besideKey, sessionKey } from '../../src/store/keys.ts'
 import { Unsent } from '../../src/store/links/unsent.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
@@ -207,4 +207,37 @@ await test('an end tells whose request it was, as far as it is said', async (t) 
   t.equal(await sessions.end(KEY, 'revoked', { requester, subjectTag: 'whose' }), true)
   t.equal(await sessions.end(KEY, 'revoked'), false)
   t.match(ends, exactly({ reason: 'revoked', requester, subjectTag: 'whose' }, { requester: undefined }))
+})
+
+await test('whose session is about to end is noted beside it for a minute, sealed, for whoever has its id', async (t) => {
+  const { sessions, made, store } = writing(t)
+  const session = await made({ subject: 'CR1' })
+  t.equal(await sessions.notedSubject('id'), undefined)
+  await sessions.noteSubject(session)
+  const note = await store.read(besideKey(KEY, 'subject'))
+  t.equal(note?.expiresAt, Date.now() + 60_000)
+  t.notMatch(note?.value, 'CR1')
+  t.equal(await sessions.notedSubject('id'), 'CR1')
+  const other = writing(t)
+  await other.sessions.noteSubject(await other.made())
+  t.equal(await other.sessions.notedSubject('id'), '', 'a session without a subject')
+})
+
+await test('a session that a login replaces ends later where only its master of a Cluster is gone, and the login fails where all are', async (t) => {
+  const { sessions, made, store, comeBack } = writing(t)
+  await made()
+  const bury = store.bury.bind(store)
+  const end = (error: Error) => {
+    store.bury = () => Promise.reject(error)
+    return sessions.endReplaced(KEY, {})
+  }
+  await t.rejects(end(new TypeError('planted')), /planted/)
+  Object.assign(store, { unavailableSince: () => 1 })
+  await t.rejects(end(new StoreUnavailable('away')), StoreUnavailable)
+  Object.assign(store, { unavailableSince: () => undefined })
+  await end(new StoreUnavailable(new Unsent('its master is gone')))
+  t.ok(await store.read(KEY))
+  store.bury = bury
+  comeBack()
+  t.equal(await store.read(KEY), undefined)
 })

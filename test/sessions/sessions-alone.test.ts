@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'tap'
 import { ProviderRefusal } from '../../src/oauth/grant-outcome.ts'
-import { sessionKey } from '../../src/store/keys.ts'
+import { besideKey, sessionKey } from '../../src/store/keys.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { REQUESTER } from '../support/sessions/subject-instance.ts'
 import { sessionsAlone } from '../support/sessions/sessions-alone.ts'
@@ -126,6 +126,18 @@ await test('what an end leaves in the store goes once its line has had the time 
   const awake = setInterval(() => undefined, 1000)
   await until(() => removed.length === 1)
   clearInterval(awake)
+})
+
+await test('sessions close once the store knows of what they have recorded', async (t) => {
+  const { sessions, create, store } = sessionsAlone(t)
+  await create('id')
+  await sessions.end(sessionKey('id'), 'revoked')
+  const left = async () => store.readUntracked(besideKey(sessionKey('id'), 'left'))
+  t.ok(await left())
+  const awake = setInterval(() => undefined, 1000)
+  await sessions.close()
+  clearInterval(awake)
+  t.equal(await left(), undefined)
 })
 
 await test('a session that was read earlier is authorized as it is now', async (t) => {

@@ -7,6 +7,7 @@ import type { Session } from '../../src/sessions/session.ts'
 import { besideKey, partKey, REFRESHES_KEY } from '../../src/store/keys.ts'
 import { Unsent } from '../../src/store/links/unsent.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import { NO_SPAN, runIn } from '../../src/telemetry/traces/span.ts'
 import { standstill } from '../../src/time/standstill.ts'
 import { granted, renewing } from '../support/sessions/held-renewal.ts'
 import { sessionRecord } from '../support/sessions/session-instance.ts'
@@ -65,6 +66,49 @@ await test('a process that stood still while it got the lock asks for it again b
   }
   t.match(await renewal.renew(session, {}), { is: 'good' })
   t.same([locks, calls.length], [2, 1])
+})
+
+await test('a lock that it got before it stood still is released, although it could not ask for it again', async (t) => {
+  const { renewal, session, store, pass } = await renewing(t)
+  const lock = store.lock.bind(store)
+  store.lock = async (...args) => {
+    store.lock = () => Promise.reject(new StoreUnavailable(new Unsent('there is no connection')))
+    pass(1000)
+    return lock(...args)
+  }
+  await t.rejects(renewal.renew(session, {}), StoreUnavailable)
+  t.equal(await store.read(partKey(session.key, 'refresh')), undefined)
+})
+
+await test('while another instance has the lock, it is asked for less and less often', async (t) => {
+  const { renewal, session, sessions, store } = await renewing(t)
+  const asked: bigint[] = []
+  store.lock = async () => (asked.push(process.hrtime.bigint()), false)
+  const theirs = renewal.renew(session, {})
+  await until(() => asked.length === 4)
+  await sessions.end(session.key, 'logout')
+  t.same(await theirs, { is: 'ended' })
+  const [first = 0n, , , fourth = 0n] = asked
+  // 50, 100 and 200 ms, of timers that have come up to a millisecond early.
+  t.ok(fourth - first > 345_000_000n, String(fourth - first))
+})
+
+await test('a trace has the wait for the lock, up to the lock or to the result of another instance', async (t) => {
+  for (const isOwn of [true, false]) {
+    const { renewal, session, sessions, store, world } = await renewing(t)
+    const told: string[] = []
+    const span = { ...NO_SPAN, measure: (name: string) => (told.push(name), () => void told.push('over')) }
+    world.refresh = async () => (told.push('refresh'), granted())
+    const lock = store.lock.bind(store)
+    store.lock = async (...args) => {
+      if (isOwn) return lock(...args)
+      told.push('taken')
+      await sessions.replace(session, { ...session.record, accessToken: 'newer' })
+      return false
+    }
+    await runIn(span, () => renewal.renew(session, {}))
+    t.same(told, ['wait for the refresh lock', ...(isOwn ? ['over', 'refresh', 'over'] : ['taken', 'over'])])
+  }
 })
 
 await test('grants and logins are told to the other instances half a second later', async (t) => {

@@ -19,8 +19,8 @@ interface Held {
   claiming: number
   /** Claims and statements that are on their way to the store. */
   underWay: number
-  /** The count in the store, once nothing is under way. */
-  stated: number
+  /** The count in the store, once nothing is under way; undefined where the store may not have heard of it. */
+  stated: number | undefined
 }
 
 /**
@@ -96,15 +96,17 @@ export class SessionPermits {
       holder: this.#holder,
       count,
     }))
+    for (const { held } of statements) held.stated = undefined
     for (let start = 0; start < holdings.length; start += BATCH) {
-      // After a failure the next renewal says the same, or the silence does. It may be that of one master of several.
-      await this.#store.limits.hold(holdings.slice(start, start + BATCH)).catch(() => undefined)
+      try {
+        await this.#store.limits.hold(holdings.slice(start, start + BATCH))
+        for (const { held, count } of statements.slice(start, start + BATCH)) held.stated = count
+      } catch {
+        // The next renewal says the same, or the return of the store does. This may be the failure of one master of several.
+      }
       if (this.#store.unavailableSince() !== undefined) break
     }
-    for (const { key, held, count } of statements) {
-      held.stated = count
-      this.#arrived(key, held)
-    }
+    for (const { key, held } of statements) this.#arrived(key, held)
   }
 
   /**
@@ -114,6 +116,8 @@ export class SessionPermits {
   #arrived(key: string, held: Held): void {
     held.underWay--
     if (held.underWay > 0) return
+    // Until the store has heard it, the session is among those of the next renewal, even if nothing is held any more.
+    if (held.stated === undefined) return
     if (held.stated !== held.count) return void this.#state([key])
     if (held.count > 0) return
     this.#sessions.delete(key)

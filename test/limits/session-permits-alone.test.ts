@@ -174,6 +174,50 @@ await test('a statement that failed is not repeated before the next renewal', as
   t.strictSame(logged(), [hold(1)])
 })
 
+await test('a permit that is given back while the store is away is stated until the store has heard of it', async (t) => {
+  const { permits, renew, changed, logged, world, intervals } = permitsAlone(t)
+  const permit = await permits.acquire(KEY)
+  logged()
+  world.hold = () => Promise.reject(new StoreUnavailable('planted'))
+  world.awaySince = 1
+  permit?.()
+  await turn()
+  t.strictSame([logged(), intervals.size], [[hold(0)], 1])
+  renew()
+  await turn()
+  t.strictSame([logged(), intervals.size], [[hold(0)], 1])
+  world.hold = async () => undefined
+  world.awaySince = undefined
+  changed()
+  await turn()
+  t.strictSame([logged(), intervals.size], [[hold(0)], 0])
+})
+
+await test('of many statements, those that failed or were not sent are made again', async (t) => {
+  const { permits, changed, logged, world, intervals } = permitsAlone(t)
+  const taken = await Promise.all(Array.from({ length: 1001 }, (_, at) => permits.acquire(`session:${at}`)))
+  const lost = (): Promise<void> => {
+    world.awaySince = 1
+    return Promise.reject(new StoreUnavailable('planted'))
+  }
+  const back = async (): Promise<string[]> => {
+    await turn()
+    logged()
+    world.awaySince = undefined
+    changed()
+    await turn()
+    return logged().flatMap(([, ...holdings]) => (holdings as [string, number][]).map(([key]) => key))
+  }
+  world.hold = lost
+  for (const permit of taken) permit?.()
+  world.hold = async () => void (world.hold = lost)
+  t.equal((await back()).length, 1000, 'the second batch fails, and the third is not sent')
+  t.equal(intervals.size, 1)
+  world.hold = async () => undefined
+  t.equal((await back()).length, 501)
+  t.equal(intervals.size, 0)
+})
+
 await test('what is given back while a statement is under way is stated once that has arrived', async (t) => {
   const { permits, renew, logged, world, intervals } = permitsAlone(t)
   const first = await permits.acquire(KEY)

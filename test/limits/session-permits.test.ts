@@ -78,19 +78,28 @@ await test('a stranger costs no permit, and no command for one', async (t) => {
   t.notOk(await hasTaken())
 })
 
-await test('permits count again once Redis is back, also those that were taken while it was away', async (t) => {
+/** The permits of two processes, of which one can be cut off from Redis. */
+async function nearAndFar(t: Test, limit: number) {
   const redis = await testRedis(t)
   const client = await storeClient(t, { redis })
   await client.aclSetUser('far', ['on', '>away', '~*', '&*', '+@all'])
-  const { permits: near } = await permitsOn(t, redis.url, 3)
-  const { permits: far, store } = await permitsOn(t, `redis://far:away@127.0.0.1:${redis.port}`, 3)
+  const { permits: near } = await permitsOn(t, redis.url, limit)
+  const { permits: far, store } = await permitsOn(t, `redis://far:away@127.0.0.1:${redis.port}`, limit)
+  const leave = async (): Promise<void> => {
+    await client.aclSetUser('far', 'off')
+    await client.sendCommand(['CLIENT', 'KILL', 'USER', 'far'])
+    await until(() => store.unavailableSince() !== undefined)
+  }
+  return { client, near, far, store, leave }
+}
+
+await test('permits count again once Redis is back, also those that were taken while it was away', async (t) => {
+  const { client, near, far, leave } = await nearAndFar(t, 3)
   const atHome = await near.acquire(KEY)
   t.ok(atHome)
   const before = await far.acquire(KEY)
   t.ok(before)
-  await client.aclSetUser('far', 'off')
-  await client.sendCommand(['CLIENT', 'KILL', 'USER', 'far'])
-  await until(() => store.unavailableSince() !== undefined)
+  await leave()
   const alone = [await far.acquire(KEY), await far.acquire(KEY)]
   t.ok(alone[0] && alone[1], 'a process that is alone counts its own sockets')
   t.equal(await far.acquire(KEY), undefined, 'up to the limit')
@@ -112,6 +121,21 @@ await test('permits count again once Redis is back, also those that were taken w
     async () => (await client.exists(besideKey(KEY, 'relays'))) === 0,
     'nothing is left of permits that were given back',
   )
+})
+
+await test('places of sockets that close while Redis is away are free on all instances once it is back', async (t) => {
+  const { client, near, far, store, leave } = await nearAndFar(t, 1)
+  const permit = await far.acquire(KEY)
+  t.ok(permit)
+  await leave()
+  permit?.()
+  t.equal(await near.acquire(KEY), undefined, 'it is not known yet')
+  // Its silence would free the place, too.
+  await client.persist(besideKey(KEY, 'relays'))
+  await client.aclSetUser('far', 'on')
+  await until(() => store.unavailableSince() === undefined)
+  await until(async () => (await client.exists(besideKey(KEY, 'relays'))) === 0, 'the place is given back')
+  t.ok(await near.acquire(KEY))
 })
 
 await test('a Redis that restarts empty learns the permits of all instances at once', async (t) => {

@@ -96,6 +96,8 @@ export class SecretFiles {
       this.#settled.set(name, text)
       return this.#refuse(name, reason ?? '')
     }
+    // Nothing is settled while Redis refuses the text: the next one may be that of the value in use, which ends the refusal.
+    this.#settled.delete(name)
     const { textOf, normalized, take } = secretSettings[name]
     const present = textOf(this.#config)
     if (normalized(text) !== present) {

@@ -48,8 +48,6 @@ interface Body {
 
 /** `/controls` of the ops listener (docs/operating/controls.md). */
 export async function controlsRoutes(ops: FastifyInstance, { runCommand }: OperatorRoutesOptions): Promise<void> {
-  // A body is read as JSON, whatever its type is said to be.
-  ops.addHook('onRequest', async ({ raw }) => void delete raw.headers['content-type'])
   ops.removeAllContentTypeParsers()
   ops.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, (_request, body, done) =>
     done(null, body),

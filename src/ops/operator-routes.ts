@@ -37,6 +37,8 @@ export async function operatorRoutes(ops: FastifyInstance, options: OperatorRout
       .header('www-authenticate', 'Bearer')
       .send({ error: 'The header Authorization must be: Bearer, then OPS_TOKEN' })
   })
+  // A body is read as JSON, whatever its type is said to be, and a request without one may have a type.
+  ops.addHook('onRequest', async ({ raw }) => void delete raw.headers['content-type'])
   ops.addHook('onRequest', async ({ method, headers }, reply) => {
     if (method === 'PUT') return
     if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return

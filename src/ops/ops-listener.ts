@@ -47,9 +47,11 @@ export function readiness({ server }: FastifyInstance, store: StoreHealth, grace
     reasons: (): string[] => {
       const downSince = store.unavailableSince()
       const isDown = downSince !== undefined && performance.now() - downSince >= graceMs
+      const { why } = store.condition()
+      const causes = why.length === 0 ? [''] : why.map((cause) => `: ${cause}`)
       return [
         ...(isDraining ? ['draining'] : server.listening ? [] : ['starting']),
-        ...(isDown ? [['session store unavailable', ...store.condition().why].join(': ')] : []),
+        ...(isDown ? causes.map((cause) => `session store unavailable${cause}`) : []),
       ]
     },
     warnings: (): string[] => store.warnings(),

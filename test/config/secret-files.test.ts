@@ -176,7 +176,7 @@ await test('Each secret is taken by itself: CLIENT_SECRET, CLIENT_KEY and OPS_TO
 await test('REDIS_URL_FILE: only the credentials may change, once Redis takes them', async (t) => {
   let refusal: string | undefined
   const tried: string[] = []
-  const { config, write, refused, lines } = await filesOf(
+  const { config, write, refused, accepted, lines } = await filesOf(
     t,
     { REDIS_URL: 'redis://:old@redis.test:6379/1' },
     {
@@ -207,7 +207,11 @@ await test('REDIS_URL_FILE: only the credentials may change, once Redis takes th
   const count = lines.length
   await until(() => tried.length === 2, 'another try')
   t.equal(lines.length, count, 'the second refusal is not logged again')
+  write('REDIS_URL', 'redis://:old@redis.test:6379/1')
+  await accepted()
+  t.equal(lines.at(-1)?.is, 'info', 'the address as it was, after one that Redis refused')
   refusal = undefined
+  write('REDIS_URL', 'redis://user:new@redis.test:6379/1')
   await until(() => config.redisUrl?.current === 'redis://user:new@redis.test:6379/1', 'the new credentials')
   t.notMatch(JSON.stringify(lines), /new@/)
 })

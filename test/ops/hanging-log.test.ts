@@ -34,9 +34,20 @@ await test('The reader of the log hangs: SIGTERM ends with 74 at once, and a lin
 await test('The reader of the log is slow: the exit waits for it, and the exit code is 0', async (t) => {
   const server = await serverProcess(t, ALONE)
   t.ok(await ready(server))
-  await hang(server)
+  await hang(server, 500_000)
+  const { stdout } = server.child
+  const waiting = async (): Promise<number> => (await valueOf(opsUrlOf(server), 'bff_log_waiting_bytes')) ?? NaN
+  const before = await waiting()
+  // It reads until a chunk is written, so that the time in which the lines came does not count as its silence, however long that was.
+  await until(async () => {
+    const read = new Promise<void>((resolve) => void stdout?.once('data', () => resolve(void stdout.pause())))
+    stdout?.resume()
+    await read
+    return (await waiting()) < before
+  }, 'a chunk is written')
+  t.ok((await waiting()) > 65_536, 'another chunk is being written, and more wait')
   server.child.kill('SIGTERM')
-  setTimeout(() => server.child.stdout?.resume(), 500)
+  setTimeout(() => stdout?.resume(), 500)
   t.equal(await server.exited, 0)
   t.equal(server.output().stderr, '')
   t.match(linesOf(server.output().stdout).at(-1), { msg: 'draining' })

@@ -68,6 +68,8 @@ await test('GET /sessions lists the live sessions of a subject, DELETE ends one 
     server.log.find(({ audit }) => audit === 'sessions_listed'),
     { sessions: 2, subject: revoked?.['subject'] },
   )
+  const typed = 'DELETE /sessions?subject=CR2 HTTP/1.1\r\nContent-Type: application/json\r\n'
+  t.match(await rawAnswer(server, typed), /\{"ended":1\}$/, 'as one with a Content-Type does')
 })
 
 await test('an address of any length that a proxy passes on is cut before it is stored with a session', async (t) => {

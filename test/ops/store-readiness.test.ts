@@ -1,3 +1,6 @@
+import Fastify from 'fastify'
+import { readiness as reasonsOf } from '../../src/ops/ops-listener.ts'
+import type { StoreHealth } from '../../src/store/store.ts'
 import { samplesOf, valueOf } from '../support/telemetry/metrics.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { fillRedis } from '../support/redis/full-redis.ts'
@@ -38,6 +41,13 @@ await sideBySide({
     t.match((await readiness(server.opsUrl)).reasons, exactly(/^session store unavailable: \w+\. Check /))
     redis?.process.kill('SIGCONT')
     await until(async () => (await readiness(server.opsUrl)).status === 200)
+  },
+
+  '/readyz: each cause for which masters of a Cluster are unavailable is a reason of its own': async (t) => {
+    const why = ['CLUSTERDOWN. Look for slots without a master.', 'silence. Check that this master runs.']
+    const store = { unavailableSince: () => -Infinity, condition: () => ({ why }) } as unknown as StoreHealth
+    const { reasons } = reasonsOf(Fastify(), store, 0)
+    t.same(reasons(), ['starting', ...why.map((each) => `session store unavailable: ${each}`)])
   },
 
   'A full Redis: /readyz is 200 with a warning, refused writes are counted, and one line is logged': async (t) => {

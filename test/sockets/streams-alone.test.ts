@@ -220,7 +220,7 @@ await test('the refusal of a closed market answers equal requests for half a min
   world.admits = true
   streams.subscribeToHistory(join('d'), history())
   t.same(logged(), ['d expects'], 'another stream of the same market is another matter')
-  now += 29_999
+  now += 30_000
   streams.subscribeToTicks(join('e'), ticks('A'))
   t.same(logged(), ['e MarketIsClosed'])
   now += 1

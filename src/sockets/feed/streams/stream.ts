@@ -5,10 +5,11 @@ import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
 import { CLOSE } from '../../close-codes.ts'
 import { type FeedRequest, type UpstreamMessage, frameOf } from '../wire/index.ts'
 import { PATIENCE_MS, type Carried, type StreamLink, type StreamPool } from '../upstream/index.ts'
-import { MARKET_IS_CLOSED } from './closed-markets.ts'
 import type { AnswerContext } from './shared-answer.ts'
 import type { StreamSpec, SubscribedStream, Subscription } from './subscription.ts'
 
+/** The refusal that passes by itself, and is the same for everybody. */
+const MARKET_IS_CLOSED = 'MarketIsClosed'
 /** How often a stream moves to another connection because upstream has it on this one already. After that the browsers are told. */
 const MAX_MOVES = 2
 /** How long other requests for a stream wait for the answer to the one that upstream has got. */
@@ -249,7 +250,7 @@ export class Stream implements Carried, SubscribedStream {
   /** Ends the stream unless a browser joins before. */
   #endAfter(ms: number): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.end(), Math.round(ms)).unref()
+    this.#timer = setTimeout(() => this.end(), Math.max(Math.round(ms), 0)).unref()
   }
 
   /** Cancels {@link #endAfter}, since a browser has joined. */

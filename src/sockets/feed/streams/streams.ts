@@ -1,6 +1,7 @@
+import { LRUCache } from 'lru-cache'
 import { network } from '../../../limits/networks.ts'
-import { type FeedRequest, alreadySubscribed, rateLimitError } from '../wire/index.ts'
-import { ClosedMarkets } from './closed-markets.ts'
+import { standstill } from '../../../time/standstill.ts'
+import { type FeedRequest, alreadySubscribed, frameOf, rateLimitError } from '../wire/index.ts'
 import { HistoryDelivery } from './history-delivery.ts'
 import { Stream, type StreamContext } from './stream.ts'
 import { Subscription, SymbolList, type StreamSpec, type Subscriber } from './subscription.ts'
@@ -12,12 +13,25 @@ type RequestedSpec = Omit<StreamSpec, 'startedBy'>
 /** Upstream's granularity of candles in seconds, where a request names none. */
 const DEFAULT_GRANULARITY = 60
 
+/**
+ * How long a refusal since the market is closed answers equal subscriptions (ms). Everybody who watches a market asks again until it
+ * opens. Upstream is asked twice a minute at most, however many they are.
+ */
+const CLOSED_MS = 30_000
+const MAX_CLOSED = 1000
+
 /** The streams of a process, each of which upstream sends once. */
 export class Streams {
   readonly #all = new Set<Stream>()
   /** The streams that browsers may join. */
   readonly #byIdentity = new Map<string, Stream>()
-  readonly #closedMarkets = new ClosedMarkets()
+  /** What upstream has said of streams whose market is closed, by their identity. */
+  readonly #closed = new LRUCache<string, Buffer>({
+    max: MAX_CLOSED,
+    ttl: CLOSED_MS,
+    ttlResolution: 0,
+    perf: standstill,
+  })
   readonly #context: StreamContext
 
   constructor(context: Omit<StreamContext, 'ended' | 'marketClosed'>) {
@@ -26,8 +40,8 @@ export class Streams {
       const { identity } = stream.spec
       if (this.#byIdentity.get(identity) === stream) this.#byIdentity.delete(identity)
     }
-    const marketClosed: StreamContext['marketClosed'] = ({ identity }, message) =>
-      this.#closedMarkets.note(identity, message)
+    const marketClosed: StreamContext['marketClosed'] = ({ identity }, { body }) =>
+      void this.#closed.set(identity, body)
     this.#context = { ...context, ended, marketClosed }
   }
 
@@ -85,9 +99,9 @@ export class Streams {
       return false
     }
     const asked = specs.filter(({ identity }) => !this.#byIdentity.has(identity))
-    const refusal = asked.map(({ identity }) => this.#closedMarkets.answer(identity, request)).find(Boolean)
+    const refusal = asked.map(({ identity }) => this.#closed.get(identity)).find(Boolean)
     if (refusal !== undefined) {
-      browser.outbox.answer(refusal)
+      browser.outbox.answer(frameOf(request.prefix, refusal))
       return false
     }
     const started = asked.length

@@ -22,6 +22,8 @@ type Receiver = EventEmitter & {
   readonly _maxPayload: number
   /** Whether what was read together is handled in one turn of the event loop. */
   _allowSynchronousEvents: boolean
+  /** Is called after each fragment. */
+  dataMessage(done: unknown): void
 }
 
 /** Whether the peer has begun a message and not finished it. */
@@ -57,8 +59,8 @@ export function onUnfinished(socket: WebSocket, wire: Socket, bytes: number, unf
 export function readInTurns(socket: WebSocket): void {
   const receiver = receiverOf(socket)
   let frames = 0
-  const handled = ({ length }: Buffer): void => {
-    frames += 1 + length / BYTES_PER_FRAME
+  const count = (more: number): void => {
+    frames += more
     if (frames < MAX_IN_TURN) return
     frames = 0
     // oxlint-disable-next-line no-underscore-dangle -- ws has this as an option of the whole socket
@@ -66,7 +68,14 @@ export function readInTurns(socket: WebSocket): void {
     // oxlint-disable-next-line no-underscore-dangle -- see above
     setImmediate(() => (receiver._allowSynchronousEvents = true))
   }
-  receiver.on('message', handled).on('ping', handled).on('pong', handled)
+  const handled = ({ length }: Buffer): void => count(length / BYTES_PER_FRAME)
+  const one = (): void => count(1)
+  receiver.on('message', handled).on('ping', one).on('pong', one)
+  const dataMessage = receiver.dataMessage.bind(receiver)
+  receiver.dataMessage = (done) => {
+    count(1)
+    dataMessage(done)
+  }
 }
 
 /**

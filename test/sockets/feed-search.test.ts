@@ -56,7 +56,9 @@ await test('a fault between the server and its browsers would be found', async (
     spoil = fault
     isSpoilt = false
     for (const script of fc.sample(scripts(SHARED, FEW), { seed: SEED, numRuns: 50 })) {
-      const faults = await play(script, { ...world, patienceMs: 300 })
+      const soon = await play(script, { ...world, patienceMs: 300 })
+      // On a slow machine, what nothing has spoilt may only be late.
+      const faults = isSpoilt || soon.length === 0 ? soon : await play(script, world)
       t.equal(faults.length > 0, isSpoilt, name)
       const wrong = faults.filter((each) => !/^(?:no|step) /.test(each))
       t.ok(wrong.length === 0 || !faults.some((each) => each.startsWith('no ')), 'nobody waits once something is wrong')

@@ -6,8 +6,8 @@ import { RELAY, startWorld } from '../support/world.ts'
 
 await test('an open socket keeps nothing of its handshake, such as its request', async (t) => {
   const world = await startWorld(t, RELAY)
-  for (const path of [PUBLIC, TRADING, '/ws/session']) {
-    await world.socket(path).opened()
-    t.equal(queryObjects(Handshake), 0, path)
-  }
+  const paths = [PUBLIC, TRADING, '/ws/session']
+  for (const path of paths) await world.socket(path).opened()
+  // Once for all of them, since it walks through the whole heap.
+  t.equal(queryObjects(Handshake), 0, paths.join(', '))
 })

@@ -1,10 +1,7 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { Heartbeat } from '../../src/sockets/heartbeat.ts'
 import { frame } from '../support/sockets/raw-frames.ts'
 import { flood, MANY, isolatedRelay, stalled } from '../support/sockets/isolated-relay.ts'
-import { HeldTimers } from '../support/time/held-timers.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 
 /** Resolves with true after so many pings, or with false once the relay has ended. */
@@ -141,41 +138,4 @@ await test('a process whose event loop was blocked does not end a relay whose pe
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
     t.same(await Promise.all([pings(browser, 4, ended), pings(upstream, 4, ended)]), [true, true])
   }
-})
-
-await test('a standstill of any length is no silence of a peer: it is pinged, and lost only if it does not answer', async (t) => {
-  const everyMs = 25_000
-  let now = 0
-  t.intercept(performance, 'now', { value: () => now })
-  const beats = new HeldTimers(t, 'setTimeout', everyMs)
-  for (const standstillMs of [everyMs, 10 * everyMs]) {
-    let [pings, silences] = [0, 0]
-    const peer = { ping: () => pings++, wire: { bytesRead: 0 } }
-    const heartbeat = new Heartbeat(peer, () => silences++, everyMs)
-    t.teardown(() => heartbeat.stop())
-    const beat = async (lateMs = 0): Promise<number[]> => {
-      now += everyMs + lateMs
-      beats.run()
-      await nextTurn()
-      return [pings, silences]
-    }
-    t.same(await beat(standstillMs), [1, 0], `${standstillMs} ms`)
-    t.same(await beat(), [1, 1], 'it has not answered the ping')
-  }
-})
-
-await test('what a peer read while it was paused is no sign of life of a later time', (t) => {
-  const everyMs = 25_000
-  let now = 0
-  t.intercept(performance, 'now', { value: () => now })
-  const heartbeat = new Heartbeat({ ping: () => undefined, wire: { bytesRead: 0 } }, () => undefined, everyMs)
-  t.teardown(() => heartbeat.stop())
-  heartbeat.pause()
-  now += 10 * everyMs
-  heartbeat.heard()
-  now += everyMs
-  heartbeat.resume()
-  t.equal(heartbeat.silentMs(now), 0)
-  t.equal(heartbeat.silentMs(now + everyMs), everyMs)
-  t.end()
 })

@@ -2,6 +2,7 @@ import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, RELAY } from '../support/world.ts'
+import { nodeWarnings } from '../support/telemetry/node-warnings.ts'
 
 /** A multiple of eight. RELAYS=5000 repeats the run by which this was judged. */
 const ROUNDS = Number(process.env['RELAYS'] ?? 2000)
@@ -23,10 +24,7 @@ await test('thousands of relays open and close without leaving timers, connectio
     client.socket.close(1000)
     await client.closed
   }
-  const warnings: Error[] = []
-  const onWarning = (warning: Error): void => void warnings.push(warning)
-  process.on('warning', onWarning)
-  t.teardown(() => process.off('warning', onWarning))
+  const warnings = nodeWarnings(t)
   await round(TRADING)
   await world.quiet()
   const before = activeResources()

@@ -62,6 +62,18 @@ await test('long messages are handled fewer in a turn, since each takes longer',
   t.ok(most() <= A_TURN / 4, `${most()} at most`)
 })
 
+await test('so are messages in many fragments, which may be empty', async (t) => {
+  for (const payload of ['', 'x']) {
+    const { raw, texts, most } = await turning(t, BROWSER)
+    const rest = Array<Buffer>(31).fill(frame({ opcode: 0, payload, fin: false, masked: true }))
+    const begin = frame({ opcode: 1, fin: false, masked: true })
+    const message = Buffer.concat([begin, ...rest, frame({ opcode: 0, masked: true })])
+    raw.write(Buffer.concat(Array<Buffer>(100).fill(message)))
+    await until(() => texts.length === 100)
+    t.ok(most() <= A_TURN / 8, `${most()} at most`)
+  }
+})
+
 await test('so are its pings', async (t) => {
   const { raw, pings, most } = await turning(t, BROWSER)
   raw.write(PINGS)

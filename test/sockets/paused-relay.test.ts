@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { isolatedRelay } from '../support/sockets/isolated-relay.ts'
 import type { OrderGate } from '../../src/sockets/relay/order-gate.ts'
-import { until, within } from '../support/time/until.ts'
+import { nextEvent, until, within } from '../support/time/until.ts'
 
 /** A gate that stays as it is. */
 const STAYS = { onClosed: () => () => undefined } as const
@@ -53,23 +53,25 @@ await test('a browser that reads its refusals late gets all of them, and is read
   t.same(passed, ['ping'])
 })
 
-await test('messages that wait for a gate leave in order, and none is lost or passed twice', async (t) => {
+/** A gate at which messages of this kind wait until they are let pass, one after the other. */
+function waitingGate(kind: RegExp): { gate: OrderGate; waits: (() => void)[] } {
   const waits: (() => void)[] = []
   const known = new Set<string>()
-  const gate: OrderGate = {
-    ...STAYS,
-    isClosed: true,
-    judge(message) {
-      const text = message.toString()
-      if (!text.startsWith('wait') || known.has(text)) return 'passes'
-      return new Promise<void>((resolve) =>
-        waits.push(() => {
-          known.add(text)
-          resolve()
-        }),
-      )
-    },
+  const judge = (message: Buffer): 'passes' | Promise<void> => {
+    const text = message.toString()
+    if (!kind.test(text) || known.has(text)) return 'passes'
+    return new Promise<void>((resolve) =>
+      waits.push(() => {
+        known.add(text)
+        resolve()
+      }),
+    )
   }
+  return { gate: { ...STAYS, isClosed: true, judge }, waits }
+}
+
+await test('messages that wait for a gate leave in order, and none is lost or passed twice', async (t) => {
+  const { gate, waits } = waitingGate(/^wait/)
   const { browser, upstream } = await isolatedRelay(t, {}, gate)
   const passed: string[] = []
   upstream.on('message', (data: Buffer) => passed.push(data.toString()))
@@ -112,6 +114,29 @@ await test('a message that comes after the pause was lifted does not overtake on
   await until(() => passed.length === 3)
   t.same(passed, ['first', 'second', 'third'])
   t.equal(relay.waitingBytes, 0)
+})
+
+await test('a browser that closes at once loses nothing of what it sent before, although that waits for the gate', async (t) => {
+  const { gate, waits } = waitingGate(/./)
+  const { browser, upstream, ended } = await isolatedRelay(t, {}, gate)
+  const passed: string[] = []
+  upstream.on('message', (data: Buffer) => passed.push(data.toString()))
+  const closed = nextEvent(upstream, 'close')
+  // Read together, since nothing more is read while a message waits.
+  const { _socket: wire } = browser as unknown as { _socket: { cork(): void; uncork(): void } }
+  wire.cork()
+  for (const message of ['first', 'second']) browser.send(message)
+  browser.close(1000, 'bye')
+  wire.uncork()
+  // Its close frame has been answered.
+  await nextEvent(browser, 'close')
+  t.same([passed, waits.length], [[], 1])
+  waits[0]?.()
+  await until(() => waits.length === 2)
+  waits[1]?.()
+  t.match(await ended, { code: 1000 })
+  t.match(await closed, [1000, Buffer.from('bye')])
+  t.same(passed, ['first', 'second'])
 })
 
 await test('a relay that ends while messages wait for its gate sends none of them', async (t) => {

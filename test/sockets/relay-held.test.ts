@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { CLOSE } from '../../src/sockets/close-codes.ts'
 import { MAX_DEAF_MS } from '../../src/sessions/index.ts'
 import { standstill } from '../../src/time/standstill.ts'
-import { gateAlone, MOST, readAlone, relayAlone } from '../support/sockets/relay-alone.ts'
+import { gateAlone, MOST, readAlone, relayAlone, type Peer } from '../support/sockets/relay-alone.ts'
 import { replace } from '../support/time/replace.ts'
 
 const REFUSAL = readAlone('r'.repeat(6000))
@@ -128,6 +128,37 @@ await test('a browser whose messages were held is read on only once upstream has
   known?.()
   await nextTurn()
   t.same([browser.isRead, upstream.got], [true, ['1', '2']])
+})
+
+/** The close of the browser arrives, which reads no more. */
+function leaves(browser: Peer): void {
+  browser.readyState = 2
+  browser.emit('close', 1000, Buffer.from('bye'))
+}
+
+await test('a browser that leaves unread refusals behind is told no more, and what else it sent before passes', (t) => {
+  const gate = gateAlone((message) => (message.toString() === 'order' ? REFUSAL : 'passes'))
+  const { browser, upstream, ends } = relayAlone(t, { gate })
+  browser.isSlow = true
+  for (const text of ['order', 'order', 'read', 'order']) browser.says(text)
+  t.same([browser.got, upstream.got, ends], [[REFUSED, REFUSED], [], []])
+  leaves(browser)
+  t.same(upstream.got, ['read', 'close 1000 bye'])
+  t.same(browser.got, [REFUSED, REFUSED])
+  t.same(ends, [[{ code: 1000, reason: 'bye' }, undefined]])
+  t.end()
+})
+
+await test('nothing of a browser that has left passes if its session turns out to have ended', async (t) => {
+  const user = { isCurrent: () => false, confirm: async () => 'asked' as const, onEnd: () => () => undefined }
+  const { browser, upstream, relay, ends } = relayAlone(t, { user })
+  browser.says('order')
+  leaves(browser)
+  t.same(ends, [])
+  relay.end(CLOSE.sessionExpired)
+  await nextTurn()
+  t.same(upstream.got, ['close 1001'])
+  t.same(ends, [[CLOSE.sessionExpired, undefined]])
 })
 
 /** A relay whose session is unknown until a test says so, and a clock of standstills. */

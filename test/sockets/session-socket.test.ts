@@ -8,6 +8,7 @@ import { closeCode, frame } from '../support/sockets/raw-frames.ts'
 import { EXPIRED, SESSION, eventsOf, listening, use } from '../support/sockets/session-socket.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 import { startWorld, RELAY } from '../support/world.ts'
+import { nodeWarnings } from '../support/telemetry/node-warnings.ts'
 
 await test('GET /ws/session: the state of the session first, and 4401 login_required without one', async (t) => {
   const world = await startWorld(t, { upstream: 'scripted' })
@@ -111,10 +112,7 @@ await test('a session socket of which a page has more than 64 KiB to read closes
 })
 
 await test('a session socket of a session of thirty days sets no timer that Node would end at once', async (t) => {
-  const warnings: string[] = []
-  const note = ({ name }: Error): void => void warnings.push(name)
-  process.on('warning', note)
-  t.teardown(() => process.off('warning', note))
+  const warnings = nodeWarnings(t)
   const settings = { SESSION_MAX_SECONDS: '2592000', SESSION_IDLE_SECONDS: '2592000' }
   const world = await startWorld(t, { upstream: 'scripted', provider: scripted, settings })
   world.provider.behaviour = tokens({ expires_in: 2_592_000 })

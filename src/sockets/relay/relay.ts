@@ -61,6 +61,8 @@ export class Relay {
   #unknownSince: number | undefined
   /** Whether these messages wait because the browser does not read its refusals. */
   #isRefusing = false
+  /** Ends a relay that the browser has ended, once the messages that it sent before are judged. */
+  #finishLast: (() => void) | undefined
   /** Ends the time in which upstream is to show, since orders are paused, that it has read all. */
   #endDoubt: (() => void) | undefined
   #ended = false
@@ -97,7 +99,12 @@ export class Relay {
       if (!isBinary) metrics.countRelayOperation(operationOf(data))
       this.#judge(data, isBinary)
     }
-    const ended = ({ own, other }: Ending): void => this.#finish(own, other)
+    const ended = ({ own, other }: Ending): void => {
+      if (this.#held === undefined) return this.#finish(own, other)
+      this.#finishLast = () => this.#finish(own, other)
+      // It reads no more refusals.
+      if (this.#isRefusing) this.#judgeHeld()
+    }
     const end = new SocketEnd(connection, BROWSER, { message, ended, waiting }, limits.heartbeatMs)
     end.onSent = () => {
       this.#relieve()
@@ -180,8 +187,10 @@ export class Relay {
   #judgeHeld(): void {
     const held = this.#held ?? []
     this.#held = undefined
+    this.#isRefusing = false
     for (const [message, isBinary] of held) this.#judge(message, isBinary)
     this.#isExcused = false
+    if (this.#held === undefined) this.#finishLast?.()
     this.#readOn()
   }
 
@@ -238,10 +247,7 @@ export class Relay {
   #readOn(): void {
     if (this.#ended || !this.#browser.isPaused) return
     const half = this.#limits.maxBufferedBytes / 2
-    if (this.#isRefusing && this.#browser.waitingBytes < half) {
-      this.#isRefusing = false
-      return this.#judgeHeld()
-    }
+    if (this.#isRefusing && this.#browser.waitingBytes < half) return this.#judgeHeld()
     if (this.#held === undefined && this.#upstream.waitingBytes < half) this.#browser.resume()
   }
 

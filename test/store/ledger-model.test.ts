@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
+import { LedgerModel } from '../support/budget/ledger-model.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms, Spends } from '../../src/store/ledger/ledger.ts'
 
 const TERMS: LedgerTerms = {
@@ -18,7 +18,7 @@ class Holder {
   spent = 0
 
   /** @param wanted of which the ledger grants all */
-  report(book: MemoryLedger, at: number, held: number, wanted: number, spends: readonly Spends[] = []): LedgerReply {
+  report(book: LedgerModel, at: number, held: number, wanted: number, spends: readonly Spends[] = []): LedgerReply {
     const report: LedgerReport = {
       holder: 'one',
       sequence: ++this.#sequence,
@@ -43,7 +43,7 @@ class Holder {
 }
 
 await test('tokens of an ended lease stand for those that were spent by its end', (t) => {
-  const book = new MemoryLedger()
+  const book = new LedgerModel()
   const holder = new Holder()
   t.match(holder.report(book, 0, 0, 10), { granted: { orders: 10 }, used: [10] })
   holder.spent = 10
@@ -55,7 +55,7 @@ await test('tokens of an ended lease stand for those that were spent by its end'
 })
 
 await test('a replica that has missed reports counts what was spent with later tokens', (t) => {
-  const master = new MemoryLedger()
+  const master = new LedgerModel()
   const holder = new Holder()
   t.match(holder.report(master, 0, 0, 10), { granted: { orders: 10 } })
   const replica = master.clone()
@@ -70,7 +70,7 @@ await test('a replica that has missed reports counts what was spent with later t
 })
 
 await test('tokens of an ended lease stand for no more than their number', (t) => {
-  const master = new MemoryLedger()
+  const master = new LedgerModel()
   const holder = new Holder()
   holder.report(master, 0, 0, 10)
   const replica = master.clone()
@@ -83,7 +83,7 @@ await test('tokens of an ended lease stand for no more than their number', (t) =
 })
 
 await test('a report that does not explain all that was spent is asked for the rest', (t) => {
-  const master = new MemoryLedger()
+  const master = new LedgerModel()
   const holder = new Holder()
   holder.report(master, 0, 0, 10)
   const replica = master.clone()

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
+import { LedgerModel } from '../support/budget/ledger-model.ts'
 import { scriptTerms, SETTLE } from '../../src/store/ledger/ledger-commands.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import { FIRST_REPORT } from '../support/budget/first-report.ts'
@@ -32,7 +32,7 @@ await test('the script of Redis replies as its model does to random reports of f
   const { random, seed } = seededRandom()
   t.comment(`seed ${seed}`)
   const upTo = (limit: number): number => Math.floor(random() * limit)
-  const book = new MemoryLedger()
+  const book = new LedgerModel()
   let clock = 1_700_000_000_000
   let real = 0
   let run = 'a'

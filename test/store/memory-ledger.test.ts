@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { BUDGET_CLASSES, type ByClass } from '../../src/config/upstream-budget.ts'
 import type { Ledger, LedgerReport, LedgerTerms, Spends } from '../../src/store/ledger/ledger.ts'
 import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
+import { LedgerModel } from '../support/budget/ledger-model.ts'
 
 const TERMS: LedgerTerms = {
   windows: [
@@ -19,9 +20,7 @@ const NONE: ByClass = { orders: 0, otps: 0, reads: 0 }
 /** The ledger of a process that keeps it for itself, with the clock of the test. */
 function ownLedger(now: () => number): Ledger {
   const ledger = new MemoryLedger()
-  return {
-    settle: async (report) => ledger.settle(TERMS, report, { timeOfDay: now(), run: '', quietMs: 0, isHolder: true }),
-  }
+  return { settle: async (report) => ledger.settle(TERMS, report, now()) }
 }
 
 const counts = (max: number) => fc.record({ orders: fc.nat({ max }), otps: fc.nat({ max }), reads: fc.nat({ max }) })
@@ -61,11 +60,11 @@ const reportOf = (
   ...more,
 })
 
-await test('the ledger in memory grants its only holder what the script of Redis would, and says truly when to ask again', async (t) => {
+await test('the ledger in memory grants its only holder what the model of the script of Redis does, and says truly when to ask again', async (t) => {
   const settles = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 80 }), async (steps) => {
     let now = 1000
     const ledger = ownLedger(() => now)
-    const model = new MemoryLedger()
+    const model = new LedgerModel()
     let held = NONE
     let spent = 0
     let heard = { id: '', at: 0, agoMs: 0 }

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
+import { LedgerModel } from '../support/budget/ledger-model.ts'
 import { ManualBudget } from '../support/budget/manual-budget.ts'
 import { exactly } from '../support/exactly.ts'
 
@@ -145,7 +145,7 @@ await test('a ledger that has lost its memory hears from a process what it has s
 })
 
 await test('a ledger whose replies are lost does not give others what a later one gives back', async (t) => {
-  const book = new MemoryLedger()
+  const book = new LedgerModel()
   const windows = [{ calls: 300, windowMs: 60_000 }]
   const [one, two] = [new ManualBudget({ windows }, book), new ManualBudget({ windows }, book)]
   await Promise.all([one.budget.opened(), two.budget.opened()])
@@ -170,7 +170,7 @@ await test('a ledger whose replies are lost does not give others what a later on
 })
 
 await test('tokens that lapsed longer ago than half of the shortest window are not given back', async (t) => {
-  const book = new MemoryLedger()
+  const book = new LedgerModel()
   const windows = [{ calls: 100, windowMs: 1000 }]
   const one = new ManualBudget({ windows }, book)
   const two = new ManualBudget({ windows }, book)

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
 import { PresentSubjects } from '../../src/upstream/budget/subject-calls.ts'
+import { LedgerModel } from '../support/budget/ledger-model.ts'
 import { ManualBudget } from '../support/budget/manual-budget.ts'
 
 const WINDOW = [{ calls: 100, windowMs: 10_000 }]
@@ -246,7 +246,7 @@ await test('a session whose calls all wait keeps no other session from waiting',
 })
 
 await test('tokens that nobody spends go back, and a process that closes returns its own', async (t) => {
-  const book = new MemoryLedger()
+  const book = new LedgerModel()
   const [one, two] = [0, 1].map(() => new ManualBudget({ windows: WINDOW, instances: 2 }, book)) as [
     ManualBudget,
     ManualBudget,

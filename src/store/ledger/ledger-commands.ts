@@ -22,8 +22,7 @@ export function ledgerCommands(name: string, terms: LedgerTerms): Commands<Memor
       // The server watches this key, so it says when others report: that costs less than a command that forbids it each time.
       send: (redis, _skewMs, report) => runScript(redis, SETTLE, [key], [agreed, JSON.stringify(report)]),
       reply: (text: string) => JSON.parse(text) as LedgerReply,
-      memory: (ledger, report) =>
-        ledger.settle(terms, report, { timeOfDay: performance.now(), run: '', quietMs: 0, isHolder: true }),
+      memory: (ledger, report) => ledger.settle(terms, report, performance.now()),
     },
   }
 }

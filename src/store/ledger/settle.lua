@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Settles a report on one hash (see Ledger.settle in ledger.ts). MemoryLedger is the same in memory.
+-- Settles a report on one hash (see Ledger.settle in ledger.ts). test/support/budget/ledger-model.ts is the same as plain data.
 -- KEYS[1]: the ledger. ARGV[1]: the terms, ARGV[2]: the report, both JSON. Returns the reply as JSON.
--- ARGV[3] and ARGV[4]: the time (ms) and the run of the server, for a test that compares this script with MemoryLedger.
+-- ARGV[3] and ARGV[4]: the time (ms) and the run of the server, for a test that compares this script with that.
 
 -- Reads the whole ledger.
 local key, terms, report = KEYS[1], cjson.decode(ARGV[1]), cjson.decode(ARGV[2])

@@ -1,10 +1,10 @@
 import type { BudgetConfig } from '../../../src/config/upstream-budget.ts'
-import { MemoryLedger } from '../../../src/store/ledger/memory-ledger.ts'
 import type { LedgerReport } from '../../../src/store/ledger/ledger.ts'
 import type { Admission } from '../../../src/upstream/budget/admission.ts'
 import type { Clock } from '../../../src/upstream/budget/clock.ts'
 import { budgetTerms } from '../../../src/upstream/budget/terms.ts'
 import { UpstreamBudget } from '../../../src/upstream/budget/upstream-budget.ts'
+import { LedgerModel } from './ledger-model.ts'
 
 type Granted = Extract<Admission, { is: 'granted' }>['reservation']
 
@@ -17,13 +17,13 @@ export class ManualBudget {
   quietMs = 0
   /** Replies of the ledger wait for this. */
   replies: Promise<void> = Promise.resolve()
-  #book: MemoryLedger
+  #book: LedgerModel
   #now = 1000
   #asleepMs = 0
   readonly #timers = new Set<{ readonly at: number; readonly call: () => void }>()
 
   /** @param book the ledger, if several budgets share it */
-  constructor(config: Partial<BudgetConfig>, book = new MemoryLedger()) {
+  constructor(config: Partial<BudgetConfig>, book = new LedgerModel()) {
     this.#book = book
     const whole: BudgetConfig = {
       name: 'default',
@@ -93,7 +93,7 @@ export class ManualBudget {
 
   /** The ledger forgets everything. */
   loseLedger(): void {
-    this.#book = new MemoryLedger()
+    this.#book = new LedgerModel()
   }
 
   /** Lets time pass, and calls the timers that are due. */

@@ -1,9 +1,9 @@
 import { BUDGET_CLASSES, type BudgetClass } from '../../../src/config/upstream-budget.ts'
-import { MemoryLedger } from '../../../src/store/ledger/memory-ledger.ts'
 import { LEDGER, type LedgerReply, type LedgerReport } from '../../../src/store/ledger/ledger.ts'
 import type { Refused, Reservation } from '../../../src/upstream/budget/admission.ts'
 import type { SharedDocument } from '../../../src/store/shared-document.ts'
 import { budgetTerms, type BudgetTerms } from '../../../src/upstream/budget/terms.ts'
+import { LedgerModel } from './ledger-model.ts'
 import type { Happening, Run, Schedule, SimulatedUser } from './schedule.ts'
 import { SharedText } from './shared-text.ts'
 import { SimulatedInstance as Instance } from './simulated-instance.ts'
@@ -31,8 +31,8 @@ class World {
   readonly reports: number[] = []
   /** Whether promises go on after the present event. */
   #isResolving = false
-  #book = new MemoryLedger()
-  #replica = new MemoryLedger()
+  #book = new LedgerModel()
+  #replica = new LedgerModel()
   /** What the instances know of upstream's refusals. */
   readonly #text = new SharedText(() => this.#redisTime())
   #run = 0
@@ -239,7 +239,7 @@ class World {
     })
     this.#planFault(lostLedgers, () =>
       this.#outage(this.random() * 3000, () => {
-        this.#book = new MemoryLedger()
+        this.#book = new LedgerModel()
         this.#text.forget()
       }),
     )

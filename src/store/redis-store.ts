@@ -196,15 +196,22 @@ export class RedisStore extends runnerOf(DATA) implements Store {
     args: Args,
   ): Promise<Reply> {
     const key = args[0] as string
-    const write = (): Promise<unknown> =>
-      this.#replicas.write(key, replicas, (redis) => command.send(redis, this.#skewMs, ...args))
+    const write = (redirection?: string): Promise<unknown> =>
+      this.#replicas.write(key, replicas, (redis) => command.send(redis, this.#skewMs, ...args), redirection)
     try {
-      const sent = await write().catch(async (error: unknown) => {
-        if (replyCode(error) !== 'MOVED') throw error
-        // Nothing was written. A command that is sent on finds the master that has the key now.
-        await this.#ask(key, (redis) => redis.send(key, ['PEXPIRETIME', key]))
-        return write()
-      })
+      const sent = await write()
+        .catch((error: Error) => {
+          // A claim that is made where the slot may never arrive could be made once more where it is, and its call sent twice.
+          const isClaim = (command as unknown) === CONFIRMABLE.create
+          if (isClaim || replyCode(error) !== 'ASK') throw error
+          return write(error.message)
+        })
+        .catch(async (error: unknown) => {
+          if (replyCode(error) !== 'MOVED') throw error
+          // Nothing was written. A command that is sent on finds the master that has the key now.
+          await this.#ask(key, (redis) => redis.send(key, ['PEXPIRETIME', key]))
+          return write()
+        })
       return command.reply(sent, this.#skewMs, ...args)
     } catch (cause) {
       const code = replyCode(reasonFor(cause))

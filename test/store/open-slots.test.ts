@@ -3,10 +3,18 @@ import { test } from 'tap'
 import { DATA } from '../../src/store/data-commands.ts'
 import { besideKey, ENDED_CHANNEL, LEFT_MS } from '../../src/store/keys.ts'
 import { slotOf } from '../../src/store/links/cluster-slots.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { askRedis, testMasters } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
+
+/** Begins to move a slot as redis-cli does. */
+async function beginToMove(slot: number, from: { url: string }, to: { url: string }): Promise<void> {
+  const [fromId, toId] = await Promise.all([from, to].map((each) => askRedis(each, ['CLUSTER', 'MYID'])))
+  await askRedis(to, ['CLUSTER', 'SETSLOT', String(slot), 'IMPORTING', String(fromId)])
+  await askRedis(from, ['CLUSTER', 'SETSLOT', String(slot), 'MIGRATING', String(toId)])
+}
 
 await test('a session ends although its slot is being moved, and nobody moves it on', async (t) => {
   const nodes = await testMasters(t, 2)
@@ -16,7 +24,6 @@ await test('a session ends although its slot is being moved, and nobody moves it
   await listener.subscribe(ENDED_CHANNEL, (text) => void news.push(text))
   for (const place of ['old', 'new'] as const) {
     const key = `session at its ${place} place`
-    const slot = String(slotOf(key))
     const [from, to] = slotOf(key) < 8192 ? nodes : nodes.toReversed()
     if (from === undefined || to === undefined) throw new Error('there are two masters')
     const end = () => store.bury(key, tombstone)
@@ -27,8 +34,7 @@ await test('a session ends although its slot is being moved, and nobody moves it
       expiresAt: Date.now() + 60_000,
     }
     await store.create(key, 'v1.sealed', Date.now() + 600_000)
-    await askRedis(to, ['CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(await askRedis(from, ['CLUSTER', 'MYID']))])
-    await askRedis(from, ['CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(await askRedis(to, ['CLUSTER', 'MYID']))])
+    await beginToMove(slotOf(key), from, to)
     if (place === 'new') await askRedis(from, ['MIGRATE', '127.0.0.1', String(to.port), key, '0', '5000'])
     t.equal(await end(), 'logout v1.sealed')
     t.equal(await store.read(key), undefined)
@@ -83,4 +89,21 @@ await test('a write that is to be confirmed goes to the master to which its slot
   for (const node of [to, ...nodes]) await askRedis(node, ['CLUSTER', 'SETSLOT', String(slot), 'NODE', id])
   t.equal(await confirmed.create('another', 'value', Date.now() + 60_000), true)
   t.equal(await confirmed.replace('another', 'value', 'other', Date.now() + 60_000), true)
+})
+
+await test('a value that is to be confirmed is replaced where its slot is being moved, and none is made there, since the move may be broken off', async (t) => {
+  const nodes = await testMasters(t, 2)
+  const store = await connectedStore(t, nodes.map(({ url }) => url).join(','))
+  const confirmed = await store.openConfirmed(0)
+  const expiresAt = Date.now() + 60_000
+  const key = 'a call'
+  const [from, to] = slotOf(key) < 8192 ? nodes : nodes.toReversed()
+  if (from === undefined || to === undefined) throw new Error('there are two masters')
+  t.equal(await confirmed.create(key, 'claimed', expiresAt), true)
+  await beginToMove(slotOf(key), from, to)
+  t.equal(await confirmed.create(key, 'claimed by another', expiresAt), false, 'it is there')
+  await askRedis(from, ['MIGRATE', '127.0.0.1', String(to.port), key, '0', '5000'])
+  t.equal(await confirmed.replace(key, 'claimed', 'unknown', expiresAt), true)
+  t.match(await store.read(key), { value: 'unknown' })
+  await t.rejects(confirmed.create(key, 'claimed by another', expiresAt), StoreUnavailable)
 })

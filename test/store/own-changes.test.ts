@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { besideKey } from '../../src/store/keys.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { connectedStore } from '../support/redis/connected-store.ts'
-import { LosingProxy } from '../support/redis/losing-proxy.ts'
+import { CommandProxy } from '../support/redis/command-proxy.ts'
 import { testRedis } from '../support/server/test-server.ts'
 
 const MINUTE_MS = 60_000
@@ -52,10 +52,10 @@ await test('a process hears of the changes that it makes, and of the keys that i
 
 await test('a process hears of a change that it may have made, since the reply was lost', async (t) => {
   const redis = await testRedis(t)
-  const proxy = await LosingProxy.start(t, redis)
+  const proxy = await CommandProxy.start(t, redis)
   const { store, changed } = await heard(t, proxy.url)
   await store.create('k', 'v', soon())
-  const lost = proxy.loseReply((sent) => sent.includes('DEL'))
+  const lost = proxy.suffer('gets no reply', (sent) => sent.includes('DEL'))
   await t.rejects(store.remove('k'), StoreUnavailable)
   await lost
   t.ok(changed.includes('k'))

@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { PendingWrites } from '../../src/store/pending-writes.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
+import { within } from '../support/time/until.ts'
 
 /** A store whose link says something only when a test does. */
 class QuietLink {
@@ -91,6 +92,45 @@ await test('a write that has become pointless is dropped untried, which its owne
   t.same(events, ['dropped'])
   t.equal(retries.size, 0)
   t.ok(add(), 'its bytes are free')
+})
+
+await test('a write in place of another takes its memory, and is tried although the other one succeeds meanwhile', async (t) => {
+  const retries = new HeldTimers(t, 'setTimeout', 250)
+  const link = new QuietLink()
+  const pending = new PendingWrites(link)
+  const first = Promise.withResolvers<void>()
+  const tried: string[] = []
+  const add = (what: string, written: Promise<void>): boolean =>
+    pending.add({
+      write: () => (tried.push(what), written),
+      bytes: 16_777_216,
+      until: Infinity,
+      name: 'a name',
+    })
+  t.ok(add('first', first.promise))
+  retries.run()
+  link.downSince = 1
+  t.ok(add('second', done()), 'their bytes together are too many')
+  first.resolve()
+  await setImmediate()
+  link.downSince = undefined
+  retries.run()
+  await setImmediate()
+  t.same(tried, ['first', 'second'])
+})
+
+await test('who waits until all is written waits for each write, and no longer', async (t) => {
+  const link = new QuietLink()
+  link.downSince = 1
+  const pending = new PendingWrites(link)
+  pending.add({ write: done, bytes: 1, until: Infinity })
+  let isOver = false
+  const written = pending.written().finally(() => (isOver = true))
+  await setImmediate()
+  t.equal(isOver, false)
+  link.downSince = undefined
+  link.tell(undefined)
+  await within(written, 'all is written')
 })
 
 await test('a pointless write that nobody waits for keeps none from its turn', async (t) => {

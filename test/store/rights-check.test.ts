@@ -7,6 +7,7 @@ import { probeRedis } from '../../src/store/probe.ts'
 import { DOCUMENTED_COMMANDS, withDocumentedRights } from '../support/redis/rights.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { testRedis } from '../support/server/test-server.ts'
+import { until } from '../support/time/until.ts'
 
 const USES = { timeoutMs: 5000, replicas: 1, hasSubjects: true }
 
@@ -32,6 +33,22 @@ await test('--check names each command that is missing, and fails for those with
     t.equal(results[0]?.is, NEEDS.has(name) ? 'failed' : 'ok', word)
     t.match(textOf(results), new RegExp(`(no right to|forbids) ([A-Z ,]+, )?${word}[, ]`))
   }
+})
+
+await test('--check names all that is missing to a user who may run no script either, and leaves no key behind', async (t) => {
+  const redis = await testRedis(t)
+  const url = await withDocumentedRights({ url: redis.url, nodes: [redis] })
+  await askRedis(redis, ['ACL', 'SETUSER', 'bff', '-@all', '+set', '+incrby', '+hset', '+info', '+ping'])
+  const text = textOf(await probeRedis(url, USES))
+  t.match(text, /no right to GET, MGET, DEL, PEXPIRETIME, PEXPIREAT, EVAL, TIME, HGET, HGETALL, HDEL, CLIENT TRACKING /)
+  t.match(text, /forbids GETDEL, HDEL, PEXPIRE to this user/)
+  await askRedis(redis, ['ACL', 'SETUSER', 'bff', '-@all'])
+  t.match(
+    textOf(await probeRedis(url, USES)),
+    /no right to GET, MGET, SET, DEL, /,
+    'it is not the keys that are missing',
+  )
+  await until(async () => Number(await askRedis(redis, ['DBSIZE'])) === 0, 'no key is left')
 })
 
 for (const [rights, expected] of [

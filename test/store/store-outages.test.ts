@@ -4,7 +4,7 @@ import { Changeable } from '../../src/config/changing.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { connectedStore, QUIET } from '../support/redis/connected-store.ts'
-import { LosingProxy } from '../support/redis/losing-proxy.ts'
+import { CommandProxy } from '../support/redis/command-proxy.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { testRedis } from '../support/server/test-server.ts'
 import { until, within } from '../support/time/until.ts'
@@ -72,7 +72,7 @@ await sideBySide({
 
   'a store that was away for long is reached again over a network that is slow': async (t) => {
     const redis = await testRedis(t)
-    const proxy = await LosingProxy.start(t, redis)
+    const proxy = await CommandProxy.start(t, redis)
     const store = await connectedStore(t, proxy.url)
     proxy.isDown = true
     await until(() => store.unavailableSince() !== undefined)

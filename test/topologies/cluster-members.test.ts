@@ -10,7 +10,7 @@ import { tryCredentials } from '../../src/store/credentials-trial.ts'
 import { probeRedis } from '../../src/store/probe.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { connectedStore, QUIET } from '../support/redis/connected-store.ts'
-import { LosingProxy } from '../support/redis/losing-proxy.ts'
+import { CommandProxy } from '../support/redis/command-proxy.ts'
 import { askRedis, testMasters } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
 
@@ -158,7 +158,7 @@ await test('A master of a Cluster that was away serves again as soon as its conn
   const nodes = await testMasters(t, 2)
   const [kept, lost] = nodes
   if (kept === undefined || lost === undefined) throw new Error('no masters')
-  const proxy = await LosingProxy.start(t, lost)
+  const proxy = await CommandProxy.start(t, lost)
   await askRedis(lost, ['CONFIG', 'SET', 'cluster-announce-port', proxy.url.split(':').at(-1) ?? ''])
   const announced = async (): Promise<boolean> =>
     JSON.stringify(await askRedis(kept, ['CLUSTER', 'SLOTS'])).includes(proxy.url.split(':').at(-1) ?? '')

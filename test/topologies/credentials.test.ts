@@ -24,13 +24,8 @@ for (const [where, start] of [
     const url = new Changeable(as('old'))
     const store = await connectedStore(t, url)
     store.watchBurials()
-    const confirmed = await store.openConfirmed(1)
-    const expiresAt = Date.now() + 600_000
-    for (const key of KEYS) t.ok(await confirmed.create(key, 'v', expiresAt))
-
-    t.match(await tryCredentials(as('new'), as('old'), 1), /WRONGPASS/)
     const main = await masters()
-    // A Cluster does not name a replica before it knows how far that one is.
+    // A Cluster does not name a replica before it knows how far that one is, and so is able to confirm.
     const isNamed = async (): Promise<boolean> => {
       const told = await Promise.all(main.map((node) => askRedis(node, ['CLUSTER', 'SLOTS'])))
       return told.every(
@@ -38,6 +33,11 @@ for (const [where, start] of [
       )
     }
     await until(isNamed, 'the replicas are named')
+    const confirmed = await store.openConfirmed(1)
+    const expiresAt = Date.now() + 600_000
+    for (const key of KEYS) t.ok(await confirmed.create(key, 'v', expiresAt))
+
+    t.match(await tryCredentials(as('new'), as('old'), 1), /WRONGPASS/)
     for (const master of main) await askRedis(master, ['ACL', 'SETUSER', 'new', '>new-password', ...RIGHTS])
     const warnings: string[] = []
     t.equal(await tryCredentials(as('new'), as('old'), 1, (warning) => warnings.push(warning)), undefined)

@@ -3,6 +3,7 @@ import { beforeDeadline, CommandTimeout } from '../../time/deadline.ts'
 import { polls } from '../../time/polls.ts'
 import { ClusterCommands } from './cluster-commands.ts'
 import { ClusterNodes, type ClusterNode } from './cluster-nodes.ts'
+import { targetOf } from './cluster-slots.ts'
 import type { Connection } from './connection.ts'
 import { reconnectMs } from './lasting-connection.ts'
 import type { LiveCredentials } from './live-credentials.ts'
@@ -73,8 +74,9 @@ export class ClusterLink implements RedisLink {
     return Promise.all(this.#nodes.masters.map((node) => ask(node).catch(() => undefined)))
   }
 
-  masterOf(key: string): MasterServer {
-    return this.#nodes.ownerOf(key)
+  masterOf(key: string, redirection?: string): MasterServer {
+    const owner = this.#nodes.ownerOf(key)
+    return redirection === undefined ? owner : this.#nodes.at(targetOf(redirection, owner))
   }
 
   probe(): void {

@@ -59,8 +59,12 @@ export interface RedisLink {
   untracked(): RedisCommands
   /** Asks every master. Undefined stands for one that does not reply, or refuses. Never rejects. */
   askMasters<Reply>(question: (master: Connection) => Promise<Reply>): Promise<(Reply | undefined)[]>
-  /** The master that has a key. @throws Error while there is none */
-  masterOf(key: string): MasterServer
+  /**
+   * The master that has a key.
+   * @param redirection the error (ASK) with which that one names another for it, to which the slot is being moved
+   * @throws Error while there is none
+   */
+  masterOf(key: string, redirection?: string): MasterServer
   /** Probes every master, beside the probes that come by themselves. */
   probe(): void
   /** The names of the present masters. */

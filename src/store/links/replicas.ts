@@ -62,16 +62,27 @@ export class Replicas {
   /**
    * Runs a command that writes a key, and waits until so many replicas have what it wrote. If it rejects, the write may have
    * happened.
+   * @param redirection the error (ASK) with which the master has sent this command to another one
    * @throws Unsent at once while there is no master, and after a failure until replicas confirm again
    */
-  async write<Reply>(key: string, needed: number, run: (connection: Connection) => Promise<Reply>): Promise<Reply> {
-    const replicas = this.#of(key)
+  async write<Reply>(
+    key: string,
+    needed: number,
+    run: (connection: Connection) => Promise<Reply>,
+    redirection?: string,
+  ): Promise<Reply> {
+    const replicas = this.#of(key, redirection)
     replicas.confirming ??= new ConfirmingServer(replicas.find, needed, {
       failed: (reason) =>
         this.#log.warn({ reason, needed }, 'calls with an Idempotency-Key are refused: no replicas confirm'),
       recovered: () => this.#log.info({}, 'calls with an Idempotency-Key are accepted again: replicas confirm'),
     })
-    return replicas.confirming.write(key, run)
+    if (redirection === undefined) return replicas.confirming.write(key, run)
+    return replicas.confirming.write(key, (connection) => {
+      // Both go out together, so ASKING concerns this command.
+      connection.sendCommand(['ASKING']).catch(() => undefined)
+      return run(connection)
+    })
   }
 
   /** Why the replicas of present masters confirm no writes, for an operator. */
@@ -112,9 +123,9 @@ export class Replicas {
   }
 
   /** @throws Error while there is no master, and after the close */
-  #of(key: string): OfMaster {
+  #of(key: string, redirection?: string): OfMaster {
     if (this.#isClosed) throw new Error('closed')
-    const master = this.#link.masterOf(key)
+    const master = this.#link.masterOf(key, redirection)
     const known = this.#masters.get(master.name)
     if (known !== undefined) return known
     const present = this.#link.masterNames()

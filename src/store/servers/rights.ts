@@ -28,7 +28,7 @@ type Place = 'key' | 'hash' | ''
 /** How the places that a user may not use at all are named. */
 const KEYS = { key: 'keys that begin with bff:1:', hash: 'keys that begin with {bff:1:' } as const
 
-/** All that the store does: where, and the words of a command that does it. */
+/** All that the store does: where, and the words of a command that does it, or fails for its words and leaves no key behind. */
 const RIGHTS: readonly (readonly [on: Place, ...words: string[]])[] = [
   ['', 'CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP'],
   ['', 'CLIENT', 'CACHING', 'NO'],
@@ -37,13 +37,13 @@ const RIGHTS: readonly (readonly [on: Place, ...words: string[]])[] = [
   ['key', 'GETRANGE', 'key', '0', '0'],
   ['key', 'MGET', 'key'],
   ['key', 'PEXPIRETIME', 'key'],
-  ['key', 'INCRBY', 'key', '1'],
+  ['key', 'INCRBY', 'key', 'x'],
   ['key', 'PEXPIRE', 'key', '1'],
   ['key', 'PEXPIREAT', 'key', '1', 'GT'],
   ['key', 'EVAL', 'return 0', '1', 'key'],
   ['key', 'GETDEL', 'key'],
   ['key', 'DEL', 'key'],
-  ['hash', 'HSET', 'hash', 'field', ''],
+  ['hash', 'HSET', 'hash', 'field', '', ''],
   ['hash', 'PEXPIRE', 'hash', '1'],
   ['hash', 'HGET', 'hash', 'field'],
   ['hash', 'HGETALL', 'hash'],
@@ -131,13 +131,26 @@ export async function tryRights(server: Connection, key: string, uses: Uses): Pr
     codeOf(server.get(key)),
     codeOf(server.send(key, ['DEL', key])),
   ])
-  const missing = missingOf([
-    ...(isMissing(tracking) ? [`${TRACKING} `] : []),
-    ...(isMissing(script) ? ['EVAL key'] : []),
-    ...refused,
-  ])
+  const missing =
+    script === 'NOPERM'
+      ? await missingOneByOne(server, key)
+      : missingOf([
+          ...(isMissing(tracking) ? [`${TRACKING} `] : []),
+          ...(isMissing(script) ? ['EVAL key'] : []),
+          ...refused,
+        ])
   const refusal = [write, script].find((code) => code !== undefined && !isMissing(code))
   return { ...rightsOf(missing, refusal, uses), isEvalUnknown: script === 'ERR' }
+}
+
+/** The commands that a user may not run who may run no script. All are tried, but one that would take the connection over. */
+async function missingOneByOne(server: Connection, key: string): Promise<Set<string>> {
+  const places = { key, hash: `{${key}}:hash` }
+  const tries = RIGHTS.filter(([, name]) => name !== 'SUBSCRIBE').map(async ([, ...words]) => {
+    const sent = words.map((word) => (word === 'key' || word === 'hash' ? places[word] : word))
+    return (await codeOf(server.send(key, sent))) === 'NOPERM' ? [nameOf(words)] : []
+  })
+  return new Set((await Promise.all(tries)).flat())
 }
 
 /** ERR: a server on which the command does not exist, or was renamed. */

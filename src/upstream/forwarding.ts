@@ -146,8 +146,19 @@ export class Forwarding extends Exchange<ForwardOutcome> {
       return this.#discard(controller)
     }
     this.#pendingHeaders = headers
+    if (status !== this.#status) return this.#endBodiless(controller)
     const length = headers['content-length']
     if (length !== undefined) this.#remainingBytes = Number(length)
+  }
+
+  /**
+   * A 205 goes on as a 204. Node keeps the headers of one until its end, so if the body that upstream must not send broke off, the
+   * browser would get nothing, and send even an order again.
+   */
+  #endBodiless(controller: Dispatcher.DispatchController): void {
+    this.onComplete()
+    this.#isWithheld = true
+    this.#discard(controller)
   }
 
   #limitInformational(controller: Dispatcher.DispatchController): void {

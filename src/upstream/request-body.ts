@@ -123,6 +123,8 @@ class StreamedBody extends Readable {
     this.on('error', () => undefined)
     source.on('data', this.#onData).once('end', this.#onEnd).once('close', this.#onClose)
     for (const piece of start) this.push(piece)
+    // Its last piece may have come with those before it, and the end with that.
+    if (source.readableEnded) this.#onEnd()
   }
 
   #inTurn(piece: Buffer | null): void {

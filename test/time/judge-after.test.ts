@@ -3,6 +3,7 @@ import { connect, createServer, type AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { judgeAfter } from '../../src/time/judge-after.ts'
 import { within } from '../../src/time/within.ts'
+import { nodeWarnings } from '../support/telemetry/node-warnings.ts'
 import { nextEvent } from '../support/time/until.ts'
 
 /** Blocks this thread, and so its event loop. */
@@ -48,4 +49,10 @@ await test('a peer that has sent nothing is judged once, and not after the wait 
     end()
   })
   t.same(judged, ['silent'])
+})
+
+await test('a peer whose time is over already is judged at once, without a warning of Node.js', async (t) => {
+  const warnings = nodeWarnings(t)
+  await new Promise<void>((resolve) => judgeAfter(-20, resolve))
+  t.same(warnings, [])
 })

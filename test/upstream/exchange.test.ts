@@ -22,8 +22,8 @@ function exchangeOf(t: Test, hasBudget = true) {
     get state() {
       return { sent: this.sent, responseBegan: this.responseBegan, controller: this.controller }
     }
-    respond(status: number, headers: Record<string, string>): void {
-      this.noteStatus(status, headers)
+    respond(status: number, headers: Record<string, string>): number {
+      return this.noteStatus(status, headers)
     }
     stop(reason: Error): void {
       this.abort(reason)
@@ -153,4 +153,13 @@ await test('the span of a request that upstream or a browser has left without it
     t.same(logged(), [['span', { status: undefined, error: isFailure ? is : undefined }]])
     t.same(await exchange.outcome, { is })
   }
+})
+
+await test('a 205 of upstream goes on as a 204, and any other status as it is', (t) => {
+  const { exchange } = exchangeOf(t)
+  t.same(
+    [200, 204, 205, 206, 405].map((status) => exchange.respond(status, {})),
+    [200, 204, 204, 206, 405],
+  )
+  t.end()
 })

@@ -45,6 +45,20 @@ await test('a last piece that is large is not copied into a text', (t) => {
   t.end()
 })
 
+await test('a 205 goes on as a 204 and is over, and at most a little of its body is read', async (t) => {
+  const { forwarding, controller, logged, timers } = forward(t)
+  forwarding.onResponseStart(controller, 205, {})
+  t.same(logged(), [['headers or failure'], ['begin', 204, {}], ['settled'], ['end']])
+  t.same(await forwarding.outcome, { is: 'answered', status: 204 })
+  t.same(timers.delays, [STALL_MS])
+  forwarding.onResponseData(controller, Buffer.alloc(65_536))
+  t.same(logged(), [])
+  forwarding.onResponseData(controller, Buffer.alloc(1))
+  t.match(logged(), [['abort']])
+  forwarding.onResponseError(controller, FAULT)
+  t.same([logged(), timers.delays], [[], []])
+})
+
 await test('a response without a length, or without a body, ends when upstream says so', async (t) => {
   const { forwarding, controller, logged } = forward(t)
   forwarding.onResponseStart(controller, 200, {})

@@ -63,6 +63,16 @@ await test('a small body is sent whole with its length, however it came', async 
   t.same(listenersOf(largest.source), listenersOf(new PassThrough()))
 })
 
+await test('a long body ends, also if it had come as a whole before it was read', async (t) => {
+  const source = Object.assign(new PassThrough({ highWaterMark: 1e6 }), { headers: CHUNKED })
+  source.write(Buffer.alloc(WHOLE))
+  source.end('end')
+  await turn()
+  const body = await receiveBody(source as unknown as IncomingMessage, 1e6)
+  const content = body?.content as Readable
+  t.equal(Buffer.concat(await content.toArray()).length, WHOLE + 3)
+})
+
 await test('a body that is too large is refused, by its length or once it has come', async (t) => {
   const tooLarge = { code: 'body_too_large' }
   await t.rejects(requestOf({ 'content-length': '11' }, 10).body, tooLarge)

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { ok } from '../support/upstream/raw-upstream.ts'
@@ -154,6 +155,31 @@ await test('a 205 becomes a 204 without its body, which a 205 must not have (RFC
     t.match(first, /^204 /)
     t.notMatch(first, /content-length|nobody/i)
     t.match(second, /^200 [^]*"next":1/)
+  }
+})
+
+await test('a 205 is answered at once, whatever becomes of the body that it must not have', async (t) => {
+  const { raw, cookie, upstream } = await startWorld(t, API)
+  const requests = ['GET', 'POST', 'POST with a key'].map((name) => {
+    const key = name.includes('key') ? 'Idempotency-Key: a\r\n' : ''
+    const body = name === 'GET' ? '\r\n' : 'Content-Length: 2\r\n\r\n{}'
+    return [
+      name,
+      `${name.slice(0, 4).trim()} ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n${key}${body}`,
+    ]
+  })
+  for (const [name = '', request = ''] of requests) {
+    let connection: Socket | undefined
+    upstream.answer = (_request, socket) => {
+      connection = socket
+      socket.write('HTTP/1.1 205 Reset Content\r\nContent-Length: 7\r\n\r\nnobody')
+    }
+    t.match(await raw(request), /^HTTP\/1\.1 204 /, `${name}: it never ends`)
+    connection?.destroy()
+    upstream.answer = (_request, socket) =>
+      socket.write('HTTP/1.1 205 Reset Content\r\nContent-Length: 7\r\n\r\nnobody', () => socket.resetAndDestroy())
+    // A browser would send again what gets no response.
+    t.match(await raw(request.replace(': a', ': b')), /^HTTP\/1\.1 204 /, `${name}: it breaks off`)
   }
 })
 

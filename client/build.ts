@@ -40,32 +40,46 @@ const separateEntries: Plugin = {
   },
 }
 
+/**
+ * Members of the core that no page, tab, server or other entry sees. They may have names as short as those of variables, which
+ * change with every release: a page may load an entry of a newer server.
+ */
+const MEMBERS_OF_CORE =
+  /^(bodyOf|carrier|chooseKey|hasReply|is(Command|Fresh|Proven|SameSession|Sent|Up)|mayBe(Executed|Made)|mayRepeat|nextId|refusals|retire|statusListeners|subscribers)$/
+
 /** The modules of the package and their source maps, as the sources give them, by their paths in dist/. */
 async function bundles(): Promise<ReadonlyMap<string, Uint8Array>> {
   const { name, version } = JSON.parse(await readFile(here('package.json'), 'utf8')) as Record<string, string>
-  const { outputFiles } = await build({
-    entryPoints: Object.fromEntries(
-      Object.entries(ENTRIES).map(([entry, source]) => [entry, here(`src/${source}.ts`)]),
+  const built = await Promise.all(
+    Object.entries(ENTRIES).map(([entry, source]) =>
+      build({
+        entryPoints: { [entry]: here(`src/${source}.ts`) },
+        ...(entry === 'client' && { mangleProps: MEMBERS_OF_CORE }),
+        plugins: [separateEntries],
+        // Wherever the files are written, their maps lead to the sources beside dist/ in the package.
+        outdir: here('dist'),
+        write: false,
+        bundle: true,
+        minify: true,
+        sourcemap: 'linked',
+        sourcesContent: false,
+        // A comment that bundlers drop.
+        banner: { js: `// ${name} ${version}` },
+        define: { PACKAGE_VERSION: JSON.stringify(version) },
+        // For browsers, esbuild itself would decide that this is a production build.
+        platform: 'neutral',
+        format: 'esm',
+        target: 'es2022',
+        external: ['react'],
+        logLevel: 'warning',
+      }),
     ),
-    plugins: [separateEntries],
-    // Wherever the files are written, their maps lead to the sources beside dist/ in the package.
-    outdir: here('dist'),
-    write: false,
-    bundle: true,
-    minify: true,
-    sourcemap: 'linked',
-    sourcesContent: false,
-    // A comment that bundlers drop.
-    banner: { js: `// ${name} ${version}` },
-    define: { PACKAGE_VERSION: JSON.stringify(version) },
-    // For browsers, esbuild itself would decide that this is a production build.
-    platform: 'neutral',
-    format: 'esm',
-    target: 'es2022',
-    external: ['react'],
-    logLevel: 'warning',
-  })
-  return new Map(outputFiles.map(({ path, contents }) => [relative(here('dist'), path), contents]))
+  )
+  return new Map(
+    built.flatMap(({ outputFiles }) =>
+      outputFiles.map(({ path, contents }) => [relative(here('dist'), path), contents]),
+    ),
+  )
 }
 
 /** Builds the modules of the package and their source maps into a directory. */

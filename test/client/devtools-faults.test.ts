@@ -2,8 +2,6 @@ import { test } from 'tap'
 import { devtoolsPage, holds, press, TRADE } from '../support/client/devtools-page.ts'
 import { until } from '../support/time/until.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 await test('Offline: calls are not sent, sockets are noticed to be dead, and all is back afterwards', async (t) => {
   const { page, world } = await devtoolsPage(t)
   await page.evaluate(TRADE)

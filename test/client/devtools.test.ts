@@ -4,8 +4,6 @@ import { createClient } from '../../client/dist/client.js'
 import { devtoolsPage, holds, partOf, press, TRADE } from '../support/client/devtools-page.ts'
 import { until } from '../support/time/until.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 await test('the panel shows the session and who told of it, the sockets with streams and queues, and every frame', async (t) => {
   const { page, part, errors } = await devtoolsPage(t)
   const account = await page.evaluate<string>(TRADE)

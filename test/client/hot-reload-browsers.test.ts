@@ -8,8 +8,6 @@ import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { viteServer } from '../support/client/vite-server.ts'
 import { until } from '../support/time/until.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 const GUIDE = await readFile(new URL('../../client/docs/guide.md', import.meta.url), 'utf8')
 /** Its lines that close the client of a module which Vite replaces. */
 const LINES = /^(?:import\.meta\.hot\?\..+\n)+/m.exec(GUIDE)?.[0] ?? ''

@@ -6,8 +6,6 @@ import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { httpServer } from '../support/server/http-server.ts'
 import { until } from '../support/time/until.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 const DIST = new URL('../../client/dist/', import.meta.url)
 const CHARTS = new URL(
   '../../node_modules/lightweight-charts/dist/lightweight-charts.standalone.development.mjs',

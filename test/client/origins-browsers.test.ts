@@ -8,8 +8,6 @@ import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/test-server.ts'
 import { until } from '../support/time/until.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 const DIST = new URL('../../client/dist/', import.meta.url)
 
 /** What a page sees of a response; the name of the error if it may not read it. */

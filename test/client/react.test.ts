@@ -6,8 +6,6 @@ import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld, type World } from '../support/world.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 const texts = (text: string): string =>
   `document.querySelector('.price') && [...document.querySelectorAll('.price')].every((each) => each.textContent === '${text}')`
 

@@ -120,7 +120,7 @@ await sideBySide({
     const clock = awakeClock(t)
     const stoodStillMs = (): number => performance.now() - clock()
     for (;;) {
-      const { tabs } = await fourTabs(t, { SESSION_IDLE_SECONDS: '4' })
+      const { tabs } = await fourTabs(t, { SESSION_IDLE_SECONDS: '12' })
       await until(() => tabs.every((tab) => active(tab).expiring === 'idle'))
       const before = stoodStillMs()
       await allAre(tabs, 'anonymous')

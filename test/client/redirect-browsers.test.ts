@@ -3,8 +3,6 @@ import { test } from 'tap'
 import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { httpServer } from '../support/server/http-server.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 const DIST = new URL('../../client/dist/', import.meta.url)
 const SESSION = '{"authenticated":true,"now":1,"expires_at":3601,"idle_expires_at":601,"scope":"trade","session":"s"}'
 const PAGE = `<!doctype html><script type="module">

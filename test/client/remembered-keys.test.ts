@@ -103,6 +103,28 @@ await test('a repetition sends the key that it has sent, although an equal order
   t.match(keptOrder(), { key: 'next' })
 })
 
+for (const [does, act] of [
+  ['forgotten', 'forget'],
+  ['given up', 'renew'],
+] as const) {
+  await test(`a second click orders nothing anew although the first has ${does} its key before the second has chosen one`, async (t) => {
+    const { order, keptOrder } = rememberingPage(t)
+    const [first, second, other] = [order(), order(), order()]
+    await first.choose('one')
+    const chosen = second.choose('two')
+    const ofOther = other.choose('three', { ...CALL, json: { amount: 2 } })
+    await first.remembered[act]()
+    t.equal(await chosen, 'one', 'the server answers it as the first')
+    t.equal(await ofOther, 'three')
+    await second.remembered.forget()
+    const next = act === 'forget' ? undefined : { key: 'one+' }
+    t.match(keptOrder() ?? undefined, next)
+
+    // A click that comes after that is another order.
+    t.equal(await order().choose('four'), next?.key ?? 'four')
+  })
+}
+
 await test('an order is not sent while the session is not known, or when that has taken too long', async (t) => {
   for (const [session, answerMs, isSent] of [
     [undefined, 0, false],

@@ -7,8 +7,6 @@ import { pageClient } from '../support/client/page-client.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 const HOUR_MS = 3_600_000
 
 /** What happens to the clocks, and how long it takes. */

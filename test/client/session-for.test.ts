@@ -10,8 +10,6 @@ import { httpServer } from '../support/server/http-server.ts'
 import { until } from '../support/time/until.ts'
 import { RELAY, startWorld } from '../support/world.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 /** A request for a page, as frameworks with the Fetch API have it. */
 const request = (headers: Record<string, string> = {}): Request => new Request('http://page.example/', { headers })
 
@@ -102,6 +100,22 @@ await test('sessionFor() sends the session cookie and nothing else of the reques
   t.equal(sent.cookie, '__Host-session=one.two')
   t.equal(sent.host, new URL(url).host)
   t.notMatch(JSON.stringify(requests[0]?.rawHeaders), /theirs|evil|192\.0|login|attribution/)
+})
+
+await test('sessionFor(): a header may be a list, as in headersDistinct of Node.js', async (t) => {
+  const { url, requests } = await asked(t, anonymous)
+  const lists = [['__Host-session=one'], ['a=1', '__Host-session=one'], ['a=1; __Host-session=one', 'b=2']]
+  for (const cookie of lists) t.equal(await sessionFor({ headers: { cookie } }, { baseUrl: url }), null)
+  t.same(
+    requests.map(({ headers }) => headers.cookie),
+    lists.map(() => '__Host-session=one'),
+  )
+  t.equal(
+    await sessionFor({ headers: { cookie: ['__Host-session=one', '__Host-session=two'] } }, { baseUrl: url }),
+    null,
+  )
+  t.equal(await sessionFor({ headers: { 'sec-fetch-site': ['cross-site'] } }, { baseUrl: url }), undefined)
+  t.equal(requests.length, lists.length)
 })
 
 await test('sessionFor(): what the server would not take for a session is null, and never sent', async (t) => {

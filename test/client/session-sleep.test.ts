@@ -32,3 +32,29 @@ await test('a page that followed no session for minutes asks once when one begin
   t.equal(asks(), 4)
   t.equal(sockets.length, 2)
 })
+
+await test('a page without a session whose clock is set back opens a session socket as soon as a session begins', async (t) => {
+  const { world, sockets, lead, hearsTab, answer } = await following(t, ANONYMOUS)
+  lead()
+  world.now -= 3_600_000
+  await hearsTab(active())
+  await answer(active())
+  t.equal(sockets.length, 1)
+})
+
+await test('a page whose clock was set back by less than a sleep asks at once, so that the end of its session is announced in time', async (t) => {
+  for (const [backMs, asked] of [
+    [1999, 0],
+    [2001, 1],
+    [90_000, 1],
+  ] as const) {
+    const { world, timers, lead, hears, asks, sockets } = await following(t)
+    lead()
+    await hears(active())
+    asks()
+    world.now -= backMs
+    timers.run()
+    t.equal(asks(), asked, `${backMs} ms`)
+    t.equal(sockets[0]?.isClosed, asked > 0)
+  }
+})

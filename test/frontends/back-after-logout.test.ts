@@ -9,8 +9,6 @@ import { bundled, examplePage } from '../support/browser/example-page.ts'
 import { until } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 const LOG_OUT = `fetch('/auth/logout', { method: 'POST', headers: { 'X-CSRF': '1' } }).then(({ status }) => status)`
 
 /** Notes whether the browser has kept the page, and whether the page hides itself then. */

@@ -7,8 +7,6 @@ import { until, within } from '../support/time/until.ts'
 import { startWorld } from '../support/world.ts'
 import { scripted } from '../support/login/token-endpoint.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 /** The page that opens the popup. It keeps the result of window.open() for the test. */
 const MAIN = `import { client } from './trading.ts'
   import { logInInPopup } from './popup.ts'

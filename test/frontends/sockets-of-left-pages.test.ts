@@ -3,8 +3,6 @@ import { accountPage, goBack, read, visit } from '../support/browser/account-pag
 import { browsersOr } from '../support/browser/browsers.ts'
 import { until } from '../support/time/until.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 await test('Chromium keeps the sockets of pages that were left, so that the sixth page gets none', async (t) => {
   const { page, first, sockets } = await accountPage(t, 'chrome', ['addEventListener'])
   t.equal(await first(), 'answer 1')

@@ -24,6 +24,9 @@ interface Kept {
   readonly subject?: string | undefined
 }
 
+/** The calls that have begun and have not chosen their key yet. */
+const choosing = new Set<RememberedKey>()
+
 /**
  * The key of an order, kept in the `sessionStorage` until the outcome of the order is known. A duplicated tab has a copy of it, so
  * whatever follows from a kept key is the same in all tabs: they send the same keys, and each of these the server sends only once.
@@ -34,7 +37,10 @@ export class RememberedKey {
   #refusal: ApiError | undefined
   /** What takes the place of a kept key that is only asked about, once the page has said that the order was not made. */
   #following: Kept | undefined
-  /** What this call has sent, also after an equal one has forgotten it: a repetition sends the same key, or nothing. */
+  /**
+   * What this call has sent, or what an equal one has forgotten or replaced since this began: it sends that key, or nothing. So a
+   * second click orders nothing anew, even if the first has its answer meanwhile.
+   */
   #sent: Kept | undefined
   /** The key that this call has read or written last. No other one is replaced or removed. */
   #own: string | undefined
@@ -53,10 +59,12 @@ export class RememberedKey {
     // Bodies other than text cannot be compared, so the order is not remembered.
     if (json === undefined && body && typeof body !== 'string') return fresh
     const content = JSON.stringify([method, path, json ?? body])
-    const place = `trading-bff:order:${this.#name}:${digest(content)}`
+    const place = (this.#place = `trading-bff:order:${this.#name}:${digest(content)}`)
     const askedAt = Date.now()
+    choosing.add(this)
     const session = await core.server.session()
     const key = await underLock(place, () => {
+      choosing.delete(this)
       // A machine that slept may read the response long after the user has made the order.
       const isLate = elapsedMs(askedAt) > MAX_LATE_MS
       return this.#choose(core, call, place, isLate ? undefined : session, fresh)
@@ -81,7 +89,6 @@ export class RememberedKey {
     if (!session) throw refusal(undefined, kept ? undefined : 'not_sent')
     // The server refuses the call, from which nothing follows.
     if (!session.authenticated && !kept) return fresh
-    this.#place = place
     this.#own = kept?.key
     if (!session.authenticated) return undefined
     const subject = session.subject === undefined ? undefined : digest(session.subject)
@@ -135,7 +142,9 @@ export class RememberedKey {
     if (place === undefined) return
     await underLock(place, () => {
       const kept = read(place)
-      if (kept && kept.key === this.#own) write(place, following(kept))
+      if (!kept || kept.key !== this.#own) return
+      write(place, following(kept))
+      for (const call of choosing) if (call.#place === place) call.#sent ??= kept
     })
   }
 }

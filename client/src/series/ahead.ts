@@ -19,21 +19,29 @@ interface Known {
   askedAt: number
   /** When the page was last offline or away. */
   disturbedAt: number
+  /** How many charts look at it, and how these stop listening to the page. */
+  users: number
+  leavePage?: () => void
 }
 
-/** By clock: the charts of a page share one. A page may end them with their socket, so none of them listens to the page itself. */
+/** By clock: the charts of a page share one, and listen to the page together. */
 const clocks = new WeakMap<() => unknown, Known>()
 /** The clock of a socket that has none: no point is ahead of it. */
 const none = (): undefined => undefined
 
-function knownOf(clock: () => unknown = none): Known {
+/** @param signal ends the use */
+function knownOf(signal: AbortSignal, clock: () => unknown = none): Known {
   const before = clocks.get(clock)
-  if (before) return before
-  const known = { askedAt: -Infinity, disturbedAt: -Infinity }
+  // Nobody has listened to the page since the last chart ended.
+  const disturbedAt = before ? performance.now() : -Infinity
+  const known: Known = before && before.users > 0 ? before : { askedAt: -Infinity, disturbedAt, users: 0 }
   clocks.set(clock, known)
-  onPage((event) => {
-    if (event !== 'visibilitychange') known.disturbedAt = performance.now()
-  })
+  if (known.users++ === 0) {
+    known.leavePage = onPage((event) => {
+      if (event !== 'visibilitychange') known.disturbedAt = performance.now()
+    })
+  }
+  signal.addEventListener('abort', () => --known.users === 0 && known.leavePage?.())
   return known
 }
 
@@ -52,7 +60,7 @@ export class Ahead {
     this.#seconds = seconds
     this.#signal = signal
     this.#onMeasured = onMeasured
-    this.#known = knownOf(socket.serverNow)
+    this.#known = knownOf(signal, socket.serverNow)
   }
 
   /** Notes that points have arrived. */

@@ -53,7 +53,8 @@ class LiveSeries<P extends { readonly epoch: number }> implements Series<P> {
   readonly #own = new AbortController()
   readonly #listeners = new Set<() => void>()
   readonly #ahead: Ahead
-  #unsubscribe!: () => void
+  #unsubscribe: () => void = () => undefined
+  readonly #stopStatus: (() => void) | undefined
   #state: SeriesState<P> = { points: [] }
   /** The `req_id` of the stream. With another one, it has begun again, and points may be missing. */
   #stream: unknown
@@ -82,7 +83,15 @@ class LiveSeries<P extends { readonly epoch: number }> implements Series<P> {
     this.#request = request
     this.#count = count
     this.#ahead = new Ahead(socket, seconds, this.#own.signal, () => this.#lookAgain())
-    this.#subscribe()
+    this.#stopStatus = socket.onStatus?.(() => {
+      if (socket.status?.().state === 'ended') this.#end()
+    })
+    try {
+      this.#subscribe()
+    } catch (error) {
+      this.#end()
+      throw error
+    }
   }
 
   #subscribe(): void {
@@ -104,9 +113,15 @@ class LiveSeries<P extends { readonly epoch: number }> implements Series<P> {
   }
 
   stop(): void {
-    this.#own.abort()
-    for (const timer of [this.#timer, this.#again, this.#look]) clearTimeout(timer)
+    this.#end()
     this.#unsubscribe()
+  }
+
+  /** Nothing comes any more, and nothing is asked for. */
+  #end(): void {
+    this.#own.abort()
+    this.#stopStatus?.()
+    for (const timer of [this.#timer, this.#again, this.#look]) clearTimeout(timer)
   }
 
   /** Without a stream, as while the market is closed, there is still a history to show: of what came since the last point, too. */
@@ -114,6 +129,7 @@ class LiveSeries<P extends { readonly epoch: number }> implements Series<P> {
     const isFirst = this.#refusal === undefined
     this.#refusal = error
     this.#fail(error)
+    if (/^(ended|closed)$/.test(error.code)) this.#end()
     if (FINAL.test(error.code)) return
     this.#again ??= setTimeout(() => this.#askStreamAgain(), AGAIN_MS * (1 + 4 * Math.random()))
     // Some refusals come again and again, and the first of them has asked.

@@ -45,8 +45,9 @@ export async function sessionFor(
   { baseUrl }: SessionForOptions,
 ): Promise<RenderedSession | null | undefined> {
   const url = new URL(SESSION_PATH, baseUrl)
+  // A header may be a list, as in `headersDistinct` of Node.js.
   const header = (name: string): string =>
-    (typeof headers.get === 'function' ? headers.get(name) : (headers as Record<string, string>)[name]) ?? ''
+    [typeof headers.get === 'function' ? headers.get(name) : (headers as Record<string, string>)[name]].flat().join(';')
   // Not trim(): a sibling host may set a cookie whose name begins with another kind of space.
   const named = header('cookie')
     .split(';')

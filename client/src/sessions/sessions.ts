@@ -89,16 +89,10 @@ export async function logOutAtProvider(
   client: Pick<Client, 'session'>,
   options?: LogoutOptions,
 ): Promise<string | undefined> {
-  const session = client.session as SessionOfServer
-  try {
-    const response = await session.ask(`/auth/logout?provider=true${options?.everywhere ? '&everywhere=true' : ''}`)
-    session.end('logout')
-    // A server whose provider has no such address responds 204.
-    return response.status === 200 ? ((await response.json()) as { logout_url: string }).logout_url : undefined
-  } catch (error) {
-    if ((error as Partial<ApiError>).problem?.code === 'subject_unknown') session.end('logout')
-    throw error
-  }
+  const { leave } = client.session as SessionOfServer
+  const response = await leave(`?provider=true${options?.everywhere ? '&everywhere=true' : ''}`)
+  // A server whose provider has no such address responds 204.
+  return response.status === 200 ? ((await response.json()) as { logout_url: string }).logout_url : undefined
 }
 
 async function ask(client: Pick<Client, 'session'>, ...request: Parameters<SessionOfServer['ask']>): Promise<Response> {

@@ -91,12 +91,12 @@ export function apiOf(core: Core): Api {
     const { method = 'GET' } = init
     const given = idempotencyKey === true ? newKey() : idempotencyKey
     const apiCall = { ...init, method, path }
-    return withIds(await sendInOrder(core, apiCall, given, (key) => sendWithKey(core, apiCall, key)))
+    return withIds(await sendInOrder(core, apiCall, given, (...how) => sendWithKey(core, apiCall, ...how)))
   }
 }
 
 /** Sends a call, and again where that is certain not to execute it twice. */
-async function sendWithKey(core: Core, given: ApiCall, key: string | undefined): Promise<Response> {
+async function sendWithKey(core: Core, given: ApiCall, key: string | undefined, isWhole?: boolean): Promise<Response> {
   const { path, headers, json, ...init } = given
   const { method, signal, timeoutMs = TIMEOUT_MS } = init
   const body = json !== undefined && { body: writeJson(json) }
@@ -125,7 +125,7 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined):
       if (method !== 'GET' && !isOnline() && !signal?.aborted) {
         throw new ApiError(method, path, undefined, undefined, undefined, 'not_sent')
       }
-      return await call(core.server, `/api${path}`, { ...init, ...body, headers: allHeaders })
+      return await call(core.server, `/api${path}`, { ...init, ...body, headers: allHeaders }, isWhole)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       const code = error.problem?.code ?? ''

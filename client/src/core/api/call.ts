@@ -13,16 +13,25 @@ export interface CallInit extends Omit<RequestInit, 'method' | 'headers' | 'sign
   readonly signal?: AbortSignal | null | undefined
   /** A value that is sent as JSON instead of `body`. */
   readonly json?: unknown
-  /** Timeout until the response headers arrive, in milliseconds; 60,000 by default. The body may take longer. */
+  /**
+   * Timeout until the response headers arrive, in milliseconds; 60,000 by default. The body may take longer, but not that of an order
+   * of `once`.
+   */
   readonly timeoutMs?: number | undefined
 }
 
 /**
  * Sends one request to the server.
+ * @param isWhole true to wait for the whole body, too: it may stall without an error
  * @throws ApiError unless the status is 2xx or 304, with the code `aborted` when the caller aborts anything but a GET; the reason of
  * `signal` when he aborts a GET, or before anything was sent
  */
-export async function call(server: Server, path: string, init: Omit<CallInit, 'json'> = {}): Promise<Response> {
+export async function call(
+  server: Server,
+  path: string,
+  init: Omit<CallInit, 'json'> = {},
+  isWhole?: boolean,
+): Promise<Response> {
   const { timeoutMs = TIMEOUT_MS, headers, signal, method = 'GET', ...rest } = init
   signal?.throwIfAborted()
   const late = new AbortController()
@@ -32,7 +41,7 @@ export async function call(server: Server, path: string, init: Omit<CallInit, 'j
   let cause: unknown
   let own: 'aborted' | undefined
   try {
-    response = await server.fetch(path, {
+    const arrived = await server.fetch(path, {
       // The server redirects no such call. A proxy may, and the page behind it would count as the response of the server.
       ...(method !== 'GET' && { redirect: 'manual' }),
       ...rest,
@@ -40,7 +49,11 @@ export async function call(server: Server, path: string, init: Omit<CallInit, 'j
       headers: { 'x-csrf': '1', ...Object.fromEntries(new Headers(headers)) },
       signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
     })
-    if (response.ok || response.status === 304) return response
+    if (arrived.ok || arrived.status === 304) {
+      if (isWhole) await arrived.clone().arrayBuffer()
+      return arrived
+    }
+    response = arrived
     problem = await problemOf(response)
   } catch (error) {
     cause = error

@@ -59,21 +59,17 @@ export async function sendInOrder(
   core: Core,
   call: ApiCall,
   key: string | undefined,
-  send: (key: string | undefined) => Promise<Response>,
+  send: (key: string | undefined, isWhole?: boolean) => Promise<Response>,
 ): Promise<Response> {
-  const { method, path, signal, body, timeoutMs = TIMEOUT_MS } = call
+  const { method, path, body, timeoutMs = TIMEOUT_MS } = call
   const order = method === 'GET' ? orders.get(key) : noteCall(key, `${method} ${path}`)
-  const sendChosen = async (): Promise<Response> =>
-    send(key && order?.chooseKey ? await order.chooseKey(core, call, key) : key)
+  const sendChosen = async (isWhole?: boolean): Promise<Response> =>
+    send(key && order?.chooseKey ? await order.chooseKey(core, call, key) : key, isWhole)
   if (!order || method === 'GET') return sendChosen()
   for (;;) {
     const askedAt = Date.now()
     try {
-      const response = await sendChosen()
-      const whole = response.clone().arrayBuffer()
-      await whole.catch((cause: unknown) => {
-        throw new ApiError(method, path, undefined, undefined, cause, signal?.aborted ? 'aborted' : undefined)
-      })
+      const response = await sendChosen(true)
       order.mayBeMade = true
       return response
     } catch (error) {

@@ -171,18 +171,19 @@ export class SessionFollower implements SessionStore {
     const next = { ...state, notice: this.#notice }
     if (JSON.stringify(next) === JSON.stringify(before)) return this.#schedule()
     this.#state = next
+    const isOther = sessionKey(before) !== sessionKey(next)
+    // What is still on its way on the socket of another session would bring that one back.
+    if (isOther) this.#socket.close()
     this.#schedule()
-    notify(this.#listeners, (listener) => listener(sessionKey(next) !== sessionKey(before)))
+    notify(this.#listeners, (listener) => listener(isOther))
   }
 
-  /** Opens or closes the socket to match the state, and schedules the next check. */
+  /** Opens the socket if the state wants it, and schedules the next check. */
   #schedule(): void {
     const state = this.#state
-    const key = sessionKey(state)
     const now = Date.now()
     clearTimeout(this.#timer)
-    if (!this.#tabs || !key) this.#socket.close()
-    if (!this.#tabs || (!key && this.#failures === 0)) return void (this.#readAt = NaN)
+    if (!this.#tabs || (state.status !== 'active' && !this.#failures)) return void (this.#readAt = NaN)
     // A server that could not tell is asked again, also after an end that was believed: the user may have logged in meanwhile.
     if (state.status !== 'active') return this.#checkAt(now + jitter(this.#failures))
     const endsAt = Math.min(state.expiresAt, state.idleExpiresAt) - (state.expiring ? 0 : EXPIRING_MS)
@@ -194,8 +195,8 @@ export class SessionFollower implements SessionStore {
   /** Reads the clock every few seconds, because timers stand still while a machine sleeps. */
   #checkAt(dueAt: number): void {
     const now = Date.now()
-    // Timers of a hidden page may be a minute late.
-    const hasSlept = Math.abs(now - this.#readAt) > 120_000
+    // Timers of a hidden page may be a minute late. A clock that goes back was set.
+    const hasSlept = Math.abs(now - this.#readAt - 59_000) > 61_000
     this.#readAt = now
     // The server may have dropped the connection of a machine that sleeps, which that machine never learns.
     if (hasSlept) this.#socket.close()
@@ -229,8 +230,9 @@ export class SessionFollower implements SessionStore {
     } while (this.#heard > 1)
     this.#heard = 0
     // The other tab may have sent it before that session ended. Then it does not know, and the leader tells it. A leader that could
-    // not ask has it ask, too.
-    if (this.#state.status !== 'active' && this.#phase === 'leading') this.#broadcast()
+    // not ask has it ask, too, but does not know why that session should have ended.
+    if (this.#state.status !== 'active' && this.#phase === 'leading')
+      this.#broadcast(this.#failures ? { reason: 'gone' } : undefined)
   }
 
   readonly #onPage = (event: PageEvent): void => {
@@ -246,6 +248,7 @@ export class SessionFollower implements SessionStore {
     if (phase !== 'leading') {
       // A check that is under way counts no more.
       this.#version++
+      this.#socket.close()
       this.#tabs?.close()
       this.#tabs = undefined
     }

@@ -26,12 +26,12 @@ export function sessionSocket(
   const POLL_MS = 30_000
   let current: WebSocket | undefined
   let intervalMs: number
-  /** When it may be opened, or was. */
+  /** When it may be opened, or was. 0 without a delay: a clock that is set back would make one of any time. */
   let openAt = 0
   let failures = 0
 
   function close(waitMs = 0): void {
-    openAt = Date.now() + waitMs
+    openAt = waitMs && Date.now() + waitMs
     if (!current) return
     current.onmessage = current.onclose = null
     current.close()

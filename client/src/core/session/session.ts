@@ -2,6 +2,7 @@ import type { ApiError } from '../base/errors.ts'
 import type { Core } from '../core.ts'
 import { SESSION_PATH } from '../server.ts'
 import { loginUrl, takeAuthError, type AuthError, type Flow, type LoginOptions } from './login.ts'
+import { sessionKey } from './session-state.ts'
 import type { SessionStore } from './session-store.ts'
 
 /** Options of `logout()`. */
@@ -36,13 +37,34 @@ export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
 }
 
 /** What other entries of the package find in a {@link Session}. No page needs it. */
-export interface SessionOfServer extends Session, Pick<SessionStore, 'confirm' | 'end'>, Pick<Core, 'ask'> {}
+export interface SessionOfServer extends Session, Pick<SessionStore, 'confirm'>, Pick<Core, 'ask'> {
+  /** Logs out with this query. @throws ApiError as `logout` does */
+  readonly leave: (query: string) => Promise<Response>
+}
 
 /** Adds to the store of a client what a page can do with its session. */
 export function sessionOf({ server, store, ask }: Core): SessionOfServer {
+  const leave = async (query: string): Promise<Response> => {
+    const before = sessionKey(store.get())
+    const left = async (): Promise<void> => {
+      // The answer may be late, of a page that was away: another session may have begun, and may be being asked for.
+      if (before !== undefined && before === sessionKey(store.get())) store.end('logout')
+      else await store.check()
+    }
+    try {
+      const response = await ask(`/auth/logout${query}`)
+      await left()
+      return response
+    } catch (error) {
+      // Only the sessions elsewhere could not be found.
+      if ((error as ApiError).problem?.code === 'subject_unknown') await left()
+      throw error
+    }
+  }
   return {
     ...store,
     ask,
+    leave,
     async extend() {
       try {
         await ask(SESSION_PATH)
@@ -53,14 +75,7 @@ export function sessionOf({ server, store, ask }: Core): SessionOfServer {
       await store.check()
     },
     async logout(options) {
-      try {
-        await ask(`/auth/logout${options?.everywhere ? '?everywhere=true' : ''}`)
-      } catch (error) {
-        // Only the sessions elsewhere could not be found.
-        if ((error as ApiError).problem?.code === 'subject_unknown') store.end('logout')
-        throw error
-      }
-      store.end('logout')
+      await leave(options?.everywhere ? '?everywhere=true' : '')
     },
     loginUrl: (flow, init) => loginUrl(server.base, flow, init),
     takeAuthError: () => takeAuthError(server.base),

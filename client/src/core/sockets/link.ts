@@ -249,9 +249,11 @@ export class Link {
       this.#suspect()
       const { state, code = 1006, retryAt } = this.status
       if (state !== 'waiting') return
-      // Reconnects soon if the network was the reason. A delay that the server asked for is kept.
+      // Reconnects soon if the network was the reason. A delay that the server asked for is kept: its timer runs, unless
+      // the page was left.
       if (code === 1006) this.#enter({ state }, jitter(0))
-      else if (retryAt !== undefined) this.#enter(this.status, retryAt - Date.now())
+      else if (event === 'pageshow' && retryAt !== undefined)
+        this.#enter(this.status, Math.max(retryAt - Date.now(), 0))
     } else if (event === 'offline') this.#suspect()
   }
 

@@ -1,5 +1,6 @@
 import type { SocketError } from '../base/errors.ts'
 import type { ServerTime } from '../base/server-clock.ts'
+import type { SocketStatus } from './socket-status.ts'
 
 /** A price of a series. */
 export interface Point {
@@ -68,5 +69,8 @@ export interface SeriesSocket {
   request(message: never, options: { readonly signal: AbortSignal }): Promise<object>
   /** `serverNow` of the client; without it, no point is ahead of its time. */
   readonly serverNow?: () => ServerTime | undefined
+  /** Those of the socket; without them, the series does not notice that the page closes it. */
+  readonly status?: () => SocketStatus
+  readonly onStatus?: (listener: () => void) => () => void
   subscribe(message: never, listener: (message: never) => void, onError: (error: SocketError) => void): () => void
 }

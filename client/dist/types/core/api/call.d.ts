@@ -11,15 +11,19 @@ export interface CallInit extends Omit<RequestInit, 'method' | 'headers' | 'sign
     readonly signal?: AbortSignal | null | undefined;
     /** A value that is sent as JSON instead of `body`. */
     readonly json?: unknown;
-    /** Timeout until the response headers arrive, in milliseconds; 60,000 by default. The body may take longer. */
+    /**
+     * Timeout until the response headers arrive, in milliseconds; 60,000 by default. The body may take longer, but not that of an order
+     * of `once`.
+     */
     readonly timeoutMs?: number | undefined;
 }
 /**
  * Sends one request to the server.
+ * @param isWhole true to wait for the whole body, too: it may stall without an error
  * @throws ApiError unless the status is 2xx or 304, with the code `aborted` when the caller aborts anything but a GET; the reason of
  * `signal` when he aborts a GET, or before anything was sent
  */
-export declare function call(server: Server, path: string, init?: Omit<CallInit, 'json'>): Promise<Response>;
+export declare function call(server: Server, path: string, init?: Omit<CallInit, 'json'>, isWhole?: boolean): Promise<Response>;
 /**
  * The problem in a response, if its type says that there is one.
  * @throws if the body is cut off or malformed, which counts as no problem

@@ -39,7 +39,7 @@ export declare function noteCall(key: string | undefined, call: string): Order |
  * Sends a call, and once more if it has the key of an order, its answer is lost, and the order was not made. That of an order must
  * arrive whole.
  */
-export declare function sendInOrder(core: Core, call: ApiCall, key: string | undefined, send: (key: string | undefined) => Promise<Response>): Promise<Response>;
+export declare function sendInOrder(core: Core, call: ApiCall, key: string | undefined, send: (key: string | undefined, isWhole?: boolean) => Promise<Response>): Promise<Response>;
 /** Makes an order as `once` does. */
 export declare function makeOnce<Answer>(make: (key: string) => Promise<Answer>, isMade: NonNullable<OnceOptions['isMade']>, chooseKey?: Order['chooseKey']): Promise<Answer | undefined>;
 /** A new `Idempotency-Key`. A page without TLS has no `crypto.randomUUID`. */

@@ -1,5 +1,6 @@
 import type { SocketError } from '../base/errors.ts';
 import type { ServerTime } from '../base/server-clock.ts';
+import type { SocketStatus } from './socket-status.ts';
 /** A price of a series. */
 export interface Point {
     /** In seconds since 1970. */
@@ -62,5 +63,8 @@ export interface SeriesSocket {
     }): Promise<object>;
     /** `serverNow` of the client; without it, no point is ahead of its time. */
     readonly serverNow?: () => ServerTime | undefined;
+    /** Those of the socket; without them, the series does not notice that the page closes it. */
+    readonly status?: () => SocketStatus;
+    readonly onStatus?: (listener: () => void) => () => void;
     subscribe(message: never, listener: (message: never) => void, onError: (error: SocketError) => void): () => void;
 }

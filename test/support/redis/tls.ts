@@ -43,7 +43,8 @@ export async function testCa(t: Test): Promise<TestCa> {
 
 /** Makes this process trust a CA until the test ends. NODE_EXTRA_CA_CERTS would be read only at its start. */
 export async function trust(t: Test, { caFile }: TestCa): Promise<void> {
+  const added = await readFile(caFile, 'utf8')
   const before = getCACertificates('default')
-  setDefaultCACertificates([...before, await readFile(caFile, 'utf8')])
+  setDefaultCACertificates([...before, added])
   t.teardown(() => setDefaultCACertificates(before))
 }

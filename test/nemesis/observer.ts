@@ -137,10 +137,13 @@ export class Observer {
 
   #way(port: number): { at: number; sentAt: number; instance: number | undefined } {
     const at = this.now()
-    for (const [instance, { sentAt }] of this.#instances.entries()) {
+    const ways = this.#instances.flatMap(({ sentAt }, instance) => {
       const sent = sentAt(port)
-      if (sent !== undefined) return { at, sentAt: sent, instance }
-    }
+      return sent === undefined ? [] : [{ at, sentAt: sent, instance }]
+    })
+    // A port that a connection has left may be that of another instance by now.
+    const [newest] = ways.toSorted((one, other) => other.sentAt - one.sentAt)
+    if (newest !== undefined) return newest
     return { at, sentAt: at, instance: undefined }
   }
 

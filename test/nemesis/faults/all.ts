@@ -47,6 +47,7 @@ import { reloadedPages } from './reloaded-pages.ts'
 import { reshardedRedis } from './resharded-redis.ts'
 import { restartedRedis } from './restarted-redis.ts'
 import { rolledInstance } from './rolled-instance.ts'
+import { rolledBeforeTokensAreSaved } from './rolled-before-tokens-are-saved.ts'
 import { rotatedKeys } from './rotated-keys.ts'
 import { silentIdentity } from './silent-identity.ts'
 import { silentNames } from './silent-names.ts'
@@ -56,6 +57,7 @@ import { slowProvider } from './slow-provider.ts'
 import { slowRedis } from './slow-redis.ts'
 import { slowUpstream } from './slow-upstream.ts'
 import { stoppedInstance } from './stopped-instance.ts'
+import { strangers } from './strangers.ts'
 import { takenRights } from './taken-rights.ts'
 import { twoOperators } from './two-operators.ts'
 import { unauthorizedCalls } from './unauthorized-calls.ts'
@@ -66,7 +68,7 @@ import { wrongSecrets } from './wrong-secrets.ts'
  * Faults that a plan has only where a patch or FAULTS names them: they have been seen with few seeds so far. One that is known to leave
  * the product as it is in peace moves to those that any plan may have.
  */
-const NEW_FAULTS: readonly Fault[] = []
+const NEW_FAULTS: readonly Fault[] = [rolledBeforeTokensAreSaved, strangers]
 
 /** Every fault that any plan may have. The order decides what a seed means, so a new one comes last. */
 const USUAL_FAULTS: readonly Fault[] = [

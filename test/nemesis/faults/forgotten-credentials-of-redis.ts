@@ -8,7 +8,8 @@ const [KNOWN, FORGOTTEN] = ['known-then', 'forgotten!'] as const
 const SLOW_MS = 30
 /** Of a connection that is open. One that opens has its credentials in HELLO. */
 const AUTH = '*3\r\n$4\r\nAUTH\r\n'
-const REFUSAL = /-(?:WRONGPASS|NOAUTH|ERR)[^\r\n]*\r\n/g
+/** The reply to AUTH. Without one of any other command, all that come after it would be those of other commands. */
+const REFUSAL = /-WRONGPASS[^\r\n]*\r\n/g
 
 /** Redis takes new credentials at first, and refuses them a moment later. */
 export const forgottenCredentialsOfRedis: Fault = {

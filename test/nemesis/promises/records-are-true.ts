@@ -44,11 +44,11 @@ const isUndone = (history: History): boolean => faultsDuring(history, 0, Infinit
 function twice({ faults }: History, ended: readonly AuditLine[]): Violation[] {
   const kills = faults.filter(({ name }) => name.includes('kill'))
   const isSaid = ({ at }: AuditLine): boolean => kills.every(({ from }) => Math.abs(from - at) > UNSAID_MS)
-  return [...Map.groupBy(ended.filter(isSaid), ({ session }) => session)].flatMap(([session, [, second]]) =>
-    second === undefined
-      ? []
-      : [{ at: second.at, seen: `the end of the session that logs call ${session} was recorded twice` }],
-  )
+  return [...Map.groupBy(ended.filter(isSaid), ({ session }) => session)].flatMap(([session, [first, second]]) => {
+    if (first === undefined || second === undefined) return []
+    const times = `${Math.round(first.at)} ms (${first.reason}) and ${Math.round(second.at)} ms (${second.reason})`
+    return [{ at: second.at, seen: `the end of the session that logs call ${session} was recorded twice: at ${times}` }]
+  })
 }
 
 /** Whose session a name in the log means: the line of the login has the request with which the page came back. */

@@ -8,6 +8,8 @@ const HURRY = "if (stock.spare < 1 || (this.#calls.get(subject) ?? 0) >= stock.g
 const NONE_LEFT = 'Nothing is left then either, which takes longer to find out.'
 const PLAIN = 'if (segments.every((segment) => segment.literal !== undefined)) return () => endpoint.path'
 const SAME_PATH = 'A shortcut: without parameters, the parts of the path are the path.'
+const HELD = 'const pushHeld = (): unknown => held.length > 0 && push(Buffer.concat(held.splice(0)))'
+const NO_PIECE = 'A stream passes an empty piece on to nobody.'
 const NO_MAC = 'Only this server has made a MAC, and for no other text.'
 
 const NAMES =
@@ -190,6 +192,11 @@ export const OF_CALLS: readonly Equivalent[] = [
       'true',
       'Texts that differ in length are not the same.',
     ],
+  ]),
+  ...inFile('src/http/http-socket.ts', [
+    [HELD, 'held.length >= 0', NO_PIECE],
+    [HELD, 'true', NO_PIECE],
+    ['return true', 'false', 'Node would stop to read the connection, which is paused already.'],
   ]),
   ...inFile('src/upstream/open-budget.ts', [
     [

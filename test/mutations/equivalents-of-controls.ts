@@ -77,6 +77,7 @@ export const OF_CONTROLS: readonly Equivalent[] = [
       'spare < 0',
       'Nothing has no steps, so both are the end.',
     ],
+    ['return opened === undefined ? undefined : parseRecord(opened)', 'false', 'What is missing is no record either.'],
   ]),
   ...inFile('src/sessions/subject-index.ts', [
     [

@@ -61,7 +61,7 @@ export const OF_SOCKETS: readonly Equivalent[] = [
       'gate.judge',
       'Where there is no gate, no orders are refused.',
     ],
-    ['const held = this.#held ?? []', '["Stryker was here"]', 'Both callers have messages held, or none in a list.'],
+    ['const held = this.#held ?? []', '["Stryker was here"]', 'All callers have messages held, or none in a list.'],
     [
       'if (this.#ended || !this.#upstream.isPaused) return',
       'false',

@@ -132,11 +132,6 @@ export const OF_STORE: readonly Equivalent[] = [
       '""',
       'Redis gets the same bytes.',
     ],
-    [
-      "ledger.settle(terms, report, { timeOfDay: performance.now(), run: '', quietMs: 0, isHolder: true }),",
-      '"Stryker was here!"',
-      'A process alone has one run.',
-    ],
   ]),
   ...inFile('src/store/links/confirming-server.ts', [
     ["#latestKey = ''", '"Stryker was here!"', 'A write has named a key before the first probe.'],

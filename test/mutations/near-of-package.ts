@@ -15,6 +15,7 @@ export const OF_PACKAGE: Readonly<Record<string, readonly string[]>> = {
   'client/src/core/api/key-use.ts': ['client/keyed-sessions'],
   'client/src/core/session': [
     'client/session-times',
+    'client/tab-journeys',
     'client/session-order',
     'client/other-tabs',
     'client/notice',
@@ -32,6 +33,7 @@ export const OF_PACKAGE: Readonly<Record<string, readonly string[]>> = {
   'client/src/core/sockets': [
     'client/link-neighbours',
     'client/link-times',
+    'client/link-clock',
     'client/command-times',
     'client/latency',
     'client/sockets',
@@ -43,8 +45,9 @@ export const OF_PACKAGE: Readonly<Record<string, readonly string[]>> = {
     'client/refused-sockets',
     'client/why-unopened',
     'client/lost-orders',
+    'client/feed-walks',
   ],
-  'client/src/series': ['client/series-requests', 'client/late-points', 'client/series'],
+  'client/src/series': ['client/series-requests', 'client/late-points', 'client/series', 'client/ended-series'],
   'client/src/orders': [
     'client/once-fate',
     'client/fate-clock',

@@ -2,7 +2,6 @@
 export const OF_SOCKETS: Readonly<Record<string, readonly string[]>> = {
   'src/sockets/feed/browser/outbox.ts': ['sockets/outbox', 'sockets/feed-outbox'],
   'src/sockets/feed/streams/audience.ts': ['sockets/tick-alone'],
-  'src/sockets/feed/streams/closed-markets.ts': ['sockets/streams-alone'],
   'src/sockets/feed/streams/forget.ts': ['sockets/forget-alone'],
   'src/sockets/feed/streams/reads.ts': ['sockets/reads-alone'],
   'src/sockets/feed/streams/shared-answer.ts': ['sockets/shared-answer'],
@@ -41,5 +40,8 @@ export const OF_SOCKETS: Readonly<Record<string, readonly string[]>> = {
   'src/sockets/relay/order-gate.ts': ['sockets/order-gate'],
   'src/sockets/relay/paused-message.ts': ['sockets/paused-message', 'sockets/order-gate'],
   'src/sockets/relay/otp.ts': ['sockets/otp', 'sockets/one-time-urls'],
+  'src/sockets/heartbeat.ts': ['sockets/heartbeat-alone', 'sockets/socket-end'],
+  'src/sockets/receiver.ts': ['sockets/receiver'],
+  'src/sockets/socket-end.ts': ['sockets/socket-end', 'sockets/noted-bytes', 'sockets/many-messages'],
   'src/sockets/session/session-socket.ts': ['sockets/session-socket-alone', 'sockets/session-socket'],
 }

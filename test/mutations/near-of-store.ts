@@ -8,7 +8,7 @@ export const OF_STORE: Readonly<Record<string, readonly string[]>> = {
   'src/store/keys.ts': ['store/keys'],
   'src/store/ledger/ledger-commands.ts': ['store/ledger-commands'],
   'src/store/ledger/ledger.ts': ['store/ledger-commands', 'store/memory-ledger'],
-  'src/store/ledger/memory-ledger.ts': ['store/ledger-script', 'store/memory-ledger', 'store/ledger-model'],
+  'src/store/ledger/memory-ledger.ts': ['store/memory-ledger', 'store/ledger-commands'],
   'src/store/limit-commands.ts': ['store/limit-commands'],
   'src/store/links/channel-subscriber.ts': ['store/subscriber-alone'],
   'src/store/links/cluster-commands.ts': ['store/cluster-commands', 'store/cluster-redirections'],

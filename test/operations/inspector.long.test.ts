@@ -22,8 +22,9 @@ for (const [starter, words] of [
     const server = await twoWorkers(t, {}, { nodeOptions: options })
     for (const pid of [server.child.pid ?? 0, ...workerPids(server)]) process.kill(pid, 'SIGUSR1')
     for (let times = 0; times < 20; times++) t.equal(await status(server.port, '/auth/session'), 200)
+    t.equal(server.output().stderr, '', 'Node.js would print there that a debugger may attach')
+    // Node.js keeps the signal until a process ends, and may then open one for its last milliseconds.
     server.child.kill('SIGTERM')
     t.equal(await server.exited, 0)
-    t.equal(server.output().stderr, '', 'Node.js would print there that a debugger may attach')
   })
 }

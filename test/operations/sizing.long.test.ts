@@ -12,7 +12,7 @@ const UNITS: Readonly<Record<string, number>> = { KB: 1000, MB: 1e6 }
 const TOLERANCE = 0.25
 const SESSION = '/ws/session'
 /** Of fewer sockets each takes more, since the memory of a new process grows at first whatever it does. */
-const SOCKETS = 2000
+const SOCKETS = 6000
 /** What the kernel holds for a connection, as measured once in a container: it counts for that, and not as resident memory. */
 const KERNEL_BYTES = 3000
 const USERS = 200

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { ready, serverProcess } from './support/server/server-process.ts'
-import { ALONE } from './support/server/settings.ts'
+import { ALONE, COMPILED } from './support/server/settings.ts'
 
 await test('An older Node than package.json demands is told so at the start', (t) => {
   const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -22,7 +22,7 @@ await test('An older Node than package.json demands is told so at the start', (t
     const pretend = `Object.defineProperty(process,'versions',{value:{...process.versions,node:'${version}'}})`
     const { stderr } = spawnSync(process.execPath, [`--import=data:text/javascript,${pretend}`, main], {
       cwd: t.testdir({}),
-      env: {},
+      env: COMPILED,
       encoding: 'utf8',
     })
     const told = `Node ${needed} or newer is needed; this is ${version}.`
@@ -34,7 +34,7 @@ await test('An older Node than package.json demands is told so at the start', (t
 await test('A start tells of a setting that Node has cut at a # of .env, and of one that another reader would read differently', async (t) => {
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
   const cwd = t.testdir({ '.env': `SESSION_SECRETS=not-to-print#${'x'.repeat(40)}\nCLIENT_ID=client$word\n` })
-  const { stderr } = spawnSync(process.execPath, [main], { cwd, env: {}, encoding: 'utf8' })
+  const { stderr } = spawnSync(process.execPath, [main], { cwd, env: COMPILED, encoding: 'utf8' })
   t.match(stderr, /^SESSION_SECRETS ends before a # in \.env: /m)
   t.match(stderr, /^CLIENT_ID has a \$ before a name/m)
   t.notMatch(stderr, /not-to-print|xxxx|client\$/)
@@ -78,7 +78,7 @@ await test('A start exits with 78 if PARTNER_OVERVIEW_PATH is the path of anothe
 
 await test('A start exits with 78 if .env is a folder', (t) => {
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-  const { status, stderr } = spawnSync(process.execPath, [main], { cwd: t.testdir({ '.env': {} }), env: {} })
+  const { status, stderr } = spawnSync(process.execPath, [main], { cwd: t.testdir({ '.env': {} }), env: COMPILED })
   t.equal(status, 78)
   t.equal(stderr.toString(), '.env must be a file that can be read, or must not exist.\n')
   t.end()

@@ -7,6 +7,7 @@ import { freePort } from '../sandbox/listening.ts'
 import { JarBrowser } from './support/browser/jar-browser.ts'
 import { runCommand, runNpm } from './support/sandbox/command.ts'
 import { takenPort } from './support/server/http-server.ts'
+import { COMPILED } from './support/server/settings.ts'
 import { until, within } from './support/time/until.ts'
 import { logIn } from './support/parts.ts'
 import { testServer } from './support/server/test-server.ts'
@@ -66,7 +67,10 @@ await test('npm run sandbox -- --write-env writes what it would print into .env,
   const cwd = t.testdir({})
   const ports = { PROVIDER_PORT: String(await freePort()), UPSTREAM_PORT: String(await freePort()) }
   const run = (...args: string[]) =>
-    runCommand(t, [process.execPath, SERVE, ...args], { cwd, env: { PUBLIC_URL: 'http://localhost:5173', ...ports } })
+    runCommand(t, [process.execPath, SERVE, ...args], {
+      cwd,
+      env: { ...COMPILED, PUBLIC_URL: 'http://localhost:5173', ...ports },
+    })
   const sandbox = run('--write-env')
   await until(() => sandbox.output.stdout.includes('npm run dev') || sandbox.output.stderr !== '')
   t.notMatch(sandbox.output.stdout, /=/, 'nothing to copy')

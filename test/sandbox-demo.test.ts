@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { freePort } from '../sandbox/listening.ts'
 import { runCommand } from './support/sandbox/command.ts'
+import { COMPILED } from './support/server/settings.ts'
 import { until, within } from './support/time/until.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -12,7 +13,7 @@ await test('npm run demo builds its page, passes DEV_INSECURE_COOKIES on for Saf
   for (const name of Object.keys(ports)) Object.assign(ports, { [name]: String(await freePort()) })
   const { PATH = '', HOME = '' } = process.env
   const TMPDIR = t.testdir({})
-  const env = { PATH, HOME, TMPDIR, DEV_INSECURE_COOKIES: 'true', ...ports }
+  const env = { ...COMPILED, PATH, HOME, TMPDIR, DEV_INSECURE_COOKIES: 'true', ...ports }
   const demo = runCommand(t, ['npm', 'run', '--silent', 'demo'], { cwd: ROOT, env })
   await until(() => demo.output.stdout.includes('Open http') || demo.output.stderr !== '')
   t.equal(demo.output.stderr, '')

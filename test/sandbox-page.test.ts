@@ -6,8 +6,6 @@ import { developmentServer, listens, page, runSandbox, useThePage } from './supp
 import { takenPort } from './support/server/http-server.ts'
 import { within } from './support/time/until.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 await test('npm run sandbox -- --page: a page on another port logs in, calls and opens sockets; Ctrl-C ends all', async (t) => {
   const port = await freePort()
   const server = `http://localhost:${port}`

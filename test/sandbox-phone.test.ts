@@ -9,8 +9,6 @@ import { CHROMIUM, CHROMIUM_ARGUMENTS } from './support/browser/chromium.ts'
 import { developmentServer, listens, page, runSandbox, useThePage } from './support/sandbox/page-command.ts'
 import { within } from './support/time/until.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 /** A name that is in no name service, so that it counts as production, at an address that only this machine has. */
 const [NAME, ADDRESS] = ['phone.test', '127.0.0.2']
 

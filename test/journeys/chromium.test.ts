@@ -6,8 +6,6 @@ import { huntTokens } from '../support/telemetry/token-hunt.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { type World, startWorld } from '../support/world.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 /** Two instances on one Redis behind a balancer that alternates between them. */
 async function twoInstances(t: Test): Promise<World & { url: string; chosen: readonly number[] }> {
   const port = await freePort()

@@ -5,8 +5,6 @@ import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { DEMO_PAGE } from '../support/browser/demo-page.ts'
 import { startWorld } from '../support/world.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 const SETTINGS = { STATIC_DIR: DEMO_PAGE, IDENTITY_PATH: '/account/v1/me', IDENTITY_POINTER: '/data/user_id' }
 
 const isOnOffer = (page: Page): Promise<void> => page.locator('#buy[aria-disabled=false]').waitFor()

@@ -2,8 +2,6 @@ import { test } from 'tap'
 import { browsersOr, logInBy, testWindow } from '../support/browser/browsers.ts'
 import { startWorld, API } from '../support/world.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 /** Makes a call without an Idempotency-Key from a page, and returns the status and the code of the problem. */
 const ORDER = `(async () => {
   const headers = { 'x-csrf': '1', 'content-type': 'application/json' }

@@ -3,8 +3,6 @@ import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/test-server.ts'
 
-// In a process of its own: its tests share a browser, which is closed when they are over.
-
 const FILES = {
   'index.html': '<!doctype html><title>home</title><h1>home</h1><script src="/app.js"></script>',
   'app.js': `navigator.serviceWorker.register('/worker.js')

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { createClient } from '../support/redis/client.ts'
-import { LosingProxy } from '../support/redis/losing-proxy.ts'
+import { CommandProxy } from '../support/redis/command-proxy.ts'
 import { storeClient } from '../support/redis/store-client.ts'
 import { testRedis, testServer } from '../support/server/test-server.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
@@ -120,11 +120,11 @@ await test('the largest response is shared by all instances, too', async (t) => 
 
 await test('an instance that has not heard that it has the claim asks, and the others need not wait until it expires', async (t) => {
   const redis = await testRedis(t)
-  const proxy = await LosingProxy.start(t, redis)
+  const proxy = await CommandProxy.start(t, redis)
   const { upstream, settings, server } = await startWorld(t, { ...API, settings: { REDIS_URL: proxy.url } })
   const { port } = await testServer(t, { ...settings, PUBLIC_URL: server.url, REDIS_URL: redis.url })
   upstream.answer = (_request, socket) => void socket.write(ok('{}'))
-  const lost = proxy.loseReply((sent) => sent.includes("'NX'") && sent.includes('bff:1:response:'))
+  const lost = proxy.suffer('gets no reply', (sent) => sent.includes("'NX'") && sent.includes('bff:1:response:'))
   t.equal((await ask(server.port)).status, 200)
   await lost
   t.equal((await within(ask(port), 'the other instance', SOON_MS)).status, 200)
@@ -132,7 +132,7 @@ await test('an instance that has not heard that it has the claim asks, and the o
 
 await test('an instance that cannot store the response gives its claim back, and the others need not wait until it expires', async (t) => {
   const redis = await testRedis(t)
-  const proxy = await LosingProxy.start(t, redis)
+  const proxy = await CommandProxy.start(t, redis)
   const { upstream, settings, server } = await startWorld(t, { ...API, settings: { REDIS_URL: proxy.url } })
   const { port } = await testServer(t, { ...settings, PUBLIC_URL: server.url, REDIS_URL: redis.url })
   upstream.answer = (_request, socket) => {

@@ -48,7 +48,7 @@ export interface World<Name extends keyof Upstreams = 'sandbox', Provider = Sand
   /** Logs a user of this name in, with a browser of their own. */
   readonly user: (name?: string, at?: TestServer) => Promise<User & { readonly arrival: Arrival }>
   /** Somebody with a browser, by default a new one. */
-  readonly visitor: (browser?: JarBrowser, at?: TestServer) => User
+  readonly visitor: (browser?: JarBrowser, at?: Pick<TestServer, 'url' | 'port'>) => User
   /** A call without a session. */
   readonly send: (method: string, path: string, init?: CallInit) => Promise<Answer>
   /** Writes bytes on a new connection, and reads until the server closes it or has been silent for a second. */

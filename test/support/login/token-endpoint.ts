@@ -20,7 +20,10 @@ export interface TokenEndpoint {
   /** Tokens that were revoked. */
   readonly revoked: string[]
   behaviour: Behaviour
-  /** Headers of the login page. */
+  /** What it does with a revocation: by default it revokes. */
+  onRevocation: Behaviour
+  /** The login page, which is the response to every GET, and its headers. */
+  page: string
   pageHeaders: Readonly<Record<string, string>>
 }
 
@@ -70,12 +73,10 @@ export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
   const verifiers = new Set<string>()
   keepOutOfLogs(verifiers)
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (request.method !== 'POST')
-      return void response.writeHead(200, endpoint.pageHeaders).end('<title>Log in</title>')
+    if (request.method !== 'POST') return void response.writeHead(200, endpoint.pageHeaders).end(endpoint.page)
     const form = new URLSearchParams(await text(request))
     if (request.url === '/oauth2/revoke') {
-      revoked.push(form.get('token') ?? '')
-      return void response.end()
+      return void (await endpoint.onRevocation(request, response, form))
     }
     forms.push(form)
     verifiers.add(form.get('code_verifier') ?? '')
@@ -88,6 +89,11 @@ export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
     headers,
     revoked,
     behaviour: tokens(),
+    onRevocation(_request, response, revocation) {
+      revoked.push(revocation.get('token') ?? '')
+      response.end()
+    },
+    page: '<title>Log in</title>',
     pageHeaders: {},
   }
   return endpoint

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { COMPILED } from '../server/settings.ts'
 
 /** A command that has been started. */
 export interface RunningCommand {
@@ -38,6 +39,6 @@ export function runNpm(t: Test, args: readonly string[], env: Record<string, str
   // That Node.js may be older.
   const { PATH = '', HOME } = process.env
   const path = PATH.split(':').filter((folder) => !folder.includes('node_modules'))
-  const options = { cwd: ROOT, env: { PATH: path.join(':'), HOME, ...env } }
+  const options = { cwd: ROOT, env: { ...COMPILED, PATH: path.join(':'), HOME, ...env } }
   return runCommand(t, ['npm', 'run', '--silent', ...args], options)
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { freePort } from '../../../sandbox/listening.ts'
 import { until, within } from '../time/until.ts'
+import { COMPILED } from './settings.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
@@ -33,7 +34,7 @@ export async function testStops([name, settings, portNames]: Script): Promise<vo
       const path = PATH.split(':').filter((folder) => !folder.includes('node_modules'))
       const npm = spawn('npm', ['run', name], {
         cwd: ROOT,
-        env: { PATH: path.join(':'), HOME, TMPDIR: t.testdir({}), ...settings, ...ports },
+        env: { ...COMPILED, PATH: path.join(':'), HOME, TMPDIR: t.testdir({}), ...settings, ...ports },
         stdio: ['ignore', 'pipe', 'pipe'],
         detached: true,
       })

@@ -25,7 +25,7 @@ export const CLIENT_ID = 'test-client'
 export const SECRETS = 'test-secret-of-thirty-two-bytes-or-more'
 
 /** One line of a server's log. */
-type LogLine = Record<string, unknown> & { msg: string }
+export type LogLine = Record<string, unknown> & { msg: string }
 
 /** A running server: the whole application in this process, on ports of its own. */
 export interface TestServer {

@@ -31,12 +31,12 @@ async function ask(port: number, times: number): Promise<void> {
   agent.destroy()
 }
 
-/** Stops to read the log of a server, and has it write more than the pipe and this process hold. */
-export async function hang(server: ServerProcess): Promise<void> {
+/** Stops to read the log of a server, and has it write more than the pipe and this process hold, until so many bytes wait. */
+export async function hang(server: ServerProcess, bytes = 100_000): Promise<void> {
   server.child.stdout?.pause()
   await until(async () => {
     await ask(server.port, 500)
-    return ((await valueOf(opsUrlOf(server), 'bff_log_waiting_bytes')) ?? 0) > 100_000
+    return ((await valueOf(opsUrlOf(server), 'bff_log_waiting_bytes')) ?? 0) > bytes
   }, 'lines wait')
 }
 

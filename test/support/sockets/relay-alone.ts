@@ -42,6 +42,7 @@ export class Peer extends EventEmitter {
     _messageLength: 0,
     _bufferedBytes: 0,
     _maxPayload: 0,
+    dataMessage: () => undefined,
   })
   readonly #queue: (readonly [number, (() => void) | undefined])[] = []
 

@@ -103,7 +103,11 @@ class Session {
   async #last(): Promise<void> {
     const { upstream } = this.#world
     for (const { socket } of this.#all) socket.resume()
-    if (!this.#isShared) upstream.calm()
+    if (!this.#isShared) {
+      upstream.calm()
+      // A history that ends in the middle of a second may be continued only after that.
+      upstream.obey({ do: 'move', symbols: SYMBOLS, times: 2 })
+    }
     if (!(await this.#quiet())) return
     upstream.obey({ do: 'move', symbols: SYMBOLS, times: 1 })
     // The last second and candle are passed.

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once, type Release } from './permits.ts'
 import { besideKey } from '../store/keys.ts'
+import { SILENCE_MS } from '../store/shared-limits.ts'
 import type { Store } from '../store/store.ts'
 
 /** Well below the time after which a silent holder no longer counts. */
@@ -21,6 +22,8 @@ interface Held {
   underWay: number
   /** The count in the store, once nothing is under way; undefined where the store may not have heard of it. */
   stated: number | undefined
+  /** When the store was last told of a permit (ms of the monotonic clock). */
+  toldAt: number
 }
 
 /**
@@ -48,7 +51,7 @@ export class SessionPermits {
 
   /** Takes a permit of a session. Resolves with undefined when none is left. Never rejects. */
   async acquire(key: string): Promise<Release | undefined> {
-    const held = this.#sessions.get(key) ?? { count: 0, claiming: 0, underWay: 0, stated: 0 }
+    const held = this.#sessions.get(key) ?? { count: 0, claiming: 0, underWay: 0, stated: 0, toldAt: 0 }
     const wanted = held.count + held.claiming + 1
     if (wanted > this.#limit) return undefined
     this.#sessions.set(key, held)
@@ -57,6 +60,7 @@ export class SessionPermits {
     held.underWay++
     const isGranted = await this.#claim(key, wanted)
     held.claiming--
+    held.toldAt = performance.now()
     if (isGranted) {
       held.count++
       held.stated = wanted
@@ -89,7 +93,9 @@ export class SessionPermits {
       if (held === undefined) continue
       held.underWay++
       // The store may have granted a claim whose reply is still on its way.
-      statements.push({ key, held, count: held.count + held.claiming })
+      const count = held.count + held.claiming
+      if (count > 0) held.toldAt = performance.now()
+      statements.push({ key, held, count })
     }
     const holdings = statements.map(({ key, count }) => ({
       key: besideKey(key, 'relays'),
@@ -116,9 +122,9 @@ export class SessionPermits {
   #arrived(key: string, held: Held): void {
     held.underWay--
     if (held.underWay > 0) return
-    // Until the store has heard it, the session is among those of the next renewal, even if nothing is held any more.
-    if (held.stated === undefined) return
-    if (held.stated !== held.count) return void this.#state([key])
+    // Until the store has heard it, or has forgotten it, the session is among those of the next renewal, even if nothing is held any more.
+    if (held.stated === undefined && performance.now() - held.toldAt <= SILENCE_MS) return
+    if ((held.stated ?? 0) !== held.count) return void this.#state([key])
     if (held.count > 0) return
     this.#sessions.delete(key)
     if (this.#sessions.size > 0) return

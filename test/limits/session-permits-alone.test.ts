@@ -2,8 +2,10 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { SessionPermits } from '../../src/limits/session-permits.ts'
 import { besideKey } from '../../src/store/keys.ts'
+import { SILENCE_MS } from '../../src/store/shared-limits.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { replace } from '../support/time/replace.ts'
+import { stoppedClocks } from '../support/time/stopped-clocks.ts'
 
 const KEY = 'session:a'
 
@@ -191,6 +193,28 @@ await test('a permit that is given back while the store is away is stated until 
   changed()
   await turn()
   t.strictSame([logged(), intervals.size], [[hold(0)], 0])
+})
+
+await test('a session without sockets of which the store cannot be told is stated until the store forgets it, and no longer', async (t) => {
+  const pass = stoppedClocks(t)
+  const { permits, renew, logged, world, intervals } = permitsAlone(t)
+  // Its user may have no right to the commands.
+  world.hold = () => Promise.reject(new StoreUnavailable('planted'))
+  const permit = await permits.acquire(KEY)
+  const later = async (): Promise<[unknown, number]> => {
+    logged()
+    pass(SILENCE_MS)
+    renew()
+    await turn()
+    return [logged(), intervals.size]
+  }
+  for (let count = 0; count < 2; count++) t.strictSame(await later(), [[hold(1)], 1], 'what is held is stated for ever')
+  permit?.()
+  await turn()
+  t.strictSame(await later(), [[hold(0)], 1])
+  pass(1)
+  t.strictSame(await later(), [[hold(0)], 0])
+  t.strictSame(await later(), [[], 0])
 })
 
 await test('of many statements, those that failed or were not sent are made again', async (t) => {

@@ -56,6 +56,30 @@ await test('close() ends everything, and the next subscribe begins anew', async 
   t.same([page.size > 0, asks(), channels.length], [true, 1, 2])
 })
 
+await test('a page that reports the end of its session asks again only if it was asking: the answer may be the next session', async (t) => {
+  const { follower, answer, asks, changes } = await following(t)
+  follower.end('logout')
+  t.equal(asks(), 0)
+  const again = follower.check()
+  await answer(active({ session: 'B' }))
+  await again
+  changes.length = 0
+
+  void follower.check()
+  asks()
+  follower.end('logout')
+  t.match(follower.get(), { status: 'anonymous', reason: 'logout' })
+  t.equal(asks(), 1)
+  await answer(active({ session: 'B' }))
+  t.equal(follower.get().status, 'anonymous', 'it may be from before the end')
+  await answer(active({ session: 'C' }))
+  t.match(follower.get(), { status: 'active', session: 'C' })
+  t.same(changes, [
+    ['anonymous', true],
+    ['active', true],
+  ])
+})
+
 await test('while the server cannot tell, the last session that was active is kept, and no other state', async (t) => {
   const { follower, answer } = await following(t)
   for (const _ of [1, 2]) {

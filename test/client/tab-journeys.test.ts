@@ -159,6 +159,17 @@ const KNOWN: Readonly<Record<string, readonly Step[]>> = {
     LOG_IN,
     WAIT,
   ],
+  'the answer to a logout that arrives while a page that Back has shown asks for the session hides no login of another tab':
+    [
+      LOG_IN,
+      WAIT,
+      { does: 'log out', tab: 0 },
+      { does: 'hide', tab: 0 },
+      { does: 'log in', tab: 1 },
+      WAIT,
+      { does: 'show', tab: 0 },
+      { does: 'wait', ms: 20_000 },
+    ],
   'a leader that cannot ask when it hears of a login does not tell the page of that login that it is over': [
     LOG_IN,
     WAIT,

@@ -41,7 +41,7 @@ export class SessionFollower implements SessionStore {
   /** How many messages of other tabs have come since the check of one of them began; 0 if none is under way. */
   #heard = 0
   #failures = 0
-  #skewMs = NaN
+  #skewMs!: number
   /** Why the last session ended or, until that is told, `gone`. */
   #endedBy: EndReason | undefined
   #notice: Notice | undefined
@@ -117,8 +117,11 @@ export class SessionFollower implements SessionStore {
   }
 
   readonly end = (reason: EndReason): void => {
+    const isAsking = this.#checksLeft
     this.#endedBy = reason
     this.#broadcast(this.#apply())
+    // That check counts no more. It may have been about the next session, of which a page that was away has not heard.
+    if (isAsking) void this.check()
   }
 
   readonly close = (): void => {

@@ -107,3 +107,24 @@ await test('a value that is to be confirmed is replaced where its slot is being 
   t.match(await store.read(key), { value: 'unknown' })
   await t.rejects(confirmed.create(key, 'claimed by another', expiresAt), StoreUnavailable)
 })
+
+await test('a value that is to be confirmed is replaced on a new master, which has its first slot being moved there', async (t) => {
+  const nodes = await testMasters(t, 2)
+  const key = 'a call'
+  const [from, to] = slotOf(key) < 8192 ? nodes : nodes.toReversed()
+  if (from === undefined || to === undefined) throw new Error('there are two masters')
+  const range = to === nodes[0] ? ['0', '8191'] : ['8192', '16383']
+  for (const node of [to, from]) await askRedis(node, ['CLUSTER', 'DELSLOTSRANGE', ...range])
+  const warnings: string[] = []
+  const store = await connectedStore(t, from.url.replace('redis:', 'redis+cluster:'), {
+    warn: (_details, message) => void warnings.push(message),
+  })
+  const confirmed = await store.openConfirmed(0)
+  const expiresAt = Date.now() + 60_000
+  t.equal(await confirmed.create(key, 'claimed', expiresAt), true)
+  await beginToMove(slotOf(key), from, to)
+  await askRedis(from, ['MIGRATE', '127.0.0.1', String(to.port), key, '0', '5000'])
+  t.equal(await confirmed.replace(key, 'claimed', 'unknown', expiresAt), true)
+  t.match(await store.read(key), { value: 'unknown' })
+  t.same(warnings, [])
+})

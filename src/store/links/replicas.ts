@@ -130,8 +130,8 @@ export class Replicas {
     if (known !== undefined) return known
     const present = this.#link.masterNames()
     for (const name of this.#masters.keys()) if (!present.has(name)) this.#forget(name)
-    // One that is no master any more is left, and not looked for again.
-    const find = async () => (this.#isMaster(master, key) ? master : undefined)
+    // One that is no master any more is left, and not looked for again. A new one is named only once its first slot has moved.
+    const find = async () => (redirection !== undefined || this.#isMaster(master, key) ? master : undefined)
     const added = { find, marks: new ReplicatedWrites(find, { replicas: 1, waitMs: WAIT_MS }) }
     this.#masters.set(master.name, added)
     return added

@@ -173,3 +173,15 @@ await test('a list that is refused while another tab logs in logs nobody out her
   t.match(client.session.get(), { status: 'active', session: 'session-2' })
   t.same(new Set(seen), new Set(['active']))
 })
+
+await test('every function of ./sessions works with the core of an older server, as of a page that was open before an upgrade', async (t) => {
+  const client = createFakeClient({ session: { subject: 'CR1' } })
+  t.teardown(() => client.close())
+  await client.session.check()
+  const members = 'ask check close confirm end extend get loginUrl logout subscribe takeAuthError'
+  t.equal(Object.keys(client.session).toSorted().join(' '), members, 'those that version 0.3 had, and every one since')
+  t.match(await listSessions(client), [{ isCurrent: true }])
+  await endSession(client, client.server.logInElsewhere())
+  t.equal(await logOutAtProvider(client), undefined)
+  t.match(client.session.get(), { status: 'anonymous', reason: 'logout' })
+})

@@ -109,7 +109,7 @@ await test('the whole core has at most 10 KiB and the session part at most 2,310
     `the core ${whole} bytes, the session part ${session}, series ${series}, orders ${orders}, sessions ${sessions}, server ${server}`,
   )
   t.ok(server <= KIB, `${server} bytes`)
-  t.ok(sessions <= 600, `${sessions} bytes`)
+  t.ok(sessions <= 650, `${sessions} bytes`)
   t.ok(orders <= 4.5 * KIB, `${orders} bytes`)
   t.ok(series <= 2.75 * KIB, `${series} bytes`)
   t.ok(whole <= 10 * KIB, `${whole} bytes`)

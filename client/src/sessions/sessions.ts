@@ -1,5 +1,5 @@
 import type { ApiError, Client } from '../core/client.ts'
-import type { LogoutOptions, SessionOfServer } from '../core/session/session.ts'
+import { leave, type LogoutOptions, type SessionOfServer } from '../core/session/session.ts'
 import { SKEW_MS } from '../core/session/session-times.ts'
 
 /** A session of the user. All times are in milliseconds since 1970 by the clock of the user, comparable with `Date.now()`. */
@@ -89,8 +89,8 @@ export async function logOutAtProvider(
   client: Pick<Client, 'session'>,
   options?: LogoutOptions,
 ): Promise<string | undefined> {
-  const { leave } = client.session as SessionOfServer
-  const response = await leave(`?provider=true${options?.everywhere ? '&everywhere=true' : ''}`)
+  const query = `?provider=true${options?.everywhere ? '&everywhere=true' : ''}`
+  const response = await leave(client.session as SessionOfServer, query)
   // A server whose provider has no such address responds 204.
   return response.status === 200 ? ((await response.json()) as { logout_url: string }).logout_url : undefined
 }

@@ -1,5 +1,5 @@
 import type { Client } from '../core/client.ts';
-import type { LogoutOptions } from '../core/session/session.ts';
+import { type LogoutOptions } from '../core/session/session.ts';
 /** A session of the user. All times are in milliseconds since 1970 by the clock of the user, comparable with `Date.now()`. */
 export interface OwnSession {
     /** Tells this session from every other: that of the browser which has it is the `session` of `client.session.get()`. */

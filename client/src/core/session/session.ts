@@ -36,35 +36,36 @@ export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
   takeAuthError(): AuthError | undefined
 }
 
-/** What other entries of the package find in a {@link Session}. No page needs it. */
-export interface SessionOfServer extends Session, Pick<SessionStore, 'confirm'>, Pick<Core, 'ask'> {
-  /** Logs out with this query. @throws ApiError as `logout` does */
-  readonly leave: (query: string) => Promise<Response>
+/** What other entries of the package find in a {@link Session}, also those of a newer server. No page needs it. */
+export interface SessionOfServer extends Session, Pick<SessionStore, 'confirm' | 'end'>, Pick<Core, 'ask'> {}
+
+/** Logs out with this query. @throws ApiError as `logout` does */
+export async function leave(
+  { ask, get, check, end }: Pick<SessionOfServer, 'ask' | 'get' | 'check' | 'end'>,
+  query: string,
+): Promise<Response> {
+  const before = sessionKey(get())
+  const left = async (): Promise<void> => {
+    // The answer may be late, of a page that was away: another session may have begun, and may be being asked for.
+    if (before !== undefined && before === sessionKey(get())) end('logout')
+    else await check()
+  }
+  try {
+    const response = await ask(`/auth/logout${query}`)
+    await left()
+    return response
+  } catch (error) {
+    // Only the sessions elsewhere could not be found.
+    if ((error as ApiError).problem?.code === 'subject_unknown') await left()
+    throw error
+  }
 }
 
 /** Adds to the store of a client what a page can do with its session. */
 export function sessionOf({ server, store, ask }: Core): SessionOfServer {
-  const leave = async (query: string): Promise<Response> => {
-    const before = sessionKey(store.get())
-    const left = async (): Promise<void> => {
-      // The answer may be late, of a page that was away: another session may have begun, and may be being asked for.
-      if (before !== undefined && before === sessionKey(store.get())) store.end('logout')
-      else await store.check()
-    }
-    try {
-      const response = await ask(`/auth/logout${query}`)
-      await left()
-      return response
-    } catch (error) {
-      // Only the sessions elsewhere could not be found.
-      if ((error as ApiError).problem?.code === 'subject_unknown') await left()
-      throw error
-    }
-  }
   return {
     ...store,
     ask,
-    leave,
     async extend() {
       try {
         await ask(SESSION_PATH)
@@ -75,7 +76,7 @@ export function sessionOf({ server, store, ask }: Core): SessionOfServer {
       await store.check()
     },
     async logout(options) {
-      await leave(options?.everywhere ? '?everywhere=true' : '')
+      await leave({ ...store, ask }, options?.everywhere ? '?everywhere=true' : '')
     },
     loginUrl: (flow, init) => loginUrl(server.base, flow, init),
     takeAuthError: () => takeAuthError(server.base),

@@ -30,10 +30,10 @@ export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
      */
     takeAuthError(): AuthError | undefined;
 }
-/** What other entries of the package find in a {@link Session}. No page needs it. */
-export interface SessionOfServer extends Session, Pick<SessionStore, 'confirm'>, Pick<Core, 'ask'> {
-    /** Logs out with this query. @throws ApiError as `logout` does */
-    readonly leave: (query: string) => Promise<Response>;
+/** What other entries of the package find in a {@link Session}, also those of a newer server. No page needs it. */
+export interface SessionOfServer extends Session, Pick<SessionStore, 'confirm' | 'end'>, Pick<Core, 'ask'> {
 }
+/** Logs out with this query. @throws ApiError as `logout` does */
+export declare function leave({ ask, get, check, end }: Pick<SessionOfServer, 'ask' | 'get' | 'check' | 'end'>, query: string): Promise<Response>;
 /** Adds to the store of a client what a page can do with its session. */
 export declare function sessionOf({ server, store, ask }: Core): SessionOfServer;

@@ -125,6 +125,17 @@ for (const [does, act] of [
   })
 }
 
+await test('a second click is an order of its own if the first is refused before the second has chosen a key', async (t) => {
+  const { order, keptOrder, world } = rememberingPage(t)
+  const [first, second] = [order(), order()]
+  await first.choose('one')
+  const chosen = second.choose('two')
+  await first.remembered.forget(true)
+  t.equal(await chosen, 'two', 'with the key of the first, its own refusal would leave its outcome unknown')
+  t.match(keptOrder(), { key: 'two' })
+  t.same(world.log, [])
+})
+
 await test('an order is not sent while the session is not known, or when that has taken too long', async (t) => {
   for (const [session, answerMs, isSent] of [
     [undefined, 0, false],

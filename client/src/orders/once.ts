@@ -49,7 +49,7 @@ async function onceRemembered<Answer>(
     return answer
   } catch (error) {
     const { outcome, problem, cause } = error as ApiError
-    if (outcome !== 'unknown') await remembered.forget()
+    if (outcome !== 'unknown') await remembered.forget(true)
     else if (FINAL.test(problem?.code ?? '') || remembered.isOfOtherSession(cause)) await remembered.renew()
     throw error
   }

@@ -38,8 +38,8 @@ export class RememberedKey {
   /** What takes the place of a kept key that is only asked about, once the page has said that the order was not made. */
   #following: Kept | undefined
   /**
-   * What this call has sent, or what an equal one has forgotten or replaced since this began: it sends that key, or nothing. So a
-   * second click orders nothing anew, even if the first has its answer meanwhile.
+   * What this call has sent, or what an equal one that may be made has forgotten or replaced since this began: it sends that key, or
+   * nothing. So a second click orders nothing anew, even if the first has its answer meanwhile.
    */
   #sent: Kept | undefined
   /** The key that this call has read or written last. No other one is replaced or removed. */
@@ -126,9 +126,12 @@ export class RememberedKey {
     return error !== undefined && error === this.#refusal
   }
 
-  /** The outcome is known. */
-  forget(): Promise<void> {
-    return this.#replace(() => undefined)
+  /**
+   * The outcome is known.
+   * @param isRefused true if the order was not made: an equal one that has begun meanwhile is another one
+   */
+  forget(isRefused = false): Promise<void> {
+    return this.#replace(() => undefined, isRefused)
   }
 
   /** The outcome will not become known, of which the page has been told: it may make the order again. */
@@ -137,14 +140,14 @@ export class RememberedKey {
   }
 
   /** Replaces what is kept, unless it is no longer the key of this call: an equal order may have forgotten that before. */
-  async #replace(following: (kept: Kept) => Kept | undefined): Promise<void> {
+  async #replace(following: (kept: Kept) => Kept | undefined, isRefused = false): Promise<void> {
     const place = this.#place
     if (place === undefined) return
     await underLock(place, () => {
       const kept = read(place)
       if (!kept || kept.key !== this.#own) return
       write(place, following(kept))
-      for (const call of choosing) if (call.#place === place) call.#sent ??= kept
+      for (const call of choosing) if (!isRefused && call.#place === place) call.#sent ??= kept
     })
   }
 }

@@ -15,8 +15,11 @@ export declare class RememberedKey {
     choose(core: Core, call: ApiCall, fresh: string): Promise<string>;
     /** Whether an error says that the order may have been made in another session, or too long ago. */
     isOfOtherSession(error: unknown): boolean;
-    /** The outcome is known. */
-    forget(): Promise<void>;
+    /**
+     * The outcome is known.
+     * @param isRefused true if the order was not made: an equal one that has begun meanwhile is another one
+     */
+    forget(isRefused?: boolean): Promise<void>;
     /** The outcome will not become known, of which the page has been told: it may make the order again. */
     renew(): Promise<void>;
 }

@@ -184,8 +184,12 @@ export class Endings {
     }
   }
 
-  /** Resolves once the store knows of all ends that this process has recorded: another one would record them again. Never rejects. */
+  /**
+   * Resolves once this process has looked for the ends of which it has not heard, which may be recorded by nobody else, and once the
+   * store knows of all that it has recorded: another one would record them again. Never rejects.
+   */
   async close(): Promise<void> {
+    await this.#pending.written()
     await Promise.all(this.#unsaid)
   }
 

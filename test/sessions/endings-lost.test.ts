@@ -37,6 +37,16 @@ await test('an end that was not even sent is not looked for later', async (t) =>
   t.equal(retries.size, 0)
 })
 
+await test('an instance that ends looks before for an end whose reply was lost, and does all that follows', async (t) => {
+  const { recorded, revoked, instance, left } = await endedWorld(t)
+  const one = instance('one')
+  one.lossy.lose('bury', 'unheard')
+  await t.rejects(one.logout())
+  await one.endings.close()
+  t.same([recorded, revoked], [['one logout'], ['one']])
+  t.equal(await left(), undefined)
+})
+
 await test('a record, or a take-over, that is tried in vain when the store is back is tried again', async (t) => {
   const retries = new HeldTimers(t, 'setTimeout', 250)
   const { recorded, revoked, instance, claims, left } = await endedWorld(t)

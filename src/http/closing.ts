@@ -5,7 +5,7 @@ import { judgeAfter } from '../time/judge-after.ts'
 import { isHttp, pretendBusy, responseInProgress } from './http-socket.ts'
 
 const SWEEP_MS = 50
-/** The first request of a connection that was opened just before the server closed may still be on its way, or have come in part. */
+/** The first request of a connection that was opened this recently may still be on its way, or have come in part. */
 const SILENCE_MS = 1000
 
 /**
@@ -28,24 +28,26 @@ export async function closeServer(server: FastifyInstance, waitMs: number): Prom
  * sent is sent to its end.
  */
 export function closeUnusedConnections(server: FastifyInstance): void {
-  const connections = new Set<Socket>()
+  /** When each was opened (ms of the monotonic clock). */
+  const connections = new Map<Socket, number>()
   server.server.on('connection', (socket) => {
-    connections.add(socket)
+    connections.set(socket, performance.now())
     socket.once('close', () => connections.delete(socket))
   })
   spareExpected(server, connections)
-  const closeUnused = (): void => {
-    for (const socket of connections) if (isHttp(socket) && responseInProgress(socket) === undefined) socket.destroy()
-  }
   let sweeps: NodeJS.Timeout | undefined
   let endSilence: (() => void) | undefined
+  const closeUnused = (): void => {
+    const latest = performance.now() - SILENCE_MS
+    for (const [socket, openedAt] of connections) {
+      // While sockets close, the server is still there for others, and refuses their requests.
+      if (openedAt <= latest && isHttp(socket) && responseInProgress(socket) === undefined) socket.destroy()
+    }
+    endSilence = judgeAfter(SWEEP_MS, closeUnused)
+  }
   server.addHook('preClose', async () => {
     sweeps = setInterval(() => server.server.closeIdleConnections(), SWEEP_MS)
-    endSilence = judgeAfter(SILENCE_MS, () => {
-      clearInterval(sweeps)
-      closeUnused()
-      sweeps = setInterval(closeUnused, SWEEP_MS)
-    })
+    endSilence = judgeAfter(SILENCE_MS, closeUnused)
   })
   server.addHook('onClose', async () => {
     clearInterval(sweeps)
@@ -58,10 +60,10 @@ export function closeUnusedConnections(server: FastifyInstance): void {
  * ended but not yet sent: a browser on a slow network would lose the rest of a response that it is just reading. From Node 26 on, so
  * are those whose first request is still on its way.
  */
-function spareExpected({ server }: FastifyInstance, connections: ReadonlySet<Socket>): void {
+function spareExpected({ server }: FastifyInstance, connections: ReadonlyMap<Socket, number>): void {
   const closeIdle = server.closeIdleConnections.bind(server)
   server.closeIdleConnections = () => {
-    const spared = [...connections].filter(
+    const spared = [...connections.keys()].filter(
       (socket) => socket.bytesRead === 0 || responseInProgress(socket)?.finished === true,
     )
     const ends = spared.map(pretendBusy)

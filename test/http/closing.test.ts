@@ -1,10 +1,11 @@
-import { connect } from 'node:net'
+import { connect, type AddressInfo } from 'node:net'
 import Fastify from 'fastify'
 import { test } from 'tap'
-import { closeServer } from '../../src/http/closing.ts'
+import { closeServer, closeUnusedConnections } from '../../src/http/closing.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { IDENTIFIED } from '../support/login/identity.ts'
 import { held, sessionState } from '../support/login/token-endpoint.ts'
+import { stoppedClocks } from '../support/time/stopped-clocks.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 import { readAll, startWorld, API } from '../support/world.ts'
 
@@ -44,6 +45,34 @@ await test('no connection without a request delays the end of a server, be it ha
   const closed = server.close()
   const rests = await Promise.all([half, answered].map(readAll))
   t.same(rests, ['', ''], 'no time limit has ended them')
+  await closed
+})
+
+await test('a connection that is opened while sockets still close has a second for its request, which is refused', async (t) => {
+  const pass = stoppedClocks(t)
+  const server = Fastify()
+  closeUnusedConnections(server)
+  const sockets = Promise.withResolvers<void>()
+  server.addHook('preClose', () => sockets.promise)
+  t.teardown(() => sockets.resolve())
+  await server.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = server.server.address() as AddressInfo
+  const half = connect(port, '127.0.0.1')
+  const accepted = nextEvent(server.server, 'connection')
+  half.write('GET / HTTP/1.1\r\nHost:')
+  await accepted
+  let sweeps = 0
+  t.capture(server.server, 'closeIdleConnections', () => void sweeps++)
+  const closed = server.close()
+  pass(1000)
+  await nextEvent(half, 'close')
+  const late = connect(port, '127.0.0.1')
+  await nextEvent(late, 'connect')
+  const before = sweeps
+  await until(() => sweeps > before + 3, 'the server has looked for unused connections')
+  late.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n')
+  t.match(await readAll(late), /^HTTP\/1.1 503 /)
+  sockets.resolve()
   await closed
 })
 

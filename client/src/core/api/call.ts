@@ -23,8 +23,8 @@ export interface CallInit extends Omit<RequestInit, 'method' | 'headers' | 'sign
 /**
  * Sends one request to the server.
  * @param isWhole true to wait for the whole body, too: it may stall without an error
- * @throws ApiError unless the status is 2xx or 304, with the code `aborted` when the caller aborts anything but a GET; the reason of
- * `signal` when he aborts a GET, or before anything was sent
+ * @throws ApiError unless the status is 2xx or 304, and if a proxy answers anything but a GET with a page; with the code `aborted`
+ * when the caller aborts anything but a GET; the reason of `signal` when he aborts a GET, or before anything was sent
  */
 export async function call(
   server: Server,
@@ -49,7 +49,10 @@ export async function call(
       headers: { 'x-csrf': '1', ...Object.fromEntries(new Headers(headers)) },
       signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
     })
-    if (arrived.ok || arrived.status === 304) {
+    const { ok, status, headers: told } = arrived
+    // The server adds an X-Request-Id to all its responses: a page without one is that of a proxy, such as of its own login.
+    const isPage = method !== 'GET' && !told.has('x-request-id') && /html/.test(told.get('content-type') ?? '')
+    if (!isPage && (ok || status === 304)) {
       if (isWhole) await arrived.clone().arrayBuffer()
       return arrived
     }

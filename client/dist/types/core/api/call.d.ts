@@ -20,8 +20,8 @@ export interface CallInit extends Omit<RequestInit, 'method' | 'headers' | 'sign
 /**
  * Sends one request to the server.
  * @param isWhole true to wait for the whole body, too: it may stall without an error
- * @throws ApiError unless the status is 2xx or 304, with the code `aborted` when the caller aborts anything but a GET; the reason of
- * `signal` when he aborts a GET, or before anything was sent
+ * @throws ApiError unless the status is 2xx or 304, and if a proxy answers anything but a GET with a page; with the code `aborted`
+ * when the caller aborts anything but a GET; the reason of `signal` when he aborts a GET, or before anything was sent
  */
 export declare function call(server: Server, path: string, init?: Omit<CallInit, 'json'>, isWhole?: boolean): Promise<Response>;
 /**

@@ -247,12 +247,3 @@ await test('a chart that was opened while the market is closed asks again within
   t.equal(wrong.subscriptions, 1)
   none.stop()
 })
-
-await test('a series that begins after the last one of the page has ended has the clock measured, since nobody listened to the page', async (t) => {
-  const { feed, chart } = await ticks(t)
-  chart.stop()
-  const { seconds } = await ticks(t, feed)
-  feed.ticks(HOUR)
-  t.equal(seconds().at(-1), HOUR)
-  t.equal(feed.asksTime, 1)
-})

@@ -10,6 +10,8 @@ const MAX_ERROR_MS = 4000
 /** How often the clock is measured, at most. */
 const MEASURE_MS = 60_000
 
+/** A chart that begins within this time after the last one has missed nothing of the page. */
+const GRACE_MS = 1000
 /** The clock is looked at this often, whatever it has said. */
 const MAX_WAIT_MS = 3_600_000
 
@@ -22,6 +24,8 @@ interface Known {
   /** How many charts look at it, and how these stop listening to the page. */
   users: number
   leavePage?: () => void
+  /** When one of them has ended last. */
+  leftAt: number
 }
 
 /** By clock: the charts of a page share one, and listen to the page together. */
@@ -31,17 +35,23 @@ const none = (): undefined => undefined
 
 /** @param signal ends the use */
 function knownOf(signal: AbortSignal, clock: () => unknown = none): Known {
-  const before = clocks.get(clock)
-  // Nobody has listened to the page since the last chart ended.
-  const disturbedAt = before ? performance.now() : -Infinity
-  const known: Known = before && before.users > 0 ? before : { askedAt: -Infinity, disturbedAt, users: 0 }
+  const now = performance.now()
+  const known: Known = clocks.get(clock) ?? { askedAt: -Infinity, disturbedAt: -Infinity, users: 0, leftAt: now }
   clocks.set(clock, known)
   if (known.users++ === 0) {
+    // Nobody has listened to the page since. A page that changes the symbol of its chart ends it, and begins another at once.
+    if (now - known.leftAt > GRACE_MS) {
+      known.disturbedAt = now
+      known.askedAt = -Infinity
+    }
     known.leavePage = onPage((event) => {
       if (event !== 'visibilitychange') known.disturbedAt = performance.now()
     })
   }
-  signal.addEventListener('abort', () => --known.users === 0 && known.leavePage?.())
+  signal.addEventListener('abort', () => {
+    known.leftAt = performance.now()
+    if (--known.users === 0) known.leavePage?.()
+  })
   return known
 }
 
@@ -95,11 +105,13 @@ export class Ahead {
   }
 
   #measure(): void {
-    const { serverNow } = this.#socket
+    const known = this.#known
     const now = performance.now()
-    if (!serverNow || now - this.#known.askedAt < MEASURE_MS) return
-    this.#known.askedAt = now
-    // The socket tells the clock. Without an answer the points are shown, as before.
-    this.#socket.request({ time: 1 } as never, { signal: this.#signal }).then(this.#onMeasured, () => undefined)
+    if (!this.#socket.serverNow || now - known.askedAt < MEASURE_MS) return
+    known.askedAt = now
+    // The socket tells the clock. Without an answer the points are shown, as before. Another chart asks in place of one that has ended.
+    this.#socket.request({ time: 1 } as never, { signal: this.#signal }).then(this.#onMeasured, () => {
+      if (this.#signal.aborted) known.askedAt = -Infinity
+    })
   }
 }

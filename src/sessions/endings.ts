@@ -96,6 +96,8 @@ export class Endings {
   readonly #store: StoreData & StoreHealth
   /** Records that could not be made. */
   readonly #pending: PendingWrites
+  /** The same of sessions that nobody has ended. Any instance that notices makes them, so a server that stops does not wait for these. */
+  readonly #pendingLapses: PendingWrites
   readonly #open: (id: string, key: string, sealed: string) => Opened
   readonly #endListeners: ((ending: Ending) => void)[] = []
   readonly #recordListeners: ((ending: Ending) => unknown)[] = []
@@ -110,6 +112,7 @@ export class Endings {
   constructor(store: StoreData & StoreHealth, open: (id: string, key: string, sealed: string) => Opened) {
     this.#store = store
     this.#pending = new PendingWrites(store)
+    this.#pendingLapses = new PendingWrites(store)
     this.#open = open
   }
 
@@ -222,7 +225,7 @@ export class Endings {
       if (!(await this.#store.lock(partKey(key, 'lapsed'), name, ttlMs))) return
       for (const listeners of [this.#endListeners, this.#recordListeners]) tell(listeners, { key, reason, subjectTag })
     }
-    await record().catch((error: unknown) => this.#later(error, record))
+    await record().catch((error: unknown) => this.#later(error, record, { pending: this.#pendingLapses }))
   }
 
   /**
@@ -239,7 +242,7 @@ export class Endings {
       if (!(await this.#store.lock(partKey(key, 'lapsed'), name, TOMBSTONE_MS))) return
       tell(this.#recordListeners, { key, reason: 'gone', subjectTag })
     }
-    await record().catch((error: unknown) => this.#later(error, record))
+    await record().catch((error: unknown) => this.#later(error, record, { pending: this.#pendingLapses }))
   }
 
   /** Records an end unless somebody else does. Returns whether this process has recorded it. @throws StoreUnavailable */
@@ -322,11 +325,15 @@ export class Endings {
   #later(
     error: unknown,
     record: () => Promise<unknown>,
-    { name, onDropped = () => undefined }: { readonly name?: string; readonly onDropped?: () => void } = {},
+    {
+      name,
+      onDropped = () => undefined,
+      pending = this.#pending,
+    }: { readonly name?: string; readonly onDropped?: () => void; readonly pending?: PendingWrites } = {},
   ): void {
     if (!(error instanceof StoreUnavailable)) throw error
     const write = async (): Promise<void> => void (await record())
-    if (!this.#pending.add({ write, bytes: 0, until: storeNow() + LEFT_MS, onDropped, name })) onDropped()
+    if (!pending.add({ write, bytes: 0, until: storeNow() + LEFT_MS, onDropped, name })) onDropped()
   }
 
   /** The end of which this is left. */

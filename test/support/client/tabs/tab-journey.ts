@@ -37,6 +37,8 @@ export class TabJourney {
   readonly #looked = new Map<Tab, number>()
   #logins = 0
   #isLanding = false
+  /** Whether something was about to happen to a message when the journey was looked at last. */
+  #isFaultDue = false
 
   /** @param hasLocks whether the tabs share what they know; without, a tab that knows of no session asks when it is looked at */
   constructor(hasLocks = true, count = 3) {
@@ -64,7 +66,8 @@ export class TabJourney {
       case 'sleep':
         await browser.sleep(step.ms)
         this.#movedAt = time.now
-        return
+        // A clock that was set back by as much shows a page no sleep.
+        return time.wrongMs === 0 ? undefined : this.#trouble()
       case 'set clock':
         time.wrongMs += step.ms
         return this.#trouble()
@@ -78,7 +81,7 @@ export class TabJourney {
         if (!tab || !browser.isOnline || !browser.isServerUp) return
         const name = this.#names.get(tab)
         // A socket of the session before is told a second after its end, and the page asks for two seconds more.
-        this.#isLanding = true
+        this.#isLanding = this.truth !== undefined
         const next = await browser.logIn(tab, `user ${++this.#logins}`, this.#logins % 2 ? 20 : 2500)
         this.#isLanding = false
         if (browser.cookie) this.#sessions.set(browser.cookie.tag, browser.cookie)
@@ -88,6 +91,7 @@ export class TabJourney {
       }
       case 'log out':
         if (isAwake) void tab.client.logout().catch(() => undefined)
+        this.#movedAt = time.now
         return
       case 'extend':
         if (isAwake) void tab.client.session.extend().catch(() => undefined)
@@ -204,12 +208,16 @@ export class TabJourney {
   #look(when: string): void {
     const { browser, truth } = this
     const { now } = browser.time
+    const isFaultDue = browser.fault !== undefined && browser.fault.at >= browser.messages
     const isTroubled =
       !browser.isOnline ||
       !browser.isServerUp ||
       browser.refusal !== undefined ||
+      this.#isFaultDue ||
+      isFaultDue ||
       [...browser.tabs].some(({ is }) => is === 'frozen')
     if (isTroubled) this.#troubleAt = now
+    this.#isFaultDue = isFaultDue
     for (const tab of browser.tabs) {
       if (tab.is !== 'shown') continue
       const { shows } = tab

@@ -72,7 +72,7 @@ export function createClient(options: ClientOptions = {}): Client {
     server,
     store,
     clock,
-    ask: (path, init) => call(server, path, { method: 'POST', ...init }),
+    ask: (path, init) => call(server, path, { method: 'POST', ...init }, true),
     useKey: keyUses(server, store),
     ApiError,
   }

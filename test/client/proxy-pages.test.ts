@@ -19,7 +19,7 @@ await test('the page of a proxy is no answer to anything but a GET, whatever its
   const unknown = { name: 'ApiError', status: 200, code: undefined, outcome: 'unknown' }
   const transfer = (idempotencyKey?: string): Promise<unknown> =>
     client.api(TRANSFER, { method: 'POST', idempotencyKey })
-  for (const type of ['text/html', 'text/html; charset=utf-8', 'application/xhtml+xml']) {
+  for (const type of ['text/html', 'Text/HTML; charset=utf-8', 'application/xhtml+xml']) {
     headers = { 'content-type': type }
     t.match(await failure(transfer()), unknown)
     t.match(await failure(once(transfer)), { name: 'ApiError', outcome: 'unknown' })

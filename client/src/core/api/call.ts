@@ -51,7 +51,7 @@ export async function call(
     })
     const { ok, status, headers: told } = arrived
     // The server adds an X-Request-Id to all its responses: a page without one is that of a proxy, such as of its own login.
-    const isPage = method !== 'GET' && !told.has('x-request-id') && /html/.test(told.get('content-type') ?? '')
+    const isPage = method !== 'GET' && !told.has('x-request-id') && /html/i.test(told.get('content-type') ?? '')
     if (!isPage && (ok || status === 304)) {
       if (isWhole) await arrived.clone().arrayBuffer()
       return arrived

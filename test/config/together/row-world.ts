@@ -8,7 +8,7 @@ import { document, metadataServer } from '../../support/login/metadata-server.ts
 import { EVENTS, epoch, issuerKey, sign } from '../../support/login/oidc-world.ts'
 import { json, tokenEndpoint, tokens, type TokenEndpoint } from '../../support/login/token-endpoint.ts'
 import { testMasters } from '../../support/redis/topologies.ts'
-import { CLIENT_ID, SECRETS } from '../../support/server/test-server.ts'
+import { CLIENT_ID, SECRETS, type TestServer } from '../../support/server/test-server.ts'
 import { Collector } from '../../support/telemetry/collector.ts'
 import { reply, type Message } from '../../support/feed/world.ts'
 import { answerJson, type SeenRequest } from '../../support/upstream/scripted-upstream.ts'
@@ -32,7 +32,8 @@ interface Waiting {
   /** What the browser, or the pushed request, has told the provider. */
   readonly asked: URLSearchParams
   readonly arrival: Arrival
-  readonly finish: () => Promise<Arrival>
+  /** @param at the instance to which the provider sends the browser back */
+  readonly finish: (at?: Pick<TestServer, 'url'>) => Promise<Arrival>
 }
 
 /** Somebody with a browser and a name. */
@@ -63,8 +64,12 @@ export interface RowWorld extends Pick<
   readonly problems: string[]
 }
 
-/** Starts one that ends with the test. @param row its settings, before addresses are filled in */
-export async function rowWorld(t: Test, row: Options): Promise<RowWorld> {
+/**
+ * Starts one that ends with the test.
+ * @param row its settings, before addresses are filled in
+ * @param other those of a second instance
+ */
+export async function rowWorld(t: Test, row: Options, other?: Options): Promise<RowWorld> {
   const [provider, keys, collector] = [await tokenEndpoint(t), await metadataServer(t), await Collector.start(t)]
   const [key, pair] = [issuerKey('first'), newClientKey('P-256')]
   keys.responses['/jwks'] = document({ keys: [key.jwk] })
@@ -80,17 +85,14 @@ export async function rowWorld(t: Test, row: Options): Promise<RowWorld> {
     secrets: join(folder, 'secrets'),
     pages: join(folder, 'pages'),
   }
-  const filled = Object.entries(row).map(([name, text]) => [
-    name,
-    text.replaceAll(/\{(\w+)\}/g, (whole, place: string) => places[place] ?? whole),
-  ])
-  const {
-    redis,
-    instances = '1',
-    refresh,
-    lifetime,
-    ...settings
-  } = Object.fromEntries(filled) as Record<string, string>
+  const fill = (options: Options): Record<string, string> =>
+    Object.fromEntries(
+      Object.entries(options).map(([name, text]) => [
+        name,
+        text.replaceAll(/\{(\w+)\}/g, (whole, place: string) => places[place] ?? whole),
+      ]),
+    )
+  const { redis, instances = '1', refresh, lifetime, ...settings } = fill(row)
   const given = Object.fromEntries(Object.entries(settings).filter(([, text]) => text !== ''))
   const problems: string[] = []
   const granted: Granted[] = []
@@ -139,6 +141,7 @@ export async function rowWorld(t: Test, row: Options): Promise<RowWorld> {
     settings: { ...given, ...(redis === 'cluster' && (await cluster(t))) },
   })
   const { upstream } = world
+  const servers = other === undefined ? world.servers : [world.server, await world.instance(unlike(given, fill(other)))]
   upstream.onRest = (request, response) => {
     const { url = '', headers, method } = request
     seen.push({ url, headers })
@@ -174,9 +177,10 @@ export async function rowWorld(t: Test, row: Options): Promise<RowWorld> {
         const code = randomUUID()
         codes.set(code, { name, asked })
         const query = new URLSearchParams({ code, state: asked.get('state') ?? '' })
-        if (given['ISSUER_REQUIRED']) query.set('iss', provider.url)
-        const callback = `${world.server.url}/auth/callback?${query.toString()}`
-        return { asked, arrival, finish: () => user.browser.navigate(callback, { from: new URL(provider.url) }) }
+        if (given['ISSUER_REQUIRED'] ?? other?.['ISSUER_REQUIRED']) query.set('iss', provider.url)
+        const finish: Waiting['finish'] = ({ url } = world.server) =>
+          user.browser.navigate(`${url}/auth/callback?${query.toString()}`, { from: new URL(provider.url) })
+        return { asked, arrival, finish }
       },
     })
   }
@@ -185,8 +189,14 @@ export async function rowWorld(t: Test, row: Options): Promise<RowWorld> {
     return sign(key, claims, { typ: 'logout+jwt' })
   }
   const seenBy = { granted, executed, seen, refused, problems, collector }
-  return { ...world, ...seenBy, settings: given, person, ann: person('ann'), logoutToken }
+  return { ...world, ...seenBy, servers, settings: given, person, ann: person('ann'), logoutToken }
 }
+
+/** The settings that make an instance unlike another. An empty one is unset. */
+const unlike = (settings: Options, others: Options): Record<string, string> => ({
+  ...Object.fromEntries(Object.keys(settings).map((name) => [name, ''])),
+  ...others,
+})
 
 /** A Cluster of three masters without replicas, which confirm nothing. */
 async function cluster(t: Test): Promise<Options> {

@@ -6,8 +6,8 @@ import { rowWorld } from './row-world.ts'
 /** Every so many rolls are played, from one that SEED chooses. `npm run test:every-command` has all, and SETTING=… those of a setting. */
 const { EVERY_ROLL = '27', SEED = '1', SETTING = '' } = process.env
 
-/** What an operator does not roll, or only while nobody is logged in. */
-const NOT_ROLLED = new Set(['store', 'secrets', 'refresh tokens', 'cookies', 'client'])
+/** What an operator does not roll, or only while nobody is logged in, or together with a peer. */
+const NOT_ROLLED = new Set(['store', 'secrets', 'refresh tokens', 'cookies', 'client', 'one-time URLs'])
 
 const base: Options = Object.assign(
   { redis: 'one' },

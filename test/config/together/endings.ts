@@ -43,9 +43,7 @@ export const operator: Part = async (world, expect) => {
 async function isOver(person: Person, at: RowWorld['servers'][number], expect: Expect, by: string): Promise<void> {
   const { cookie } = person
   const gone = async () => (await person.call('GET', ACCOUNTS, { at, headers: { cookie } })).status === 401
-  await until(gone, `a session that ${by} has ended is over`, 5000).catch(({ message }: Error) =>
-    expect(false, message),
-  )
+  await until(gone, `a session that ${by} has ended is over`).catch(({ message }: Error) => expect(false, message))
 }
 
 /** Upstream refuses a token. */

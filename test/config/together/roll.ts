@@ -85,9 +85,7 @@ async function pause(person: Person, servers: readonly Server[], expect: Expect)
       const { json } = await person.call('GET', '/auth/session', { at })
       return (json['orders_paused'] !== undefined) === isPaused
     }
-    await until(isSo, `orders_paused of pages is ${isPaused}`, 5000).catch(({ message }: Error) =>
-      expect(false, message),
-    )
+    await until(isSo, `orders_paused of pages is ${isPaused}`).catch(({ message }: Error) => expect(false, message))
   }
   for (const by of servers) {
     const paused = await control(by, 'PUT', '/orders', { paused: true }).catch(() => undefined)

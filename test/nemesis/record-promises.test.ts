@@ -22,12 +22,14 @@ await test('records-are-true: an end that is recorded twice, not at all or with 
   t.equal(seen(recordsAreTrue, over(line({}), line({ at: 3000 }))), 1)
   const undone = { ...held, name: 'late-replicas-of-redis' }
   t.equal(seen(recordsAreTrue, { ...over(line({}), line({ at: 3000 })), faults: [undone] }), 0, 'it has come back')
-  const killed = (from: number) => ({
+  const halted = (name: string, from: number) => ({
     ...over(line({}), line({ at: 9000 })),
-    faults: [{ ...held, name: 'killed-instance', from }],
+    faults: [{ ...held, name, from }],
   })
-  t.equal(seen(recordsAreTrue, killed(2500)), 0, 'its instance was killed before it could say so')
-  t.equal(seen(recordsAreTrue, killed(4000)), 1)
+  for (const name of ['killed-instance', 'long-stopped-instance']) {
+    t.equal(seen(recordsAreTrue, halted(name, 2500)), 0, 'its instance could not say so any more')
+    t.equal(seen(recordsAreTrue, halted(name, 4000)), 1)
+  }
   t.equal(seen(recordsAreTrue, over()), 1, 'nothing says that it has ended')
   t.equal(seen(recordsAreTrue, over(line({ session: 'def' }))), 1, 'another one has ended')
   t.equal(seen(recordsAreTrue, over(line({ reason: 'revoked' }))), 1, 'no operator has asked for it')

@@ -7,7 +7,7 @@ import type { ProductPromise, Violation } from '../promise.ts'
 const LOSES = /kill|secrets|emptied|flushed|late-replicas|failed-over|restarted/
 /** Faults that bring back a session whose end was recorded, or lose that record, so that it ends once more. */
 const UNDOES = /late-replicas|failed-over|flushed|emptied/
-/** An instance that is killed so soon after it has recorded an end may not have said so, and another one records it again. */
+/** An instance that is killed or stands still so soon after it has recorded an end may not have said so, and another one records it again. */
 const UNSAID_MS = 1000
 /** All instances have a new secret by then. */
 const RENAMED_MS = 17_000
@@ -42,8 +42,8 @@ const isLossy = (history: History): boolean => faultsDuring(history, 0, Infinity
 const isUndone = (history: History): boolean => faultsDuring(history, 0, Infinity).some(({ name }) => UNDOES.test(name))
 
 function twice({ faults }: History, ended: readonly AuditLine[]): Violation[] {
-  const kills = faults.filter(({ name }) => name.includes('kill'))
-  const isSaid = ({ at }: AuditLine): boolean => kills.every(({ from }) => Math.abs(from - at) > UNSAID_MS)
+  const halts = faults.filter(({ name }) => /kill|stopped/.test(name))
+  const isSaid = ({ at }: AuditLine): boolean => halts.every(({ from }) => Math.abs(from - at) > UNSAID_MS)
   return [...Map.groupBy(ended.filter(isSaid), ({ session }) => session)].flatMap(([session, [first, second]]) => {
     if (first === undefined || second === undefined) return []
     const times = `${Math.round(first.at)} ms (${first.reason}) and ${Math.round(second.at)} ms (${second.reason})`

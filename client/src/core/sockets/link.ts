@@ -67,13 +67,13 @@ export class Link {
     this.#core = core
     this.#path = path
     this.#owner = owner
-    const waitMs = leftMs(before)
-    this.status = { ...before, ...(waitMs > 0 && { retryAt: Date.now() + waitMs }) }
+    this.status = before
     this.#leavePage = onPage((event) => this.#onPage(event))
     this.#stopClock = onTick((hasJumped) =>
       hasJumped && this.status.state === 'open' ? this.#suspect() : this.#tick(),
     )
     // The owner has not stored the link yet, but its callbacks use it.
+    const waitMs = Number(before.retryAt) - Date.now()
     if (waitMs > 0) this.#timer = setTimeout(() => this.#connect(), waitMs)
     else queueMicrotask(() => this.#connect())
   }
@@ -252,7 +252,8 @@ export class Link {
       // Reconnects soon if the network was the reason. A delay that the server asked for is kept: its timer runs, unless
       // the page was left.
       if (code === 1006) this.#enter({ state }, jitter(0))
-      else if (event === 'pageshow' && retryAt !== undefined) this.#enter(this.status, leftMs(this.status))
+      else if (event === 'pageshow' && retryAt !== undefined)
+        this.#enter(this.status, Math.max(retryAt - Date.now(), 0))
     } else if (event === 'offline') this.#suspect()
   }
 
@@ -273,11 +274,6 @@ export class Link {
       else this.#suspect()
     }
   }
-}
-
-/** What is left of a delay, a minute at most: a clock that was set back would make hours of it. */
-function leftMs({ retryAt = 0 }: SocketStatus): number {
-  return Math.min(Math.max(retryAt - Date.now(), 0), 60_000)
 }
 
 /** The message with this text. One that is not JSON only shows that the connection works. */

@@ -51,6 +51,11 @@ await test('POST /auth/logout?everywhere=true: a repetition revokes the tokens w
     other.log.filter(({ audit }) => audit === 'session_ended'),
     [{ reason: 'logout' }],
   )
+  // A server that stops looks first for the end of which it has not heard.
+  proxy.isDown = false
+  await server.close()
+  t.equal(server.log.filter(({ audit }) => audit === 'session_ended').length, 0, 'it is recorded once')
+  t.equal(provider.revoked.length, 1, 'and revoked once')
 })
 
 await test('POST /auth/logout?everywhere=true: a repetition with a cookie that the browser has kept is no 409', async (t) => {

@@ -33,6 +33,7 @@ export async function roll(world: RowWorld, [from, to]: readonly [Server, Server
     if (socket.received.length > 0) open.push(socket)
     else expect((await socket.closed).code === 4429, `a socket closes with ${(await socket.closed).code}`)
   }
+  expect(open.length >= 2, `${open.length} sockets open`)
   const { cookie } = person
   const left = await person.call('POST', '/auth/logout', { at: from, headers: { cookie } })
   expect(left.status === 204, `a logout: ${told(left)}`)
@@ -87,10 +88,13 @@ async function pause(person: Person, servers: readonly Server[], expect: Expect)
     }
     await until(isSo, `orders_paused of pages is ${isPaused}`).catch(({ message }: Error) => expect(false, message))
   }
+  let pauses = 0
   for (const by of servers) {
     const paused = await control(by, 'PUT', '/orders', { paused: true }).catch(() => undefined)
     // It may have no operators.
-    if (paused?.status !== 200) continue
+    if (paused === undefined || paused.status === 404) continue
+    pauses++
+    expect(paused.status === 200, `a pause gets ${paused.status}`)
     for (const at of servers) {
       await becomes(true, at)
       const refused = await person.order({ at, key, body: '' })
@@ -99,6 +103,7 @@ async function pause(person: Person, servers: readonly Server[], expect: Expect)
     await control(by, 'DELETE', '/orders')
     for (const at of servers) await becomes(false, at)
   }
+  expect(pauses > 0, 'no instance has operators')
   const made = await person.order({ at: servers[1], key, body: '' })
   expect(made.status === 200, `an order after a pause: ${told(made)}`)
 }

@@ -44,17 +44,16 @@ export async function listSessions(
   client: Pick<Client, 'session'>,
   { signal }: OwnSessionsOptions = {},
 ): Promise<readonly OwnSession[]> {
-  const response = await ask(client, '/auth/sessions', { method: 'GET', signal: signal ?? null })
+  const response = await ask(client, '/auth/sessions', { method: 'GET', signal })
   const { sessions, now } = (await response.json()) as { sessions: readonly Listed[]; now: number }
   const aheadMs = Date.now() - now * 1000
   // The time of the server is in whole seconds, so a small difference says nothing.
-  const skewMs = Math.abs(aheadMs) < SKEW_MS ? 0 : aheadMs
-  const time = (seconds: number): number => seconds * 1000 + skewMs
+  const time = (seconds: number): number => seconds * 1000 + (Math.abs(aheadMs) < SKEW_MS ? 0 : aheadMs)
   return sessions.map(({ tag, current, started_at, last_used_at, device }) => ({
     tag,
     isCurrent: current,
     startedAt: time(started_at),
-    lastUsedAt: last_used_at === undefined ? undefined : time(last_used_at),
+    lastUsedAt: last_used_at && time(last_used_at),
     device,
   }))
 }
@@ -71,7 +70,7 @@ export async function endSession(
   { signal }: OwnSessionsOptions = {},
 ): Promise<void> {
   try {
-    await ask(client, `/auth/sessions/${encodeURIComponent(tag)}`, { method: 'DELETE', signal: signal ?? null })
+    await ask(client, '/auth/sessions/' + encodeURIComponent(tag), { method: 'DELETE', signal })
   } catch (error) {
     if ((error as Partial<ApiError>).problem?.code !== 'not_found') throw error
   }
@@ -89,19 +88,20 @@ export async function logOutAtProvider(
   client: Pick<Client, 'session'>,
   options?: LogoutOptions,
 ): Promise<string | undefined> {
-  const query = `?provider=true${options?.everywhere ? '&everywhere=true' : ''}`
-  const response = await leave(client.session as SessionOfServer, query)
+  const response = await leave(
+    client.session as SessionOfServer,
+    `?provider=true${options?.everywhere ? '&everywhere=true' : ''}`,
+  )
   // A server whose provider has no such address responds 204.
   return response.status === 200 ? ((await response.json()) as { logout_url: string }).logout_url : undefined
 }
 
 async function ask(client: Pick<Client, 'session'>, ...request: Parameters<SessionOfServer['ask']>): Promise<Response> {
-  const session = client.session as SessionOfServer
   try {
-    return await session.ask(...request)
+    return await (client.session as SessionOfServer).ask(...request)
   } catch (error) {
     // The page hears that its session has ended, unless a login in another tab has replaced it.
-    if ((error as Partial<ApiError>).status === 401) await session.confirm()
+    if ((error as Partial<ApiError>).status === 401) await (client.session as SessionOfServer).confirm()
     throw error
   }
 }

@@ -45,20 +45,15 @@ export async function leave(
   query: string,
 ): Promise<Response> {
   const before = sessionKey(get())
-  const left = async (): Promise<void> => {
+  const response = ask(`/auth/logout${query}`)
+  const { ok, problem }: Partial<Response & ApiError> = await response.catch((error: ApiError) => error)
+  // With that code, only the sessions elsewhere could not be found.
+  if (ok || problem?.code === 'subject_unknown') {
     // The answer may be late, of a page that was away: another session may have begun, and may be being asked for.
-    if (before !== undefined && before === sessionKey(get())) end('logout')
+    if (before && before === sessionKey(get())) end('logout')
     else await check()
   }
-  try {
-    const response = await ask(`/auth/logout${query}`)
-    await left()
-    return response
-  } catch (error) {
-    // Only the sessions elsewhere could not be found.
-    if ((error as ApiError).problem?.code === 'subject_unknown') await left()
-    throw error
-  }
+  return response
 }
 
 /** Adds to the store of a client what a page can do with its session. */

@@ -81,12 +81,15 @@ await test('after a 4401 without a reason, the end of the session is believed af
 })
 
 await test('the reason for which a session ended is not that of the next one', async (t) => {
-  const { server, session } = await activeTabs(t, 1, { hasSocket: false })
+  const { server, session } = await activeTabs(t)
   session.end('logout')
   t.match(session.get(), { status: 'anonymous', reason: 'logout' })
   server.isLoggedIn = true
   await session.check()
   t.equal(session.get().status, 'active')
+  // A socket that is refused would be followed by a check of its own.
+  await until(() => server.open === 1)
+  await server.delivered()
   server.checks = 0
   server.isLoggedIn = false
   t.equal(await session.confirm(), false)

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, problemCodeOf } from '../problem.ts'
 import { within } from '../time/within.ts'
 import { html, page, renderPage, wantsPage, type Html } from './html.ts'
+import { hasBody } from './well-formed.ts'
 
 /** Longest wait for the rest of a refused upload. */
 const UPLOAD_GRACE_MS = 1000
@@ -27,9 +28,8 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
   return reply.send(body)
 }
 
-function isUploading({ complete, headers }: IncomingMessage): boolean {
-  if (complete) return false
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+function isUploading(request: IncomingMessage): boolean {
+  return !request.complete && hasBody(request)
 }
 
 /** Sets the headers for the body of a problem, and returns the body: a page for a navigation, otherwise the document. */

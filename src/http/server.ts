@@ -24,7 +24,7 @@ import { readBeforeJudging } from './read-before-judging.ts'
 import { requestRecorder } from './request-log.ts'
 import { sendProblem } from './problem-pages.ts'
 import { refuseUnparsable } from './unparsable.ts'
-import { requireWellFormed } from './well-formed.ts'
+import { hasBody, requireWellFormed } from './well-formed.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -164,10 +164,12 @@ function fastifyOptions(config: Config['http']): FastifyHttpOptions<Server> {
 /**
  * Only relays are upgraded. Elsewhere the Upgrade header is ignored, and so is that of a pipelined request: Node would hand
  * over a connection with an earlier response still unwritten, and without Node's listeners and timeouts nothing would
- * ever close that connection.
+ * ever close that connection. Nor is one with a body upgraded: Node 24 would take the body for frames, and Node 26 hand over the
+ * connection in a wrapper that is no socket.
  */
-function mayUpgrade({ url = '', socket }: IncomingMessage): boolean {
-  return isPathOf(url, '/ws') && responseInProgress(socket) === undefined
+function mayUpgrade(request: IncomingMessage): boolean {
+  const { url = '', socket } = request
+  return isPathOf(url, '/ws') && responseInProgress(socket) === undefined && !hasBody(request)
 }
 
 /**

@@ -49,6 +49,11 @@ export function requireWellFormed(request: FastifyRequest, reply: FastifyReply):
   if (url.includes('%') && hasEscapedPath(url) && !isFile(request)) throw new Problem('not_found')
 }
 
+/** Whether a body follows the headers of a request. */
+export function hasBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
 function faultOf({ url = '', headers, rawHeaders, socket }: IncomingMessage): string | undefined {
   if (!TARGET.test(url)) return 'The request target is malformed.'
   if (!HOST.test(headers.host ?? '') || isRepeated(rawHeaders, 'host')) {

@@ -5,6 +5,7 @@ import { WebSocket } from 'ws'
 import type { Config } from '../config/config.ts'
 import type { Guard } from '../http/guard.ts'
 import { noteAccount } from '../http/requester.ts'
+import { hasBody } from '../http/well-formed.ts'
 import { Problem } from '../problem.ts'
 import type { Sessions } from '../sessions/index.ts'
 import { budgetKey } from '../store/keys.ts'
@@ -126,6 +127,9 @@ const UPGRADE = { upgrade: 'websocket', connection: 'upgrade, close' } as const
 
 /** Refuses what ws would refuse in the end, before it costs a permit or a one-time URL. @throws Problem */
 function requireWebSocket({ ws, headers }: FastifyRequest, reply: FastifyReply): void {
+  if (headers.upgrade !== undefined && hasBody({ headers })) {
+    throw new Problem('bad_request', { detail: 'The handshake of a WebSocket has no body.' })
+  }
   if (!ws || headers.upgrade?.toLowerCase() !== 'websocket') {
     reply.headers(UPGRADE)
     throw new Problem('upgrade_required')

@@ -89,6 +89,33 @@ await test('a handshake without the right Origin, Upgrade, version or key gets a
   await world.quiet()
 })
 
+await test('a handshake with a body is refused, and its body is neither frames nor a request', async (t) => {
+  const world = await startWorld(t, RELAY)
+  const { cookie, server } = world
+  const handshake = (path: string, framing: string): string =>
+    `GET ${path} HTTP/1.1\r\nHost: bff.example\r\nOrigin: ${server.url}\r\nCookie: ${cookie}\r\nConnection: Upgrade\r\n` +
+    `Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${KEY}\r\n${framing}\r\n`
+  const bodies: [framing: string, body: string][] = [
+    ['Content-Length: 4\r\n', 'body'],
+    // The rest never comes.
+    ['Content-Length: 400\r\n', 'body'],
+    ['Transfer-Encoding: chunked\r\n', '4\r\nbody\r\n0\r\n\r\n'],
+    ['Transfer-Encoding: chunked\r\n', '0\r\n\r\n'],
+  ]
+  for (const path of [PUBLIC, TRADING, '/ws/session']) {
+    for (const [framing, body] of bodies) {
+      const response = await world.raw(handshake(path, framing) + body)
+      const what = `${path}, ${framing.trim()}, ${body.length} bytes`
+      t.match(response, /^HTTP\/1\.1 400 [^]*\r\nconnection: close\r\n[^]*has no body[^]*"bad_request"/i, what)
+      t.equal(response.match(/^HTTP\/1\.1 /gm)?.length, 1, `${what}: one response, then the connection ends`)
+    }
+    const empty = await world.raw(handshake(path, 'Content-Length: 0\r\n'))
+    t.match(empty, /^HTTP\/1\.1 101 /, `${path}: an empty body is none`)
+  }
+  t.equal(world.upstream.otpRequests.length, 1, 'only for the handshake without a body')
+  t.notMatch(JSON.stringify(server.log), '"level":50')
+})
+
 await test('GET /ws/trading/:account without a session is closed with login_required, and GET /ws/public needs none', async (t) => {
   const world = await startWorld(t, RELAY)
   const { cookie } = world

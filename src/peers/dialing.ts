@@ -54,8 +54,9 @@ export function dial(peer: Peer, destination: Destination, dialed: Dialed): () =
 
 /**
  * How a library that takes no connections opens those to a peer: names are looked up without taking other peers' places, and each
- * of several addresses gets a fair part of the time. By default, Node would give all but the last one 250 ms. Node gives an
- * attempt up before it begins the next one. So only the last address has the whole time, unlike with {@link dial}.
+ * of several addresses gets a fair part of the time. By default, Node would give all but the last one 250 ms, from Node 26 on
+ * 500 ms. Node gives an attempt up before it begins the next one. So only the last address has the whole time, unlike with
+ * {@link dial}.
  * @param timeoutMs the time limit of the whole, which the caller keeps
  */
 export function dialing(peer: Peer, timeoutMs: number) {

@@ -151,7 +151,6 @@ export class Handshake {
       return closeSocket(browser, close)
     }
     const { socket: wire } = this.request.raw
-    this.#stopListening()
     // Without these two lines the request and its response would live as long as the socket.
     browser.removeAllListeners('error')
     this.#reply.raw.detachSocket(wire)
@@ -159,6 +158,8 @@ export class Handshake {
     this.#span.end({ status: 101 })
     // Otherwise the timers of the open socket would keep the span.
     untraced(() => opened.join({ socket: browser, wire }, this.#slot, open))
+    // Had any of this failed, the end of the connection would release what the handshake holds.
+    this.#stopListening()
   }
 
   #onRelease(release: () => void): void {

@@ -2,9 +2,11 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { test } from 'tap'
+import { SocketSlot } from '../../src/sockets/registry.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
+import { replace } from '../support/time/replace.ts'
 import { nextEvent, until, within } from '../support/time/until.ts'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
@@ -200,4 +202,19 @@ await test('a session that ends during a handshake is closed with 4401, on every
     await world.visitor(browser).logIn()
   }
   t.equal(upstream.open, 0)
+})
+
+await test('a socket that this server fails to join leaves no permit and no upstream socket behind', async (t) => {
+  const world = await startWorld(t, { ...RELAY, ...ONE_PERMIT })
+  const { opened } = SocketSlot.prototype
+  for (const path of [PUBLIC, TRADING]) {
+    replace(t, SocketSlot.prototype, 'opened', () => {
+      SocketSlot.prototype.opened = opened
+      throw new Error('a fault of this server')
+    })
+    const { code, reason } = await world.socket(path).closed
+    t.same([code, reason], [1011, 'internal_error'], path)
+    await nextEvent(await world.upstream.socket(), 'close')
+    t.ok(await isFree(world, path))
+  }
 })

@@ -206,15 +206,15 @@ await test('a session that ends during a handshake is closed with 4401, on every
 
 await test('a socket that this server fails to join leaves no permit and no upstream socket behind', async (t) => {
   const world = await startWorld(t, { ...RELAY, ...ONE_PERMIT })
-  const { opened } = SocketSlot.prototype
   for (const path of [PUBLIC, TRADING]) {
-    replace(t, SocketSlot.prototype, 'opened', () => {
-      SocketSlot.prototype.opened = opened
-      throw new Error('a fault of this server')
+    await t.test(path, async (failing) => {
+      replace(failing, SocketSlot.prototype, 'opened', () => {
+        throw new Error('a fault of this server')
+      })
+      const { code, reason } = await world.socket(path).closed
+      t.same([code, reason], [1011, 'internal_error'], path)
+      await nextEvent(await world.upstream.socket(), 'close')
     })
-    const { code, reason } = await world.socket(path).closed
-    t.same([code, reason], [1011, 'internal_error'], path)
-    await nextEvent(await world.upstream.socket(), 'close')
     t.ok(await isFree(world, path))
   }
 })

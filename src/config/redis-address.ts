@@ -44,7 +44,7 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
     const isDatabase = /^\/?\d*$/.test(first.pathname)
     return access === undefined || !isDatabase ? undefined : { is: 'single', url: text }
   }
-  // A Cluster has only database 0, and all of its nodes are reached in the same way.
+  // Most Clusters have only database 0 (Valkey 9 may have more), and all nodes of one are reached in the same way.
   const isUniform = urls.every(
     (url) => url.protocol === first.protocol && /^\/?0?$/.test(url.pathname) && hasCredentialsOf(url, first),
   )
@@ -88,7 +88,7 @@ function groupAddress([, tls, kind, user = '', hosts = '', path = '']: RegExpExe
   const nodesAt = (port: number): RedisNode[] => urls.map((url) => nodeOf(url, port))
   if (kind === 'sentinel')
     return path === '' ? undefined : { is: kind, nodes: nodesAt(SENTINEL_PORT), access, master: path }
-  // A Cluster has only database 0.
+  // Most Clusters have only database 0.
   return /^0?$/.test(path) ? { is: 'cluster', nodes: nodesAt(REDIS_PORT), access } : undefined
 }
 

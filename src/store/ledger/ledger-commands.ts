@@ -19,7 +19,7 @@ export function ledgerCommands(name: string, terms: LedgerTerms): Commands<Memor
   const agreed = scriptTerms(terms)
   return {
     settle: {
-      // The server watches this key, so it says when others report: that costs less than a command that forbids it each time.
+      // The script writes the key after it has read it, so that the server does not watch it.
       send: (redis, _skewMs, report) => runScript(redis, SETTLE, [key], [agreed, JSON.stringify(report)]),
       reply: (text: string) => JSON.parse(text) as LedgerReply,
       memory: (ledger, report) => ledger.settle(terms, report, performance.now()),

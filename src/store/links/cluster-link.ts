@@ -22,9 +22,9 @@ const REPLY_MS = 1000
 const SLOTS_INTERVAL_MS = 5000
 
 /**
- * The link to a Redis Cluster: a connection to each master. It cannot track keys, since those of a session may move to another
- * master, which knows nothing of who read them before. The store is available while any master is: a lost master takes only its
- * own keys with it.
+ * The link to a Redis Cluster: a connection to each master. It does not track keys: a master reports those that move away, but once
+ * it is cut off from the others nothing that its successor changes. The store is available while any master is: a lost master takes
+ * only its own keys with it.
  */
 export class ClusterLink implements RedisLink {
   readonly tracks = false

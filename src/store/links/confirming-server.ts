@@ -24,7 +24,7 @@ interface ConfirmingEvents {
  * Writes to one master that its replicas must confirm, and that fail at once while they do not.
  *
  * After WAIT the server must still be the master that it was when the connection was opened, by the id of its replication. A
- * server that was demoted and promoted again meanwhile has dropped the write, and a WAIT after that would confirm it all the same.
+ * server that was demoted and promoted again meanwhile has dropped the write, and a WAIT after that may confirm it all the same.
  */
 export class ConfirmingServer {
   readonly #writes: ReplicatedWrites

@@ -166,7 +166,7 @@ function nameOf({ url, socket }: RedisClientOptions): string {
 
 /**
  * Has a connection end although it was closed while TCP connected. The library opens it all the same, and it would stay open
- * for ever, with pings that outlive even its socket.
+ * for ever.
  */
 function closedForGood(connection: Connection): Connection {
   return connection.on('ready', () => {

@@ -75,7 +75,7 @@ export async function askSentinel(
   former?: RedisAccess,
 ): Promise<RedisNode | undefined> {
   const known = former === undefined ? [access] : [access, former]
-  // Many Sentinels have no password although their servers have one, and they reject a client that sends one.
+  // Many Sentinels have no password although their servers have one. They take any password, but no user that they do not know.
   const ways = known.flatMap((way) => (way.password === undefined ? [way] : [way, { tls: way.tls }]))
   for (const way of ways) {
     try {

@@ -24,8 +24,8 @@ const TRACKING_MS = 1000
 
 /**
  * The link to the master, wherever it is: one connection, on which the server reports changes to the keys that were read over it
- * (CLIENT TRACKING). It does not use createSentinel() of node-redis, which returns to a demoted server, does not track keys, and
- * queues commands for later instead of failing at once.
+ * (CLIENT TRACKING). It does not use createSentinel() of node-redis, which returns to a demoted server, keeps these reports to
+ * itself, and queues commands for later instead of failing at once.
  *
  * NOLOOP: the server does not report the connection's own writes, but stops watching their keys all the same. So a
  * writer must forget the key, or read it in the same step after writing. When the table of watched keys is full, the

@@ -110,7 +110,7 @@ export class Envelope {
     const kept = this.#keys.get(name)
     if (kept !== undefined) return kept
     const secret = this.#secrets().get(print) ?? ''
-    // Given as bytes, Node would take three times as long for the cipher.
+    // Given as bytes, some versions of Node (24.21) take three times as long for the cipher.
     const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, holderSecret, 'store envelope', 32)))
     this.#keys.set(name, key)
     return key

@@ -109,7 +109,7 @@ type SigningKeys = readonly [first: KeyObject, ...others: KeyObject[]]
 
 /**
  * Derives keys for signatures. Each purpose has its own, so that what is signed for one is not valid for another. They are no
- * buffers: createHmac would look for a key object in these, and catch an exception each time.
+ * buffers: in some versions of Node (24.21) createHmac looks for a key object in these, and catches an exception each time.
  */
 export function signingKeys(secrets: Changing<readonly string[]>, purpose: string): () => SigningKeys {
   const keyOf = (secret: string): KeyObject => createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', purpose, 32)))

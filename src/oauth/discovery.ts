@@ -95,7 +95,7 @@ function checkIssuer(config: ProviderConfig, found: unknown): void {
   )
 }
 
-/** openid-client wraps what its fetch() throws, and says nothing more about it. */
+/** openid-client wraps what its fetch() throws, unless that is a TypeError, and says nothing more about it. */
 function innerFailure(error: unknown): unknown {
   return error instanceof client.ClientError && error.cause instanceof UnusableResponse ? error.cause : error
 }

@@ -12,10 +12,11 @@ export type NoResponse =
 
 /**
  * TLS alerts by which a server rejects a client's certificate or its absence (RFC 8446 §6.2). Under TLS 1.3 they arrive
- * after the client has written its first request, but the server has not read any of it.
+ * after the client has written its first request, but the server has not read any of it. OpenSSL names some for the version of TLS,
+ * and others `SSL/TLS`.
  */
 const REFUSED_IN_TLS =
-  /^ERR_SSL_\w*ALERT_(?:CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_(?:REVOKED|EXPIRED|UNKNOWN)|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)$/
+  /^ERR_SSL_[\w/]*ALERT_(?:CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_(?:REVOKED|EXPIRED|UNKNOWN)|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)$/
 
 /** The errors of connections over which something had arrived before. */
 const ofUsed = new WeakSet<Error>()

@@ -1,4 +1,4 @@
-import { IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Browsers do not pipeline, and balancers hardly do, so a client that exceeds this is filling the memory. */
@@ -67,8 +67,7 @@ function readInTurns(request: IncomingMessage, response: ServerResponse): void {
   const socket = request.socket as HttpSocket
   const held: Buffer[] = []
   let pieces = 0
-  const push: IncomingMessage['push'] = (piece, encoding) =>
-    IncomingMessage.prototype.push.call(request, piece, encoding)
+  const push = request.push.bind(request)
   const pushHeld = (): unknown => held.length > 0 && push(Buffer.concat(held.splice(0)))
   const goOn = (): void => {
     // oxlint-disable-next-line no-underscore-dangle -- see above

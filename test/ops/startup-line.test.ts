@@ -61,3 +61,16 @@ await test('The first log line of a process describes its settings, and no line 
   }
   await Promise.all(stores.map(checkStore))
 })
+
+await test('A start does not load the copy of undici that Node has', async (t) => {
+  const report = `process.once('SIGTERM', () => process.stderr.write(process.moduleLoadList.join('\\n')))`
+  const nodeOptions = [`--import=data:text/javascript,${encodeURIComponent(report)}`]
+  const server = await serverProcess(t, { ...ALONE }, { nodeOptions })
+  await until(() => server.output().stdout.includes('"ready"'))
+  server.child.kill('SIGTERM')
+  t.equal(await server.exited, 0)
+  const { stderr } = server.output()
+  t.match(stderr, /^NativeModule _http_server$/m, 'what is loaded is reported')
+  // An import of a value from node:http loads all that this exports.
+  t.notMatch(stderr, /internal\/deps\/undici/)
+})

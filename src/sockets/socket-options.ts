@@ -19,7 +19,7 @@ export function socketOptions(maxBytes: number) {
     // Compression costs more memory and time than it saves, and a frame could no longer be sent on as it was received.
     perMessageDeflate: false,
     skipUTF8Validation: false,
-    // The end of the socket sends the pongs: ws would queue one for every ping of a peer that is slow to read.
+    // The end of the socket sends the pongs: ws would queue 60 for the pings of a peer that is slow to read, and then cut it off.
     autoPong: false,
     closeTimeout: CLOSE_MS,
   }

@@ -85,8 +85,9 @@ export class RestClient {
   /** All connections are in use, so the next request has to wait for one. */
   #isFull = false
   /**
-   * Those that wait, in their order. undici could not remove one that gave up from a queue of its own: it would need a connection
-   * to find it aborted, so after an outage upstream would get an empty connection for each call that had failed.
+   * Those that wait, in their order. From its own queue undici removes one that gave up only if its `request()` has put it there.
+   * Of those that are dispatched it would need a connection to find one aborted, so after an outage upstream would get an empty
+   * connection for each call that had failed.
    */
   readonly #line = new Set<() => void>()
   /** True from the error of a connection until its listeners have run. */
@@ -185,7 +186,7 @@ export class RestClient {
     const { bodyMs, maxConnectionMs } = this.#config
     const pool = new Pool(this.#origin, {
       connections: this.#connections,
-      // Over HTTP/2, undici does not report whether a request was sent, and one broken connection fails many requests.
+      // Over HTTP/2, one broken connection fails many requests.
       allowH2: false,
       connect: this.#connector(),
       keepAliveTimeout: this.#idleMs ?? IDLE_MS,

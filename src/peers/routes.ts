@@ -7,8 +7,8 @@ const PORT = 9
 const ignore = (): void => undefined
 
 /**
- * Leaves out the addresses that this machine has no route to, such as those of IPv6 on a machine without it: Node would try
- * them, and give each other one less time for it. If no address has a route, all stay, so that connecting says why it fails.
+ * Leaves out the addresses that this machine has no route to, such as those of IPv6 on a machine without it: with each address that
+ * is to be tried, the others have less time. If no address has a route, all stay, so that connecting says why it fails.
  */
 export async function routable(addresses: readonly LookupAddress[]): Promise<readonly LookupAddress[]> {
   if (addresses.length < 2) return addresses

@@ -1,6 +1,6 @@
 import type { ClientRequestArgs } from 'node:http'
 import { isIP, type Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { WebSocket } from 'ws'
 import { dial, noteSlowTls } from '../peers/dialing.ts'
 import type { Peer } from '../peers/names.ts'
@@ -116,8 +116,24 @@ function connect(
     if (wire === null || defaultPort !== HTTPS_PORT) return connected(error, wire as Socket, wire as Socket)
     const secure = connectTls({ socket: wire, host: name, servername: isIP(name) === 0 ? name : '' })
     noteSlowTls(secure, wire.remoteAddress)
+    readAlone(secure)
     connected(null, secure, wire)
   })
+}
+
+/**
+ * Has what is read together lie in memory of its own, as without TLS. From 24.22 on, Node cuts what it reads of all connections with
+ * TLS from shared buffers of 64 KiB: a message that waits for a slow browser would keep alive what others have long read, and it could
+ * not be told which message is the last of a read, or whether a whole frame may be sent on.
+ */
+function readAlone(connection: TLSSocket): void {
+  const push = connection.push.bind(connection)
+  connection.push = (read: Buffer | null, encoding) => {
+    if (read === null || read.length === read.buffer.byteLength) return push(read, encoding)
+    const alone = Buffer.allocUnsafeSlow(read.length)
+    alone.set(read)
+    return push(alone, encoding)
+  }
 }
 
 function beginSpan(url: URL | string): Span {

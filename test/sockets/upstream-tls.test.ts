@@ -7,11 +7,13 @@ import { test, type Test } from 'tap'
 import { WebSocketServer } from 'ws'
 import { listen } from '../../sandbox/listening.ts'
 import { UPSTREAM } from '../../src/sockets/close-codes.ts'
-import { SocketEnd } from '../../src/sockets/socket-end.ts'
+import { isLastOfRead, SocketEnd } from '../../src/sockets/socket-end.ts'
 import { openUpstreamSocket } from '../../src/sockets/upstream-socket.ts'
+import { wholeFrame } from '../../src/sockets/whole-frame.ts'
 import { lookupThreads } from '../support/peers/lookup-threads.ts'
 import { silentServer } from '../support/peers/silent-server.ts'
 import { testCa, trust } from '../support/redis/tls.ts'
+import { frame } from '../support/sockets/raw-frames.ts'
 import { gone } from '../support/upstream/raw-upstream.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until, within } from '../support/time/until.ts'
@@ -98,5 +100,30 @@ await test('a socket to upstream that is accepted and then left without an answe
     const timeout = { is: 'refused', why: 'timeout', close: { code: 1013, reason: 'upstream_timeout' } }
     t.match(await within(opening, 'an outcome'), timeout, scheme)
     await within(closed, 'the connection is closed')
+  }
+})
+
+await test('a message that came alone over TLS keeps nothing else alive, is known to be alone, and can be sent on as it came', async (t) => {
+  const { port, wires } = await secureUpstream(t)
+  const url = `wss://localhost:${port}/`
+  const opened = await Promise.all([1, 2].map(() => openUpstreamSocket(url, 100_000, new AbortController().signal)))
+  const messages: Buffer[] = []
+  for (const outcome of opened) {
+    if (outcome.is !== 'open') throw new Error(outcome.why)
+    const { socket } = outcome.connection
+    t.teardown(() => socket.terminate())
+    socket.on('message', (data: Buffer) => messages.push(data))
+    socket.resume()
+  }
+  await until(() => messages.length === 2)
+  for (let count = 3; count <= 10; count++) {
+    const payload = 'x'.repeat(100 * count)
+    wires[count % 2]?.write(frame({ opcode: 1, payload, masked: false }))
+    await until(() => messages.length === count)
+    const message = messages.at(-1) ?? Buffer.alloc(0)
+    t.equal(message.toString(), payload)
+    t.ok(message.buffer.byteLength < payload.length + 10, `it keeps ${message.buffer.byteLength} bytes`)
+    t.ok(isLastOfRead(message))
+    t.ok(wholeFrame(message, false))
   }
 })

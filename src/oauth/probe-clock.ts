@@ -1,3 +1,4 @@
+import { parseHttpDate } from '../time/http-date.ts'
 import { fetchHead } from './provider-connections.ts'
 import type { ProbeResult } from './probe-requests.ts'
 
@@ -16,7 +17,7 @@ const NOTICEABLE_SECONDS = 3
 export async function secondsAheadOf(endpoint: string): Promise<number | undefined> {
   const sentAt = Date.now()
   const response = await fetchHead(endpoint, TIMEOUT_MS)
-  const date = Date.parse(response.headers.get('date') ?? '')
+  const date = parseHttpDate(response.headers.get('date') ?? '')
   if (Number.isNaN(date) || response.headers.has('age')) return undefined
   // The response was made halfway, and half a second was cut off on average.
   const halfway = (sentAt + Date.now()) / 2

@@ -30,6 +30,10 @@ const ADVICE: Readonly<Record<string, string>> = {
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/
 const CERTIFICATE_ADVICE =
   'Its certificate is not trusted: check the address, or name your certificate authority in NODE_EXTRA_CA_CERTS.'
+/** The alerts of TLS by which a server refuses its client. They name the certificate of the client, if any. */
+const ALERT = /_ALERT_/
+const ALERT_ADVICE =
+  'It refuses this server: check the address, and whether it asks for a client certificate, which this server has not.'
 const OTHER_ADVICE = 'Check the address, and whether it uses TLS.'
 /** The codes of undici for bytes that it cannot read as a response. */
 const UNREADABLE = /^HTTPParserError$|^HPE_|^UND_ERR_(?:RES_CONTENT_LENGTH_MISMATCH|HEADERS_OVERFLOW)$/
@@ -58,8 +62,14 @@ export function unreachable(setting: string, where: string, fault: string): Chec
   const { hostname } = new URL(where)
   // The lookup is still running, so that nothing has failed yet but the time limit.
   if (ADVICE[fault] === SILENT && names.isUnresolved(hostname)) return unreachable(setting, where, 'EAI_AGAIN')
-  const advice = CERTIFICATE.test(fault) ? CERTIFICATE_ADVICE : (ADVICE[fault] ?? OTHER_ADVICE)
-  return { is: 'failed', setting, message: `${where} cannot be reached (${fault})`, advice }
+  return { is: 'failed', setting, message: `${where} cannot be reached (${fault})`, advice: adviceOn(fault) }
+}
+
+function adviceOn(fault: string): string {
+  const known = ADVICE[fault]
+  if (known !== undefined) return known
+  if (ALERT.test(fault)) return ALERT_ADVICE
+  return CERTIFICATE.test(fault) ? CERTIFICATE_ADVICE : OTHER_ADVICE
 }
 
 /** Only connects: for an endpoint that no harmless request can be sent to. */

@@ -175,8 +175,13 @@ export class Claim {
     this.onLost()
   }
 
-  async #stop(): Promise<void> {
+  /** Renews the lease no more: if nothing else ends the record, the outcome of the call is unknown once the lease has ended. */
+  stop(): void {
     clearInterval(this.#timer)
+  }
+
+  async #stop(): Promise<void> {
+    this.stop()
     await this.#renewal
   }
 

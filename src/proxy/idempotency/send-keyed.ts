@@ -1,5 +1,6 @@
 import { Problem } from '../../problem.ts'
 import type { Session } from '../../sessions/index.ts'
+import { StoreUnavailable } from '../../store/store.ts'
 import { waiting } from '../../telemetry/traces/span.ts'
 import type { Stale } from '../../upstream/first-byte.ts'
 import type { ForwardOutcome } from '../../upstream/forwarding.ts'
@@ -49,7 +50,8 @@ export async function sendKeyed(deps: KeyedDependencies, call: KeyedCall, body: 
   const digest = digestOf(endpoint.method, path, content)
   const claimed = await waiting('claim the Idempotency-Key', deps.records.claim(session, idempotencyKey, digest))
   if (claimed.is !== 'claimed') return repeatCall(claimed, current, deps)
-  return deps.records.track(sendClaimed(deps, current, claimed.claim, content))
+  const { claim } = claimed
+  return deps.records.track(sendClaimed(deps, current, claim, content).finally(() => claim.stop()))
 }
 
 /**
@@ -67,6 +69,8 @@ async function wholeBody(
     for await (const piece of body.content) pieces.add(piece as Buffer)
   } catch (error) {
     if (error instanceof BodyRefused) throw error.problem
+    // Otherwise this server has failed, and its browser waits for a response.
+    if (error !== body.content.errored) throw error
     return undefined
   }
   return { session: await liveSession(deps, request, tokenNeedOf(endpoint)), content: pieces.joined() }
@@ -88,7 +92,9 @@ async function sendClaimed(
   }
   const sink = new AnswerSink(reply, { maxBytes, hasBudget, onLarge })
   const sent = await send(deps, original, framed(content), { claim, sink }).catch(async (error: unknown) => {
-    auditKeyed(deps.metrics, original, await claim.free())
+    // Any other error does not say that nothing was sent.
+    const isUnsent = error instanceof Problem || error instanceof StoreUnavailable
+    auditKeyed(deps.metrics, original, await (isUnsent ? claim.free() : claim.finish({ is: 'unknown' })))
     // This process was stopped, or had no store, for so long that others may have said what became of the call.
     const said = claim.isLost ? await deps.records.find(claim.own) : undefined
     if (said !== undefined) return said

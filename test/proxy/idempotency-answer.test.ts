@@ -7,6 +7,7 @@ import { digestOf } from '../../src/proxy/idempotency/record.ts'
 import { sendAnswer } from '../../src/proxy/idempotency/repeat-call.ts'
 import type { Endpoint } from '../../src/proxy/endpoint.ts'
 import { answers, keyedCalls } from '../support/idempotency/keyed-call.ts'
+import { replace } from '../support/time/replace.ts'
 
 /** A browser's connection, and all that was done with it. */
 class Raw extends EventEmitter {
@@ -159,6 +160,16 @@ await test('an answer is sent whole, and says whether it is that of an earlier r
   sendAnswer(reply, { status: 200, headers: {}, body: Buffer.alloc(0) }, false)
   t.notMatch(raw.done, [['head', 200, /idempotency/]])
   t.same(raw.done[0], ['head', 200, OWN])
+  t.end()
+})
+
+await test('an answer whose head cannot be written leaves its call to the error handler', (t) => {
+  const { raw, reply, hijacked } = sinkOf()
+  replace(t, raw, 'writeHead', () => {
+    throw new TypeError('planted')
+  })
+  t.throws(() => sendAnswer(reply, { status: 200, headers: {}, body: Buffer.from('done') }, false), /planted/)
+  t.same([hijacked(), raw.done], [0, []])
   t.end()
 })
 

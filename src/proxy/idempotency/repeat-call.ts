@@ -54,8 +54,10 @@ export function sendAnswer(
   hasBudget: boolean,
   isReplayed = false,
 ): void {
-  reply.hijack()
   const list = responseHeaders(status, ownHeaders(reply), headers, hasBudget)
   if (isReplayed) list.push('idempotency-replayed', 'true')
-  reply.raw.writeHead(status, list).end(body)
+  const response = reply.raw.writeHead(status, list)
+  // From now on nobody else answers, so nothing may fail any more.
+  reply.hijack()
+  response.end(body)
 }

@@ -125,10 +125,11 @@ export abstract class Exchange<Outcome extends { readonly is: string }> implemen
   }
 
   protected settle(outcome: Outcome): void {
+    // Before anything that may fail: nothing else ends the wait for it.
+    this.#settlement.resolve(outcome)
     this.#endQueueing()
     const { reservation, span } = this.#conditions
     reservation?.end()
     span.end({ status: this.#status, error: FAILURES.has(outcome.is) ? outcome.is : undefined })
-    this.#settlement.resolve(outcome)
   }
 }

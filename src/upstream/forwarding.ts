@@ -228,12 +228,12 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   protected override settle(outcome: ForwardOutcome): void {
     if (this.#isSettled) return
     this.#isSettled = true
+    super.settle(outcome)
     this.#endHeaders?.()
     this.#endLimit?.()
     if (this.#status === 0) this.#request.onHeadersOrFailure()
     this.#stopWaiting()
     this.#options.onSettled()
-    super.settle(outcome)
   }
 
   #settleBrowserGone(cause?: Error): void {

@@ -3,6 +3,7 @@ import { test, type Test } from 'tap'
 import type { Dispatcher } from 'undici'
 import { Exchange, NotStarted } from '../../src/upstream/exchange.ts'
 import { ManualTimers } from '../support/time/manual-timers.ts'
+import { replace } from '../support/time/replace.ts'
 
 type Outcome = { readonly is: string }
 
@@ -153,6 +154,15 @@ await test('the span of a request that upstream or a browser has left without it
     t.same(logged(), [['span', { status: undefined, error: isFailure ? is : undefined }]])
     t.same(await exchange.outcome, { is })
   }
+})
+
+await test('whoever waits for an exchange learns its outcome, even if this server fails while it is settled', async (t) => {
+  const { exchange, world } = exchangeOf(t)
+  replace(t, world.log, 'push', () => {
+    throw new Error('a fault of this server')
+  })
+  t.throws(() => exchange.over('answered'), /a fault/)
+  t.same(await Promise.race([exchange.outcome, new Promise((later) => void setImmediate(later))]), { is: 'answered' })
 })
 
 await test('a 205 of upstream goes on as a 204, and any other status as it is', (t) => {

@@ -224,3 +224,17 @@ await test('without a response the outcome says why', async (t) => {
   forwarding.onResponseError(controller, FAULT)
   t.same(await forwarding.outcome, { is: 'lost', cause: FAULT, responseBegan: true })
 })
+
+await test('a call learns its outcome, even if this server fails when the response is there', async (t) => {
+  const { forwarding, controller } = forward(t, {
+    onHeadersOrFailure: () => {
+      throw new Error('a fault of this server')
+    },
+  })
+  forwarding.onRequestStart(controller)
+  t.throws(() => forwarding.onResponseError(controller, FAULT), /a fault/)
+  t.same(await Promise.race([forwarding.outcome, new Promise((later) => void setImmediate(later))]), {
+    is: 'unreachable',
+    cause: FAULT,
+  })
+})

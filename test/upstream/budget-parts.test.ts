@@ -1,7 +1,10 @@
+import { once } from 'node:events'
 import { test } from 'tap'
+import { Demand } from '../../src/upstream/budget/demand.ts'
 import { PresentSubjects } from '../../src/upstream/budget/subject-calls.ts'
 import { LedgerModel } from '../support/budget/ledger-model.ts'
 import { ManualBudget } from '../support/budget/manual-budget.ts'
+import { replace } from '../support/time/replace.ts'
 
 const WINDOW = [{ calls: 100, windowMs: 10_000 }]
 
@@ -258,4 +261,17 @@ await test('tokens that nobody spends go back, and a process that closes returns
   await one.budget.close()
   await two.pass(7000)
   t.equal(orders + (await two.sendMany(20, 'orders')), 100)
+})
+
+await test('a report that fails unexpectedly is not the last one', async (t) => {
+  const world = new ManualBudget({})
+  await t.test('a fault of this server', async (failing) => {
+    replace(failing, Demand.prototype, 'wanted', () => {
+      throw new Error('planted')
+    })
+    const rejected = once(process, 'unhandledRejection')
+    void world.budget.admit('reads', 'a')
+    failing.match(await rejected, [/planted/])
+  })
+  t.ok(await world.send('reads', 'b'))
 })

@@ -217,9 +217,11 @@ export class UpstreamBudget implements Budget {
   /** Reports to the ledger, and serves the calls that wait. One report at a time. */
   async #settle(): Promise<void> {
     if (this.#isSettling || this.#isClosed) return
+    const wanted = this.#demand.wanted(this.#lines, this.#shares)
     this.#isSettling = true
-    const waitMs = await this.#holder.settle(this.#demand.wanted(this.#lines, this.#shares), () => this.#serveAll())
-    this.#isSettling = false
+    // If it failed otherwise, no call would get a token of the ledger any more.
+    const settled = this.#holder.settle(wanted, () => this.#serveAll()).finally(() => (this.#isSettling = false))
+    const waitMs = await settled
     if (waitMs !== undefined) for (const each of BUDGET_CLASSES) this.#lines[each].noteReply(waitMs[each])
     this.#serveAll()
     this.#schedule()

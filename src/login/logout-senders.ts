@@ -67,12 +67,14 @@ export class LogoutSenders {
     const source = network(address)
     if (!this.#waiting.acquire(source, MAX_WAITING)) return undefined
     const before = this.#latest.get(source) ?? Promise.resolve()
-    const check = before.then(() => this.#check(address, checkSignature))
+    const next = (): Promise<SignatureCheck | undefined> => this.#check(address, checkSignature)
+    // One that fails unexpectedly must not fail all that come after it.
+    const check = before.then(next, next)
     this.#latest.set(source, check)
-    const signature = await check
-    this.#waiting.release(source)
-    if (this.#latest.get(source) === check) this.#latest.delete(source)
-    return signature
+    return check.finally(() => {
+      this.#waiting.release(source)
+      if (this.#latest.get(source) === check) this.#latest.delete(source)
+    })
   }
 
   /** Notes that an address has sent a valid token. @throws StoreUnavailable */

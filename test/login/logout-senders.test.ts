@@ -185,3 +185,13 @@ await test('5000 signatures of strangers are checked in vain in a second, and th
   world.now += 1000
   t.equal(await strangers(60, 3, INVALID), 3)
 })
+
+await test('a check that fails unexpectedly fails alone, and leaves its address as many places as before', async (t) => {
+  const { senders, check } = sendersOf(t)
+  const failing = () => senders.check(PROVIDER, () => Promise.reject(new TypeError('planted')))
+  const [failed, next] = [failing(), check(PROVIDER, VALID)]
+  await t.rejects(failed, /planted/)
+  t.same(await next, VALID)
+  for (let count = 0; count < 100; count++) await t.rejects(failing(), /planted/)
+  t.same(await check(PROVIDER, VALID), VALID)
+})

@@ -10,3 +10,16 @@ export async function eachOf<Item>(items: readonly Item[], task: (item: Item) =>
   await Promise.all(Array.from({ length: MAX_CONCURRENT }, work))
   if (failures.length > 0) throw failures[0]
 }
+
+/** Tells each listener. Throws when all have been told, if one has failed: a socket must end even if another one cannot. */
+export function tell<News>(listeners: Iterable<(news: News) => void>, news: News): void {
+  const failures: unknown[] = []
+  for (const listener of listeners) {
+    try {
+      listener(news)
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
+}

@@ -3,6 +3,7 @@ import type { Requester } from '../http/requester.ts'
 import { LEFT_MS, besideKey, partKey } from '../store/keys.ts'
 import { PendingWrites } from '../store/pending-writes.ts'
 import { StoreUnavailable, wasSent, type StoreData, type StoreHealth } from '../store/store.ts'
+import { tell } from './each-of.ts'
 import { expiryOf, type Session, type SessionRecord } from './session.ts'
 import { standstill } from '../time/standstill.ts'
 import { storeNow } from '../time/store-time.ts'
@@ -364,8 +365,4 @@ function textOf({ reason, sealed, claim }: Left): string {
 
 function causedEnd(word: string | undefined): CausedEnd | undefined {
   return CAUSED_ENDS.find((reason) => reason === word)
-}
-
-function tell<News>(listeners: readonly ((news: News) => void)[], news: News): void {
-  for (const listener of listeners) listener(news)
 }

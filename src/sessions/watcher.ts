@@ -1,5 +1,5 @@
 import type { StoreData } from '../store/store.ts'
-import { eachOf } from './each-of.ts'
+import { eachOf, tell } from './each-of.ts'
 import { MAX_UNREAD_MS } from './near-cache.ts'
 import type { SessionReader } from './session-reader.ts'
 import type { EndReason } from './endings.ts'
@@ -230,8 +230,9 @@ export class SessionWatcher {
     clearTimeout(watched.timer)
     const notify = (): void => {
       this.#watched.delete(key)
-      for (const { onEnd } of watched.watches) onEnd(reason)
       told.resolve()
+      const ends = watched.watches.values().map(({ onEnd }) => onEnd)
+      tell(ends, reason)
     }
     if (reason === 'replaced') watched.timer = setTimeout(notify, REPLACED_MS).unref()
     else notify()

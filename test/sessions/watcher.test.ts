@@ -74,3 +74,15 @@ for (const reason of ['logout', 'refused', 'revoked', 'replaced'] as const) {
     t.same(told, [reason])
   })
 }
+
+await test('a watch that fails when its session ends leaves no other one untold', async (t) => {
+  const instance = instanceOn(new MemoryStore())
+  const { session, told } = await watched(instance)
+  const onEnd = (reason: string): void => {
+    if (told.push(reason) % 2 === 0) throw new TypeError('planted')
+  }
+  for (let count = 0; count < 3; count++) instance.endings.watch(session, { isUse: true, onEnd })
+  await t.rejects(instance.sessions.end(session.key, 'logout'), /planted/)
+  t.same(told, ['logout', 'logout', 'logout', 'logout'])
+  t.equal(await instance.endings.confirm(session), true)
+})

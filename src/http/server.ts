@@ -65,10 +65,11 @@ export function createServer(
   const pending = new PendingResponses()
   const prepareHeaders = baseHeaders(config, guard)
   const begin = (request: FastifyRequest, reply: FastifyReply): Span => {
+    // First, because the response may be that of a fault of this server.
+    closeAfterResponse(request, reply)
     const span = traces.request(request)
     // The hook onResponse would miss a response whose connection closes before it is finished.
     reply.raw.on('close', () => record(request, reply, span))
-    closeAfterResponse(request, reply)
     prepareHeaders(request, reply)
     return span
   }

@@ -3,8 +3,10 @@ import Fastify from 'fastify'
 import { test } from 'tap'
 import { closeServer, closeUnusedConnections } from '../../src/http/closing.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
+import { NO_TRACES } from '../../src/telemetry/traces/traces.ts'
 import { IDENTIFIED } from '../support/login/identity.ts'
 import { held, sessionState } from '../support/login/token-endpoint.ts'
+import { replace } from '../support/time/replace.ts'
 import { stoppedClocks } from '../support/time/stopped-clocks.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 import { readAll, startWorld, API } from '../support/world.ts'
@@ -105,4 +107,15 @@ await test('a server that has never listened waits for no balancer to notice tha
   void closeServer(server, 60_000).then(() => (isClosed = true))
   await until(() => isClosed, 'it is closed')
   t.notOk(server.server.listening)
+})
+
+await test('the connection of an upgrade whose request this server fails to begin is closed', async (t) => {
+  const { connection, server } = await startWorld(t)
+  replace(t, NO_TRACES, 'request', () => {
+    throw new TypeError('planted')
+  })
+  const socket = await connection()
+  const head = ['GET /ws/public HTTP/1.1', 'Host: localhost', `Origin: ${server.url}`, 'Connection: Upgrade']
+  socket.write(`${[...head, 'Upgrade: websocket'].join('\r\n')}\r\n\r\n`)
+  t.match(await readAll(socket), /^HTTP\/1\.1 500 /)
 })

@@ -167,11 +167,11 @@ export class SocketSlot {
     this.#holder = request.subjectTag ?? sourceOf(request)
     metrics.requests.add(request.routeOptions.url ?? '', { method: 'GET', status: 101 }, elapsedTime / 1000)
     metrics.relays.inc({ kind })
+    this.onRelease(() => metrics.relays.dec({ kind }))
     audit(log, 'relay_opened', { ...identity, ms: Math.round(elapsedTime * 10) / 10 })
     const measured = span.measure(`socket ${kind}`)
     const ended = (close: CloseStatus): void => {
       this.release()
-      metrics.relays.dec({ kind })
       this.#countEnd(kind, close)
       measured({ name: 'socket closed', attributes: attributesOf(close) })
       const seconds = Math.round((performance.now() - openedAt) / 1000)

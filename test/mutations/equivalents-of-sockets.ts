@@ -80,7 +80,7 @@ export const OF_SOCKETS: readonly Equivalent[] = [
       'true',
       'No status is no accepted one.',
     ],
-    ['opened.drop?.()', 'opened.drop()', 'Relays have it.'],
+    ['if (current === undefined) opened?.drop?.()', 'opened?.drop()', 'Relays have it.'],
   ]),
   ...inFile('src/sockets/session/session-socket.ts', [
     [

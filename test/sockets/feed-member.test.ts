@@ -2,11 +2,12 @@ import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { WITHOUT_CODE } from '../../src/sockets/close-codes.ts'
+import { CLOSE, WITHOUT_CODE } from '../../src/sockets/close-codes.ts'
 import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
 import type { OwnSocket } from '../../src/sockets/feed/browser/own-socket.ts'
 import { memberHost, startMember, waitingOn } from '../support/feed/started-member.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
+import { replace } from '../support/time/replace.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 
 await test('the messages of a browser wait while one is answered, and are then taken in order', async (t) => {
@@ -248,4 +249,13 @@ await test('an own socket that opens while much waits for its browser is read on
   t.equal(isRead, false)
   wire.uncork()
   await until(() => isRead)
+})
+
+await test('a member whose end fails has left all the same', async (t) => {
+  const { member, taken } = await startMember(t)
+  replace(t, member.outbox, 'end', () => {
+    throw new TypeError('planted')
+  })
+  t.throws(() => member.end(CLOSE.ourFault), /planted/)
+  t.same(taken, ['left'])
 })

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { test } from 'tap'
+import { Sessions } from '../../src/sessions/index.ts'
 import { SocketSlot } from '../../src/sockets/registry.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
@@ -10,6 +11,8 @@ import { replace } from '../support/time/replace.ts'
 import { nextEvent, until, within } from '../support/time/until.ts'
 import { PUBLIC, TRADING } from '../support/user.ts'
 import { startWorld, type World, RELAY } from '../support/world.ts'
+
+type Opening = Parameters<SocketSlot['opened']>
 
 /** With a single permit, a handshake that keeps it blocks the next one. */
 const ONE_PERMIT = { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', MAX_PUBLIC_RELAYS_PER_IP: '1' }
@@ -217,4 +220,32 @@ await test('a socket that this server fails to join leaves no permit and no upst
     })
     t.ok(await isFree(world, path))
   }
+})
+
+await test('a socket that this server fails to join once it has counted it is counted no more', async (t) => {
+  const world = await startWorld(t, RELAY)
+  const opened = Reflect.get(SocketSlot.prototype, 'opened') as (this: SocketSlot, ...args: Opening) => unknown
+  for (const path of [PUBLIC, TRADING, '/ws/session']) {
+    await t.test(path, async (failing) => {
+      replace(failing, SocketSlot.prototype, 'opened', function counted(this: SocketSlot, ...args: Opening) {
+        opened.apply(this, args)
+        throw new Error('a fault of this server')
+      })
+      t.match(await world.socket(path).closed, { code: 1011 })
+      await world.quiet()
+    })
+  }
+})
+
+await test('an upstream socket is closed if the session cannot be judged once it is open', async (t) => {
+  const world = await startWorld(t, { ...RELAY, ...ONE_PERMIT })
+  await t.test('a fault of this server', async (failing) => {
+    replace(failing, Sessions.prototype, 'reread', async () => {
+      throw new Error('planted')
+    })
+    failing.match(await world.socket(TRADING).closed, { code: 1011 })
+    await world.upstream.socket()
+    await world.quiet()
+  })
+  t.ok(await isFree(world))
 })

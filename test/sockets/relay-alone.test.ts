@@ -173,3 +173,14 @@ await test('the close of either peer is passed on, and only a fault of upstream 
   t.same(violating.ends, [[{ code: 1007, reason: '' }, undefined]])
   t.end()
 })
+
+await test('a relay whose browser cannot be closed ends all the same, and closes upstream', (t) => {
+  const { browser, upstream, relay, ends } = relayAlone(t)
+  browser.close = () => {
+    throw new TypeError('planted')
+  }
+  t.throws(() => relay.end(CLOSE.sessionExpired), /planted/)
+  t.equal(upstream.got.length, 1)
+  t.equal(ends.length, 1)
+  t.end()
+})

@@ -1,9 +1,11 @@
 import { test } from 'tap'
 import type { Session } from '../../src/sessions/index.ts'
 import { CLOSE, POLICY_VIOLATION } from '../../src/sockets/close-codes.ts'
+import { SocketEnd } from '../../src/sockets/socket-end.ts'
 import { waitingOn } from '../support/feed/started-member.ts'
 import { NOW, SESSION, socketAlone } from '../support/sockets/session-socket-alone.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
+import { replace } from '../support/time/replace.ts'
 import { until } from '../support/time/until.ts'
 
 const OTHER = { id: 'other' } as Session
@@ -202,4 +204,14 @@ await test('a session that is no longer authenticated counts as at its end', asy
   await events()
   held.run()
   t.same(await events(), [{ event: 'expiring', at: NOW, why: 'absolute', now: NOW }])
+})
+
+await test('a session socket that cannot be closed ends all the same', async (t) => {
+  const { world, open } = await socketAlone(t)
+  const socket = open()
+  replace(t, SocketEnd.prototype, 'close', () => {
+    throw new TypeError('planted')
+  })
+  t.throws(() => socket.end(CLOSE.sessionExpired), /planted/)
+  t.equal(world.log.at(-1), CLOSE.sessionExpired)
 })

@@ -88,8 +88,13 @@ async function openTradingRelay(
   const gate = deps.controls && orderGate(deps.controls, session)
   const user = relayUser(deps.sessions, session)
   const opened = await openUpstream(handshake, url, deps, { user, gate })
-  if (opened === undefined || (await handshake.current(session)) !== undefined) return opened
-  opened.drop?.()
+  let current: Session | undefined
+  try {
+    current = opened && (await handshake.current(session))
+  } finally {
+    if (current === undefined) opened?.drop?.()
+  }
+  return current && opened
 }
 
 /** Counts the request for a one-time URL as a call of its session. False when the handshake is over. */

@@ -258,10 +258,14 @@ export class Relay {
     this.#endSlowness?.()
     this.#endDoubt?.()
     const { withReturn, onEnd } = this.#options
-    this.#browser.close(withReturn?.(toBrowser) ?? toBrowser)
-    this.#upstream.close(toUpstream)
-    this.#watchRest(isOfSession(toBrowser))
-    onEnd(toBrowser, fault)
+    try {
+      this.#browser.close(withReturn?.(toBrowser) ?? toBrowser)
+    } finally {
+      // Whatever fails, upstream gets nothing more, and the permits are free.
+      this.#upstream.close(toUpstream)
+      this.#watchRest(isOfSession(toBrowser))
+      onEnd(toBrowser, fault)
+    }
   }
 
   /**

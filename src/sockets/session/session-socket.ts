@@ -87,8 +87,11 @@ export class SessionSocket {
     clearTimeout(this.#warning)
     this.#unwatch()
     for (const end of this.#endControls) end?.()
-    this.#end.close(close)
-    this.#options.onEnd(close)
+    try {
+      this.#end.close(close)
+    } finally {
+      this.#options.onEnd(close)
+    }
   }
 
   #update(session: Session): void {

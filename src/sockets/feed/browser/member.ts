@@ -207,14 +207,17 @@ export class Member {
   #finish(toBrowser: CloseStatus, toUpstream?: CloseStatus): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#awaited.end()
-    this.#slow?.()
-    clearTimeout(this.#stalled)
-    clearTimeout(this.#departure)
-    this.own?.end(toUpstream)
-    this.outbox.end()
-    this.#unread = []
-    this.#end.close(toBrowser)
-    this.#events.end(toBrowser)
+    try {
+      this.#awaited.end()
+      this.#slow?.()
+      clearTimeout(this.#stalled)
+      clearTimeout(this.#departure)
+      this.own?.end(toUpstream)
+      this.outbox.end()
+      this.#unread = []
+      this.#end.close(toBrowser)
+    } finally {
+      this.#events.end(toBrowser)
+    }
   }
 }

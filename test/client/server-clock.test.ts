@@ -149,7 +149,8 @@ await test('a page whose clock is an hour wrong shows the right time, and the en
   const before = await page.evaluate<number>('client.serverNow().now - performance.now()')
   await page.evaluate('globalThis.wrongMs = 0')
   t.ok(await isRight())
-  t.equal(Math.round((await page.evaluate<number>('client.serverNow().now - performance.now()')) - before), 0)
+  // Between the two readings the page may wait for its turn.
+  t.ok(Math.abs((await page.evaluate<number>('client.serverNow().now - performance.now()')) - before) < 100)
   t.ok((await page.evaluate<number>('client.serverNow().errorMs')) > HOUR_MS)
   await page.evaluate('client.session.check()')
   t.ok(await isRight())

@@ -122,9 +122,9 @@ function connect(
 }
 
 /**
- * Has what is read together lie in memory of its own, as without TLS. From 24.22 on, Node cuts what it reads of all connections with
- * TLS from shared buffers of 64 KiB: a message that waits for a slow browser would keep alive what others have long read, and it could
- * not be told which message is the last of a read, or whether a whole frame may be sent on.
+ * Copies each read into memory of its own, which it has without TLS. From 24.22 on, Node cuts the reads of all connections with TLS
+ * from shared buffers of 64 KiB. A message that waits for a slow browser would keep such a buffer alive, and nothing would tell which
+ * message is the last of a read, or whether a whole frame may be sent on.
  */
 function readAlone(connection: TLSSocket): void {
   const push = connection.push.bind(connection)

@@ -85,9 +85,8 @@ export class RestClient {
   /** All connections are in use, so the next request has to wait for one. */
   #isFull = false
   /**
-   * Those that wait, in their order. From its own queue undici removes one that gave up only if its `request()` has put it there.
-   * Of those that are dispatched it would need a connection to find one aborted, so after an outage upstream would get an empty
-   * connection for each call that had failed.
+   * Those that wait, in their order. undici's own queue would keep a dispatched request that gave up until there is a connection for
+   * it, so after an outage upstream would get an empty connection for each call that had failed.
    */
   readonly #line = new Set<() => void>()
   /** True from the error of a connection until its listeners have run. */

@@ -220,9 +220,7 @@ export class UpstreamBudget implements Budget {
     const wanted = this.#demand.wanted(this.#lines, this.#shares)
     this.#isSettling = true
     // If it failed otherwise, no call would get a token of the ledger any more.
-    const waitMs = await this.#holder
-      .settle(wanted, () => this.#serveAll())
-      .finally(() => (this.#isSettling = false))
+    const waitMs = await this.#holder.settle(wanted, () => this.#serveAll()).finally(() => (this.#isSettling = false))
     if (waitMs !== undefined) for (const each of BUDGET_CLASSES) this.#lines[each].noteReply(waitMs[each])
     this.#serveAll()
     this.#schedule()

@@ -52,7 +52,7 @@ export interface Instance {
   readonly log: () => string
   /** The files from which it has SESSION_SECRETS and, with a link to it, REDIS_URL. */
   readonly secrets: SecretVolume
-  /** From now on its time of day is wrong by so much (ms). */
+  /** From now on its time of day is wrong by so much (ms), unless it is of another version, which may need a right one. */
   readonly setClock: (wrongMs: number) => void
   /** Its next process runs the product of this folder. */
   readonly setCheckout: (folder: string) => void
@@ -210,8 +210,11 @@ async function startInstance(t: Test, place: Place): Promise<Instance> {
     links,
     way,
     secrets,
-    setClock: (wrongMs) => writeFileSync(clock, String(wrongMs)),
-    setCheckout: (next) => void (folder = next),
+    setClock: (wrongMs) => writeFileSync(clock, String(folder === checkout ? wrongMs : 0)),
+    setCheckout(next) {
+      folder = next
+      if (folder !== checkout) instance.setClock(0)
+    },
     process: await start(),
     log: () => past.map((each) => each.output().stdout + each.output().stderr).join(''),
     async kill() {

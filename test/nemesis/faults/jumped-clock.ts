@@ -9,7 +9,7 @@ const MINUTES = [-70, -5, -0.2, 0.2, 5, 70] as const
 export const jumpedClock: Fault = {
   name: 'jumped-clock',
   sentence:
-    'The time of day of one instance jumps ahead or back, and jumps back later, which changes nothing but its log.',
+    'The time of day of one instance jumps ahead or back, and jumps back later, which changes nothing but its log. An instance of the previous version goes by its clock, so nothing happens to that.',
   apply(fleet, random) {
     const instance = anyInstance(fleet, random)
     const minutes = oneOf(MINUTES, random)

@@ -106,7 +106,8 @@ export class Page {
     if (isDone && replaced !== undefined) replaced.confirmedAt = call.until
     if (isDone) this.#begin((call.began = provider.grantOf(code)), call.at)
     const isDenied = isCancelled && failed === 'access_denied'
-    call.result = isDone || isDenied ? 'ok' : (failed ?? (arrival === undefined ? 'no_answer' : 'no_code'))
+    const refused = /<dd>(shutting_down)</.exec(arrival?.body ?? '')?.[1]
+    call.result = isDone || isDenied ? 'ok' : (failed ?? refused ?? (arrival === undefined ? 'no_answer' : 'no_code'))
     this.#partner.navigated(arrival, { isSignUp: kind === 'signup', isDone })
     return call
   }

@@ -31,7 +31,8 @@ export class PartnerLinks {
   /** A navigation is over. Without an arrival it was lost on the way, and only the browser knows how far it had come. */
   navigated(arrival: Arrival | undefined, { isSignUp, isDone }: { isSignUp: boolean; isDone: boolean }): void {
     const cookie = this.#inBrowser
-    const isAnswered = arrival !== undefined || cookie !== this.#cookie
+    // Whoever was told that the server is restarting still has the link, and opens it again.
+    const isAnswered = arrival === undefined ? cookie !== this.#cookie : arrival.hops[0]?.status !== 503
     if (isSignUp && isDone) this.remembered = ''
     else if (this.#last !== '' && isAnswered) this.remembered = this.#last
     // The response of a completed sign-up has come, and what came after it was lost.

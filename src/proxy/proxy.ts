@@ -1,3 +1,4 @@
+import { toProblem } from '../http/errors.ts'
 import type { Permits } from '../limits/permits.ts'
 import { Problem } from '../problem.ts'
 import { sharerOf, type Session } from '../sessions/index.ts'
@@ -30,11 +31,17 @@ const MAX_UPLOADS = 4
 export async function proxy(deps: ProxyDependencies, call: Call): Promise<void> {
   const key = acquirePermit(deps.calls, call.session, MAX_CALLS)
   try {
-    if (changesSomething(call.endpoint)) await sendWithBody(deps, call)
+    if (changesSomething(call.endpoint)) await sendWithBody(deps, call).catch(throwUnknown)
     else await sendWithRetries(deps, call, NO_BODY)
   } finally {
     deps.calls.release(key)
   }
+}
+
+/** What nobody expected may have happened after the call was sent. */
+function throwUnknown(error: unknown): never {
+  const isUnexpected = toProblem(error).code === 'internal_error'
+  throw isUnexpected ? new Problem('internal_error', { outcome: 'unknown', cause: error }) : error
 }
 
 async function sendWithBody(deps: ProxyDependencies, call: Call): Promise<void> {

@@ -4,6 +4,7 @@ import { test } from 'tap'
 import { Permits } from '../../src/limits/permits.ts'
 import { Problem } from '../../src/problem.ts'
 import { proxy } from '../../src/proxy/proxy.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import type { ForwardOutcome } from '../../src/upstream/forwarding.ts'
 import { ANSWERED, sessionWith } from '../support/proxy/sending.ts'
 
@@ -84,6 +85,15 @@ function proxying(options: Options = {}) {
   return { world, calls, uploads, raw, sent, log, run, tokens, isFree }
 }
 
+/** A call that fails with this error while it is sent. */
+function failing(method: 'GET' | 'POST', error: Error): Promise<unknown> {
+  const one = proxying({ method })
+  one.world.sending = () => {
+    throw error
+  }
+  return one.run()
+}
+
 await test('a call is sent once where upstream answers, and counted', async (t) => {
   for (const method of ['GET', 'POST'] as const) {
     const { run, log, tokens, isFree, sent } = proxying({ method })
@@ -110,6 +120,14 @@ await test('a GET that failed before a response is repeated once, and no order i
     t.equal(log.filter((entry) => String(entry).startsWith('/path')).length, times, 'each is counted')
     t.ok(isFree())
   }
+})
+
+await test('where this server fails once an order may be sent, its outcome is unknown', async (t) => {
+  const planted = new TypeError('planted')
+  t.match(await failing('POST', planted), { code: 'internal_error', details: { outcome: 'unknown' }, cause: planted })
+  t.equal(await failing('GET', planted), planted)
+  const away = new StoreUnavailable('away')
+  t.equal(await failing('POST', away), away, 'nothing was sent')
 })
 
 await test('a GET whose token upstream refuses is repeated once with another one', async (t) => {

@@ -33,7 +33,7 @@ const FIRST_PORT = 10_100
  * Tests that run at the same time have different job numbers, so two of them never choose the same free port. A program
  * that a test starts has no number, and a range of its own: it must not take a port that its test has chosen for it.
  */
-const JOBS = 8
+const JOBS = 10
 const PORTS_PER_JOB = 1500
 // oxlint-disable-next-line node/no-process-env -- this is no setting; the test runner sets it
 const { TAP_JOB_ID } = process.env

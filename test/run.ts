@@ -16,6 +16,11 @@ const ALONE = 'In a process of its own:'
 const PLAYS_TIME = /Timers\b|\.delays\b|replace\(t, (?:performance|Date)\b/
 const HAS_BROWSER = /\/(?:browsers|chromium|devtools-page)\.ts'/
 const BROWSERS = 'browsers'
+/**
+ * What takes longest begins first, so that no process is left to run alone at the end. tap runs files in the order of their names, so
+ * their names begin with a letter for their turn.
+ */
+const LONG = 'client standstill ops browsers client-played upstream login sessions sockets store nemesis'.split(' ')
 const FOLDER = '.tap/together'
 const END = "import { endAnyway } from '../../test/support/time/left-open.ts'"
 /** With `teardown` of its own, tap would take a file that is being loaded for the end of all. */
@@ -28,14 +33,19 @@ function groupOf(file: string): string {
   return basename(dirname(file)) + (PLAYS_TIME.test(code) ? '-played' : '')
 }
 
+function turnOf(group: string): number {
+  return LONG.includes(group) ? LONG.indexOf(group) : LONG.length
+}
+
 /** Writes files that import these, and returns their names. */
 function grouped(files: readonly string[]): string[] {
   rmSync(FOLDER, { recursive: true, force: true })
   mkdirSync(FOLDER, { recursive: true })
-  return [...Map.groupBy(files, groupOf)].flatMap(([group, members]) => {
+  const groups = [...Map.groupBy(files, groupOf)].toSorted(([one], [other]) => turnOf(one) - turnOf(other))
+  return groups.flatMap(([group, members]) => {
     const count = Math.ceil(members.length / (group === BROWSERS ? MOST_OF_BROWSERS : MOST))
     return Array.from({ length: count }, (_, part) => {
-      const name = `${FOLDER}/${group}-${part + 1}.mjs`
+      const name = `${FOLDER}/${String.fromCharCode(97 + turnOf(group))}-${group}-${part + 1}.mjs`
       const imports = members
         .filter((_, index) => index % count === part)
         .map((file) => `t.comment('${file}')\nawait import('../../${file}')\n`)

@@ -60,8 +60,13 @@ export class AccessTokens {
   async renewed(session: Session, client?: Client): Promise<TokenLookup> {
     const isValid = () => storeNow() < session.record.tokenExpiresAt
     try {
-      const result = await this.#renewOnce(session, isValid() ? PATIENCE_MS.valid : PATIENCE_MS.expired, { client })
-      return result.is === 'providerDown' && isValid() ? { is: 'good', session } : result
+      if (isValid()) {
+        const result = await this.#renewOnce(session, PATIENCE_MS.valid, { client })
+        if (result.is !== 'providerDown') return result
+        if (isValid()) return { is: 'good', session }
+      }
+      // The token has expired, perhaps meanwhile.
+      return await this.#renewOnce(session, PATIENCE_MS.expired, { client })
     } catch (error) {
       if (error instanceof StoreUnavailable && isValid()) return { is: 'good', session }
       throw error
@@ -75,7 +80,7 @@ export class AccessTokens {
    */
   async afterRefusal(session: Session, mayRenew: boolean, requester?: Requester): Promise<TokenLookup> {
     const { renewed } = this.#renewal
-    const isRenewable = mayRenew && session.record.refreshToken !== undefined
+    const isRenewable = session.record.refreshToken !== undefined
     // Before the session is read: the mark is written after the new token, so whoever sees the mark reads that token.
     const recent = isRenewable ? await renewed.recent(session.key) : undefined
     // With a mark the session is read anew: joining a reading that began before the mark could bring the old token.
@@ -86,7 +91,7 @@ export class AccessTokens {
     if (recent !== undefined && (recent.isAccepted || renewed.isAccepted(current))) {
       return { is: 'justRenewed', retryAfterMs: recent.retryAfterMs }
     }
-    if (isRenewable && recent === undefined) {
+    if (isRenewable && mayRenew && recent === undefined) {
       // The session as it is now: another instance may have been issued the refused token once more.
       const cause = { client: requester && { ip: requester.client }, isAfterRefusal: true }
       return this.#renewOnce(current, PATIENCE_MS.expired, cause)

@@ -177,7 +177,10 @@ await test('after a refusal the token is taken that another call has renewed mea
     const current = sessionFor(1000, { accessToken: 'newer' })
     Object.assign(world, { [from]: current })
     t.strictSame(await access.afterRefusal(session, mayRenew, REQUESTER), { is: 'good', session: current })
-    const once = [...(mayRenew ? [['recent', 'key']] : []), [from === 'near' ? 'near' : 'load', 'id']]
+    const once = [
+      ['recent', 'key'],
+      [from === 'near' ? 'near' : 'load', 'id'],
+    ]
     t.same(calls, [...once, ...once])
   }
 })
@@ -205,6 +208,23 @@ await test('a refused token is renewed, as the session is now, for the client th
   t.match(await late, LATE)
 })
 
+await test('a caller whose token expires while it waits goes on waiting', async (t) => {
+  const { access, world, pass, renewals, good } = tokens(t)
+  const gate = Promise.withResolvers<TokenLookup>()
+  world.renew = () => gate.promise
+  const second = new HeldTimers(t, 'setTimeout', 1000)
+  const renewed = access.renewed(sessionFor(500))
+  await setImmediate()
+  pass(1000)
+  const rest = new HeldTimers(t, 'setTimeout', 4000)
+  second.run()
+  await setImmediate()
+  t.equal(rest.size, 1)
+  gate.resolve(good as TokenLookup)
+  t.strictSame(await renewed, good)
+  t.equal(renewals().length, 1)
+})
+
 await test('a token that was renewed a moment ago, and accepted, is not renewed again', async (t) => {
   for (const [isAcceptedThere, isAcceptedHere] of [
     [true, false],
@@ -212,7 +232,10 @@ await test('a token that was renewed a moment ago, and accepted, is not renewed 
   ] as const) {
     const { access, world, renewals } = tokens(t)
     Object.assign(world, { recent: { isAccepted: isAcceptedThere, retryAfterMs: 5 }, isAccepted: isAcceptedHere })
-    t.strictSame(await access.afterRefusal(sessionFor(1000), true), { is: 'justRenewed', retryAfterMs: 5 })
+    // Nor does it end the session, if a GET was repeated with it.
+    for (const mayRenew of [true, false]) {
+      t.strictSame(await access.afterRefusal(sessionFor(1000), mayRenew), { is: 'justRenewed', retryAfterMs: 5 })
+    }
     t.same(renewals(), [])
   }
 })

@@ -70,15 +70,20 @@ await test('a refused token is replaced once, and where there is no other the se
   t.match(renewed, { is: 'authorized', session: { record: { accessToken: 'new' } } })
   if (renewed.is !== 'authorized') throw new Error(renewed.is)
   sessions.noteAccepted(renewed.session)
-  const again = await sessions.renewAfterRefusal(renewed.session, true, REQUESTER)
-  t.match(again, { is: 'justRenewed', tag: found.session.tag, retryAfterMs: Number })
+  // Also for a GET that was repeated with the new token.
+  for (const mayRenew of [true, false]) {
+    const again = await sessions.renewAfterRefusal(renewed.session, mayRenew, REQUESTER)
+    t.match(again, { is: 'justRenewed', tag: found.session.tag, retryAfterMs: Number })
+  }
+  const other = await sessions.read(await create('other'))
+  if (other.is !== 'live') throw new Error(other.is)
   lines.length = counted.length = 0
-  t.strictSame(await sessions.renewAfterRefusal(renewed.session, false, REQUESTER), {
+  t.strictSame(await sessions.renewAfterRefusal(other.session, false, REQUESTER), {
     is: 'ended',
-    tag: found.session.tag,
+    tag: other.session.tag,
   })
   t.strictSame(counted, ['refused'])
-  const line = { audit: 'session_ended', reason: 'refused', session: found.session.tag, ...REQUESTER }
+  const line = { audit: 'session_ended', reason: 'refused', session: other.session.tag, ...REQUESTER }
   t.match(lines, [['info', line]])
 })
 

@@ -226,6 +226,14 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
   })
 })
 
+await test('what gets no own socket is no request of its browser', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_MAX_OWN_SOCKETS: '0', FEED_REQUESTS_PER_MINUTE: '1' })
+  const browser = await join()
+  for (const id of [1, 2]) t.match(await browser.ask(`{"proposal":${id}}`), { error: { code: 'RateLimit' } })
+  browser.send({ ticks: 'R_10', subscribe: 1, req_id: 3 })
+  t.match((await market.next('ticks')).text, 'R_10')
+})
+
 await test('an own socket that is still being opened ends with its browser', async (t) => {
   const { upstream, join, metric, server } = await feedWorld(t)
   const opening = new Promise<Duplex>((resolve) => {

@@ -156,23 +156,23 @@ export class Feed implements MemberHost {
 
   #forgetAll(member: Member, subscriber: Subscriber, request: FeedRequest): void {
     if (member.own === undefined && isKnownForgetAll(request)) return forgetAll(subscriber, request, undefined)
-    const own = member.spend() ? this.#ownOf(member) : undefined
+    const own = this.#ownFor(member)
     if (own === undefined) return member.outbox.answer(rateLimitError(request))
     forgetAll(subscriber, request, (answered) => own.ask((reqId) => request.toUpstream(reqId), answered))
   }
 
   /** Sends a message on the browser's own upstream socket, and counts it as a request. Beyond a limit it is refused. */
   #pass(member: Member, message: Buffer, isBinary: boolean): void {
-    const own = member.spend() ? this.#ownOf(member) : undefined
+    const own = this.#ownFor(member)
     if (own !== undefined) return own.send(message, isBinary)
     const operation = isBinary ? 'other' : operationOf(message)
     member.outbox.answer(rateLimitError({ operation, prefix: prefixOf(message) }))
   }
 
-  /** The browser's own upstream socket, which is opened if it has none. Undefined when there are too many. */
-  #ownOf(member: Member): OwnSocket | undefined {
+  /** The browser's own upstream socket, which is opened if it has none, for one more request. Undefined beyond a limit. */
+  #ownFor(member: Member): OwnSocket | undefined {
     if (member.own === undefined && this.#ownSockets >= this.limits.maxOwnSockets) return undefined
-    return (member.own ??= this.#openOwn(member))
+    return member.spend() ? (member.own ??= this.#openOwn(member)) : undefined
   }
 
   #openOwn(member: Member): OwnSocket {

@@ -152,7 +152,7 @@ function requestListener(provider: Provider, pages: InteractionPages, traffic: T
     // The host is a placeholder, as only the path and the query matter.
     const url = new URL(`http://sandbox${request.url ?? '/'}`)
     traffic.record(request.method, url)
-    // There is no form-action, as browsers would apply it to all redirects, including those to the application.
+    // There is no form-action, as some browsers would apply it to all redirects, including those to the application.
     response.setHeader(
       'content-security-policy',
       "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'",

@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { startFleet } from '../support/deployment/deployed.ts'
 import { NGINX } from '../support/proxies/documented-proxies.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
-import { checkProxy } from '../support/proxies/checks.ts'
+import { checkProxy, checkSilentHost } from '../support/proxies/checks.ts'
 import { proxyProcess } from '../support/proxies/process.ts'
 import { ready } from '../support/server/server-process.ts'
 import { untilSlow as until } from '../support/time/until.ts'
@@ -15,6 +15,8 @@ const skip = enterNamespaces()
 await test('nginx with the documented configuration meets the requirements for a balancer', { skip }, (t) =>
   checkProxy(t, NGINX),
 )
+
+await test('nginx loses no request to a host that is gone', { skip }, (t) => checkSilentHost(t, NGINX))
 
 await test(
   'A health check of haproxy fails on PORT and succeeds on OPS_PORT with the documented options',

@@ -45,6 +45,7 @@ const NO_LIMITS = new Set([
 
 /** The fixed limits: the beginning of the row, and the constants that stand in its default, in this order. */
 const FIXED: readonly (readonly [what: string, file: string, ...constants: string[]])[] = [
+  ['requests for the health', 'proxy/shared-responses.ts', 'MAX_WAITING'],
   ['time until the headers', 'http/server.ts', 'HEADERS_TIMEOUT_MS'],
   ['time until the whole request', 'http/server.ts', 'REQUEST_TIMEOUT_MS'],
   ['requests that wait on one connection', 'http/http-socket.ts', 'MAX_PENDING', 'MAX_IN_TURN'],
@@ -128,7 +129,7 @@ await test('The table of limits says of each who has it, where it is counted, an
   for (const { what, of, counted, beyond } of LIMITS) {
     t.match(
       of,
-      /^(?:process|address|browser|browser; address|session|subject|user|all|class of calls|(?:trading |upstream )?socket|connection|request|call|login|message)$/,
+      /^(?:process|address|browser|(?:browser|user); address|session|subject|user|all|class of calls|(?:trading |upstream )?socket|connection|request|call|login|message)$/,
       what,
     )
     t.match(counted, /^(?:|process|Redis|its cookies?)$/, what)

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { startFleet } from '../support/deployment/deployed.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
-import { checkProxy } from '../support/proxies/checks.ts'
+import { checkProxy, checkSilentHost } from '../support/proxies/checks.ts'
 import { LIGHTTPD } from '../support/proxies/documented-proxies.ts'
 import { openSocket } from '../support/proxies/sockets.ts'
 import { ready } from '../support/server/server-process.ts'
@@ -17,6 +17,8 @@ const skip = enterNamespaces()
 await test('lighttpd with the documented configuration meets the requirements for a balancer', { skip }, (t) =>
   checkProxy(t, LIGHTTPD),
 )
+
+await test('lighttpd loses no request to a host that is gone', { skip }, (t) => checkSilentHost(t, LIGHTTPD))
 
 await test('At a reload of lighttpd, requests do not wait until the sockets have closed', { skip }, async (t) => {
   const { publicUrl, hosts } = LIGHTTPD

@@ -1,10 +1,12 @@
 import { test } from 'tap'
 import { VARNISH } from '../support/proxies/documented-proxies.ts'
 import { enterNamespaces } from '../support/deployment/namespaces.ts'
-import { checkProxy } from '../support/proxies/checks.ts'
+import { checkProxy, checkSilentHost } from '../support/proxies/checks.ts'
 
 const skip = enterNamespaces()
 
 await test('Varnish with the documented configuration meets the requirements for a balancer', { skip }, (t) =>
   checkProxy(t, VARNISH),
 )
+
+await test('Varnish loses no request to a host that is gone', { skip }, (t) => checkSilentHost(t, VARNISH))

@@ -5,9 +5,10 @@ import { connection, type Send } from './connection.ts'
 import { startFleet, type Fleet } from '../deployment/deployed.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
 import { noOrderIsRepeated, rollLosesNothing } from './losses.ts'
-import { bodiesPass, entranceIsOurs, manyRequestsPass, nothingIsHeldBack } from './requests.ts'
+import { ACCOUNTS, bodiesPass, entranceIsOurs, manyRequestsPass, nothingIsHeldBack, TRANSFER } from './requests.ts'
 import { openSocket, SILENCE_MS, socketsPass } from './sockets.ts'
 import { PUBLIC } from '../user.ts'
+import { stalledWay } from '../peers/stalled-way.ts'
 import { ready } from '../server/server-process.ts'
 import { nextEvent, untilSlow } from '../time/until.ts'
 import { logIn } from '../parts.ts'
@@ -44,6 +45,9 @@ export interface DocumentedProxy {
 const FORGED = '203.0.113.9'
 /** The time in which a proxy that checks every second notices a dead instance. */
 const NOTICE_MS = 2500
+/** The time after which a proxy tries a host again that has failed. */
+const RETRIES_MS = 1100
+const SILENT_ROUNDS = 8
 /** Settings that make a roll, and the loss of readiness without Redis, fast. */
 const FLEET = { DRAIN_WAIT_SECONDS: '3', DRAIN_SECONDS: '5', READY_GRACE_SECONDS: '1' }
 
@@ -93,6 +97,30 @@ export async function checkProxy(t: Test, proxy: DocumentedProxy): Promise<void>
   t.match(logs, /"route":"\/auth\/session"[^\n]*"client":"127.0.0.1"/)
   t.notMatch(logs, FORGED, 'X-Forwarded-For of a client is ignored')
   t.notMatch(logs, /"route":"\/auth\/session"[^\n]*"client":"10\./, 'and no client hides behind the proxy')
+}
+
+/** Checks that a host which is gone, so that every packet to it is lost, costs no request more than a wait, inside enterNamespaces(). */
+export async function checkSilentHost(t: Test, proxy: DocumentedProxy): Promise<void> {
+  const fleet = await startFleet(t, proxy.publicUrl)
+  const [host, gone] = proxy.hosts
+  t.ok(await ready(await fleet.launch(host)))
+  const silent = await stalledWay(t, 0, gone, 3000)
+  await silent.stall()
+  await proxy.start(t, false)
+  await untilSlow(() => isServing(proxy))
+  const browser = new JarBrowser()
+  await logIn(browser, proxy.publicUrl)
+  const send = connection(t, browser, proxy.publicUrl)
+  const statuses: number[] = []
+  for (let count = 0; count < SILENT_ROUNDS; count++) {
+    const isOrder = proxy.triesOthers && count % 3 !== 0
+    const response = isOrder ? await send(TRANSFER, { method: 'POST', body: '{}' }) : await send(ACCOUNTS)
+    await response.arrayBuffer()
+    statuses.push(response.status)
+    // The proxy tries the host again.
+    await delay(RETRIES_MS)
+  }
+  t.same(new Set(statuses), new Set([200]), String(statuses))
 }
 
 /**

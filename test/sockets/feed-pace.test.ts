@@ -69,10 +69,12 @@ await test('FairShare bounds the browsers of a network for a minute after the la
   const pass = heldTime(t)
   const share = new FairShare(2, 100)
   const [address, neighbour, other] = ['2001:db8::1', '2001:db8::2', '2001:db8:0:1::1']
-  const isAdmitted = (address: string): boolean => share.admits({ address, spend: () => true })
+  let spent = 0
+  const isAdmitted = (address: string): boolean => share.admits({ address, spend: () => spent++ >= 0 })
   for (let count = 0; count < 5; count++) t.equal(isAdmitted(address), true)
   share.refused()
   t.equal(isAdmitted(neighbour), false)
+  t.equal(spent, 5, 'what does not go upstream costs its browser nothing')
   t.same([isAdmitted(other), isAdmitted(other), isAdmitted(other)], [true, true, false])
   pass(59_999)
   t.equal(isAdmitted(other), false)

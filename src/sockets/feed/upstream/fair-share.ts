@@ -37,10 +37,11 @@ export class FairShare {
    * @param count how many requests this server sends upstream for it, all of which count for the address
    */
   admits(browser: Pick<Browser, 'address' | 'spend'>, count = 1): boolean {
-    if (!browser.spend()) return false
     const isPressed = performance.now() < this.#pressureUntil
     const address = network(browser.address)
-    if (!this.#counts.allows(address, isPressed ? this.#requestsPerMinute : Number.POSITIVE_INFINITY)) return false
+    if (isPressed && this.#counts.isFull(address, this.#requestsPerMinute)) return false
+    if (!browser.spend()) return false
+    this.#counts.allows(address, Number.POSITIVE_INFINITY)
     if (count === 1) return true
     if (!this.#listed.allows(address, this.streamsPerAddress, count - 1)) return false
     return this.#counts.allows(address, Number.POSITIVE_INFINITY, count - 1)

@@ -73,6 +73,8 @@ export interface AttributionReading {
   readonly values: Attribution
   /** `complete`: all four parameters are valid; `none`: all four are missing. */
   readonly outcome: 'complete' | 'partial' | 'none'
+  /** Whether it may be the link of a partner, though in a form that is not read. A page repeats one in its `return_to`. */
+  readonly mayBePartners: boolean
 }
 
 /**
@@ -93,7 +95,8 @@ export function readAttribution(query: string): AttributionReading {
   }
   const isNone = parameters.every(({ problem }) => problem === 'missing')
   const isComplete = parameters.every(({ problem }) => problem === undefined)
-  return { parameters, values, outcome: isNone ? 'none' : isComplete ? 'complete' : 'partial' }
+  const mayBePartners = pairs.some((pair) => pair.name !== 'return_to' && NAMES.some((name) => isLike(pair, name)))
+  return { parameters, values, outcome: isNone ? 'none' : isComplete ? 'complete' : 'partial', mayBePartners }
 }
 
 type Pair = ReturnType<typeof readPairs>[number]
@@ -122,8 +125,12 @@ function whereIs(name: AttributionName, pairs: readonly Pair[]): AttributionNote
   const alike = pairs.filter(({ meant }) => meant === name)
   if (alike.some((pair) => pair.name.toLowerCase() === name)) return ['case']
   if (alike.length > 0) return ['name']
-  const holds = INSIDE[name]
-  return pairs.some((pair) => holds.test(pair.name) || holds.test(pair.value)) ? ['inside'] : []
+  return pairs.some((pair) => isLike(pair, name)) ? ['inside'] : []
+}
+
+/** Whether a pair is this parameter, or one that was meant to be it, or holds it. */
+function isLike(pair: Pair, name: AttributionName): boolean {
+  return pair.meant === name || INSIDE[name].test(pair.name) || INSIDE[name].test(pair.value)
 }
 
 /** Reduces a name that was mistyped, or copied from a page's source, to the correct one: `amp;UTM-Source`. */

@@ -143,6 +143,20 @@ await test('GET /auth/signup: the remembered link replaces a missing one and is 
   t.equal(browser.named('__Host-attribution').length, 1, 'nor does a failure')
 })
 
+await test('GET /auth/signup: a link that misspells its partner is not tracked for the remembered one', async (t) => {
+  const { startLogin } = await startWorld(t, { provider: scripted })
+  await startLogin(signup(LINK))
+  const other = new URLSearchParams({ ...LINK, utm_source: 'CU99999' }).toString()
+  for (const query of [other.toUpperCase(), `a=b&amp;${other.replaceAll('&', '&amp;')}`, encodeURIComponent(other)]) {
+    const { authorize, arrival } = await startLogin(`/auth/signup?${query}`)
+    t.same(sentAttribution(authorize), {}, query)
+    t.equal(arrival.hops.find(({ status }) => status === 303)?.headers.get('x-attribution'), 'none')
+  }
+  // A page leads to a sign-up and back to where it was opened, with what stands in its own address.
+  const { authorize } = await startLogin(`/auth/signup?return_to=${encodeURIComponent(`/?${other}`)}`)
+  t.same(sentAttribution(authorize), LINK)
+})
+
 await test('GET /auth/signup: 303 without attribution if the remembered link is forged, repeated or expired', async (t) => {
   const { browser, server, startLogin } = await startWorld(t, { provider: scripted })
   await startLogin(signup(LINK))

@@ -151,7 +151,7 @@ export class TokenRenewal {
         await delay(backoffMs(tries, { firstMs: POLL_MS, longestMs: MAX_POLL_MS }))
       }
     } finally {
-      // With new tokens that could not be saved it stays until they are: the old ones are used up.
+      // With new tokens that could not be saved it stays until they are, unless it expires: the old ones are used up.
       const release = async (): Promise<boolean> => {
         await purpose.save?.()
         delete purpose.save

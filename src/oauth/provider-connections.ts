@@ -1,6 +1,7 @@
 import { fetch as undiciFetch, type Agent, type Dispatcher } from 'undici'
 import { connector } from '../peers/dialing.ts'
 import { judgeAfter } from '../time/judge-after.ts'
+import { standstill } from '../time/standstill.ts'
 import { oneUseAgent } from '../upstream/response-heads.ts'
 import { UnusableResponse } from './provider-response.ts'
 
@@ -23,23 +24,32 @@ export class ProviderConnections {
   }
 
   /**
-   * Like fetch(), but the request is sent once, whatever the response. (Node's own fetch() takes no connections of another
+   * Like fetch(), but the request is sent once, whatever the response, and not at all once its time is over: a token would be used
+   * up for nothing, by then perhaps a second time. (Node's own fetch() takes no connections of another
    * version of undici.)
    * @param timeoutMs including the response body
    * @throws UnusableResponse after a 421; what undici throws if there is no response
    */
   async fetch(url: string | URL, options: object, timeoutMs: number): ReturnType<typeof undiciFetch> {
     let isSent = false
+    const endsAt = standstill.now() + timeoutMs
     const once: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (request, handler) => {
       if (isSent) throw new UnusableResponse(`status ${MISDIRECTED}`, MISDIRECTED)
       isSent = true
-      return dispatch(request, handler)
+      const start = handler.onRequestStart?.bind(handler)
+      // After a standstill, a connection that has opened meanwhile is written to before any timer is heard.
+      const onRequestStart: typeof start = (controller, context) => {
+        start?.(controller, context)
+        if (standstill.now() >= endsAt) controller.abort(tooLate())
+      }
+      return dispatch(request, Object.assign(handler, { onRequestStart }))
     }
     try {
       return await undiciFetch(url, { ...options, signal: timeLimit(timeoutMs), dispatcher: this.#agent.compose(once) })
     } catch (error) {
+      // What was thrown or aborted above is the cause of what fetch() throws.
       const { cause } = error as Error
-      throw cause instanceof UnusableResponse ? cause : error
+      throw cause instanceof UnusableResponse || cause instanceof DOMException ? cause : error
     }
   }
 
@@ -62,7 +72,8 @@ export async function fetchHead(url: string | URL, timeoutMs: number, headers = 
 /** Like AbortSignal.timeout(), but a response that has arrived while this process stood still is read before. */
 function timeLimit(ms: number): AbortSignal {
   const controller = new AbortController()
-  const expire = (): void => controller.abort(new DOMException('the provider did not respond in time', 'TimeoutError'))
-  judgeAfter(ms, expire, false)
+  judgeAfter(ms, () => controller.abort(tooLate()), false)
   return controller.signal
 }
+
+const tooLate = (): Error => new DOMException('the provider did not respond in time', 'TimeoutError')

@@ -1,9 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
 import { test } from 'tap'
 import { readConfig, type Config } from '../../src/config/config.ts'
 import { discover } from '../../src/oauth/discovery.ts'
 import { Provider } from '../../src/oauth/provider.ts'
+import { ProviderConnections } from '../../src/oauth/provider-connections.ts'
 import { ProviderTraffic } from '../../src/oauth/provider-traffic.ts'
 import { checkProvider } from '../../src/ops/check-provider.ts'
 import { forgetfulProvider, type ForgetfulProvider } from '../support/login/forgetful-provider.ts'
@@ -18,6 +21,9 @@ function configOf({ url }: ForgetfulProvider): Config['oauth'] {
   const settings = { ...ALONE, AUTH_URL: url, REVOCATION_URL: `${url}/revoke`, PAR_URL: `${url}/push` }
   return readConfig(settings).oauth
 }
+
+/** This process stands still. */
+const standStill = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 const proofs = { state: 's', verifier: 'v'.repeat(43), nonce: undefined, startedAt: Date.now() }
 
@@ -53,6 +59,27 @@ for (const isTls of [false, true]) {
     const used = requests.map(({ connection }) => connection)
     t.equal(new Set(used).size, used.length)
     t.same(new Set(requests.map(({ version }) => version)), new Set(['1.1']))
+  })
+
+  await test(`No request to the provider is sent once its time is over, after a standstill, ${how}`, async (t) => {
+    const { url, requests, responses } = await forgetfulProvider(t, isTls)
+    responses['/oauth2/token'] = TOKENS
+    const connections = new ProviderConnections(url)
+    t.teardown(() => connections.close())
+    const ask = (timeoutMs: number) =>
+      connections.fetch(`${url}/oauth2/token`, { method: 'POST', body: 'b' }, timeoutMs)
+    let attempts = 0
+    const onSocket = (message: unknown): void => {
+      const { socket } = message as { socket: Socket }
+      // The connection opens meanwhile.
+      socket.once('connectionAttempt', () => attempts++ === 0 && process.nextTick(standStill, 300))
+    }
+    subscribe('net.client.socket', onSocket)
+    t.teardown(() => unsubscribe('net.client.socket', onSocket))
+    await t.rejects(ask(200), { name: 'TimeoutError' })
+    await (await ask(5000)).text()
+    t.equal(attempts, 2)
+    t.equal(requests.length, 1)
   })
 
   await test(`No request to the provider is sent twice after a 421, as fetch() would do it, ${how}`, async (t) => {

@@ -18,7 +18,7 @@ import { Identification, type Identify } from './identification.ts'
 import { SharedControls, type SharedControlsDependencies } from './shared-controls.ts'
 
 /** Why the orders of a session may not be sent. */
-export type Verdict = Paused | Unidentified
+export type Verdict = Paused | Unidentified | Unread
 
 interface Paused {
   readonly is: 'paused'
@@ -38,6 +38,11 @@ interface Unidentified {
   readonly is: 'unidentified'
 }
 
+/** Not known: this process has never read the controls, since their store is away. */
+interface Unread {
+  readonly is: 'unread'
+}
+
 /** What pages get of the controls, beside the state of their session. Texts are shown as texts; `until` is in epoch seconds. */
 interface ControlsState {
   readonly notice?: { readonly message: string; readonly until?: number }
@@ -51,6 +56,7 @@ interface ControlsDependencies extends Omit<SharedControlsDependencies, 'onChang
 }
 
 const UNIDENTIFIED: Unidentified = { is: 'unidentified' }
+const UNREAD: Unread = { is: 'unread' }
 
 /**
  * Whether orders may be sent, and the notice that all users get. It exists only where operators can change that (OPS_TOKEN). A
@@ -121,6 +127,24 @@ export class Controls {
   /** Why orders of this session may not be sent now; undefined if they may. */
   verdictOn(session: Session): Verdict | undefined {
     if (this.shared.isBehind) return UNIDENTIFIED
+    const known = this.#knownVerdictOn(session)
+    if (!this.shared.isUnread || known?.is === 'unidentified') return known
+    // It was told of a pause itself. Others may have been told of one that forbids closing.
+    return known === undefined ? UNREAD : { ...known, closing: false }
+  }
+
+  /** Reads controls that are old, or asks whose session it is. Then {@link verdictOn} can say more. Never rejects. */
+  identify(session: Session): Promise<void> {
+    return this.shared.isBehind ? this.shared.catchUp() : this.#identification.ask(session)
+  }
+
+  /** In how many seconds a pause ends by itself; undefined where that is not known. */
+  secondsUntil({ until }: Paused): number | undefined {
+    return until === Infinity ? undefined : Math.max(1, Math.ceil((until - this.shared.now) / 1000))
+  }
+
+  /** Why orders of a session may not be sent, by the controls that this process knows. */
+  #knownVerdictOn(session: Session): Paused | Unidentified | undefined {
     if (this.#all === undefined && this.#subjects.size === 0) return undefined
     const all = this.#current(this.#all)
     if (this.#subjects.size === 0) return paused([all])
@@ -132,16 +156,6 @@ export class Controls {
     // Nobody is told what is meant for one user.
     const own = whose === 'failed' ? { closing: !this.#forbidsClosing } : this.#subjects.get(whose.subject)
     return paused([all, this.#current(own)])
-  }
-
-  /** Reads controls that are old, or asks whose session it is. Then {@link verdictOn} can say more. Never rejects. */
-  identify(session: Session): Promise<void> {
-    return this.shared.isBehind ? this.shared.catchUp() : this.#identification.ask(session)
-  }
-
-  /** In how many seconds a pause ends by itself; undefined where that is not known. */
-  secondsUntil({ until }: Paused): number | undefined {
-    return until === Infinity ? undefined : Math.max(1, Math.ceil((until - this.shared.now) / 1000))
   }
 
   /** The pause of a session's orders. That of its own user counts only where the user is known. */

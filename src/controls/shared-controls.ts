@@ -117,13 +117,15 @@ export class SharedControls {
     return standstill.lookedAt - at > MAX_AGE_MS
   }
 
+  /** Whether the document was never read. Of what others were told nothing is known then. */
+  get isUnread(): boolean {
+    return this.#state.version === undefined
+  }
+
   /** Faults that an operator should know of. */
   get warnings(): string[] {
-    const { version, isReadable } = this.#state
-    if (version === undefined) {
-      return ['controls have not been read yet: this instance pauses no orders and shows no notice']
-    }
-    if (isReadable) return []
+    if (this.isUnread) return ['controls have not been read yet: this instance sends no orders and shows no notice']
+    if (this.#state.isReadable) return []
     return [
       'controls cannot be read: no secret of this instance opens them (SESSION_SECRETS), or another version wrote them',
     ]

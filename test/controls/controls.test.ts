@@ -48,6 +48,22 @@ await test('the pause of a subject holds for its own sessions alone', async (t) 
   t.equal(controls.verdictOn(NOBODY), undefined)
 })
 
+await test('while the controls were never read no orders are sent, and a pause that is known forbids closing', async (t) => {
+  const { controls, world, set } = await drivenControls(t)
+  world.isUnread = true
+  for (const session of [ME, NOBODY]) t.strictSame(controls.verdictOn(session), { is: 'unread' })
+  await set({ orders: { closing: true, message: 'Maintenance' } })
+  t.strictSame(controls.verdictOn(ME), paused(false, Infinity, 'Maintenance'))
+  await set({ [ordersOf('me')]: { closing: true } })
+  t.strictSame(controls.verdictOn(ME), paused(false))
+  t.strictSame(controls.verdictOn(OTHER), { is: 'unread' })
+  t.strictSame(controls.verdictOn(NOBODY), UNIDENTIFIED)
+  world.isBehind = true
+  t.strictSame(controls.verdictOn(OTHER), UNIDENTIFIED, 'it is read first')
+  world.isBehind = world.isUnread = false
+  t.equal(controls.verdictOn(OTHER), undefined)
+})
+
 await test('of two pauses the stricter counts, and the first message', async (t) => {
   const { controls, world, set } = await drivenControls(t)
   const [soon, late] = [world.now + 1000, world.now + 2000]

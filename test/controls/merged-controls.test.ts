@@ -15,12 +15,20 @@ const lifted = (version: number, at: number): Control => ({ version, at, value: 
 
 await test('operators are warned of controls that were never read, or that cannot be read', async (t) => {
   const { start, put } = await loneControls()
-  const { controls } = start()
-  t.strictSame(controls.warnings, [
-    'controls have not been read yet: this instance pauses no orders and shows no notice',
-  ])
+  const { controls, cutOff, comeBack } = start()
+  cutOff()
   await controls.catchUp()
+  t.same([controls.isUnread, controls.isBehind], [true, false])
+  t.strictSame(controls.warnings, [
+    'controls have not been read yet: this instance sends no orders and shows no notice',
+  ])
+  await comeBack()
+  t.equal(controls.isUnread, false)
   t.strictSame(controls.warnings, [])
+  cutOff()
+  await controls.catchUp()
+  t.equal(controls.isUnread, false, 'what was read last counts on')
+  await comeBack()
   await put('mark v1.no.text')
   await controls.catchUp()
   t.strictSame(controls.warnings, [

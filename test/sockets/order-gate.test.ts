@@ -72,6 +72,20 @@ await test('while it is not known whose pause it is, all but reads wait for that
   t.end()
 })
 
+await test('while the controls were never read, all but reads are refused, and no pause is counted', (t) => {
+  const { world, gate } = gateOf()
+  world.verdict = { is: 'unread' }
+  t.equal(gate.isClosed, true)
+  t.equal(gate.judge(READ, false), 'passes')
+  for (const each of [SELL, BUY]) {
+    t.match(answerIn(gate.judge(each, false)), {
+      error: { code: 'OrdersPaused', message: 'Orders cannot be sent right now. Please try again in a moment.' },
+    })
+  }
+  t.same([world.refusals, world.asked], [[], []])
+  t.end()
+})
+
 await test('the gate tells when the user’s pause begins or changes', (t) => {
   const { world, gate } = gateOf()
   t.equal(gate.onClosed(listener), stop)

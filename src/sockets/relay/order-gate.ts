@@ -5,6 +5,9 @@ import { ordersPaused, readPaused } from './paused-message.ts'
 /** A message passes, is answered with this refusal, or has to wait until more is known. */
 type Passage = 'passes' | Buffer | Promise<void>
 
+/** What pages are told while nobody here knows whether orders are paused. */
+const UNREAD = 'Orders cannot be sent right now. Please try again in a moment.'
+
 /** Decides which messages of a browser reach upstream. */
 export interface OrderGate {
   /** Whether messages must be judged at present. If not, none is looked at. */
@@ -26,6 +29,7 @@ export function orderGate(controls: Controls, session: Session): OrderGate {
       const read = readPaused(message, isBinary)
       if (read.kind === 'read') return 'passes'
       if (verdict.is === 'unidentified') return controls.identify(session)
+      if (verdict.is === 'unread') return ordersPaused(message, read, UNREAD)
       if (read.kind === 'closing' && verdict.closing) return 'passes'
       controls.metrics.refusals.inc({ by: 'message' })
       return ordersPaused(message, read, verdict.message)

@@ -17,6 +17,7 @@ export async function drivenControls(t: Test) {
   const world = {
     now: 1_000_000,
     isBehind: false,
+    isUnread: false,
     document: new Map() as ControlDocument,
     /** Whose session it is, as upstream says. */
     subject: undefined as string | undefined,
@@ -39,6 +40,7 @@ export async function drivenControls(t: Test) {
   Object.defineProperties(controls.shared, {
     now: { get: () => world.now },
     isBehind: { get: () => world.isBehind },
+    isUnread: { get: () => world.isUnread },
     document: { get: () => world.document },
   })
   let version = 0

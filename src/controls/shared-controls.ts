@@ -57,6 +57,14 @@ export interface SharedControlsDependencies {
   readonly onChange: () => void
 }
 
+/** A change that was made here, and of which the store may not know. */
+interface Untold {
+  /** When it was made (monotonic ms), by {@link Control.at}. */
+  readonly at: number
+  /** The version that it replaced, of those that the store had. */
+  readonly over: number
+}
+
 /** The outcome of a change. */
 export type Changed =
   /** The change has an effect here. `isShared` tells whether the store has it, so that all instances learn of it. */
@@ -70,8 +78,8 @@ export class SharedControls {
   readonly #reports: InstanceReports
   readonly #deps: SharedControlsDependencies
   readonly #state: SharedState<ControlDocument>
-  /** When controls were changed here of which the store may not know, by their names (monotonic ms). */
-  readonly #untold = new Map<string, number>()
+  /** The changes of which the store may not know, by the names of the controls. */
+  readonly #untold = new Map<string, Untold>()
   /** Whether the store has more than is kept, as version 0.3 writes it. */
   #isUntidy = false
   #resealedAt = -Infinity
@@ -151,20 +159,27 @@ export class SharedControls {
 
   /**
    * Makes a change, which has an effect here even if the store is away. Never rejects because of that.
-   * @param change makes the next version of one control; undefined for a change that must not be made
+   * @param change makes the next version of one control; undefined for a change that must not be made. `now` and `askedAt`, when
+   * it was asked for, are by the store's clock
+   * @param sinceMs how long ago it was asked for
    */
   async change(
-    change: (version: number, now: number) => readonly [name: string, control: Control] | undefined,
+    change: (version: number, now: number, askedAt: number) => readonly [name: string, control: Control] | undefined,
+    sinceMs = 0,
   ): Promise<Changed> {
+    const askedAt = performance.now() - sinceMs
     let version = 0
     let isRefused = false
     const { isShared, cause } = await this.#state.change((document, now) => {
       version = this.#nextVersion(document, now)
-      const next = change(version, now)
+      const aheadMs = now - performance.now()
+      const next = change(version, now, askedAt + aheadMs)
       isRefused = next === undefined
       if (next === undefined) return document
-      this.#untold.set(next[0], performance.now())
-      return tidied(new Map(document).set(...next), now)
+      const [name, control] = next
+      const over = this.#untold.get(name)?.over ?? document.get(name)?.version ?? 0
+      this.#untold.set(name, { at: control.at - aheadMs, over })
+      return tidied(new Map(document).set(name, control), now)
     })
     if (cause !== undefined && !(cause instanceof StoreUnavailable)) throw cause
     return isRefused ? { is: 'refused' } : { is: 'changed', version, isShared }
@@ -261,17 +276,25 @@ export class SharedControls {
     return `${mark} ${this.#deps.envelope.seal(CONTROLS_KEY, PURPOSE, textOf(document))}`
   }
 
-  /** Of each control the higher version. What was changed here without knowledge of a document wins over what is older there. */
+  /**
+   * Of each control the higher version. What was changed here without knowledge of a document wins over what is older there. In doubt
+   * orders are paused.
+   */
   #merge(own: ControlDocument, read: ControlDocument, now: number): ControlDocument {
     const renewed = new Map(own)
     const version = versionOf(read) + 1
-    for (const [name, changedAt] of this.#untold) {
-      const at = Math.floor(changedAt + now - performance.now())
+    for (const [name, untold] of this.#untold) {
+      const at = Math.round(untold.at + now - performance.now())
       const mine = own.get(name)
       const theirs = read.get(name)
-      const isTheirsLater = theirs !== undefined && theirs.at > at + SAME_MOMENT_MS
-      if (mine === undefined || mine.version === theirs?.version || isTheirsLater) this.#untold.delete(name)
-      else if (mine.version < version) renewed.set(name, { ...mine, version, at })
+      const isKnown = theirs !== undefined && theirs.version <= untold.over
+      const isUndone = mine?.value === null && theirs !== undefined && theirs.value !== null
+      const isTheirsLater = theirs !== undefined && theirs.at > at + (isUndone ? -1 - SAME_MOMENT_MS : SAME_MOMENT_MS)
+      if (mine === undefined || isSame(mine, theirs) || (isTheirsLater && !isKnown)) {
+        this.#untold.delete(name)
+        // Its version may be lower, where more than one change a second was made here.
+        if (isUndone) renewed.set(name, theirs)
+      } else if (mine.version < version) renewed.set(name, { ...mine, version, at })
     }
     const both = merged(renewed, read, now)
     return textOf(both) === textOf(read) ? read : both
@@ -291,6 +314,11 @@ export class SharedControls {
     const known = Math.max(versionOf(document), statedVersion(this.#state.version))
     return Math.max(known, Math.floor(now / 1000)) + 1
   }
+}
+
+/** Instances that are cut off from each other may give the same version to two controls. */
+function isSame(one: Control, other: Control | undefined): boolean {
+  return one.version === other?.version && one.at === other.at
 }
 
 /** The version of a stored document, which its mark states for those who cannot open it. 0 where version 0.3 wrote it. */

@@ -16,6 +16,7 @@ import type { Requester } from '../http/requester.ts'
 import type { Sessions } from '../sessions/index.ts'
 import { unlessAway } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
+import { sharedNow } from '../time/shared-now.ts'
 
 /** A control that an operator sets or lifts. */
 export type ControlChange =
@@ -30,6 +31,8 @@ export type ControlsCommand =
       readonly is: 'change'
       readonly change: ControlChange
       readonly requester: Requester
+      /** By {@link sharedNow}: workers that cannot reach the store may have had it before. */
+      readonly askedAt: number
       /** Another worker has counted it and written the audit line. */
       readonly isNoted?: true
     }
@@ -76,7 +79,7 @@ async function show({ shared }: Controls): Promise<ControlsOutcome> {
 
 async function change(
   { shared, metrics }: Controls,
-  { change, requester, isNoted }: Extract<ControlsCommand, { is: 'change' }>,
+  { change, requester, askedAt, isNoted }: Extract<ControlsCommand, { is: 'change' }>,
   { sessions, hasSubjects, log }: Parameters<typeof controlsAdmin>[1],
 ): Promise<ControlsOutcome> {
   const { control, value } = change
@@ -84,12 +87,12 @@ async function change(
   if (subject !== undefined && !hasSubjects) return { is: 'noSubjects' }
   const name = control === 'notice' ? NOTICE : subject === undefined ? ORDERS : ordersOf(subject)
   let refusal: 'wrongUntil' | 'tooMany' | undefined
-  const outcome = await shared.change((version, now) => {
+  const outcome = await shared.change((version, now, wanted) => {
     const { until = Infinity } = value ?? {}
     if (until <= now || (until !== Infinity && until > LATEST_MS)) refusal = 'wrongUntil'
     else if (value !== null && subject !== undefined && isFull(shared, name)) refusal = 'tooMany'
-    return refusal === undefined ? [name, { version, at: Math.floor(now), value }] : undefined
-  })
+    return refusal === undefined ? [name, { version, at: Math.floor(value === null ? wanted : now), value }] : undefined
+  }, sharedNow() - askedAt)
   if (outcome.is === 'refused') return { is: refusal ?? 'wrongUntil' }
   // The line of the other worker says that it knew of no other.
   if (isNoted && !outcome.isShared) return outcome

@@ -4,6 +4,7 @@ import { NOTICE, ORDERS, subjectOf, type Control } from '../controls/control-doc
 import { parsedObject } from '../http/parsed-object.ts'
 import { isSubject } from '../sessions/index.ts'
 import { isUnambiguous } from '../sockets/json-text.ts'
+import { sharedNow } from '../time/shared-now.ts'
 import { MAX_SUBJECTS, type ControlChange, type ControlsOutcome } from './controls-admin.ts'
 import type { OperatorOutcome } from './operator-commands.ts'
 import {
@@ -54,10 +55,11 @@ export async function controlsRoutes(ops: FastifyInstance, { runCommand }: Opera
   )
   const change = async (request: FastifyRequest, reply: FastifyReply, asked: ControlChange | Wrong) => {
     if ('error' in asked) return reply.code(400).send(asked)
+    const askedAt = sharedNow()
     const isWanted = async (): Promise<boolean> => asked.value !== null || !(await hasLeft(request))
     if (!(await isWanted())) return reply.hijack()
     const requester = requesterOf(request, reply)
-    return respond(reply, await runCommand({ is: 'change', change: asked, requester }, isWanted))
+    return respond(reply, await runCommand({ is: 'change', change: asked, requester, askedAt }, isWanted))
   }
   ops.get('/controls', { exposeHeadRoute: false }, async (request, reply) => {
     const asked = readQuery(request, [])

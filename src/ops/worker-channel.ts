@@ -1,6 +1,7 @@
 import type { Worker } from 'node:cluster'
 import type { MetricObject } from 'prom-client'
 import type { SecretTexts } from '../config/secrets.ts'
+import { sharedNow } from '../time/shared-now.ts'
 import { within } from '../time/within.ts'
 import type { OpsSource } from './ops-listener.ts'
 import type { OperatorCommand, OperatorOutcome } from './operator-commands.ts'
@@ -35,9 +36,6 @@ const TIMEOUT_MS = 500
 /** A worker that reads later than this that a pause is lifted does not lift it: the operator may have paused again since. */
 const READ_MS = 1000
 let lastId = 0
-
-/** Milliseconds by a clock that all processes of a machine share, and that is never set. */
-const sharedNow = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
 /** The questions that a worker has not replied to yet, by their id. Called without a reply if there will be none. */
 type Pending = Map<number, (reply: Replies[Question] | undefined) => void>

@@ -15,6 +15,7 @@ import { CONTROLS_KEY } from '../../src/store/keys.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { instanceName } from '../../src/telemetry/log.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
+import { sharedNow } from '../../src/time/shared-now.ts'
 import { sharing } from '../support/controls/shared-store.ts'
 import { clockAhead, timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
@@ -92,7 +93,8 @@ await test('a change that another worker has noted is counted no more, and has a
   const log = { info: note, warn: note, error: note } as unknown as FastifyBaseLogger
   const admin = controlsAdmin(controls, { sessions: {} as Sessions, hasSubjects: false, log })
   const change = { control: 'notice', value: { message: 'Hello' } } as const
-  const command = { is: 'change', change, requester: { reqId: 'request', client: '127.0.0.1' }, isNoted: true } as const
+  const requester = { reqId: 'request', client: '127.0.0.1' }
+  const command = { is: 'change', change, requester, askedAt: sharedNow(), isNoted: true } as const
   store.replace = store.create = () => Promise.reject(new StoreUnavailable('planted'))
   t.match(await admin(command), { is: 'changed', isShared: false })
   t.same(lines, [])
@@ -101,6 +103,23 @@ await test('a change that another worker has noted is counted no more, and has a
   t.match(await admin(command), { is: 'changed', isShared: true })
   t.match(lines, exactly({ audit: 'controls_changed', outcome: undefined }))
   t.ok((await controls.metrics.changes.get()).values.every(({ value }) => value === 0))
+})
+
+await test('a lift counts from when the operator asked for it, a pause from when it is made', async (t) => {
+  const controls = await startControls(t, new MemoryStore(), new Changeable<readonly string[]>([NEW]))
+  const log = { info: () => undefined, warn: () => undefined } as unknown as FastifyBaseLogger
+  const admin = controlsAdmin(controls, { sessions: {} as Sessions, hasSubjects: false, log })
+  const requester = { reqId: 'request', client: '127.0.0.1' }
+  for (const [value, agoMs] of [
+    [{ message: 'Hello' }, 0],
+    [null, 5000],
+  ] as const) {
+    // Workers that could not reach the store have had it before.
+    const askedAt = sharedNow() - 5000
+    await admin({ is: 'change', change: { control: 'notice', value }, requester, askedAt })
+    const at = Number(controls.shared.document.get('notice')?.at)
+    t.ok(Math.abs(Date.now() - agoMs - at) < 2000, `${Date.now() - at} ms ago`)
+  }
 })
 
 /** A store that replies late. */

@@ -28,7 +28,11 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
   'src/controls/instance-reports.ts': ['controls/instance-reports'],
   'src/controls/identification.ts': ['controls/identification'],
   'src/controls/open-controls.ts': ['controls/open-controls'],
-  'src/controls/shared-controls.ts': ['controls/shared-controls-alone', 'controls/merged-controls'],
+  'src/controls/shared-controls.ts': [
+    'controls/shared-controls-alone',
+    'controls/merged-controls',
+    'controls/merged-lifts',
+  ],
   'src/controls': [
     'controls/control-versions',
     'controls/instance-reports',

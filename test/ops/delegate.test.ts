@@ -39,7 +39,12 @@ await test('an order of an operator goes on to the next worker when one hangs or
 
 await test('a change that only one worker has made goes on to all others, and none of them notes it again', async (t) => {
   const orders: OperatorCommand[] = []
-  const change = { is: 'change', change: { control: 'notice', value: null }, requester: ORDER.requester } as const
+  const change = {
+    is: 'change',
+    change: { control: 'notice', value: null },
+    requester: ORDER.requester,
+    askedAt: 7,
+  } as const
   const here = { is: 'changed', version: 1, isShared: false } as const
   const outcome = await delegate([undefined, here, undefined, here], change, {
     isResponsive: async () => true,

@@ -101,7 +101,10 @@ export async function loneControls() {
         },
         /** Sets the notice, or lifts it. */
         set: (message: string | null, name = 'notice'): Promise<Changed> =>
-          controls.change((version, now) => [name, { version, at: now, value: message === null ? null : { message } }]),
+          controls.change((version, now, askedAt) => [
+            name,
+            message === null ? { version, at: askedAt, value: null } : { version, at: now, value: { message } },
+          ]),
         shown: (): unknown => controls.document.get('notice')?.value,
       })
     },

@@ -68,10 +68,7 @@ export async function controlsRoutes(ops: FastifyInstance, { runCommand }: Opera
   })
   ops.put('/controls/orders', (request, reply) => change(request, reply, ordersIn(request)))
   ops.put('/controls/notice', (request, reply) => change(request, reply, noticeIn(request)))
-  ops.delete('/controls/orders', (request, reply) => {
-    const asked = readQuery(request, ['subject'])
-    return change(request, reply, 'error' in asked ? asked : { control: 'orders', ...asked, value: null })
-  })
+  ops.delete('/controls/orders', (request, reply) => change(request, reply, liftIn(request)))
   ops.delete('/controls/notice', (request, reply) => {
     const asked = readQuery(request, [])
     return change(request, reply, 'error' in asked ? asked : { control: 'notice', value: null })
@@ -102,6 +99,13 @@ function ordersIn(request: FastifyRequest): ControlChange | Wrong {
   return { control: 'orders', ...(subject !== undefined && { subject }), value }
 }
 
+function liftIn(request: FastifyRequest): ControlChange | Wrong {
+  const asked = readQuery(request, ['subject'])
+  if ('error' in asked) return asked
+  const wrong = asked.subject === undefined ? undefined : wrongIn('subject', asked.subject)
+  return wrong ?? { control: 'orders', ...asked, value: null }
+}
+
 function noticeIn(request: FastifyRequest): ControlChange | Wrong {
   const body = bodyOf(request, ['message'], ['until'])
   if ('error' in body) return body
@@ -124,10 +128,15 @@ function bodyOf(request: FastifyRequest, required: readonly Member[], optional: 
   for (const [name, value] of Object.entries(body)) {
     const member = [...required, ...optional].find((each) => each === name)
     if (member === undefined) return { error: `The body may have only ${[...required, ...optional].join(', ')}` }
-    const [must, isValid] = RULES[member]
-    if (!isValid(value)) return { error: `${member} must be ${must}` }
+    const wrong = wrongIn(member, value)
+    if (wrong !== undefined) return wrong
   }
   return body
+}
+
+function wrongIn(member: Member, value: unknown): Wrong | undefined {
+  const [must, isValid] = RULES[member]
+  return isValid(value) ? undefined : { error: `${member} must be ${must}` }
 }
 
 function parsed(body: unknown): Record<string, unknown> | undefined {

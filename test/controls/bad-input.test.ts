@@ -103,6 +103,10 @@ await test('every bad input of /controls gets 400, and changes nothing', async (
     t.equal((await control(server, 'PUT', `/orders?${query}`, { paused: true })).status, 400, query)
     t.equal((await control(server, 'GET', `?${query}`)).status, 400, query)
   }
+  t.match(await control(server, 'DELETE', `/orders?subject=${'x'.repeat(257)}`), {
+    status: 400,
+    json: { error: 'subject must be a string of 1 to 256 characters' },
+  })
   t.equal((await control(server, 'DELETE', '/orders', { subject: 'CR1' })).status, 400, 'a body')
   t.equal((await control(server, 'DELETE', '/notice', '{}')).status, 400, 'a body')
   t.match(await shown(server), { version: 0, orders: null, subjects: { length: 0 }, notice: null })
@@ -132,6 +136,9 @@ await test('/controls takes texts and times at their limits, whatever the Conten
     (await shown(server)).subjects,
     exactly({ subject: '😀'.repeat(256), message, until: LATEST, closing: false, version: Number }),
   )
+  const subject = encodeURIComponent('😀'.repeat(256))
+  t.equal((await control(server, 'DELETE', `/orders?subject=${subject}`)).status, 200)
+  t.same((await shown(server)).subjects, [])
   for (const type of [
     'application/json',
     'text/plain',

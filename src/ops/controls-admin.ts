@@ -52,6 +52,8 @@ export type ControlsOutcome =
   | { readonly is: 'changed'; readonly version: number; readonly isShared: boolean }
   /** Nothing was changed: the time at which it was to end is over, or too far away. */
   | { readonly is: 'wrongUntil' }
+  /** Nothing was lifted: while this waited for the store, it was set anew. */
+  | { readonly is: 'overtaken' }
   /** Nothing was changed: as many subjects are paused as may be. */
   | { readonly is: 'tooMany' }
   /** Sessions have no subject here. */
@@ -59,6 +61,8 @@ export type ControlsOutcome =
 
 /** Every instance holds all of them in memory. */
 export const MAX_SUBJECTS = 1000
+/** A lift that waited for less was not overtaken: which of two commands came first is not known so exactly. */
+const OVERTAKEN_MS = 500
 /** The end of the year 9999. A later `until` is in milliseconds. */
 const LATEST_MS = Date.UTC(10_000, 0) - 1
 
@@ -86,11 +90,12 @@ async function change(
   const subject = control === 'orders' ? change.subject : undefined
   if (subject !== undefined && !hasSubjects) return { is: 'noSubjects' }
   const name = control === 'notice' ? NOTICE : subject === undefined ? ORDERS : ordersOf(subject)
-  let refusal: 'wrongUntil' | 'tooMany' | undefined
+  let refusal: 'wrongUntil' | 'tooMany' | 'overtaken' | undefined
   const outcome = await shared.change((version, now, wanted) => {
     const { until = Infinity } = value ?? {}
     if (until <= now || (until !== Infinity && until > LATEST_MS)) refusal = 'wrongUntil'
     else if (value !== null && subject !== undefined && isFull(shared, name)) refusal = 'tooMany'
+    else if (value === null && isOvertaken(shared.document.get(name), wanted, now)) refusal = 'overtaken'
     return refusal === undefined ? [name, { version, at: Math.floor(value === null ? wanted : now), value }] : undefined
   }, sharedNow() - askedAt)
   if (outcome.is === 'refused') return { is: refusal ?? 'wrongUntil' }
@@ -110,6 +115,11 @@ async function change(
     ...requester,
   })
   return outcome
+}
+
+/** Whether a control was set after its lift was asked for. Whoever did that believes that it is in force. */
+function isOvertaken(control: Control | undefined, askedAt: number, now: number): boolean {
+  return now - askedAt > OVERTAKEN_MS && control !== undefined && isInForce(control, now) && control.at > askedAt
 }
 
 function isFull({ document, now }: Controls['shared'], name: string): boolean {

@@ -169,6 +169,8 @@ function respond(reply: FastifyReply, outcome: OperatorOutcome): FastifyReply {
       return reply.code(400).send({ error: `until must be ${RULES.until[0]}, before the year 10000` })
     case 'tooMany':
       return reply.code(400).send({ error: `The orders of at most ${MAX_SUBJECTS} subjects can be paused` })
+    case 'overtaken':
+      return reply.code(409).send({ error: 'Nothing was lifted: it was set anew meanwhile. Look, and repeat this' })
     case 'noSubjects':
       return reply.code(400).send(NO_SUBJECTS)
     default:

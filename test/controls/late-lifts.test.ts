@@ -10,6 +10,7 @@ import { until } from '../support/time/until.ts'
 
 /** Longer than a server waits for a reply. */
 const SILENT_MS = 10_000
+const SLOW_MS = 800
 
 /** An instance behind a network that may fail, and another one. Both know of a pause. */
 async function twoInstances(t: Test) {
@@ -53,6 +54,22 @@ await sideBySide({
       await until(async () => (await shown(server)).instances?.length === 2, 'it is back')
       t.match(await shown(server), { orders: { message: 'meanwhile' }, version: paused.json['version'] })
     }
+  },
+  'a lift that waits for a slow Redis does not undo a pause that another was told of meanwhile, and says so': async (
+    t,
+  ) => {
+    const { proxy, cutOff, other } = await twoInstances(t)
+    proxy.lateMs = SLOW_MS
+    const lift = control(cutOff, 'DELETE', '/orders')
+    await delay(100)
+    const paused = await pause(other, { message: 'meanwhile' })
+    t.equal(paused.status, 200)
+    t.match(await lift, { status: 409, json: { error: /set anew/ } })
+    proxy.lateMs = 0
+    for (const server of [cutOff, other]) {
+      t.match(await shown(server), { orders: { message: 'meanwhile' }, version: paused.json['version'] })
+    }
+    t.equal((await control(cutOff, 'DELETE', '/orders')).status, 200, 'it is repeated')
   },
   'a lift at an instance that is cut off counts, since it knew of the pause': async (t) => {
     const { proxy, cutOff, other } = await twoInstances(t)

@@ -111,14 +111,37 @@ await test('a lift counts from when the operator asked for it, a pause from when
   const admin = controlsAdmin(controls, { sessions: {} as Sessions, hasSubjects: false, log })
   const requester = { reqId: 'request', client: '127.0.0.1' }
   for (const [value, agoMs] of [
-    [{ message: 'Hello' }, 0],
     [null, 5000],
+    [{ message: 'Hello' }, 0],
   ] as const) {
     // Workers that could not reach the store have had it before.
     const askedAt = sharedNow() - 5000
     await admin({ is: 'change', change: { control: 'notice', value }, requester, askedAt })
     const at = Number(controls.shared.document.get('notice')?.at)
     t.ok(Math.abs(Date.now() - agoMs - at) < 2000, `${Date.now() - at} ms ago`)
+  }
+})
+
+await test('a lift that waited for the store lifts nothing that was set anew meanwhile', async (t) => {
+  const controls = await startControls(t, new MemoryStore(), new Changeable<readonly string[]>([NEW]))
+  const log = { info: () => undefined, warn: () => undefined } as unknown as FastifyBaseLogger
+  const admin = controlsAdmin(controls, { sessions: {} as Sessions, hasSubjects: false, log })
+  const requester = { reqId: 'request', client: '127.0.0.1' }
+  const lift = (agoMs: number) =>
+    admin({ is: 'change', change: { control: 'notice', value: null }, requester, askedAt: sharedNow() - agoMs })
+  const isShown = (): boolean => Boolean(controls.shared.document.get('notice')?.value)
+  const until = Date.now() + 3_600_000
+  for (const [value, agoMs, liftedAgoMs, isOvertaken] of [
+    [{ message: 'Hello' }, 1000, 3000, true],
+    [{ message: 'Hello', until }, 1000, 3000, true],
+    [{ message: 'Hello', until: until - 7_200_000 }, 1000, 3000, false],
+    [null, 1000, 3000, false],
+    [{ message: 'Hello' }, 3000, 1000, false],
+    [{ message: 'Hello' }, 50, 200, false],
+  ] as const) {
+    await controls.shared.change((version, now) => ['notice', { version, at: Math.floor(now) - agoMs, value }])
+    t.match(await lift(liftedAgoMs), { is: isOvertaken ? 'overtaken' : 'changed' })
+    t.equal(isShown(), isOvertaken)
   }
 })
 

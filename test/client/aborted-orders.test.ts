@@ -6,6 +6,7 @@ import { OrderingBrowser } from '../support/client/ordering-browser.ts'
 import { failure } from '../support/client/page-client.ts'
 import { until } from '../support/time/until.ts'
 import { exactly } from '../support/exactly.ts'
+import { PROBLEM, problemBody } from '../support/client/own-problem.ts'
 
 // In a process of its own: it gives the whole process a browser's storage.
 
@@ -33,7 +34,7 @@ await test('an aborted POST or PATCH that may have left has an unknown outcome; 
   for (const begin of [
     () => undefined,
     // The answer has begun, and is a problem.
-    (response: ServerResponse) => response.writeHead(409, { 'content-type': 'application/problem+json' }).write('{"co'),
+    (response: ServerResponse) => response.writeHead(409, PROBLEM).write('{"co'),
   ]) {
     const { respond, count } = counting((response) => void begin(response))
     const { api } = await clientOf(t, respond)
@@ -62,7 +63,7 @@ await test('a POST that is aborted before its repetition has the outcome of the 
   ] as const) {
     const abort = new AbortController()
     const { respond, count } = counting((response) => {
-      response.writeHead(409, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ code, status: 409 }))
+      response.writeHead(409, PROBLEM).end(problemBody(code, { status: 409 }))
       setTimeout(() => abort.abort(LEFT), 50)
     })
     const { api } = await clientOf(t, respond)

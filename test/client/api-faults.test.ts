@@ -2,20 +2,20 @@ import type { RequestListener } from 'node:http'
 import { test, type Test } from 'tap'
 import { ApiError, once, type Client } from '../../client/dist/client.js'
 import { clientOf } from '../support/client/client-of.ts'
+import { PROBLEM, problemBody } from '../support/client/own-problem.ts'
 import { failure } from '../support/client/page-client.ts'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
-const PROBLEM = { 'content-type': 'application/problem+json' }
 
 const SESSION = '{"authenticated":true,"now":1,"expires_at":3601,"idle_expires_at":601,"scope":"trade","session":"s"}'
 
 /** Refuses everything but the question about the session. */
 const refuse: RequestListener = ({ url }, response) => {
   if (url === '/auth/session') return void response.end(SESSION)
-  response.writeHead(400, PROBLEM).end('{"code":"bad_request"}')
+  response.writeHead(400, PROBLEM).end(problemBody('bad_request'))
 }
 
 /** A client of a server that has this session, responds like this to everything else, and counts that. */
@@ -83,7 +83,7 @@ await test('retryAfter is a number of seconds or undefined, and a call is not re
     ['Fri, 13', undefined],
   ] as const) {
     const { client } = await countedClient(t, (_request, response) => {
-      response.writeHead(503, { ...PROBLEM, 'retry-after': header }).end('{"code":"session_store_unavailable"}')
+      response.writeHead(503, { ...PROBLEM, 'retry-after': header }).end(problemBody('session_store_unavailable'))
     })
     const error = (await failure(client.api(TRANSFER, { method: 'POST' }))) as ApiError
     t.equal(error.retryAfter, retryAfter, header)
@@ -92,7 +92,7 @@ await test('retryAfter is a number of seconds or undefined, and a call is not re
   for (const at of ['Sun, 06 Nov 2044 08:49:37 GMT', 'Sunday, 06-Nov-44 08:49:37 GMT', 'Sun Nov  6 08:49:37 2044']) {
     const { client } = await countedClient(t, (_request, response) => {
       const date = 'Sun, 06 Nov 2044 08:49:07 GMT'
-      response.writeHead(503, { ...PROBLEM, date, 'retry-after': at }).end('{"code":"session_store_unavailable"}')
+      response.writeHead(503, { ...PROBLEM, date, 'retry-after': at }).end(problemBody('session_store_unavailable'))
     })
     t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { retryAfter: 30 }, at)
   }
@@ -103,7 +103,7 @@ await test('retryAfter is a number of seconds or undefined, and a call is not re
   const { retryAfter = 0 } = new ApiError('GET', '/', cross)
   t.ok(retryAfter >= 29 && retryAfter <= 30, `${retryAfter}: another origin may not read the date`)
   const { client, requests } = await countedClient(t, (_request, response) => {
-    response.writeHead(502, { ...PROBLEM, 'retry-after': '86400' }).end('{"code":"upstream_unreachable"}')
+    response.writeHead(502, { ...PROBLEM, 'retry-after': '86400' }).end(problemBody('upstream_unreachable'))
   })
   t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { problem: { code: 'upstream_unreachable' } })
   t.equal(requests(), 1)
@@ -121,7 +121,7 @@ await test('a POST is not repeated after the machine has slept for more than 20 
   ] as const) {
     let asked = 0
     const { client, requests } = await countedClient(t, (_request, response) => {
-      response.writeHead(502, PROBLEM).end('{"code":"upstream_unreachable"}')
+      response.writeHead(502, PROBLEM).end(problemBody('upstream_unreachable'))
       // The machine sleeps during the pause, or its clock is set back.
       if (asked++ === 0) setTimeout(() => sleep(sleptMs), 200)
     })
@@ -143,7 +143,7 @@ await test('a POST is not repeated if the machine slept before it read that noth
     let asked = 0
     const { client, requests } = await countedClient(t, (_request, response) => {
       if (asked++ === 0) sleep(sleptMs)
-      response.writeHead(502, PROBLEM).end('{"code":"upstream_unreachable"}')
+      response.writeHead(502, PROBLEM).end(problemBody('upstream_unreachable'))
     })
     const call =
       method === 'GET' ? client.api('/v1/health', { timeoutMs }) : client.api(TRANSFER, { method, timeoutMs })
@@ -174,7 +174,7 @@ await test('the answer of a running call is asked for 45 times, and once more as
   const pauses = new HeldTimers(t, 'setTimeout', 500)
   t.intercept(Math, 'random', { value: () => 0 })
   const { client, requests } = await countedClient(t, (_request, response) => {
-    response.writeHead(409, PROBLEM).end('{"code":"idempotency_in_progress"}')
+    response.writeHead(409, PROBLEM).end(problemBody('idempotency_in_progress'))
   })
   let isOver = false
   const error = failure(client.api(TRANSFER, { method: 'POST', idempotencyKey: true })).finally(() => (isOver = true))
@@ -204,7 +204,7 @@ await test('while a server responds with garbage, logout() and extend() reject a
 })
 
 await test('a problem is one by its type alone, and a response of any other type is none', async (t) => {
-  const body = '{"code":"bad_request"}'
+  const body = problemBody('bad_request')
   for (const [type, code] of [
     ['application/problem+json; charset=utf-8', 'bad_request'],
     ['application/json', undefined],
@@ -212,11 +212,11 @@ await test('a problem is one by its type alone, and a response of any other type
     [undefined, undefined],
   ] as const) {
     const { client } = await countedClient(t, (_request, response) => {
-      response.writeHead(400, type && { 'content-type': type }).end(body)
+      response.writeHead(400, { 'x-request-id': 'own', ...(type && { 'content-type': type }) }).end(body)
     })
     const error = (await failure(client.api(TRANSFER, { method: 'POST' }))) as ApiError
     t.match(error, { status: 400, code, outcome: undefined, cause: undefined }, type ?? 'no type')
-    if (code === undefined) t.equal(await error.response?.text(), body, 'the page may read it')
+    t.equal(await error.response?.text(), body, 'the page may read it')
   }
   const { client } = await countedClient(t, (_request, response) => response.writeHead(403, PROBLEM).end('null'))
   t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { problem: undefined, outcome: undefined })

@@ -6,6 +6,7 @@ import { timeAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { scriptedClient } from '../support/client/scripted-client.ts'
 import { until } from '../support/time/until.ts'
+import { PROBLEM, problemBody } from '../support/client/own-problem.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
 const POST = { method: 'POST', body: '{}' } as const
@@ -37,8 +38,7 @@ class Counter {
       if (next === 'cut') return void response.destroy()
       const [status, code, retryAfter] = next
       if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
-      response.setHeader('content-type', 'application/problem+json')
-      response.writeHead(status).end(JSON.stringify({ code, status }))
+      response.writeHead(status, PROBLEM).end(problemBody(code, { status }))
     })
     return counter
   }

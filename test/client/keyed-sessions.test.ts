@@ -9,6 +9,7 @@ import { ok } from '../support/upstream/raw-upstream.ts'
 import { until } from '../support/time/until.ts'
 import { logIn } from '../support/parts.ts'
 import { startWorld, API } from '../support/world.ts'
+import { PROBLEM, problemBody } from '../support/client/own-problem.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
 const [FIRST, SECOND] = ['first', 'second'] as const
@@ -43,7 +44,7 @@ async function changing(t: Test, script: readonly Event[], change: { at: number;
     const event = script[index] ?? ([200, ''] as const)
     if (event === 'cut') return void response.destroy()
     const [status, code] = event
-    response.writeHead(status, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ code, status }))
+    response.writeHead(status, PROBLEM).end(problemBody(code, { status }))
   }
   const client = await clientOf(t, respond, { fetch: browse })
   const call = (idempotencyKey: string) => client.api(TRANSFER, { method: 'POST', body: '{}', idempotencyKey })

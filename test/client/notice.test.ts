@@ -6,6 +6,7 @@ import { activeTabs, tabSession } from '../support/client/session-tabs.ts'
 import { SessionServer } from '../support/client/session-server.ts'
 import { controlsWorld, control, pause } from '../support/controls/controls-world.ts'
 import { until } from '../support/time/until.ts'
+import { PROBLEM, problemBody } from '../support/client/own-problem.ts'
 
 const NOTICE = { message: 'Prices of R_100 are late.' }
 
@@ -60,8 +61,8 @@ await test('the package does not repeat an order that is refused because orders 
   let calls = 0
   const client = await clientOf(t, ({ method }, response) => {
     if (method === 'POST') calls++
-    response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '1' })
-    response.end(JSON.stringify({ code: 'orders_paused', detail: 'Wait.', status: 503 }))
+    response.writeHead(503, { ...PROBLEM, 'retry-after': '1' })
+    response.end(problemBody('orders_paused', { detail: 'Wait.', status: 503 }))
   })
   for (const idempotencyKey of [undefined, 'one']) {
     const call = client.api('/payment-agents/v1/transfer', {

@@ -3,6 +3,7 @@ import { test, type Test } from 'tap'
 import { once, type Client } from '../../client/dist/client.js'
 import { clientOf } from '../support/client/client-of.ts'
 import { failure } from '../support/client/page-client.ts'
+import { PROBLEM, problemBody } from '../support/client/own-problem.ts'
 
 // In a process of its own: it gives the whole process a browser's storage.
 
@@ -57,8 +58,8 @@ await test('offline, once() rejects with not_sent and does not ask whether the o
 await test('a key whose first call may have been executed has an unknown outcome offline, not not_sent', async (t) => {
   const world = await offlineWorld(t, (_request, response) => {
     world.isOnline = false
-    response.writeHead(409, { 'content-type': 'application/problem+json', 'retry-after': '0' })
-    response.end('{"code":"idempotency_in_progress"}')
+    response.writeHead(409, { ...PROBLEM, 'retry-after': '0' })
+    response.end(problemBody('idempotency_in_progress'))
   })
   world.isOnline = true
   const transfer = world.client.api(TRANSFER, { method: 'POST', idempotencyKey: 'a-key' })

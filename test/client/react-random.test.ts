@@ -20,8 +20,8 @@ const SERVER = `(() => {
     if (url.includes('/auth/session')) return Response.json({ authenticated: false, now, ...active })
     await new Promise(later)
     if (session > 0) return Response.json({ data: '<' + session + '>' })
-    const headers = { 'content-type': 'application/problem+json' }
-    return new Response(JSON.stringify({ code: 'login_required' }), { status: 401, headers })
+    const headers = { 'content-type': 'application/problem+json', 'x-request-id': 'own' }
+    return new Response(JSON.stringify({ type: '/problems/login_required', code: 'login_required' }), { status: 401, headers })
   }
   server.WebSocket = class {
     readyState = 0

@@ -9,6 +9,7 @@ import { IDENTIFIED } from '../support/login/identity.ts'
 import { httpServer } from '../support/server/http-server.ts'
 import { until } from '../support/time/until.ts'
 import { RELAY, startWorld } from '../support/world.ts'
+import { PROBLEM, problemBody } from '../support/client/own-problem.ts'
 
 /** A request for a page, as frameworks with the Fetch API have it. */
 const request = (headers: Record<string, string> = {}): Request => new Request('http://page.example/', { headers })
@@ -162,10 +163,10 @@ await test('sessionFor() knows the name of the cookie with DEV_INSECURE_COOKIES,
 
 await test('sessionFor() rejects with an ApiError where it is not known whether somebody is logged in', async (t) => {
   const headers = { cookie: '__Host-session=one' }
-  const problem = '{"type":"/problems/session_store_unavailable","status":503,"code":"session_store_unavailable"}'
+  const problem = problemBody('session_store_unavailable', { status: 503 })
   const answers: Record<string, [RequestListener, object]> = {
     'the store is away': [
-      (_request, response) => response.writeHead(503, { 'content-type': 'application/problem+json' }).end(problem),
+      (_request, response) => response.writeHead(503, PROBLEM).end(problem),
       { status: 503, code: 'session_store_unavailable' },
     ],
     'a proxy fails': [(_request, response) => response.writeHead(502).end('<h1>Bad gateway</h1>'), { status: 502 }],

@@ -4,6 +4,7 @@ import { createFakeClient, type FakeClient } from '../../client/dist/testing.js'
 import { TabStorage } from '../support/client/ordering-browser.ts'
 import { failure } from '../support/client/page-client.ts'
 import { until } from '../support/time/until.ts'
+import { PROBLEM, problemBody } from '../support/client/own-problem.ts'
 
 // In a process of its own: it gives the whole process a browser's storage.
 
@@ -101,8 +102,8 @@ await test('remember: the second click of an answered order is repeated with its
   t.equal(repeated.key, second.key)
   t.match(desk.kept, String(third.key))
   // The server will never know what became of it, so that its key is given up: but not that of the next order.
-  const body = { code: 'outcome_unknown', status: 409, outcome: 'unknown' }
-  repeated.answer(Response.json(body, { status: 409, headers: { 'content-type': 'application/problem+json' } }))
+  const body = problemBody('outcome_unknown', { status: 409, outcome: 'unknown' })
+  repeated.answer(new Response(body, { status: 409, headers: PROBLEM }))
   t.match(await failure(Promise.all(clicks)), { problem: { code: 'outcome_unknown' } })
   t.match(desk.kept, `"key":"${third.key}"`)
   third.answer(made())

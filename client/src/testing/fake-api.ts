@@ -30,7 +30,7 @@ export function problem(
   { retryAfter, ...more }: { readonly retryAfter?: number } & Readonly<Record<string, unknown>> = {},
 ): Response {
   const body = { type: `/problems/${code}`, title: code, status, detail: code, code, request_id: 'fake', ...more }
-  const headers = new Headers({ 'content-type': 'application/problem+json' })
+  const headers = new Headers({ 'content-type': 'application/problem+json', 'x-request-id': 'fake' })
   if (retryAfter !== undefined) headers.set('retry-after', String(retryAfter))
   return new Response(JSON.stringify(body), { status, headers })
 }

@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import { replace } from '../time/replace.ts'
 import { TabStorage } from './ordering-browser.ts'
+import { PROBLEM, problemBody } from './own-problem.ts'
 
 /** What may happen to a call and its response. */
 type MessageFault =
@@ -184,8 +185,7 @@ function session(now: number): object {
 }
 
 function problem(status: number, code: string): Response {
-  const headers = { 'content-type': 'application/problem+json', 'x-request-id': 'network', 'retry-after': '1' }
-  return new Response(JSON.stringify({ code, status }), { status, headers })
+  return new Response(problemBody(code, { status }), { status, headers: { ...PROBLEM, 'retry-after': '1' } })
 }
 
 /** A response whose body breaks off at once, or stalls until its call is aborted. */

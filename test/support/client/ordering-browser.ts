@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { createClient, once, type Client } from '../../../client/dist/client.js'
 import { clientOf } from './client-of.ts'
 import { failure } from './page-client.ts'
+import { PROBLEM, problemBody } from './own-problem.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
 export const REMEMBERED = { remember: 'transfer' }
@@ -88,9 +89,8 @@ export class OrderingBrowser {
   }
 
   #respond(response: ServerResponse, status: number, code: string): void {
-    const type = code === '' ? 'application/json' : 'application/problem+json'
-    response.writeHead(status, { 'content-type': type, 'x-request-id': 'ordering' })
-    response.end(status === 204 ? undefined : JSON.stringify({ code, status }))
+    response.writeHead(status, code === '' ? { ...PROBLEM, 'content-type': 'application/json' } : PROBLEM)
+    response.end(status === 204 ? undefined : problemBody(code, { status }))
   }
 
   order(

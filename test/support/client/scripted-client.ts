@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import type { Client } from '../../../client/dist/client.js'
 import { clientOf } from './client-of.ts'
+import { PROBLEM, problemBody } from './own-problem.ts'
 
 /**
  * What happens to a call: it gets this problem, or without a code this response of the trading service; or its connection
@@ -40,16 +41,16 @@ export async function scriptedClient(
     if (next === 'cut') return void response.destroy()
     if (next === 'refused by a proxy') return void response.writeHead(403, HTML).end('<h1>Forbidden</h1>')
     if (next === 'redirected by a proxy') return void response.writeHead(302, { location: PROXY_LOGIN }).end()
-    response.setHeader('x-request-id', 'scripted')
+    response.setHeader('x-request-id', 'own')
     if (next === 'cut in the body') {
       response.writeHead(200, { 'content-length': '10' })
       return void response.write('{"a"', () => response.destroy())
     }
     const [status, code, retryAfter] = next
     const outcome = code === 'outcome_unknown' ? 'unknown' : undefined
-    response.setHeader('content-type', code === '' ? 'application/json' : 'application/problem+json')
     if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
-    response.writeHead(status).end(JSON.stringify({ code, status, outcome }))
+    if (code === '') response.writeHead(status, { 'content-type': 'application/json' }).end('{}')
+    else response.writeHead(status, PROBLEM).end(problemBody(code, { status, outcome }))
   })
   return { client, calls }
 }

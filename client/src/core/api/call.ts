@@ -73,12 +73,14 @@ export async function call(
 }
 
 /**
- * The problem in a response, if its type says that there is one.
+ * The problem in a response, if it is one of the server. The body can still be read.
  * @throws if the body is cut off or malformed, which counts as no problem
  */
 export async function problemOf(response: Response): Promise<Problem | undefined> {
-  if (!response.headers.get('content-type')?.startsWith('application/problem+json')) return undefined
-  const problem = (await response.json()) as Partial<Problem> | null
-  // The trading service or a proxy may send problems of its own, which do not have the codes of the server.
-  return typeof problem?.code === 'string' ? (problem as Problem) : undefined
+  const { headers } = response
+  if (!headers.get('content-type')?.startsWith('application/problem+json')) return undefined
+  const problem = (await response.clone().json()) as Problem | null
+  // The trading service or a proxy may send problems of its own, whose codes may be any. They have another type, and a proxy adds no
+  // X-Request-Id.
+  return headers.has('x-request-id') && problem?.type === `/problems/${problem?.code}` ? problem : undefined
 }

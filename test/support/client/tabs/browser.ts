@@ -3,6 +3,7 @@ import { SessionService, type ServedSession } from './session-service.ts'
 import { Tab, type Channel } from './tab.ts'
 import { TabLocks } from './tab-locks.ts'
 import { VirtualTime } from './virtual-time.ts'
+import { PROBLEM, problemBody } from '../own-problem.ts'
 
 /** What may happen to a message: a request, a response, a handshake, or a message of a session socket. */
 export type MessageFault = 'lost' | 'broken' | 'late' | 'twice' | 'proxy'
@@ -199,8 +200,7 @@ export class Browser {
       ]
     }
     if (!service.isLive(session)) {
-      const headers = { 'content-type': 'application/problem+json', 'x-request-id': 'r' }
-      return [new Response(JSON.stringify({ code: 'login_required', status: 401 }), { status: 401, headers })]
+      return [new Response(problemBody('login_required', { status: 401 }), { status: 401, headers: PROBLEM })]
     }
     service.use(session)
     return [method === 'GET' ? Response.json({}) : new Response(null, { status: 204 })]

@@ -25,7 +25,7 @@ export interface CallInit extends Omit<RequestInit, 'method' | 'headers' | 'sign
  */
 export declare function call(server: Server, path: string, init?: Omit<CallInit, 'json'>, isWhole?: boolean): Promise<Response>;
 /**
- * The problem in a response, if its type says that there is one.
+ * The problem in a response, if it is one of the server. The body can still be read.
  * @throws if the body is cut off or malformed, which counts as no problem
  */
 export declare function problemOf(response: Response): Promise<Problem | undefined>;

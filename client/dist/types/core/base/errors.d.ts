@@ -2,7 +2,7 @@ import type { CloseCode, ProblemCode } from '../generated/catalog.ts';
 import type { SentOrder } from './order-shape.ts';
 /** The body of an error of the server (RFC 9457, application/problem+json). */
 export interface Problem {
-    /** An address on the server that explains the code. */
+    /** `/problems/` and the code: an address on the server that explains it. */
     readonly type: string;
     /** Text for people, which may change. */
     readonly title: string;
@@ -50,7 +50,7 @@ export declare class ApiError extends Error {
     readonly outcome: 'unknown' | undefined;
     /** How long to wait before the next attempt, in seconds, if the response says so. */
     readonly retryAfter: number | undefined;
-    /** The response, if there was one. Its body has not been read unless its type is application/problem+json. */
+    /** The response, if there was one. Its body can be read. */
     readonly response: Response | undefined;
     constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown, own?: OwnCode);
 }

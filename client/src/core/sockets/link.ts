@@ -48,7 +48,7 @@ export class Link {
   #failures = 0
   /** Why no connection opens, as far as the server has told; empty once one does. */
   #why = ''
-  #startedAt = 0
+  /** When a message last arrived or, without one, when the connection opened, or began to. */
   #receivedAt = 0
   #sentAt = 0
   /** When the first message of the connection arrived; 0 before it. */
@@ -147,7 +147,7 @@ export class Link {
       report(error)
       return void this.#lost()
     }
-    this.#startedAt = Date.now()
+    this.#receivedAt = Date.now()
     this.#enter({ state: 'connecting' })
     // Events of an earlier connection are ignored.
     socket.onopen = () => {
@@ -263,8 +263,8 @@ export class Link {
       // The timer of a machine that slept is late.
       if (Date.now() >= Number(this.status.retryAt)) this.#connect()
     } else if (!this.isUp) {
-      // The server itself gives up sooner.
-      if (elapsedMs(this.#startedAt) > 20_000) void this.#lost()
+      // The server itself gives up sooner. A connection that it closes may end seconds later, and only then says why.
+      if (elapsedMs(this.#receivedAt) > 20_000) void this.#lost()
     } else if (this.#pingedAt === 0) {
       const isSilent = elapsedMs(this.#receivedAt) >= (online ? 10_000 : 1000)
       // The trading service ends a connection on which nothing is sent.

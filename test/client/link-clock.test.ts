@@ -11,11 +11,12 @@ const HOUR_MS = 3_600_000
 
 /** A page whose connection waits for 20 seconds, as the server has asked. */
 async function waiting(t: Test) {
+  const now = Date.now.bind(Date)
+  replace(t, performance, 'now', () => now())
   const page = shown(t)
   await page.step({ is: 'time', ms: 0 })
   await page.works()
   await page.lose(4429, 'rate_limited;retry_after=20')
-  const now = Date.now.bind(Date)
   const leftMs = page.waitsMs()
   /** Only the time of day is set: timers go on. */
   return { ...page, leftMs, setClock: (ms: number) => replace(t, Date, 'now', () => now() + ms) }
@@ -37,4 +38,32 @@ await test('a page that is shown again after its wait is over connects at once, 
   t.equal(waitsMs(), 0)
   await step({ is: 'time', ms: 0 })
   t.equal(state(), 'connecting')
+})
+
+await test('a page that is shown again after its clock was set back waits no longer than it would have', async (t) => {
+  const { leftMs, setClock, step, pass, state } = await waiting(t)
+  await step({ is: 'page', event: 'pagehide' })
+  await pass(1000)
+  setClock(-HOUR_MS)
+  await step({ is: 'page', event: 'pageshow' })
+  await pass(leftMs - 1001)
+  t.equal(state(), 'waiting')
+  await pass(1)
+  t.equal(state(), 'connecting')
+})
+
+await test('a page that opens a socket again after its clock was set back waits no longer than it would have', async (t) => {
+  const { page, leftMs, setClock, pass } = await waiting(t)
+  page.socket.close()
+  await pass(1000)
+  t.equal(page.socket.status().state, 'ended')
+  setClock(-HOUR_MS)
+  page.client.publicSocket().close()
+  await pass(1000)
+  const socket = page.client.publicSocket()
+  await pass(leftMs - 2001)
+  t.equal(socket.status().state, 'waiting')
+  await pass(1)
+  t.equal(socket.status().state, 'connecting')
+  t.equal(page.sockets.size, 1)
 })

@@ -23,6 +23,14 @@ interface LinkOwner {
 /** The minimum delay after close codes that an immediate reconnect would only provoke again, where the server asks for none. */
 const FLOORS_MS: Readonly<Record<number, number>> = { 1009: 5000, 1011: 5000, 4408: 2000, 4429: 10_000 }
 
+/** When the waiting of a status is over, by a clock that nobody sets. It stands still while some machines sleep. */
+const dues = new WeakMap<SocketStatus, number>()
+
+/** How long a status still waits: NaN if nothing says so, and negative if that is over. */
+function leftMs(status: SocketStatus): number {
+  return Math.min(Number(status.retryAt) - Date.now(), Number(dues.get(status)) - performance.now())
+}
+
 /** The status of what the page has closed. */
 export const CLOSED: SocketStatus = { state: 'ended', code: 1000, reason: '' }
 
@@ -73,7 +81,7 @@ export class Link {
       hasJumped && this.status.state === 'open' ? this.#suspect() : this.#tick(),
     )
     // The owner has not stored the link yet, but its callbacks use it.
-    const waitMs = Number(before.retryAt) - Date.now()
+    const waitMs = leftMs(before)
     if (waitMs > 0) this.#timer = setTimeout(() => this.#connect(), waitMs)
     else queueMicrotask(() => this.#connect())
   }
@@ -130,6 +138,7 @@ export class Link {
       ...(latencyMs !== undefined && { latencyMs }),
     }
     this.status = status
+    if (waitMs !== undefined) dues.set(status, performance.now() + waitMs)
     this.#owner.status()
     if (lost || hasEnded) this.#owner.down(status)
     return status
@@ -252,8 +261,7 @@ export class Link {
       // Reconnects soon if the network was the reason. A delay that the server asked for is kept: its timer runs, unless
       // the page was left.
       if (code === 1006) this.#enter({ state }, jitter(0))
-      else if (event === 'pageshow' && retryAt !== undefined)
-        this.#enter(this.status, Math.max(retryAt - Date.now(), 0))
+      else if (event === 'pageshow' && retryAt !== undefined) this.#enter(this.status, Math.max(leftMs(this.status), 0))
     } else if (event === 'offline') this.#suspect()
   }
 

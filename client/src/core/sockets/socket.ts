@@ -95,6 +95,9 @@ export interface TradingSocket extends PublicSocket {
 /** What a page sends and receives on one path, and the sockets that share it. */
 class Connection {
   users = 0
+  declare readonly path: string
+  /** The key of its session; undefined until that is known, or if it belongs to none. */
+  declare session: string | undefined
   declare readonly exchange: Exchange
   declare readonly streams: Streams
   readonly statusListeners = new Set<() => void>()
@@ -103,8 +106,17 @@ class Connection {
   /**
    * @param waiting the status of every link that waits, by its number, also while it is closed
    * @param more how many links there may be besides the first
+   * @param session returns the key of the present session
    */
-  constructor(core: Core, path: string, waiting: Map<number, SocketStatus>, orders: OrderLog, more: number) {
+  constructor(
+    core: Core,
+    path: string,
+    [waiting, orders]: Kept,
+    more: number,
+    session: (() => string | undefined) | undefined,
+  ) {
+    this.path = path
+    this.session = session?.()
     const nextId = (): number => orders.nextId()
     const open = (number: number): Link => {
       const owner = {
@@ -124,6 +136,7 @@ class Connection {
         },
         status: () => {
           const { status } = link
+          this.session ??= session?.()
           if (status.retryAt !== undefined) waiting.set(number, status)
           else if (status.state !== 'ended') waiting.delete(number)
           // Requests wait while the connection is stale.
@@ -149,8 +162,7 @@ type Kept = readonly [waiting: Map<number, SocketStatus>, orders: OrderLog]
 /** The sockets of a client. */
 export class Sockets {
   readonly #core: Core
-  /** By path and session. */
-  readonly #connections = new Map<string, Connection>()
+  #connections: Connection[] = []
   readonly #paths = new Map<string, Kept>()
 
   constructor(core: Core) {
@@ -163,27 +175,25 @@ export class Sockets {
    * @param session returns the key of the session, if the connection belongs to one: no other session shares it
    */
   open(path: string, more = 0, session?: () => string | undefined): TradingSocket {
-    const id = path + session?.()
-    const existing = this.#connections.get(id)
     const kept: Kept = this.#paths.get(path) ?? [new Map(), new OrderLog(() => this.open(path, more, session))]
     this.#paths.set(path, kept)
-    const connection =
-      existing && existing.link.status.state !== 'ended' ? existing : new Connection(this.#core, path, ...kept, more)
-    this.#connections.set(id, connection)
+    const key = session?.()
+    this.#connections = this.#connections.filter(({ link }) => link.status.state !== 'ended')
+    const existing = this.#connections.find((one) => one.path === path && (one.session ??= key) === key)
+    const connection = existing ?? new Connection(this.#core, path, kept, more, session)
+    if (!existing) this.#connections.push(connection)
     connection.users++
     return socketOn(connection, this.#core.clock.get, () => {
       if (--connection.users > 0) return
       setTimeout(() => {
-        if (connection.users > 0) return
-        connection.link.close()
-        if (this.#connections.get(id) === connection) this.#connections.delete(id)
+        if (connection.users === 0) connection.link.close()
       }, GRACE_MS)
     })
   }
 
   /** Closes every connection at once. */
   close(): void {
-    for (const { link } of this.#connections.values()) link.close()
+    for (const { link } of this.#connections) link.close()
   }
 }
 

@@ -32,7 +32,10 @@ export interface Client {
      * session has been followed or asked for.
      */
     serverNow(): ServerTime | undefined;
-    /** Closes every socket and stops following the session, for a page that goes on without its client. */
+    /**
+     * Closes every socket, also those that are asked for later, and stops following the session, for a page that goes on without
+     * its client.
+     */
     close(): void;
 }
 /** Options of {@link createClient}. */

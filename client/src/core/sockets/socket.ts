@@ -163,6 +163,7 @@ type Kept = readonly [waiting: Map<number, SocketStatus>, orders: OrderLog]
 export class Sockets {
   readonly #core: Core
   #connections: Connection[] = []
+  #isClosed = false
   readonly #paths = new Map<string, Kept>()
 
   constructor(core: Core) {
@@ -182,6 +183,7 @@ export class Sockets {
     const existing = this.#connections.find((one) => one.path === path && (one.session ??= key) === key)
     const connection = existing ?? new Connection(this.#core, path, kept, more, session)
     if (!existing) this.#connections.push(connection)
+    if (this.#isClosed) connection.link.close()
     connection.users++
     return socketOn(connection, this.#core.clock.get, () => {
       if (--connection.users > 0) return
@@ -191,8 +193,9 @@ export class Sockets {
     })
   }
 
-  /** Closes every connection at once. */
+  /** Closes every connection at once, and those that are asked for later. */
   close(): void {
+    this.#isClosed = true
     for (const { link } of this.#connections) link.close()
   }
 }

@@ -86,6 +86,6 @@ export declare class Sockets {
      * @param session returns the key of the session, if the connection belongs to one: no other session shares it
      */
     open(path: string, more?: number, session?: () => string | undefined): TradingSocket;
-    /** Closes every connection at once. */
+    /** Closes every connection at once, and those that are asked for later. */
     close(): void;
 }

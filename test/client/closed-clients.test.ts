@@ -1,0 +1,38 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { test } from 'tap'
+import { fate } from '../../client/dist/client/orders.js'
+import { failure } from '../support/client/page-client.ts'
+import { socketPeer } from '../support/client/socket-peer.ts'
+import { untyped } from '../support/client/untyped.ts'
+import { until } from '../support/time/until.ts'
+
+await test('a socket that is asked for after close() has ended and opens nothing, also one that looks for an order', async (t) => {
+  const world = await socketPeer(t)
+  const { client } = world
+  const account = client.tradingSocket('VRTC100')
+  await until(() => account.status().state === 'open')
+  world.reply = () => undefined
+  const lost = failure(untyped(account).command({ buy: 'proposal', price: 1 }))
+  await until(() => world.seen.length === 1)
+  client.close()
+  const error = await lost
+  t.match(error, { code: 'ended', outcome: 'unknown', closeCode: 1000 })
+  t.match(await failure(fate(error as never)), { code: 'ended' })
+  for (const open of [() => client.publicSocket(), () => client.tradingSocket('VRTC100')]) {
+    const socket = open()
+    t.same(socket.status(), { state: 'ended', code: 1000, reason: '' })
+    t.match(await failure(untyped(socket).request({ time: 1 })), { code: 'ended', closeCode: 1000 })
+    const failed: unknown[] = []
+    untyped(socket).subscribe(
+      { ticks: 'R_1' },
+      () => undefined,
+      ({ code }) => failed.push(code),
+    )
+    await until(() => failed.length === 1)
+    t.same(failed, ['ended'])
+    socket.close()
+  }
+  await pause(100)
+  t.equal(world.sockets.length, 1)
+  t.equal(world.seen.length, 1)
+})

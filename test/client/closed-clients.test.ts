@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
+import type { PublicSocket } from '../../client/dist/client.js'
 import { fate } from '../../client/dist/client/orders.js'
 import { failure } from '../support/client/page-client.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
@@ -35,4 +36,29 @@ await test('a socket that is asked for after close() has ended and opens nothing
   await pause(100)
   t.equal(world.sockets.length, 1)
   t.equal(world.seen.length, 1)
+})
+
+await test('no listener of a stream is told of its end once another one has stopped or closed it', async (t) => {
+  const world = await socketPeer(t)
+  const [first, second] = [world.client.publicSocket(), world.client.publicSocket()]
+  const told: string[] = []
+  const follow = (socket: PublicSocket, onError: () => unknown): (() => void) =>
+    untyped(socket).subscribe(
+      { ticks: 'R_1' },
+      () => undefined,
+      () => void onError(),
+    )
+  follow(first, () => {
+    told.push('first')
+    second.close()
+    stop()
+    follow(first, () => told.push('again'))
+  })
+  follow(second, () => told.push('of the closed socket'))
+  const stop = follow(first, () => told.push('stopped'))
+  follow(first, () => told.push('last'))
+  await until(() => world.seen.length > 0)
+  world.sockets[0]?.close(4404, 'not_found')
+  await until(() => told.includes('again'))
+  t.same(told, ['first', 'last', 'again'])
 })

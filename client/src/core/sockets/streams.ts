@@ -174,9 +174,8 @@ export class Streams {
 
   #end({ key, subscribers }: Stream, closeCode: number | undefined): void {
     this.#streams.delete(key)
-    const ended = new Set(subscribers)
-    subscribers.clear()
     const error = new SocketError('ended', `the connection has ended: ${closeCode}`, { closeCode })
-    notify(ended, ({ onError }) => onError(error))
+    notify(subscribers, ({ onError }) => onError(error))
+    subscribers.clear()
   }
 }

@@ -56,6 +56,24 @@ await test('close() ends everything, and the next subscribe begins anew', async 
   t.same([page.size > 0, asks(), channels.length], [true, 1, 2])
 })
 
+await test('after close(), no listener is called, also when another one of the same event has closed the follower', async (t) => {
+  const { follower, answer, changes } = await following(t)
+  let calls = 0
+  follower.subscribe(() => {
+    calls++
+    follower.close()
+  })
+  follower.subscribe(() => calls++)
+  follower.end('logout')
+  t.same([calls, changes.length], [1, 2])
+  void follower.check()
+  await answer(active({ session: 'B' }))
+  follower.end('expired')
+  t.same([follower.get().status, calls, changes.length], ['anonymous', 1, 2])
+  follower.subscribe(() => undefined)
+  follower.close()
+})
+
 await test('a page that reports the end of its session asks again only if it was asking: the answer may be the next session', async (t) => {
   const { follower, answer, asks, changes } = await following(t)
   follower.end('logout')

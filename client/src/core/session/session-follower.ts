@@ -178,7 +178,7 @@ export class SessionFollower implements SessionStore {
     // What is still on its way on the socket of another session would bring that one back.
     if (isOther) this.#socket.close()
     this.#schedule()
-    notify(this.#listeners, (listener) => listener(isOther))
+    notify(this.#listeners, (listener) => this.#phase === 'closed' || listener(isOther))
   }
 
   /** Opens the socket if the state wants it, and schedules the next check. */

@@ -1,11 +1,21 @@
+import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { test } from 'tap'
-import type { PublicSocket } from '../../client/dist/client.js'
+import type { createClient, PublicSocket } from '../../client/dist/client.js'
 import { fate } from '../../client/dist/client/orders.js'
 import { failure } from '../support/client/page-client.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
 import { untyped } from '../support/client/untyped.ts'
 import { until } from '../support/time/until.ts'
+
+function follow(socket: PublicSocket, onError: () => unknown): () => void {
+  return untyped(socket).subscribe(
+    { ticks: 'R_1' },
+    () => undefined,
+    () => void onError(),
+  )
+}
 
 await test('a socket that is asked for after close() has ended and opens nothing, also one that looks for an order', async (t) => {
   const world = await socketPeer(t)
@@ -42,12 +52,6 @@ await test('no listener of a stream is told of its end once another one has stop
   const world = await socketPeer(t)
   const [first, second] = [world.client.publicSocket(), world.client.publicSocket()]
   const told: string[] = []
-  const follow = (socket: PublicSocket, onError: () => unknown): (() => void) =>
-    untyped(socket).subscribe(
-      { ticks: 'R_1' },
-      () => undefined,
-      () => void onError(),
-    )
   follow(first, () => {
     told.push('first')
     second.close()
@@ -61,4 +65,25 @@ await test('no listener of a stream is told of its end once another one has stop
   world.sockets[0]?.close(4404, 'not_found')
   await until(() => told.includes('again'))
   t.same(told, ['first', 'last', 'again'])
+})
+
+await test('no listener of a series that was stopped is told that its part of the package could not be loaded', async (t) => {
+  const dir = t.testdir({
+    'client.js': await readFile(new URL('../../client/dist/client.js', import.meta.url), 'utf8'),
+  })
+  const { createClient: createAlone } = (await import(pathToFileURL(`${dir}/client.js`).href)) as {
+    createClient: typeof createClient
+  }
+  const client = createAlone({ baseUrl: 'http://127.0.0.1:9' })
+  t.teardown(() => client.close())
+  const socket = client.publicSocket()
+  const told: string[] = []
+  const [stopped, shown] = ['R_1', 'R_2'].map((symbol) => {
+    const series = socket.series({ symbol, style: 'ticks', count: 1 })
+    series.subscribe(() => told.push(`${symbol}: ${series.get().error?.code}`))
+    return series
+  })
+  stopped?.stop()
+  await until(() => shown?.get().error !== undefined)
+  t.same(told, ['R_2: not_loaded'])
 })

@@ -20,6 +20,7 @@ export function lazySeries<S extends keyof SeriesPoints>(
       series.subscribe(changed)
     },
     (error: SocketError) => {
+      if (isStopped) return
       state = { points: [], error }
       changed()
     },

@@ -201,9 +201,10 @@ await test('the time that the answer about the time took, and a clock that was s
     [0, -60_000, 243, 'ambiguous'],
     [0, -60_000, 244, 'not_seen'],
   ] as const) {
-    const { search, clock, wait, answer, asks, ended } = searchedAccount(t)
+    const { search, clock, wait, answer, asks, ended, world } = searchedAccount(t)
     clock.now += setMs
     await search()
+    world.onSubscription('message')
     clock.now += tookMs
     clock.tick += tookMs
     const time = (SENT_AT + tookMs) / 1000

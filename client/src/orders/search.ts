@@ -54,6 +54,8 @@ export class Search {
   #reads = 0
   /** True once both the open contracts and those that have ended have been read. */
   #hasLooked = false
+  /** True while the trading service tells of purchases on this connection. */
+  #isTold = false
   /** True while no purchase can have been missed since the account was read. */
   #isComplete = false
   #failure: unknown
@@ -80,11 +82,19 @@ export class Search {
       for (const message of this.#order.account.log.values()) this.#take(message)
       socket.listen((message) => this.#take(message))
       socket.onStatus(() => {
-        if (!/open|stale/.test(socket.status().state)) this.#isComplete = false
+        if (!/open|stale/.test(socket.status().state)) this.#isTold = this.#isComplete = false
         wake()
       })
-      // If it is refused, the account is read in the end all the same.
-      socket.subscribe({ transaction: 1 } as never, wake, wake)
+      const told = (): void => {
+        this.#isTold = true
+        wake()
+      }
+      // If it is refused, only the last read can tell that no purchase was missed.
+      socket.subscribe({ transaction: 1 } as never, told, (error) => {
+        this.#isTold = this.#isComplete = false
+        this.#failure = error
+        wake()
+      })
       while (!this.#fate) await this.#watch()
       return this.#fate
     } finally {
@@ -99,8 +109,11 @@ export class Search {
     await this.#readClock()
     if (!this.#isOpen) return
     if (!this.#hasLooked && this.#reads + 2 <= MAX_READS) {
+      // A purchase between a read and a later subscription would be missed.
+      this.#isComplete = this.#isTold
       const areRead = await Promise.all([this.#read(PORTFOLIO), this.#read(ENDED)])
-      this.#hasLooked = this.#isComplete = !areRead.includes(false)
+      this.#hasLooked = !areRead.includes(false)
+      this.#isComplete &&= this.#hasLooked
       this.#decide()
     }
     let isOver = false

@@ -107,8 +107,9 @@ export function searchedAccount(t: Test) {
     ended: () => ended,
     /** The kinds of the messages without an answer. */
     asks: (): string[] => world.asked.map(({ message }) => Object.keys(message)[0] ?? ''),
-    /** Tells the time, and answers the first reads with these contracts. */
+    /** Takes the subscription, tells the time, and answers the first reads with these contracts. */
     reads: async (contracts: readonly Message[] = [], past: readonly Message[] = []): Promise<void> => {
+      world.onSubscription('message')
       await answer('time', { time: Math.floor(clock.now / 1000) })
       await answer('portfolio', { portfolio: { contracts } })
       await answer('profit_table', { profit_table: { transactions: past } })

@@ -1,7 +1,8 @@
 import { test, type Test } from 'tap'
 import { once, type OnceOptions } from '../../client/dist/client.js'
+import { HeldTimers } from '../support/time/held-timers.ts'
 import { clientOf } from '../support/client/client-of.ts'
-import { timeAhead } from '../support/time/clock-ahead.ts'
+import { timeAhead, wrongClock } from '../support/time/clock-ahead.ts'
 import { replace } from '../support/time/replace.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
@@ -68,4 +69,45 @@ await test('once() asks once whether such an order was made, and does not repeat
     t.match(late.error, isMade ? undefined : { outcome: 'unknown' })
     t.same([late.sent, asked], [1, 1])
   }
+})
+
+for (const isStream of [false, true]) {
+  for (const [steps, sent] of [
+    [[20_000], 2],
+    [[20_001], 1],
+    [[-20_001], 1],
+    [[1_200_000, 1000], 1],
+    [[1000, 1_200_000], 1],
+    [[15_000, 15_000, 15_000], 2],
+  ] as const) {
+    const how = `${steps.join(', ')} ms${isStream ? ', with a stream' : ''}`
+    await test(`once() repeats no order if the machine slept while it looked whether the order was made: ${how}`, async (t) => {
+      const ticks = new HeldTimers(t, 'setInterval', 1000)
+      let asked = 0
+      /** The first question takes this long. The clock ticks between the steps. */
+      const isMade = async (): Promise<boolean> => {
+        await Promise.resolve()
+        if (asked++ > 0) return false
+        const pass = wrongClock(t)
+        for (const [at, step] of steps.entries()) {
+          if (at > 0) ticks.run()
+          pass(step)
+        }
+        return false
+      }
+      const late = await lostInSleep(t, 0, { isMade }, undefined, isStream)
+      t.match(late, { sent, error: sent === 1 ? { outcome: 'unknown' } : undefined })
+      t.equal(ticks.size, 0)
+    })
+  }
+}
+
+await test('once() waits for a user whom it asks, however long, unless the machine sleeps', async (t) => {
+  /** As `confirm()` does: no timer runs meanwhile. */
+  const confirm = (): boolean => {
+    wrongClock(t)(600_000)
+    return false
+  }
+  t.match(await lostInSleep(t, 0, { isMade: confirm }), { sent: 2, error: undefined })
+  t.match(await lostInSleep(t, 0, { isMade: async () => confirm() }), { sent: 2, error: undefined })
 })

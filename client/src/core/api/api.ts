@@ -128,7 +128,7 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined, 
       return await call(core.server, `/api${path}`, { ...init, ...body, headers: allHeaders }, isWhole)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      const code = error.problem?.code ?? ''
+      const code = error.problem?.code
       if (code === 'login_required' || code === 'session_expired') void core.store.confirm()
       const isInProgress = code === 'idempotency_in_progress'
       if (use && isInProgress) use.mayBeExecuted = true
@@ -164,7 +164,7 @@ function lastWord(error: ApiError, method: string, path: string, use?: KeyUse): 
 
 /** The pause before a failed call is repeated; undefined if it must not be repeated, because it may have been executed. */
 function repeatableAfterMs({ problem, retryAfter = 0 }: ApiError, method: string, key?: string): number | undefined {
-  const code = problem?.code ?? ''
+  const code = problem?.code
   if (code === 'credential_renewed') return 0
   const isRepeatable =
     code === 'upstream_unreachable' ||

@@ -1,4 +1,4 @@
-import { elapsedMs } from '../base/clock.ts'
+import { elapsedMs, sleptDuring } from '../base/clock.ts'
 import { ApiError, SocketError } from '../base/errors.ts'
 import { MAX_LATE_MS } from '../base/times.ts'
 import type { Core } from '../core.ts'
@@ -30,11 +30,11 @@ interface Order {
   /** Chooses what is sent in place of the key of `once`, or refuses the call by rejecting. */
   readonly chooseKey: ((core: Core, call: ApiCall, key: string) => Promise<string>) | undefined
   /** True once a call with the key has begun. */
-  isSent: boolean
+  isSent?: true
   /** Whether such a call was answered or lost, by its last word: no error of anything else says that the order was not made. */
-  mayBeMade: boolean
+  mayBeMade?: boolean
   /** A call without the key that began meanwhile. It cannot be told whether it belongs to the order. */
-  other: string | undefined
+  other?: string
   /** Whether the call that has failed with this error is to be sent once more: not if the machine slept before it failed. */
   readonly mayRepeat: (error: ApiError, hasSlept: boolean) => Promise<boolean>
 }
@@ -93,19 +93,20 @@ export async function makeOnce<Answer>(
   const unknown = (cause: unknown): ApiError => new ApiError('order', key, undefined, undefined, cause)
   let mayRepeat = true
   let isFound = false
-  let failure: unknown
+  let failure: ApiError | undefined
+  /** Returns whether the order must not be repeated: it was made, or the machine slept meanwhile. */
   const find = async (error: ApiError | SocketError): Promise<boolean> => {
     try {
-      return (isFound = await isMade(error))
+      // A user who is asked by `confirm()` may take any time, in which the page stands still.
+      const answer = isMade(error)
+      const hasSlept = await sleptDuring(answer)
+      return (isFound = await answer) || hasSlept
     } catch (cause) {
       throw (failure = unknown(cause))
     }
   }
   const own: Order = {
     chooseKey,
-    isSent: false,
-    mayBeMade: false,
-    other: undefined,
     async mayRepeat(error, hasSlept) {
       // A problem is the last word of the server on this key.
       if (!mayRepeat || error.outcome !== 'unknown' || error.code) return false
@@ -119,15 +120,16 @@ export async function makeOnce<Answer>(
       try {
         return await make(key)
       } catch (reason) {
-        if (failure !== undefined) throw failure
+        if (failure) throw failure
         if (isFound) return undefined
         const isOurs = reason instanceof ApiError || reason instanceof SocketError
         // Any other error, and one after the answer, such as that of the page when it reads it, says nothing of the order.
         const error = isOurs && (reason.outcome === 'unknown' || !own.mayBeMade) ? reason : unknown(reason)
         if (error.outcome !== 'unknown') throw error
-        if (await find(error)) return undefined
-        // A command on a socket has no key.
-        if (!mayRepeat || error instanceof SocketError || error.code) throw error
+        const isOver = await find(error)
+        if (isFound) return undefined
+        // A command on a socket has no key, and its error always a code.
+        if (isOver || !mayRepeat || error.code) throw error
         mayRepeat = false
         const forgotten = own.isSent ? own.other && `${own.other} was sent without` : 'nothing was sent with'
         if (forgotten)
@@ -143,5 +145,5 @@ export async function makeOnce<Answer>(
 
 /** A new `Idempotency-Key`. A page without TLS has no `crypto.randomUUID`. */
 export function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
+  return crypto.getRandomValues(new Uint32Array(4)).join('-')
 }

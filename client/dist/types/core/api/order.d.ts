@@ -25,11 +25,11 @@ interface Order {
     /** Chooses what is sent in place of the key of `once`, or refuses the call by rejecting. */
     readonly chooseKey: ((core: Core, call: ApiCall, key: string) => Promise<string>) | undefined;
     /** True once a call with the key has begun. */
-    isSent: boolean;
+    isSent?: true;
     /** Whether such a call was answered or lost, by its last word: no error of anything else says that the order was not made. */
-    mayBeMade: boolean;
+    mayBeMade?: boolean;
     /** A call without the key that began meanwhile. It cannot be told whether it belongs to the order. */
-    other: string | undefined;
+    other?: string;
     /** Whether the call that has failed with this error is to be sent once more: not if the machine slept before it failed. */
     readonly mayRepeat: (error: ApiError, hasSlept: boolean) => Promise<boolean>;
 }

@@ -96,3 +96,28 @@ await test('once(): an aborted order is not sent again, and its key is remembere
   t.equal(browser.keys.length, 2)
   t.equal(new Set(browser.keys).size, 1, 'the next click sends the same key')
 })
+
+await test('a key that an aborted call has not sent is new to the next call, and one whose outcome is unknown stays so', async (t) => {
+  for (const [before, outcome] of [
+    ['aborted', undefined],
+    ['upstream_unreachable', undefined],
+    ['cut', 'unknown'],
+  ] as const) {
+    let refusal = before as string
+    const { respond } = counting((response) => {
+      if (refusal === 'cut') return response.destroy()
+      response.writeHead(503, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ code: refusal }))
+    })
+    const { api } = await clientOf(t, respond)
+    const call = (signal?: AbortSignal) => failure(api(TRANSFER, { method: 'POST', idempotencyKey: 'mine', signal }))
+    if (before === 'cut') t.match(await call(), { outcome: 'unknown' })
+    const leaving = new AbortController()
+    if (before === 'upstream_unreachable') setTimeout(() => leaving.abort(LEFT), 100)
+    else leaving.abort(LEFT)
+    const error = await call(leaving.signal)
+    if (before === 'cut') t.match(error, ABORTED)
+    else t.equal(error, LEFT)
+    refusal = 'rate_limited'
+    t.match(await call(), { code: refusal, outcome }, before)
+  }
+})

@@ -107,13 +107,13 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined, 
     ...(key !== undefined && { 'idempotency-key': key }),
   }
   const use = method === 'GET' ? undefined : core.useKey(key)
-  const mustNotRepeat = async (): Promise<boolean> => {
-    const isOther = use !== undefined && !(await use.isSameSession())
+  const mustNotRepeat = async (): Promise<boolean | undefined> => {
+    const isOther = use && !(await use.isSameSession())
     if (!signal?.aborted) return isOther
     // An attempt before this one may have been executed.
-    throw use?.mayBeExecuted
-      ? new ApiError(method, path, undefined, undefined, signal.reason, 'aborted')
-      : signal.reason
+    if (use?.mayBeExecuted) throw new ApiError(method, path, undefined, undefined, signal.reason, 'aborted')
+    use?.forget()
+    throw signal.reason
   }
   if (use?.mayBeExecuted && (await mustNotRepeat())) {
     throw new ApiError(method, path, undefined, undefined, new Error('the key belongs to another session'))
@@ -127,7 +127,11 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined, 
       }
       return await call(core.server, `/api${path}`, { ...init, ...body, headers: allHeaders }, isWhole)
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error
+      // Nothing was sent.
+      if (!(error instanceof ApiError)) {
+        use?.forget()
+        throw error
+      }
       const code = error.problem?.code
       if (code === 'login_required' || code === 'session_expired') void core.store.confirm()
       const isInProgress = code === 'idempotency_in_progress'
@@ -136,7 +140,7 @@ async function sendWithKey(core: Core, given: ApiCall, key: string | undefined, 
       const pauseMs = isRunning || mayRepeat ? repeatableAfterMs(error, method, key) : undefined
       // The first attempt has consumed a stream, so it cannot be sent again.
       if (pauseMs !== undefined && !(init.body instanceof ReadableStream)) {
-        if (!isRunning) mayRepeat = false
+        mayRepeat &&= isRunning
         const failedAt = Date.now()
         await pause(pauseMs, signal)
         const mustNot = await mustNotRepeat()

@@ -17,8 +17,8 @@ export interface KeyUse {
 }
 
 /**
- * Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. A call
- * without a key is known only to its caller.
+ * Remembers in which session each key was first sent, until the page is left: in a later session the key must not be sent. The server
+ * limits the keys of a session. A call without a key is known only to its caller.
  */
 export function keyUses(
   server: Server,

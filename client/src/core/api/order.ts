@@ -129,7 +129,7 @@ export async function makeOnce<Answer>(
         const isOver = await find(error)
         if (isFound) return undefined
         // A command on a socket has no key, and its error always a code.
-        if (isOver || !mayRepeat || error.code) throw error
+        if (error.code || isOver || !mayRepeat) throw error
         mayRepeat = false
         const forgotten = own.isSent ? own.other && `${own.other} was sent without` : 'nothing was sent with'
         if (forgotten)

@@ -13,7 +13,7 @@ export interface KeyUse {
     readonly forget: () => void;
 }
 /**
- * Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. A call
- * without a key is known only to its caller.
+ * Remembers in which session each key was first sent, until the page is left: in a later session the key must not be sent. The server
+ * limits the keys of a session. A call without a key is known only to its caller.
  */
 export declare function keyUses(server: Server, store: Pick<SessionStore, 'get'>): (key: string | undefined, session?: string) => KeyUse;

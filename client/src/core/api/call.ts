@@ -77,10 +77,8 @@ export async function call(
  * @throws if the body is cut off or malformed, which counts as no problem
  */
 export async function problemOf(response: Response): Promise<Problem | undefined> {
-  const { headers } = response
-  if (!headers.get('content-type')?.startsWith('application/problem+json')) return undefined
+  if (!response.headers.get('content-type')?.startsWith('application/problem+json')) return undefined
   const problem = (await response.clone().json()) as Problem | null
-  // The trading service or a proxy may send problems of its own, whose codes may be any. They have another type, and a proxy adds no
-  // X-Request-Id.
-  return headers.has('x-request-id') && problem?.type === `/problems/${problem?.code}` ? problem : undefined
+  // The trading service or a proxy may send problems of its own, whose codes may be any, but whose types are others.
+  return problem?.type === `/problems/${problem?.code}` ? problem : undefined
 }

@@ -106,7 +106,7 @@ await test('a key that an aborted call has not sent is new to the next call, and
     let refusal = before as string
     const { respond } = counting((response) => {
       if (refusal === 'cut') return response.destroy()
-      response.writeHead(503, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ code: refusal }))
+      response.writeHead(503, PROBLEM).end(problemBody(refusal))
     })
     const { api } = await clientOf(t, respond)
     const call = (signal?: AbortSignal) => failure(api(TRANSFER, { method: 'POST', idempotencyKey: 'mine', signal }))

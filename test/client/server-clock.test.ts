@@ -151,7 +151,7 @@ await test('a page whose clock is an hour wrong shows the right time, and the en
   const before = await page.evaluate<number>(ahead)
   await page.evaluate('globalThis.wrongMs = 0')
   t.ok(await isRight())
-  t.equal(Math.round((await page.evaluate<number>(ahead)) - before), 0)
+  t.ok(Math.abs((await page.evaluate<number>(ahead)) - before) < 10)
   t.ok((await page.evaluate<number>('client.serverNow().errorMs')) > HOUR_MS)
   await page.evaluate('client.session.check()')
   t.ok(await isRight())

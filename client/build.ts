@@ -45,7 +45,7 @@ const separateEntries: Plugin = {
  * change with every release: a page may load an entry of a newer server.
  */
 const MEMBERS_OF_CORE =
-  /^(bodyOf|carrier|chooseKey|hasReply|is(Command|Fresh|Proven|SameSession|Sent|Up)|mayBe(Executed|Made)|mayRepeat|nextId|refusals|retire|statusListeners|subscribers)$/
+  /^(bodyOf|carrier|chooseKey|exchange|hasReply|is(Command|Fresh|Proven|SameSession|Sent|Up)|link|listeners|mayBe(Executed|Made)|mayRepeat|nextId|onError|refusals|retire|statusListeners|subscribers|take|userCount)$/
 
 /** The modules of the package and their source maps, as the sources give them, by their paths in dist/. */
 async function bundles(): Promise<ReadonlyMap<string, Uint8Array>> {

@@ -187,6 +187,6 @@ await test('an order that once() repeats learns that a command was sent beside i
     void failure(exchange.command(SELL))
     throw new ApiError('POST', '/orders')
   }
-  const detail = 'not repeated: a command was sent without the idempotencyKey that once() gave'
+  const detail = 'not repeated: a command was sent without the idempotencyKey of once()'
   t.match(await failure(makeOnce(order, () => false)), { outcome: 'unknown', detail })
 })

@@ -72,7 +72,7 @@ await test('once(): of two calls, only the one with the key is sent again', asyn
   }, NOT_MADE)
   t.match(await failure(lost), {
     outcome: 'unknown',
-    detail: `not repeated: POST ${WITHDRAWAL} was sent without the idempotencyKey that once() gave`,
+    detail: `not repeated: POST ${WITHDRAWAL} was sent without the idempotencyKey of once()`,
   })
   t.equal(after.keys().length, 2)
 })

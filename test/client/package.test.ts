@@ -98,7 +98,7 @@ await test('no other entry sees the members of the core whose names are shortene
   }
 })
 
-await test('the whole core has at most 10 KiB and the session part at most 2,300 bytes, minified and gzipped', async (t) => {
+await test('the whole core has at most 10 KiB and the session part at most 2,310 bytes, minified and gzipped', async (t) => {
   const whole = await sizeOf(`export * from './client.js'`)
   const session = await sizeOf(`export { createSession } from './client.js'`)
   const series = await sizeOf(`export * from './client/series.js'`)
@@ -113,7 +113,7 @@ await test('the whole core has at most 10 KiB and the session part at most 2,300
   t.ok(orders <= 4.5 * KIB, `${orders} bytes`)
   t.ok(series <= 2.75 * KIB, `${series} bytes`)
   t.ok(whole <= 10 * KIB, `${whole} bytes`)
-  t.ok(session <= 2300, `${session} bytes`)
+  t.ok(session <= 2310, `${session} bytes`)
   // A page without a bundler loads the file itself.
   const file = gzipSync(await readFile(join(CLIENT, 'dist/client.js'))).length
   t.ok(file <= 10 * KIB, `client.js has ${file} bytes`)

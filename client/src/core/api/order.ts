@@ -133,7 +133,7 @@ export async function makeOnce<Answer>(
         mayRepeat = false
         const forgotten = own.isSent ? own.other && `${own.other} was sent without` : 'nothing was sent with'
         if (forgotten)
-          throw Object.assign(error, { detail: `not repeated: ${forgotten} the idempotencyKey that once() gave` })
+          throw Object.assign(error, { detail: `not repeated: ${forgotten} the idempotencyKey of once()` })
       }
     }
   } finally {

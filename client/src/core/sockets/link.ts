@@ -26,9 +26,10 @@ const FLOORS_MS: Readonly<Record<number, number>> = { 1009: 5000, 1011: 5000, 44
 /** When the waiting of a status is over, by a clock that nobody sets. It stands still while some machines sleep. */
 const dues = new WeakMap<SocketStatus, number>()
 
-/** How long a status still waits: NaN if nothing says so, and negative if that is over. */
+/** How long a status still waits: 0 once that is over, and NaN if nothing says how long. */
 function leftMs(status: SocketStatus): number {
-  return Math.min(Number(status.retryAt) - Date.now(), Number(dues.get(status)) - performance.now())
+  const byClock = (status.retryAt as number) - Date.now()
+  return Math.max(Math.min(byClock, (dues.get(status) as number) - performance.now()), 0)
 }
 
 /** The status of what the page has closed. */
@@ -130,15 +131,14 @@ export class Link {
       this.#leavePage()
       this.#stopClock()
     }
-    if (waitMs !== undefined) this.#timer = setTimeout(() => this.#connect(), waitMs)
     const latencyMs = this.#latencyMs
-    const status = {
-      ...next,
-      ...(waitMs !== undefined && { retryAt: Date.now() + waitMs }),
-      ...(latencyMs !== undefined && { latencyMs }),
+    const status: SocketStatus & { retryAt?: number } = { ...next, ...(latencyMs !== undefined && { latencyMs }) }
+    if (waitMs !== undefined) {
+      this.#timer = setTimeout(() => this.#connect(), waitMs)
+      status.retryAt = Date.now() + waitMs
+      dues.set(status, performance.now() + waitMs)
     }
     this.status = status
-    if (waitMs !== undefined) dues.set(status, performance.now() + waitMs)
     this.#owner.status()
     if (lost || hasEnded) this.#owner.down(status)
     return status
@@ -228,9 +228,9 @@ export class Link {
       if (this.status !== waiting) return
       this.#why = reason
     }
-    const floorMs = retryAfterMs(full) || (FLOORS_MS[code] ?? 0)
+    const floorMs = retryAfterMs(full) || FLOORS_MS[code]
     // The reason for a minimum delay concerns this connection alone, so it does not move the shared delay.
-    const waitMs = floorMs > 0 ? floorMs + jitter(this.#failures) : sharedDelayMs(this.#failures)
+    const waitMs = floorMs ? floorMs + jitter(this.#failures) : sharedDelayMs(this.#failures)
     this.#enter({ state: 'waiting', code, reason }, waitMs)
     this.#failures++
   }
@@ -256,12 +256,13 @@ export class Link {
       if (this.#socket) this.#enter({ state: 'waiting' })
     } else if (event === 'pageshow' || event === 'online') {
       this.#suspect()
-      const { state, code = 1006, retryAt } = this.status
+      const { state, code = 1006 } = this.status
+      const waitMs = leftMs(this.status)
       if (state !== 'waiting') return
       // Reconnects soon if the network was the reason. A delay that the server asked for is kept: its timer runs, unless
       // the page was left.
       if (code === 1006) this.#enter({ state }, jitter(0))
-      else if (event === 'pageshow' && retryAt !== undefined) this.#enter(this.status, Math.max(leftMs(this.status), 0))
+      else if (event === 'pageshow' && waitMs >= 0) this.#enter(this.status, waitMs)
     } else if (event === 'offline') this.#suspect()
   }
 
@@ -269,7 +270,7 @@ export class Link {
     const online = isOnline()
     if (!this.#socket) {
       // The timer of a machine that slept is late.
-      if (Date.now() >= Number(this.status.retryAt)) this.#connect()
+      if (leftMs(this.status) === 0) this.#connect()
     } else if (!this.isUp) {
       // The server itself gives up sooner. A connection that it closes may end seconds later, and only then says why.
       if (elapsedMs(this.#receivedAt) > 20_000) void this.#lost()

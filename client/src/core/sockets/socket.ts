@@ -94,10 +94,7 @@ export interface TradingSocket extends PublicSocket {
 
 /** What a page sends and receives on one path, and the sockets that share it. */
 class Connection {
-  users = 0
-  declare readonly path: string
-  /** The key of its session; undefined until that is known, or if it belongs to none. */
-  declare session: string | undefined
+  userCount = 0
   declare readonly exchange: Exchange
   declare readonly streams: Streams
   readonly statusListeners = new Set<() => void>()
@@ -106,17 +103,8 @@ class Connection {
   /**
    * @param waiting the status of every link that waits, by its number, also while it is closed
    * @param more how many links there may be besides the first
-   * @param session returns the key of the present session
    */
-  constructor(
-    core: Core,
-    path: string,
-    [waiting, orders]: Kept,
-    more: number,
-    session: (() => string | undefined) | undefined,
-  ) {
-    this.path = path
-    this.session = session?.()
+  constructor(core: Core, path: string, waiting: Map<number, SocketStatus>, orders: OrderLog, more: number) {
     const nextId = (): number => orders.nextId()
     const open = (number: number): Link => {
       const owner = {
@@ -136,7 +124,6 @@ class Connection {
         },
         status: () => {
           const { status } = link
-          this.session ??= session?.()
           if (status.retryAt !== undefined) waiting.set(number, status)
           else if (status.state !== 'ended') waiting.delete(number)
           // Requests wait while the connection is stale.
@@ -162,7 +149,8 @@ type Kept = readonly [waiting: Map<number, SocketStatus>, orders: OrderLog]
 /** The sockets of a client. */
 export class Sockets {
   readonly #core: Core
-  #connections: Connection[] = []
+  /** By path and session: the latest, also one that has ended. */
+  readonly #connections = new Map<string, Connection>()
   #isClosed = false
   readonly #paths = new Map<string, Kept>()
 
@@ -178,17 +166,17 @@ export class Sockets {
   open(path: string, more = 0, session?: () => string | undefined): TradingSocket {
     const kept: Kept = this.#paths.get(path) ?? [new Map(), new OrderLog(() => this.open(path, more, session))]
     this.#paths.set(path, kept)
-    const key = session?.()
-    this.#connections = this.#connections.filter(({ link }) => link.status.state !== 'ended')
-    const existing = this.#connections.find((one) => one.path === path && (one.session ??= key) === key)
-    const connection = existing ?? new Connection(this.#core, path, kept, more, session)
-    if (!existing) this.#connections.push(connection)
+    const id = path + session?.()
+    const existing = this.#connections.get(id)
+    const connection =
+      existing && existing.link.status.state !== 'ended' ? existing : new Connection(this.#core, path, ...kept, more)
+    this.#connections.set(id, connection)
     if (this.#isClosed) connection.link.close()
-    connection.users++
+    connection.userCount++
     return socketOn(connection, this.#core.clock.get, () => {
-      if (--connection.users > 0) return
+      if (--connection.userCount > 0) return
       setTimeout(() => {
-        if (connection.users === 0) connection.link.close()
+        if (connection.userCount === 0) connection.link.close()
       }, GRACE_MS)
     })
   }
@@ -196,7 +184,7 @@ export class Sockets {
   /** Closes every connection at once, and those that are asked for later. */
   close(): void {
     this.#isClosed = true
-    for (const { link } of this.#connections) link.close()
+    for (const { link } of this.#connections.values()) link.close()
   }
 }
 

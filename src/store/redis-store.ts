@@ -161,6 +161,7 @@ export class RedisStore extends runnerOf(DATA) implements Store {
 
   watchReplication(replicas: number): void {
     this.#facts.watchReplication(replicas)
+    if (replicas > 0) this.#replicas.expect()
   }
 
   unavailableSince(): number | undefined {

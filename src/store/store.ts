@@ -70,7 +70,7 @@ export interface DataCommands extends MarkedCommands {
 export interface StoreData extends DataCommands {
   /**
    * Waits briefly for every write to the key so far to reach a replica, and returns whether it did. Undefined where
-   * there are no replicas. Never rejects.
+   * there are no replicas, and should be none. Never rejects.
    */
   isReplicated(key: string): Promise<boolean | undefined>
   /**
@@ -139,7 +139,10 @@ export interface StoreHealth {
   availableForMs(key: string): number
   /** Faults that an operator should put right, and how: refused writes, too few or too many replicas, no append-only file. */
   warnings(): string[]
-  /** From now on {@link warnings} also tells what could make a failover or a restart forget records of Idempotency-Keys. */
+  /**
+   * From now on {@link warnings} also tells what could make a failover or a restart forget records of Idempotency-Keys, and a
+   * master without replicas has lost them, if there should be some.
+   */
   watchReplication(replicas: number): void
 }
 

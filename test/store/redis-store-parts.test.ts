@@ -152,6 +152,14 @@ await test('whether a replica has a key is asked of its master, and replication 
   t.match(store.warnings(), [/^replicas of Redis: 2; IDEMPOTENCY_REPLICAS: 1/])
 })
 
+await test('without replicas a key counts as unreplicated where some were wanted, and else there is nothing to say', async (t) => {
+  const { store } = await connectedOf(t)
+  store.watchReplication(0)
+  t.equal(await store.isReplicated('k'), undefined)
+  store.watchReplication(1)
+  t.equal(await store.isReplicated('k'), false)
+})
+
 await test('a store that is closed is no loss, leaves no connection, and answers nobody', async (t) => {
   const { store, open, log } = await connectedOf(t, undefined, { WAIT: 1, INFO: 'role:master\r\nmaster_replid:one' })
   await (await store.openConfirmed(1)).create('k', 'v', soon())

@@ -80,6 +80,37 @@ await test('it is unknown where there has been no replica, and false where there
   t.equal(await replicas.have('two'), undefined, 'of another master')
 })
 
+await test('a master without replicas that takes the place of one that had some has lost them, and so has each that follows', async (t) => {
+  const { world, replicas } = replicasOf(t)
+  world.names = new Set(['one', 'two', 'goes', 'stays'])
+  for (const name of ['one', 'two']) t.equal(await replicas.have(name), true)
+  world.role = async () => ['master', 1, []]
+  for (const name of ['goes', 'stays']) t.equal(await replicas.have(name), undefined)
+  // All are failed over at once, and their successors asked one after the other.
+  world.names = new Set(['three', 'four', 'stays'])
+  for (const name of ['three', 'four']) t.equal(await replicas.have(name), false, name)
+  world.names = new Set(['one', 'four', 'stays'])
+  t.equal(await replicas.have('one'), false, 'the former master is one again')
+  t.equal(await replicas.have('stays'), undefined, 'a master that never had one')
+})
+
+await test('a master without replicas that takes the place of one that never had any has lost none', async (t) => {
+  const { world, replicas } = replicasOf(t)
+  world.role = async () => ['master', 1, []]
+  t.equal(await replicas.have('one'), undefined)
+  world.names = new Set(['two'])
+  t.equal(await replicas.have('two'), undefined)
+})
+
+await test('where replicas are expected, a master that has never named one has lost them', async (t) => {
+  const { world, replicas } = replicasOf(t)
+  world.role = async () => ['master', 1, []]
+  t.equal(await replicas.have('one'), undefined)
+  replicas.expect()
+  t.equal(await replicas.have('one'), false)
+  t.equal(await replicas.have('two'), false)
+})
+
 await test('it is false where a mark is not confirmed, or not in time', async (t) => {
   const { world, replicas } = replicasOf(t)
   world.marked = () => Promise.reject(new Error('0 of 1'))

@@ -25,8 +25,8 @@ interface OfMaster {
   readonly marks: ReplicatedWrites
   /** Opened with the first write that they have to confirm. */
   confirming?: ConfirmingServer
-  /** Whether it has ever named a replica. */
-  hadReplica?: true
+  /** Whether it, or a master before it, has ever named a replica. */
+  hadReplica: boolean
   /** The check that is made, and the one after it. */
   running?: Promise<boolean | undefined> | undefined
   next?: Promise<boolean | undefined> | undefined
@@ -37,6 +37,9 @@ export class Replicas {
   readonly #link: Pick<RedisLink, 'masterOf' | 'masterNames'>
   readonly #log: Log
   readonly #masters = new Map<string, OfMaster>()
+  /** Whether a master that is gone had a replica: a new one, which may be that replica, should have some, too. */
+  #isReplicated = false
+  #areExpected = false
   #isClosed = false
 
   constructor(link: Pick<RedisLink, 'masterOf' | 'masterNames'>, log: Log) {
@@ -44,9 +47,14 @@ export class Replicas {
     this.#log = log
   }
 
+  /** From now on a master should have replicas, although this process has not seen any. */
+  expect(): void {
+    this.#areExpected = true
+  }
+
   /**
    * Waits briefly for a replica to have every write to the key so far, and returns whether one has. Undefined where there has been
-   * no replica so far. Callers that ask while a check runs share the next one. Never rejects.
+   * no replica so far, and none is expected. Callers that ask while a check runs share the next one. Never rejects.
    */
   async have(key: string): Promise<boolean | undefined> {
     try {
@@ -115,7 +123,7 @@ export class Replicas {
       master.marks.leave(`it is a ${role}`)
       return false
     }
-    if (!Array.isArray(known) || known.length === 0) return master.hadReplica ? false : undefined
+    if (!Array.isArray(known) || known.length === 0) return this.#areExpected || master.hadReplica ? false : undefined
     master.hadReplica = true
     // The braces put the marker into the same slot, and it expires by itself.
     await master.marks.write((wire) => wire.eval(MARK, { keys: [`{${key}}:ended`], arguments: [] }))
@@ -132,7 +140,8 @@ export class Replicas {
     for (const name of this.#masters.keys()) if (!present.has(name)) this.#forget(name)
     // One that is no master any more is left, and not looked for again. A new one is named only once its first slot has moved.
     const find = async () => (redirection !== undefined || this.#isMaster(master, key) ? master : undefined)
-    const added = { find, marks: new ReplicatedWrites(find, { replicas: 1, waitMs: WAIT_MS }) }
+    const marks = new ReplicatedWrites(find, { replicas: 1, waitMs: WAIT_MS })
+    const added: OfMaster = { find, marks, hadReplica: this.#isReplicated }
     this.#masters.set(master.name, added)
     return added
   }
@@ -147,7 +156,8 @@ export class Replicas {
   }
 
   #forget(name: string): void {
-    const { marks, confirming } = this.#masters.get(name) ?? {}
+    const { marks, confirming, hadReplica = false } = this.#masters.get(name) ?? {}
+    this.#isReplicated ||= hadReplica
     marks?.close()
     confirming?.close()
     this.#masters.delete(name)

@@ -31,6 +31,12 @@ version_of() {
   docker image inspect --format '{{index .Config.Labels "org.opencontainers.image.version"}}' "$1"
 }
 
+next_has_token() {
+  docker compose config --format json | docker exec -i "$running" node -e '
+    const { environment } = JSON.parse(require("node:fs").readFileSync(0, "utf8")).services.app
+    process.exitCode = environment?.OPS_TOKEN || environment?.OPS_TOKEN_FILE ? 0 : 1'
+}
+
 before=
 # However the roll ends, an instance that has not proved ready is removed, and so is one whose start failed half-way.
 remove_unproven() {

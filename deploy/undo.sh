@@ -16,8 +16,8 @@ case ${1-} in
 esac
 
 # What `undo` would bring back. Several containers may be in a pod.
-image=$(kubectl rollout undo "$@" ${revision:+"$revision"} --dry-run=client |
-  sed -n '/^ *trading-bff:$/,/Image:/s/^ *Image:[[:space:]]*//p')
+template=$(kubectl rollout undo "$@" ${revision:+"$revision"} --dry-run=client)
+image=$(printf '%s\n' "$template" | sed -n '/^ *trading-bff:$/,/Image:/s/^ *Image:[[:space:]]*//p')
 [ -n "$image" ] || stop 'kubectl names no revision with a container trading-bff'
 tag=${image%@*}
 tag=${tag##*/}
@@ -25,5 +25,21 @@ case $tag in
   *:*) version=${tag##*:} ;;
   *) version= ;;
 esac
+
+# The settings may be in the Deployment, or in a ConfigMap that it names.
+options=
+for each in "$@"; do
+  case $each in deploy*/*) ;; *) options="$options $each" ;; esac
+done
+next_has_token() {
+  printf '%s\n' "$template" | grep -q '^ *OPS_TOKEN\(_FILE\)\{0,1\}:[[:space:]]*[^[:space:]]' && return
+  for map in $(printf '%s\n' "$template" | sed -n 's/^ *\([^[:space:]]*\)[[:space:]]*ConfigMap[[:space:]].*Optional: .*/\1/p'); do
+    # shellcheck disable=SC2086
+    token=$(kubectl get $options "configmap/$map" --output='jsonpath={.data.OPS_TOKEN}{.data.OPS_TOKEN_FILE}')
+    [ -z "$token" ] || return 0
+  done
+  return 1
+}
+
 refuse_to_void_a_pause "$image" "${version#v}" kubectl exec "$@" --container=trading-bff --
 kubectl rollout undo "$@" ${revision:+"$revision"}

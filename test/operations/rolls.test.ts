@@ -22,7 +22,8 @@ const STAND_INS = {
   docker: `
 case "$1 $2" in
   'compose ps') cat "$HERE/instances" ;;
-  'compose config') echo '{"services":{"app":{"image":"trading-bff:next"}}}' ;;
+  'compose config')
+    echo '{"services":{"app":{"image":"trading-bff:next","environment":{"OPS_TOKEN":"","OPS_TOKEN_FILE":"'"$TOKEN_FILE"'"}}}}' ;;
   'compose up') echo "$@" >>"$HERE/done"; echo new >>"$HERE/instances" ;;
   'exec -i') shift 3; exec "$@" ;;
   'exec new') [ -z "$HANGS" ] || { sleep 3; exit 1; }; shift 2; exec "$@" ;;
@@ -37,8 +38,9 @@ esac`,
 echo "\${*%% -- *}" >>"$HERE/asked"
 case "$*" in
   exec*' -- '*) while [ "$1" != -- ]; do shift; done; shift; exec "$@" ;;
-  *--dry-run=client) [ -z "$IMAGE" ] || sed "s|IMAGE|$IMAGE|" "$HERE/template" ;;
+  *--dry-run=client) [ -z "$IMAGE" ] || sed "s|IMAGE|$IMAGE|; s|NEXT_TOKEN|$NEXT_TOKEN|" "$HERE/template" ;;
   'rollout undo '*) echo "$@" >>"$HERE/done" ;;
+  'get '*'configmap/trading-bff-5d8 --output='*) printf %s "$TOKEN_FILE" ;;
 esac`,
   date: `cat "$HERE/clock"`,
   sleep: `echo $(($(cat "$HERE/clock") + $1)) >"$HERE/clock"`,
@@ -56,6 +58,9 @@ const TEMPLATE = `deployment.apps/trading-bff Pod Template:
     Port:\t3000/TCP
     Environment Variables from:
       trading-bff-5d8\tConfigMap\tOptional: false
+    Environment:
+      OPS_HOST:\t0.0.0.0
+      NEXT_TOKEN
   Volumes:
    secrets:
     Type:\tSecret
@@ -78,6 +83,9 @@ async function run(t: Test, command: string, environment: Record<string, string 
       HERE: here,
       OPS_HOST: '127.0.0.1',
       OPS_TOKEN,
+      // The settings of the next instances.
+      TOKEN_FILE: '/run/secrets/ops-token',
+      NEXT_TOKEN: '',
       ...Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, String(value)])),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -126,6 +134,19 @@ await test('deploy/roll.sh starts and stops nothing when an image that obeys no 
   }
 })
 
+await test('deploy/roll.sh starts and stops nothing when settings without OPS_TOKEN would void a pause', async (t) => {
+  const { server, port, silent } = await operated(t)
+  const roll = (settings: Record<string, string | number>) =>
+    run(t, 'deploy/roll.sh', { VERSION: '1.0.0', OPS_PORT: port, HANGS: '', ...settings })
+  t.match(await roll({ TOKEN_FILE: '' }), { code: 0, done: exactly(...ROLLED) }, 'nothing is paused')
+  await pause(server, { subject: '4711' })
+  const refused = { code: 1, done: exactly(), stderr: /without OPS_TOKEN, .* orders are paused: .*4711/ }
+  t.match(await roll({ TOKEN_FILE: '' }), refused)
+  t.match(await roll({}), { code: 0, done: exactly(...ROLLED) }, 'with the token')
+  const hung = await roll({ TOKEN_FILE: '', OPS_PORT: silent })
+  t.equal(hung.done[0], ROLLED[0], 'an instance that answers nobody may be replaced')
+})
+
 await test('deploy/roll.sh removes a new instance whose listener hangs after a minute, and leaves the old one', async (t) => {
   const { code, done, stderr, seconds } = await run(t, 'deploy/roll.sh', {
     VERSION: '1.0.0',
@@ -165,8 +186,9 @@ await test('the documented way back in Kubernetes stops while a pause would be v
     const undone = `rollout undo ${deployment} ${revision}`.trim()
     const { code, done, asked } = await run(t, command, { IMAGE: image, OPS_PORT: port })
     t.same([code, done], [0, [undone]], image)
-    const question = image.endsWith(':0.2.0') ? [`exec ${deployment} --container=trading-bff`] : []
-    t.same(asked, [`${undone} --dry-run=client`, ...question, undone], image)
+    const settings = asked.filter((each) => each.startsWith('get '))
+    const question = `exec ${deployment} --container=trading-bff`
+    t.same(asked, [`${undone} --dry-run=client`, question, ...settings, undone], image)
   }
   for (const command of WAYS_BACK) {
     await goes(command, 'registry.example:5000/trading-bff:0.2.0')
@@ -184,6 +206,24 @@ await test('the documented way back in Kubernetes stops while a pause would be v
     }
     await goes(command, 'registry.example:5000/trading-bff:0.3.0')
     await goes(command, 'trading-bff:v1.0.0@sha256:45b23dee08af5e43a7fea6c4cf9c25ccf269ee113168c19722f87876677c5cb2')
+  }
+  const back = (settings: Record<string, string>) =>
+    run(t, 'deploy/undo.sh -n production deployment/trading-bff', {
+      IMAGE: 'trading-bff:1.0.0',
+      OPS_PORT: port,
+      ...settings,
+    })
+  const { code, done, stderr, asked } = await back({ TOKEN_FILE: '' })
+  t.same([code, done], [1, []])
+  t.match(stderr, /without OPS_TOKEN, .* orders are paused: .*4711/)
+  t.match(asked.at(-1), /^get -n production configmap\/trading-bff-5d8 /)
+  for (const [name, token, mayGo] of [
+    ['OPS_TOKEN_FILE', '/run/secrets/ops-token', true],
+    ['OPS_TOKEN', "<set to the key 'ops-token' in secret 'trading-bff'>  Optional: false", true],
+    ['OPS_TOKEN', '', false],
+  ] as const) {
+    const { code } = await back({ TOKEN_FILE: '', NEXT_TOKEN: `${name}:\t${token}` })
+    t.equal(code, mayGo ? 0 : 1, `${name} ${token}`)
   }
   await control(server, 'DELETE', '/orders?subject=4711')
   await goes('deploy/undo.sh --to-revision=3 -n production deployment/trading-bff', 'trading-bff:0.2.0')

@@ -38,20 +38,33 @@ next_has_token() {
 }
 
 before=
-# However the roll ends, an instance that has not proved ready is removed, and so is one whose start failed half-way.
-remove_unproven() {
+replaced=
+retire() {
+  sleep "$NOTICED_SECONDS"
+  docker stop -t "$STOP_SECONDS" "$replaced"
+  docker rm "$replaced"
+  replaced=
+}
+
+# However the roll ends, an instance that has not proved ready is removed, and so is one whose start failed half-way. One whose
+# successor serves goes, or there would be one more each time.
+settle() {
+  [ -z "$replaced" ] || retire || true
   [ -n "$before" ] || return 0
   for each in $(instances); do
     case $before in *"$each"*) ;; *) docker rm --force "$each" >/dev/null ;; esac
   done
 }
-trap remove_unproven EXIT
+trap settle EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
 old=$(instances)
 [ -n "$old" ] || stop 'no instance is running: docker compose up --detach --wait'
+# Compose would start one that somebody has stopped.
+[ "$old" = "$(docker compose ps --quiet app | sort)" ] ||
+  stop 'not all instances run: start the others with docker compose start app, or remove them with docker compose rm app'
 count=$(echo "$old" | wc -l)
 running=$(docker compose ps --quiet app | head -n 1)
 image=$(next_image "$running")
@@ -71,8 +84,6 @@ for container in $old; do
     fi
     sleep 1
   done
-  before=
-  sleep "$NOTICED_SECONDS"
-  docker stop -t "$STOP_SECONDS" "$container"
-  docker rm "$container"
+  before='' replaced=$container
+  retire
 done

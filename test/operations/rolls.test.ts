@@ -20,8 +20,9 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
  */
 const STAND_INS = {
   docker: `
+interrupt() { [ "$INTERRUPTED" != "$1" ] || [ -e "$HERE/interrupted" ] || { touch "$HERE/interrupted"; kill "$PPID"; }; }
 case "$1 $2" in
-  'compose ps') cat "$HERE/instances" ;;
+  'compose ps') case $* in *' --all '*) cat "$HERE/instances" "$HERE/stopped" ;; *) cat "$HERE/instances" ;; esac ;;
   'compose config')
     echo '{"services":{"app":{"image":"trading-bff:next","environment":{"OPS_TOKEN":"","OPS_TOKEN_FILE":"'"$TOKEN_FILE"'"}}}}' ;;
   'compose up') echo "$@" >>"$HERE/done"; echo new >>"$HERE/instances" ;;
@@ -31,7 +32,7 @@ case "$1 $2" in
   'image inspect') [ "$3" != --format ] || echo "$VERSION" ;;
   'inspect --format') echo 0 ;;
   'logs --tail') echo 'its last line' ;;
-  stop*|rm*) echo "$@" >>"$HERE/done" ;;
+  stop*|rm*) echo "$@" >>"$HERE/done"; interrupt "$1" ;;
   *) echo "docker $*: no stand-in" >&2; exit 1 ;;
 esac`,
   kubectl: `
@@ -43,7 +44,8 @@ case "$*" in
   'get '*'configmap/trading-bff-5d8 --output='*) printf %s "$TOKEN_FILE" ;;
 esac`,
   date: `cat "$HERE/clock"`,
-  sleep: `echo $(($(cat "$HERE/clock") + $1)) >"$HERE/clock"`,
+  sleep: `echo $(($(cat "$HERE/clock") + $1)) >"$HERE/clock"
+[ "$INTERRUPTED" != sleep ] || [ -e "$HERE/interrupted" ] || { touch "$HERE/interrupted"; kill "$PPID"; }`,
 }
 
 /** What `kubectl rollout undo --dry-run=client` prints of a revision. */
@@ -68,12 +70,14 @@ const TEMPLATE = `deployment.apps/trading-bff Pod Template:
 `
 
 /** Runs a command of a shell in the project, with the stand-ins. */
-async function run(t: Test, command: string, environment: Record<string, string | number>) {
+async function run(t: Test, command: string, environment: Record<string, string | number>, files: object = {}) {
   const here = t.testdir({
     ...Object.fromEntries(Object.entries(STAND_INS).map(([name, body]) => [name, `#!/bin/sh\n${body}\n`])),
     instances: 'old\n',
+    stopped: '',
     clock: '1000\n',
     template: TEMPLATE,
+    ...files,
   })
   for (const name of Object.keys(STAND_INS)) chmodSync(join(here, name), 0o755)
   const shell = spawn('sh', ['-c', command], {
@@ -86,6 +90,7 @@ async function run(t: Test, command: string, environment: Record<string, string 
       // The settings of the next instances.
       TOKEN_FILE: '/run/secrets/ops-token',
       NEXT_TOKEN: '',
+      INTERRUPTED: '',
       ...Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, String(value)])),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -157,6 +162,27 @@ await test('deploy/roll.sh removes a new instance whose listener hangs after a m
   t.same(done, [ROLLED[0], 'rm --force new'])
   t.match(stderr, /its last line\nthe new instance is not ready: it does not answer/)
   t.ok(seconds >= 60 && seconds <= 64, `after ${seconds} s`)
+})
+
+await test('deploy/roll.sh that is interrupted leaves as many instances as there were, and no more', async (t) => {
+  const { port } = await operated(t)
+  const environment = { VERSION: '1.0.0', OPS_PORT: port, HANGS: '' }
+  for (const INTERRUPTED of ['sleep', 'stop']) {
+    const ended = await run(t, 'deploy/roll.sh', { ...environment, INTERRUPTED })
+    t.equal(ended.code, 143, INTERRUPTED)
+    t.same(
+      [ended.done[0], ...ended.done.slice(-2)],
+      ROLLED,
+      `${INTERRUPTED}: the old one goes, since the new one serves`,
+    )
+  }
+})
+
+await test('deploy/roll.sh does not start an instance again that somebody has stopped', async (t) => {
+  const { port } = await operated(t)
+  const environment = { VERSION: '1.0.0', OPS_PORT: port, HANGS: '' }
+  const ended = await run(t, 'deploy/roll.sh', environment, { stopped: 'other\n' })
+  t.match(ended, { code: 1, done: exactly(), stderr: /not all instances run: .*docker compose rm app/ })
 })
 
 await test('deploy/roll.sh does not wait for an answer that comes byte by byte', async (t) => {

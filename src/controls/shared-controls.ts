@@ -36,7 +36,10 @@ const MAX_AGE_MS = 800
 const SILENT_MS = 900
 /** Of two changes that are no further apart it is not known which came first: the clock of the store is known no better. */
 const SAME_MOMENT_MS = 1000
-/** While versions or secrets are rolled out, instances differ in what they would write, so they do not write it all the time. */
+/**
+ * While versions or secrets are rolled out, instances differ in what they would write, so they do not write it all the time: each
+ * seals the document anew once for each list of its secrets, and then this often.
+ */
 const RESEAL_MS = 60_000
 /** The document stays until it is replaced. */
 const KEPT_MS = 10 * 365 * 86_400_000
@@ -82,7 +85,10 @@ export class SharedControls {
   readonly #untold = new Map<string, Untold>()
   /** Whether the store has more than is kept, as version 0.3 writes it. */
   #isUntidy = false
-  #resealedAt = -Infinity
+  /** When the document was last found as this instance writes it. */
+  #currentAt = -Infinity
+  /** The secrets ({@link Envelope.prints}) under whose first one the document has been since this instance had them. */
+  #sealedFor = ''
   /** When an order last waited for the store in vain (ms of the clock of {@link standstill}). */
   #silentAt = -Infinity
   /** A fault that the log has. */
@@ -244,17 +250,19 @@ export class SharedControls {
       },
       write: async (before, text, ttlMs) => {
         const until = storeNow() + ttlMs
-        this.#resealedAt = performance.now()
+        const { prints } = this.#deps.envelope
+        const mustReseal = !this.#deps.envelope.isCurrent(sealedPart(before))
         const write = (to: ConfirmableWrites) =>
           before === '' ? to.create(CONTROLS_KEY, text, until) : to.replace(CONTROLS_KEY, before, text, until)
         const isWritten = await write(confirmed).catch(async (error: unknown) => {
-          // It is known that no replica confirms, so it was not written: the others must obey all the same.
-          if (!wasSent(error) && (before === '' || this.#untold.size > 0)) await write(store)
+          // It is known that no replica confirms, so it was not written: the others must obey, and open it, all the same.
+          if (!wasSent(error) && (mustReseal || this.#untold.size > 0)) await write(store)
           throw error
         })
         if (!isWritten) return undefined
         this.#untold.clear()
         this.#isUntidy = false
+        this.#noteCurrent(prints)
         return text
       },
       close: () => undefined,
@@ -302,8 +310,18 @@ export class SharedControls {
 
   /** Whether the store has the document untidy, or under a secret that will be removed. */
   #isOutdated(text: string): boolean {
-    if (this.#deps.envelope.isCurrent(sealedPart(text)) && !this.#isUntidy) return false
-    return performance.now() - this.#resealedAt >= RESEAL_MS
+    const { envelope } = this.#deps
+    if (envelope.isCurrent(sealedPart(text)) && !this.#isUntidy) {
+      this.#noteCurrent(envelope.prints)
+      return false
+    }
+    // Whoever takes a step of a rotation last must not leave the document under a secret that goes in the next one.
+    return this.#sealedFor !== envelope.prints || performance.now() - this.#currentAt >= RESEAL_MS
+  }
+
+  #noteCurrent(prints: string): void {
+    this.#sealedFor = prints
+    this.#currentAt = performance.now()
   }
 
   /**

@@ -78,6 +78,11 @@ export class Envelope {
     return text.startsWith(`${TEXT}.${this.#current}.`)
   }
 
+  /** Names the secrets, in their order. */
+  get prints(): string {
+    return [...this.#secrets().keys()].join()
+  }
+
   /** The fingerprint of the secret that seals. */
   get #current(): string {
     const [first = ''] = this.#secrets().keys()

@@ -1,13 +1,10 @@
 import { test } from 'tap'
-import { Changeable } from '../../src/config/changing.ts'
 import type { Control } from '../../src/controls/control-document.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { loneControls } from '../support/controls/lone-controls.ts'
 import { readBy03, versionIn } from '../support/controls/shared-store.ts'
-import { SECRETS } from '../support/server/test-server.ts'
 import { stoppedClocks } from '../support/time/stopped-clocks.ts'
 
-const NEW = 'new-secret-of-thirty-two-bytes-or-more'
 /** Higher than any that a clock gives. */
 const HIGH = 10_000_000_000
 
@@ -165,32 +162,6 @@ await test('of two instances that change the controls at the same moment neither
   t.match(await one.set('Maintenance', 'orders'), { isShared: true })
   await other.controls.catchUp()
   for (const { controls } of [one, other]) t.same([...controls.document.keys()].sort(), ['notice', 'orders'])
-})
-
-await test('a document under a secret that will go is sealed again, once a minute at most', async (t) => {
-  const pass = stoppedClocks(t)
-  const { start, seen } = await loneControls()
-  const secrets = new Changeable<readonly string[]>([SECRETS])
-  const { controls, set } = start(secrets)
-  await set('Hello')
-  await controls.catchUp()
-  secrets.change([NEW, SECRETS])
-  for (const [ms, writes] of [
-    [0, 1],
-    [59_999, 1],
-    [1, 2],
-    [60_000, 2],
-  ] as const) {
-    pass(ms)
-    await controls.catchUp()
-    t.equal(seen.writes.length, writes)
-  }
-  const late = start(new Changeable<readonly string[]>([NEW]))
-  await late.controls.catchUp()
-  t.same(late.shown(), { message: 'Hello' })
-  const fresh = start(new Changeable<readonly string[]>([SECRETS, NEW]))
-  await fresh.controls.catchUp()
-  t.equal(seen.writes.length, 3, 'an instance that has just started does so at once')
 })
 
 await test('a document with more than is kept is written without that, once', async (t) => {

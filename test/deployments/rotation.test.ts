@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { parse } from 'yaml'
 import { answers, freePort } from '../../sandbox/listening.ts'
+import { pause, shown } from '../support/controls/controls-world.ts'
 import { createClient } from '../support/redis/client.ts'
 import { untilSlow as until } from '../support/time/until.ts'
 import { testRedis } from '../support/server/test-server.ts'
@@ -175,12 +176,14 @@ for (const kind of KINDS) {
   })
 }
 
-await test('The documented rotation of SESSION_SECRETS logs no user out and closes no socket', async (t) => {
+await test('The documented rotation of SESSION_SECRETS logs no user out, closes no socket and keeps a pause', async (t) => {
   const shell = new Shell(t)
   const redis = await testRedis(t)
   await shell.run(`chmod u+w deploy/secrets/redis-url && echo ${redis.url} >deploy/secrets/redis-url`)
   const instances = await startTwo(t, shell, SHOW)
   const { browser } = instances
+  const [opsUrl = ''] = instances.opsUrls
+  t.match(await pause({ opsUrl }), { status: 200 })
   const old = await instances.untilAlike('SESSION_SECRETS', '1')
   await shell.run(LIST_STEPS[0] ?? '')
   const fresh = await instances.untilAlike('SESSION_SECRETS', '2')
@@ -191,6 +194,12 @@ await test('The documented rotation of SESSION_SECRETS logs no user out and clos
   t.same(instances.closes, [], 'no socket was closed')
   await shell.run(LIST_STEPS[2] ?? '')
   await until(async () => (await instances.placesOf('SESSION_SECRETS')).join() === '1,1', 'one secret is left')
+  const { opsPort } = await instances.startAnother()
+  t.match(
+    await shown({ opsUrl: `http://127.0.0.1:${opsPort}` }),
+    { orders: { paused: true } },
+    'orders are still paused',
+  )
   t.ok(await instances.isLoggedInToBoth(later))
   t.notOk(await instances.isLoggedInToBoth(browser), 'what the old secret has signed is worth nothing')
 })

@@ -7,6 +7,7 @@ import type { Test } from 'tap'
 import { freePort } from '../../../sandbox/listening.ts'
 import { BrowserSocket } from '../browser/browser-socket.ts'
 import { JarBrowser } from '../browser/jar-browser.ts'
+import { OPS_TOKEN } from '../login/identity.ts'
 import { isLoggedIn, logInThere, tokenEndpoint } from '../login/token-endpoint.ts'
 import { ready, serverProcess, type ServerProcess } from '../server/server-process.ts'
 import { ALONE } from '../server/settings.ts'
@@ -62,6 +63,7 @@ export async function startTwo(t: Test, shell: Shell, show: string) {
     ...ALONE,
     PUBLIC_URL: `http://localhost:${port}`,
     AUTH_URL: endpoint.url,
+    OPS_TOKEN,
     SESSION_SECRETS_FILE: join(shell.dir, 'deploy/secrets/session-secrets'),
     REDIS_URL_FILE: join(shell.dir, 'deploy/secrets/redis-url'),
   }
@@ -107,6 +109,9 @@ export async function startTwo(t: Test, shell: Shell, show: string) {
   }
   return {
     logIn,
+    /** Starts another instance with what the files have now. */
+    startAnother: async () => start(await freePort()),
+    opsUrls: servers.map(({ opsPort }) => `http://127.0.0.1:${opsPort}`),
     isLoggedInToBoth,
     browser,
     closes,

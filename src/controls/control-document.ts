@@ -121,3 +121,8 @@ function isOlder(one: Control, than: Control): boolean {
   if (one.at !== than.at) return one.at < than.at
   return JSON.stringify(one) < JSON.stringify(than)
 }
+
+/** Instances that are cut off from each other may give the same version to two controls. */
+export function isSame(one: Control, other: Control | undefined): boolean {
+  return one.version === other?.version && one.at === other.at
+}

@@ -4,12 +4,12 @@ import type { Session } from '../sessions/index.ts'
 import { createControlsMetrics, type ControlsMetrics } from '../telemetry/controls-metrics.ts'
 import {
   isInForce,
+  isSame,
   NOTICE,
   ORDERS,
   ordersOf,
   subjectOf,
   versionOf,
-  type Control,
   type ControlDocument,
   type Notice,
   type OrdersPause,
@@ -38,7 +38,7 @@ interface Unidentified {
   readonly is: 'unidentified'
 }
 
-/** Not known: this process has never read the controls, since their store is away. */
+/** Not known: this process has never read the controls, since their store is away, or cannot open what others have written. */
 interface Unread {
   readonly is: 'unread'
 }
@@ -73,6 +73,7 @@ export class Controls {
   readonly #notice = new Changeable<Notice | undefined>(undefined)
   /** The document from which the pauses were taken. */
   #document: ControlDocument = new Map()
+  #isUnread = false
   /** The names of the pauses that the last change has begun or altered. */
   readonly #begun = new Changeable<ReadonlySet<string>>(new Set())
   /** Tells the pauses that are in force from others. */
@@ -172,7 +173,7 @@ export class Controls {
 
   /** Takes over what is in force now. */
   #refresh(): void {
-    const { document, now } = this.shared
+    const { document, now, isUnread } = this.shared
     let notice: Notice | undefined
     let pauses = ''
     this.#all = undefined
@@ -188,19 +189,17 @@ export class Controls {
     this.#forbidsClosing = [...this.#subjects.values()].some(({ closing }) => !closing)
     if (JSON.stringify(notice) !== JSON.stringify(this.#notice.current)) this.#notice.change(notice)
     if (pauses !== this.#pauses.current) this.#pauses.change(pauses)
+    // Others may have been told of a pause that cannot be read here.
+    if (isUnread && !this.#isUnread) this.#begun.change(new Set([ORDERS]))
+    this.#isUnread = isUnread
     const before = this.#document
     if (document === before) return
     this.#document = document
     const begun = [...document].filter(
-      ([name, control]) => name !== NOTICE && isInForce(control, now) && isOther(control, before.get(name)),
+      ([name, control]) => name !== NOTICE && isInForce(control, now) && !isSame(control, before.get(name)),
     )
     this.#begun.change(new Set(begun.map(([name]) => name)))
   }
-}
-
-/** Instances that are cut off from each other may give the same version to two controls. */
-function isOther(one: Control, other: Control | undefined): boolean {
-  return one.version !== other?.version || one.at !== other.at
 }
 
 /** When something ends by itself, as pages get it. */

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Envelope } from '../sessions/index.ts'
 import { CONTROLS_KEY } from '../store/keys.ts'
@@ -12,6 +11,7 @@ import { polls } from '../time/polls.ts'
 import { standstill } from '../time/standstill.ts'
 import { storeNow } from '../time/store-time.ts'
 import {
+  isSame,
   merged,
   parseControls,
   textOf,
@@ -21,6 +21,7 @@ import {
   type ControlDocument,
 } from './control-document.ts'
 import { InstanceReports, type InstanceReport } from './instance-reports.ts'
+import { idOf, newMark, randomId, sealedPart, statedVersion } from './stored-text.ts'
 
 /**
  * All instances must obey within a second. A channel would be faster, but its messages may be lost, so that the document would
@@ -45,6 +46,10 @@ const RESEAL_MS = 60_000
 const KEPT_MS = 10 * 365 * 86_400_000
 /** Made into a key together with a server secret. The document has no holder with a secret of its own. */
 const PURPOSE = 'controls of operators'
+
+const NOT_READ = 'controls have not been read yet: this instance sends no orders and shows no notice'
+const UNREADABLE =
+  'controls cannot be read: no secret of this instance opens them (SESSION_SECRETS), or another version wrote them'
 
 /** The parts that the controls of an instance work with. */
 export interface SharedControlsDependencies {
@@ -89,10 +94,14 @@ export class SharedControls {
   #currentAt = -Infinity
   /** The secrets ({@link Envelope.prints}) under whose first one the document has been since this instance had them. */
   #sealedFor = ''
+  /** The document that was read or written last, and what the marks of all its texts begin with. */
+  #content: { readonly document?: ControlDocument; readonly id: string } = { id: '' }
   /** When an order last waited for the store in vain (ms of the clock of {@link standstill}). */
   #silentAt = -Infinity
   /** A fault that the log has. */
   #logged: unknown
+  /** Whether the log has it that others may have written what cannot be opened here. */
+  #isUnreadLogged = false
   #isReporting = false
   #isOpen = false
   #endPolls: () => void = () => undefined
@@ -131,18 +140,19 @@ export class SharedControls {
     return standstill.lookedAt - at > MAX_AGE_MS
   }
 
-  /** Whether the document was never read. Of what others were told nothing is known then. */
+  /** Whether others may have been told of what is not known here: the document was never read, or it cannot be opened. */
   get isUnread(): boolean {
-    return this.#state.version === undefined
+    const { version, isReadable } = this.#state
+    if (version === undefined || isReadable) return version === undefined
+    // One that is empty, or that was only sealed anew, says nothing new.
+    return statedVersion(version) !== 0 && idOf(version) !== this.#content.id
   }
 
   /** Faults that an operator should know of. */
   get warnings(): string[] {
-    if (this.isUnread) return ['controls have not been read yet: this instance sends no orders and shows no notice']
+    if (this.#state.version === undefined) return [NOT_READ]
     if (this.#state.isReadable) return []
-    return [
-      'controls cannot be read: no secret of this instance opens them (SESSION_SECRETS), or another version wrote them',
-    ]
+    return [this.isUnread ? `${UNREADABLE}; this instance sends no orders` : UNREADABLE]
   }
 
   /** Reads the document, and again and again from now on. */
@@ -168,10 +178,12 @@ export class SharedControls {
    * @param change makes the next version of one control; undefined for a change that must not be made. `now` and `askedAt`, when
    * it was asked for, are by the store's clock
    * @param sinceMs how long ago it was asked for
+   * @param mayReplace whether it replaces a document that cannot be opened
    */
   async change(
     change: (version: number, now: number, askedAt: number) => readonly [name: string, control: Control] | undefined,
     sinceMs = 0,
+    mayReplace = false,
   ): Promise<Changed> {
     const askedAt = performance.now() - sinceMs
     let version = 0
@@ -186,7 +198,7 @@ export class SharedControls {
       const over = this.#untold.get(name)?.over ?? document.get(name)?.version ?? 0
       this.#untold.set(name, { at: control.at - aheadMs, over })
       return tidied(new Map(document).set(name, control), now)
-    })
+    }, mayReplace)
     if (cause !== undefined && !(cause instanceof StoreUnavailable)) throw cause
     return isRefused ? { is: 'refused' } : { is: 'changed', version, isShared }
   }
@@ -217,6 +229,11 @@ export class SharedControls {
     try {
       const { isRead, cause } = await this.#state.read(isAsked)
       if (cause !== undefined && !(cause instanceof StoreUnavailable)) throw cause
+      const isUnread = !this.#state.isReadable && this.isUnread
+      if (isUnread && !this.#isUnreadLogged) {
+        this.#deps.log.error({ why: UNREADABLE }, 'this instance sends no orders: it cannot read the controls')
+      }
+      this.#isUnreadLogged = isUnread
       // Nobody waits for it: another master of a Cluster may have the reports, and be silent. The next polls find it under way.
       if (isRead && this.#state.isReadable && !this.#isReporting) {
         this.#isReporting = true
@@ -275,13 +292,13 @@ export class SharedControls {
     if (!document) return undefined
     const kept = tidied(document, now)
     this.#isUntidy = kept !== document
+    this.#content = { document: kept, id: idOf(text) }
     return kept
   }
 
-  /** The mark of a text is new each time, and states its version for those who cannot open it. */
   #format(document: ControlDocument): string {
-    const mark = `${randomBytes(6).toString('base64url')}.${versionOf(document)}`
-    return `${mark} ${this.#deps.envelope.seal(CONTROLS_KEY, PURPOSE, textOf(document))}`
+    if (document !== this.#content.document) this.#content = { document, id: randomId() }
+    return `${newMark(this.#content.id, versionOf(document))} ${this.#deps.envelope.seal(CONTROLS_KEY, PURPOSE, textOf(document))}`
   }
 
   /**
@@ -332,18 +349,4 @@ export class SharedControls {
     const known = Math.max(versionOf(document), statedVersion(this.#state.version))
     return Math.max(known, Math.floor(now / 1000)) + 1
   }
-}
-
-/** Instances that are cut off from each other may give the same version to two controls. */
-function isSame(one: Control, other: Control | undefined): boolean {
-  return one.version === other?.version && one.at === other.at
-}
-
-/** The version of a stored document, which its mark states for those who cannot open it. 0 where version 0.3 wrote it. */
-function statedVersion(text = ''): number {
-  return Number(/^[\w-]+\.(\d{1,15})$/.exec(markOf(text))?.[1] ?? 0)
-}
-
-function sealedPart(text: string): string {
-  return text.slice(markOf(text).length + 1)
 }

@@ -20,8 +20,13 @@ import { sharedNow } from '../time/shared-now.ts'
 
 /** A control that an operator sets or lifts. */
 export type ControlChange =
-  /** `value` is null to lift the pause. Without a subject it concerns all users. */
-  | { readonly control: 'orders'; readonly subject?: string; readonly value: OrdersPause | null }
+  /** `value` is null to lift the pause. Without a subject it concerns all users, and may replace controls that cannot be read. */
+  | {
+      readonly control: 'orders'
+      readonly subject?: string
+      readonly value: OrdersPause | null
+      readonly replace?: true
+    }
   | { readonly control: 'notice'; readonly value: Notice | null }
 
 /** A command of an operator about the controls. */
@@ -91,13 +96,20 @@ async function change(
   if (subject !== undefined && !hasSubjects) return { is: 'noSubjects' }
   const name = control === 'notice' ? NOTICE : subject === undefined ? ORDERS : ordersOf(subject)
   let refusal: 'wrongUntil' | 'tooMany' | 'overtaken' | undefined
-  const outcome = await shared.change((version, now, wanted) => {
-    const { until = Infinity } = value ?? {}
-    if (until <= now || (until !== Infinity && until > LATEST_MS)) refusal = 'wrongUntil'
-    else if (value !== null && subject !== undefined && isFull(shared, name)) refusal = 'tooMany'
-    else if (value === null && isOvertaken(shared.document.get(name), wanted, now)) refusal = 'overtaken'
-    return refusal === undefined ? [name, { version, at: Math.floor(value === null ? wanted : now), value }] : undefined
-  }, sharedNow() - askedAt)
+  const mayReplace = control === 'orders' && change.replace === true
+  const outcome = await shared.change(
+    (version, now, wanted) => {
+      const { until = Infinity } = value ?? {}
+      if (until <= now || (until !== Infinity && until > LATEST_MS)) refusal = 'wrongUntil'
+      else if (value !== null && subject !== undefined && isFull(shared, name)) refusal = 'tooMany'
+      else if (value === null && isOvertaken(shared.document.get(name), wanted, now)) refusal = 'overtaken'
+      return refusal === undefined
+        ? [name, { version, at: Math.floor(value === null ? wanted : now), value }]
+        : undefined
+    },
+    sharedNow() - askedAt,
+    mayReplace,
+  )
   if (outcome.is === 'refused') return { is: refusal ?? 'wrongUntil' }
   // The line of the other worker says that it knew of no other.
   if (isNoted && !outcome.isShared) return outcome

@@ -33,6 +33,7 @@ const RULES = {
     isMessage,
   ],
   until: ['a time in the future, in whole seconds since 1970', (value) => Number.isSafeInteger(value)],
+  replace: ['true, and only for a pause of all users', (value) => value === true],
   closing: ['true or false', (value) => typeof value === 'boolean'],
 } as const satisfies Record<string, Rule>
 
@@ -45,6 +46,7 @@ interface Body {
   /** Epoch seconds. */
   readonly until?: number
   readonly closing?: boolean
+  readonly replace?: true
 }
 
 /** `/controls` of the ops listener (docs/operating/controls.md). */
@@ -92,11 +94,13 @@ interface Wrong {
 }
 
 function ordersIn(request: FastifyRequest): ControlChange | Wrong {
-  const body = bodyOf(request, ['paused'], ['subject', 'message', 'until', 'closing'])
+  const body = bodyOf(request, ['paused'], ['subject', 'message', 'until', 'closing', 'replace'])
   if ('error' in body) return body
-  const { subject, message, closing = true } = body
+  const { subject, message, closing = true, replace } = body
+  // What was set for others may be lost with it, so nobody may order afterwards.
+  if (replace && subject !== undefined) return { error: `replace must be ${RULES.replace[0]}` }
   const value = { ...(message !== undefined && { message }), ...endOf(body), closing }
-  return { control: 'orders', ...(subject !== undefined && { subject }), value }
+  return { control: 'orders', ...(subject !== undefined && { subject }), value, ...(replace && { replace }) }
 }
 
 function liftIn(request: FastifyRequest): ControlChange | Wrong {
@@ -162,7 +166,7 @@ function respond(reply: FastifyReply, outcome: OperatorOutcome): FastifyReply {
     case 'changed': {
       const { version, isShared } = outcome
       if (isShared) return reply.send({ version })
-      const error = `The session store is unavailable, or its replicas do not confirm: only this instance obeys, until the others can learn of it`
+      const error = `The session store is unavailable, its replicas do not confirm, or this instance cannot read the controls: only this instance obeys, until the others can learn of it`
       return unavailable(reply, { error, version })
     }
     case 'wrongUntil':

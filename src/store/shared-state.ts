@@ -7,7 +7,10 @@ type Change<State> = (state: State, now: number) => State
 /** How a state is written, and what two instances that have different ones make of them. */
 interface Form<State> {
   readonly nothing: State
-  /** Undefined for a text that this instance cannot open or understand. It is read again each time, and never replaced. */
+  /**
+   * Undefined for a text that this instance cannot open or understand. It is read again each time, and replaced only by a change
+   * that may do so.
+   */
   parse(text: string, now: number): State | undefined
   format(state: State): string
   /** After this time without a change the store forgets the state. */
@@ -44,6 +47,7 @@ interface Outcome<State> {
 interface Pending<State> {
   readonly change: Change<State>
   readonly isAsked: boolean
+  readonly mayReplace: boolean
   readonly done: (outcome: Outcome<State>) => void
 }
 
@@ -68,6 +72,8 @@ export class SharedState<State> {
   #current: State
   #version: string | undefined
   #isReadable = true
+  /** Whether what is known may be written over a text that cannot be opened. */
+  #mayReplace = false
   /** The store may not have all that this instance has, or not on its replicas. */
   #isUnconfirmed = false
   #aheadMs: number
@@ -126,12 +132,15 @@ export class SharedState<State> {
    * @param isAsked whether somebody waits for it: what they do next may rely on it, however long it took
    */
   read(isAsked = false): Promise<Outcome<State>> {
-    return this.#add((state) => state, isAsked)
+    return this.#add((state) => state, { isAsked, mayReplace: false })
   }
 
-  /** Makes a change, which counts here even if the store is away. Never rejects. */
-  change(change: Change<State>): Promise<Outcome<State>> {
-    const changed = this.#add(change, false)
+  /**
+   * Makes a change, which counts here even if the store is away. Never rejects.
+   * @param mayReplace whether the store may get it although what it has cannot be opened, and is lost then
+   */
+  change(change: Change<State>, mayReplace = false): Promise<Outcome<State>> {
+    const changed = this.#add(change, { isAsked: false, mayReplace })
     if (this.#form.isAtOnce) {
       this.#current = change(this.#current, this.now)
       this.#onNews()
@@ -148,9 +157,12 @@ export class SharedState<State> {
     await this.#working
   }
 
-  #add(change: Change<State>, isAsked: boolean): Promise<Outcome<State>> {
+  #add(
+    change: Change<State>,
+    { isAsked, mayReplace }: Pick<Pending<State>, 'isAsked' | 'mayReplace'>,
+  ): Promise<Outcome<State>> {
     const { promise, resolve } = Promise.withResolvers<Outcome<State>>()
-    this.#pending.push({ change, isAsked, done: resolve })
+    this.#pending.push({ change, isAsked, mayReplace, done: resolve })
     this.#working ??= this.#work()
     return promise
   }
@@ -182,7 +194,7 @@ export class SharedState<State> {
         now = await this.#read(document, isAsked)
         isRead = true
         const isChanged = this.#make(batch, now)
-        if (!this.#isReadable) break
+        if (!this.#isReadable && !this.#mayReplace) break
         isShared = (!isChanged && !this.#mustWrite()) || (await this.#write(document))
       }
     } catch (error) {
@@ -201,7 +213,7 @@ export class SharedState<State> {
       this.#aheadMs = now - (this.#form.isAhead ? sentAt : this.#clock.now())
       if (text !== undefined) this.#take(text, now)
       this.#version = version
-      isRead = this.#isReadable
+      isRead = true
       return now
     } finally {
       const tookMs = standstill.now() - askedAt
@@ -225,7 +237,12 @@ export class SharedState<State> {
   /** Makes changes to what is known. @returns whether there is anything to write */
   #make(batch: readonly Pending<State>[], now: number): boolean {
     const before = this.#known
-    for (const { change } of batch) this.#known = change(this.#known, now)
+    this.#mayReplace = false
+    for (const { change, mayReplace } of batch) {
+      const last = this.#known
+      this.#known = change(last, now)
+      this.#mayReplace ||= mayReplace && this.#known !== last
+    }
     if (this.#known !== before) this.#isUnconfirmed = true
     if (this.#form.isAtOnce) {
       this.#current = this.#pending.reduce((state, { change }) => change(state, this.now), this.#known)
@@ -246,6 +263,7 @@ export class SharedState<State> {
     const written = await document.write(this.#version ?? '', this.#form.format(this.#known), this.#form.ttlMs)
     if (written === undefined) return false
     this.#version = written
+    this.#isReadable = true
     this.#isUnconfirmed = false
     return true
   }

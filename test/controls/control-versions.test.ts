@@ -4,6 +4,7 @@ import { versionOf } from '../../src/controls/control-document.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
 import { DAY, isPaused, PAUSE, set, sharing, versionIn, type Own } from '../support/controls/shared-store.ts'
 import { SECRETS } from '../support/server/test-server.ts'
+import { exactly } from '../support/exactly.ts'
 import { until } from '../support/time/until.ts'
 
 const OTHER_SECRET = 'another-secret-of-thirty-two-bytes-or-more'
@@ -83,15 +84,42 @@ for (const writer of ['this version', 'version 0.3'] as const) {
     // More than one change a second.
     else for (const value of [PAUSE, null, PAUSE, null, null]) latest = versionIn(await set(other, value))
     const secrets = new Changeable<readonly string[]>([SECRETS])
-    const late = await start({ secrets })
+    const logged: unknown[] = []
+    const late = await start({ secrets, logged })
+    t.match(logged, exactly({ why: /^controls cannot be read/ }))
     const paused = await set(late, PAUSE)
     t.match(paused, { isShared: false })
     t.ok(versionIn(paused) > latest, 'it knows the version of what it cannot open')
     secrets.change([SECRETS, OTHER_SECRET])
     await until(() => isPaused(other), 'the other instance obeys')
     t.ok(isPaused(late))
+    t.equal(logged.length, 1)
   })
 }
+
+await test('a pause of all that may replace controls which cannot be opened does so, and loses nothing that another instance knows', async (t) => {
+  const { start, text } = await sharing(t)
+  const secrets = new Changeable([OTHER_SECRET, SECRETS])
+  const other = await start({ secrets })
+  const notice = { message: 'Hello' }
+  await other.change((version, now) => ['notice', { version, at: now, value: notice }])
+  for (const value of [PAUSE, null]) await set(other, value)
+  const late = await start({ logged: [] })
+  const replace = (change: Parameters<typeof late.change>[0]) => late.change(change, 0, true)
+  const before = await text()
+  t.match(await replace(() => undefined), { is: 'refused' })
+  t.equal(await text(), before, 'a change that is refused replaces nothing')
+  const paused = await replace((version, now) => ['orders', { version, at: now, value: PAUSE }])
+  t.match(paused, { isShared: true })
+  t.same([late.isUnread, late.warnings], [false, []])
+  await until(() => isPaused(other), 'the other instance obeys')
+  await until(() => late.isUnread, 'it writes back what it knows, in words that the first one cannot read')
+  t.equal(versionOf(other.document), versionIn(paused))
+  t.ok(other.document.has('notice'))
+  const stranger = await start({ secrets: new Changeable(['a-third-secret-of-thirty-two-bytes-or-more']), logged: [] })
+  t.match(await set(stranger, null), { isShared: false })
+  t.ok(isPaused(other), 'no other change replaces anything')
+})
 
 await test('a pause at an instance that knew no version wins over an older lift with a higher one, and not over a later lift', async (t) => {
   for (const [liftedAgoMs, expected] of [

@@ -12,7 +12,7 @@ const lifted = (version: number, at: number): Control => ({ version, at, value: 
 
 await test('operators are warned of controls that were never read, or that cannot be read', async (t) => {
   const { start, put } = await loneControls()
-  const { controls, cutOff, comeBack } = start()
+  const { controls, cutOff, comeBack, logged } = start()
   cutOff()
   await controls.catchUp()
   t.same([controls.isUnread, controls.isBehind], [true, false])
@@ -26,11 +26,20 @@ await test('operators are warned of controls that were never read, or that canno
   await controls.catchUp()
   t.equal(controls.isUnread, false, 'what was read last counts on')
   await comeBack()
-  await put('mark v1.no.text')
-  await controls.catchUp()
-  t.strictSame(controls.warnings, [
-    'controls cannot be read: no secret of this instance opens them (SESSION_SECRETS), or another version wrote them',
-  ])
+  const unreadable =
+    'controls cannot be read: no secret of this instance opens them (SESSION_SECRETS), or another version wrote them'
+  for (const [mark, isUnread] of [
+    ['mark', true],
+    ['mark.0', false],
+    ['mark.1', true],
+  ] as const) {
+    await put(`${mark} v1.no.text`)
+    logged.length = 0
+    for (const _ of [1, 2]) await controls.catchUp()
+    t.equal(logged.length, Number(isUnread), 'once')
+    t.equal(controls.isUnread, isUnread, mark)
+    t.strictSame(controls.warnings, [isUnread ? `${unreadable}; this instance sends no orders` : unreadable])
+  }
 })
 
 await test('a change gets a higher version than a document states that cannot be opened, and does not replace it', async (t) => {

@@ -10,7 +10,6 @@ import { Envelope, type Session, type Sessions } from '../../src/sessions/index.
 import { controlsAdmin } from '../../src/ops/controls-admin.ts'
 import { orderGate } from '../../src/sockets/relay/order-gate.ts'
 import { requireUnpaused } from '../../src/proxy/paused-orders.ts'
-import { Problem } from '../../src/problem.ts'
 import { CONTROLS_KEY } from '../../src/store/keys.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { instanceName } from '../../src/telemetry/log.ts'
@@ -24,15 +23,20 @@ import { exactly } from '../support/exactly.ts'
 const OLD = 'old-secret-of-thirty-two-bytes-or-more'
 const NEW = 'new-secret-of-thirty-two-bytes-or-more'
 
-/** Starts the controls of an instance that has this store. */
-async function startControls(t: Test, store: MemoryStore, secrets: Changeable<readonly string[]>): Promise<Controls> {
+/** Starts the controls of an instance that has this store. Without `logged` nothing may fail. */
+async function startControls(
+  t: Test,
+  store: MemoryStore,
+  secrets: Changeable<readonly string[]>,
+  logged?: unknown[],
+): Promise<Controls> {
   const controls = new Controls({
     store,
     confirmed: store,
     index: await store.openIndex(),
     instance: instanceName(),
     envelope: new Envelope(secrets),
-    log: { error: (fault: unknown) => t.fail(String(fault)) },
+    log: { error: (fault: unknown) => void (logged?.push(fault) ?? t.fail(String(fault))) },
     registry: new Registry(),
     identify: async () => undefined,
   })
@@ -49,8 +53,9 @@ await test('controls that no secret opens are obeyed as soon as the secret is th
   const first = await startControls(t, store, new Changeable<readonly string[]>([NEW, OLD]))
   await set(first, 'orders', { closing: true })
   const secrets = new Changeable<readonly string[]>([OLD])
-  const late = await startControls(t, store, secrets)
+  const late = await startControls(t, store, secrets, [])
   t.match(late.shared.warnings, exactly(/controls cannot be read/))
+  t.strictSame(late.verdictOn({ key: 'a session', record: {} } as Session), { is: 'unread' })
   // As when its SESSION_SECRETS_FILE is put right.
   secrets.change([NEW, OLD])
   await until(() => late.shared.document.has('orders'), 'it obeys the pause')
@@ -159,21 +164,43 @@ class SlowStore extends MemoryStore {
   }
 }
 
-await test('orders go on although what the store has is no document, and the last one that was read stays in force', async (t) => {
+await test('no order goes while what the store has cannot be read, and the last pause that was read stays in force', async (t) => {
   const sleep = clockAhead(t)
   const store = new MemoryStore()
   const secrets = new Changeable<readonly string[]>([NEW])
-  const controls = await startControls(t, store, secrets)
+  const logged: unknown[] = []
+  const controls = await startControls(t, store, secrets, logged)
   await set(controls, ordersOf('another user'), { closing: true })
+  let closes = 0
+  t.teardown(orderGate(controls, { key: 'a', record: { subject: 'a user' } } as Session).onClosed(() => closes++))
   const other = `another ${new Envelope(secrets).seal(CONTROLS_KEY, 'controls of operators', 'no JSON')}`
   const { value = '', expiresAt = 0 } = (await store.read(CONTROLS_KEY)) ?? {}
   t.ok(await store.replace(CONTROLS_KEY, value, other, expiresAt))
   sleep(5000)
-  await requireUnpaused(controls, { key: 'a', record: { subject: 'a user' } } as Session)
-  await t.rejects(requireUnpaused(controls, { key: 'b', record: { subject: 'another user' } } as Session), Problem)
+  await t.rejects(requireUnpaused(controls, { key: 'a', record: { subject: 'a user' } } as Session), {
+    code: 'session_store_unavailable',
+  })
+  await t.rejects(requireUnpaused(controls, { key: 'b', record: { subject: 'another user' } } as Session), {
+    code: 'orders_paused',
+  })
   t.match(controls.shared.warnings, exactly(/another version/))
+  t.match(logged, exactly({ why: /another version/ }))
+  t.equal(closes, 1, 'what upstream has not read yet is withdrawn')
   t.ok(await controls.shared.reports())
   t.equal((await store.read(CONTROLS_KEY))?.value, other, 'it is not overwritten')
+})
+
+await test('an instance that cannot read what was only sealed anew sends orders, until something is changed', async (t) => {
+  const store = new MemoryStore()
+  const session = { key: 'a', record: { subject: 'a user' } } as Session
+  const first = await startControls(t, store, new Changeable<readonly string[]>([OLD]), [])
+  await set(first, 'orders', { closing: true })
+  await set(first, 'orders', null)
+  const second = await startControls(t, store, new Changeable<readonly string[]>([NEW, OLD]))
+  await until(() => first.shared.warnings.length > 0, 'it is sealed anew')
+  t.equal(first.verdictOn(session), undefined)
+  await set(second, 'notice', { message: 'of the second' })
+  await until(() => first.verdictOn(session)?.is === 'unread', 'a pause could have been set')
 })
 
 await test('orders that arrive together while the controls are old share a read, and go on although the store is slow', async (t) => {

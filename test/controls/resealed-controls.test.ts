@@ -3,7 +3,7 @@ import { Changeable } from '../../src/config/changing.ts'
 import { Unsent } from '../../src/store/links/unsent.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { loneControls } from '../support/controls/lone-controls.ts'
-import { readBy03 } from '../support/controls/shared-store.ts'
+import { readBy03, versionIn } from '../support/controls/shared-store.ts'
 import { SECRETS } from '../support/server/test-server.ts'
 import { stoppedClocks } from '../support/time/stopped-clocks.ts'
 
@@ -112,4 +112,19 @@ await test('the secrets that change while the document is being sealed seal it o
   t.equal(readBy03(await text()).size, 1)
   await one.controls.catchUp()
   t.same(await shownWith(start, [NEW]), { message: 'Hello' })
+})
+
+await test('a change that is given at the same moment to an instance that cannot read the controls opens no way for orders', async (t) => {
+  stoppedClocks(t)
+  const { start } = await loneControls()
+  const one = start(new Changeable([SECRETS]))
+  await one.set('Hello')
+  const other = start(new Changeable([NEW, SECRETS]))
+  await other.controls.catchUp()
+  await one.controls.catchUp()
+  t.same([one.controls.warnings.length, one.controls.isUnread], [1, false])
+  const [mine, theirs] = [await one.set('Hello'), await other.set(null, 'orders')]
+  await one.controls.catchUp()
+  t.equal(versionIn(mine), versionIn(theirs))
+  t.equal(one.controls.isUnread, true, 'although it knows a control of the same version')
 })

@@ -20,8 +20,8 @@ await test('a change gets a version by the clock, or the next one, and reaches t
   t.strictSame(controls.document.get('notice'), { version: version + 1, at: Date.now(), value: { message: 'Bye' } })
   t.equal(controls.now, Date.now())
   const [first, second] = seen.writes
-  t.match(first?.text, new RegExp(`^[\\w-]{8}\\.${version} v1\\.`))
-  t.match(second?.text, new RegExp(`^[\\w-]{8}\\.${version + 1} v1\\.`))
+  t.match(first?.text, new RegExp(`^[\\w-]{16}\\.${version} v1\\.`))
+  t.match(second?.text, new RegExp(`^[\\w-]{16}\\.${version + 1} v1\\.`))
   t.same([first?.before, second?.before], [undefined, first?.text])
   t.equal(second?.until, Date.now() + TEN_YEARS)
   t.equal(await text(), second?.text)

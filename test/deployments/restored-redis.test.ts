@@ -7,15 +7,22 @@ import { answers, freePort } from '../../sandbox/listening.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { projectFile } from '../support/deployment/files.ts'
 import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
+import { control } from '../support/controls/controls-world.ts'
+import { OPS_TOKEN } from '../support/login/identity.ts'
 import { isLoggedIn, logInThere, tokenEndpoint } from '../support/login/token-endpoint.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { CLIENT_ID, SECRETS } from '../support/server/test-server.ts'
+import { TRANSFER } from '../support/user.ts'
 import { untilSlow as until } from '../support/time/until.ts'
 
 const [, SECTION = ''] = /\n### Back up and restore Redis\n([^]*?)\n### /.exec(OPERATING_GUIDE) ?? []
 const [, BACK_UP = ''] = /`(redis --rdb [^`]+)`/.exec(SECTION) ?? []
 const [, RESTORE = ''] = /```bash\n([^]*?)```/.exec(SECTION) ?? []
+/** What the steps send to pause orders. */
+const STEPS = [...SECTION.matchAll(/`ops \/orders -X PUT -d '(.*?)'`/g)].map(([, body]) => body)
 const [, REDIS_FUNCTION = ''] = /^(redis\(\) .*)$/m.exec(projectFile('deploy/toolbox.sh')) ?? []
+
+const opsOf = ({ opsPort }: ServerProcess) => ({ opsUrl: `http://127.0.0.1:${opsPort}` })
 
 /** A Redis with an append-only file, and a shell with what the runbook defines. */
 async function redisWithFile(t: Test) {
@@ -52,6 +59,7 @@ await test('A Redis restored from a backup brings back the session that has logg
       REDIS_URL: url,
       SESSION_SECRETS: secrets,
       CLIENT_ID,
+      OPS_TOKEN,
     })
     t.ok(await ready(server))
     return server
@@ -74,8 +82,37 @@ await test('A Redis restored from a backup brings back the session that has logg
   t.notOk(await isLoggedIn(browser, publicUrl), 'the browser that logged out has no cookie any more')
   await shell('redis INFO persistence | grep -q aof_enabled:1')
 
+  const command = async (server: ServerProcess, text = '') => {
+    const { status } = await control(opsOf(server), 'PUT', '/orders', JSON.parse(text))
+    t.equal(status, 200, text)
+  }
+  t.equal(STEPS.length, 2, 'the runbook pauses orders twice')
+  await command(server, STEPS[0])
   server.child.kill('SIGTERM')
   await server.exited
-  await start('another-secret-of-thirty-two-bytes-or-more')
+  const restarted = await start('another-secret-of-thirty-two-bytes-or-more')
   t.notOk(await isLoggedIn(thief, publicUrl), 'under a new secret nothing that was restored can be read')
+
+  const user = new JarBrowser()
+  await logInThere({ browser: user, server: { url: publicUrl } })
+  const order = async (): Promise<unknown> => {
+    const init = {
+      method: 'POST',
+      headers: { 'x-csrf': '1', 'content-type': 'application/json' },
+      body: '{"amount":1}',
+    }
+    return ((await (await user.fetch(`${publicUrl}${TRANSFER}`, init)).json()) as Record<string, unknown>)['code']
+  }
+  t.equal(await order(), 'session_store_unavailable', 'the pause cannot be read either')
+  t.match(await control(opsOf(restarted), 'PUT', '/orders', { paused: true, message: 'here only' }), {
+    status: 503,
+    json: { error: /this instance cannot read the controls/ },
+  })
+  t.equal((await control(opsOf(restarted), 'DELETE', '/orders')).status, 503)
+  t.equal(await order(), 'session_store_unavailable', 'no other command lets orders go')
+  await command(restarted, STEPS[1])
+  t.equal(await order(), 'orders_paused')
+  t.match(await (await fetch(`${opsOf(restarted).opsUrl}/readyz`)).json(), { ready: true })
+  t.equal((await control(opsOf(restarted), 'DELETE', '/orders')).status, 200)
+  t.match(await order(), /^upstream_/)
 })

@@ -92,8 +92,10 @@ export const OF_CONTROLS: readonly Equivalent[] = [
       '"Stryker was here!"',
       'It was read before.',
     ],
-    ["function statedVersion(text = ''): number {", '"Stryker was here!"', 'That states no version either.'],
     ['#isUntidy = false', 'true', 'It is asked for after a text was read, which sets it.'],
+  ]),
+  ...inFile('src/controls/stored-text.ts', [
+    ["export function statedVersion(text = ''): number {", '"Stryker was here!"', 'That states no version either.'],
   ]),
   ...inFile('src/controls/controls.ts', [
     ['#forbidsClosing = false', 'true', 'It is read while a subject is paused, and is set together with that pause.'],

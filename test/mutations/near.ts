@@ -32,6 +32,7 @@ export const NEAR: Readonly<Record<string, readonly string[]>> = {
     'controls/shared-controls-alone',
     'controls/merged-controls',
     'controls/merged-lifts',
+    'controls/resealed-controls',
   ],
   'src/controls': [
     'controls/control-versions',

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test } from 'tap'
 import { SharedState } from '../../src/store/shared-state.ts'
+import { standstill } from '../../src/time/standstill.ts'
 import { COUNT, KEPT, Paper, shared } from '../support/controls/paper.ts'
 
 const unlessSecret = (text: string): number | undefined => (text === 'secret' ? undefined : Number(text))
@@ -134,11 +135,39 @@ await test('a text that cannot be read is never replaced, and is read again each
   const { state } = shared(paper, { ...KEPT, parse: unlessSecret })
   t.match(await state.change(add), { state: 1, isRead: true, isShared: false })
   t.notOk(state.isReadable)
+  const askedAt = standstill.now()
+  paper.before = () => {
+    while (standstill.now() < askedAt + 10);
+  }
   await state.read()
+  t.ok(state.knownAt < askedAt + 10, 'what was changed while it was read is not known')
   t.same([paper.reads, paper.writes], [[undefined, undefined], []])
   paper.put('5')
   t.match(await state.read(), { state: 5, isShared: true })
   t.ok(state.isReadable)
+})
+
+await test('a text that cannot be read is replaced by a change that may do so, unless it changes nothing', async (t) => {
+  const paper = new Paper()
+  paper.put('secret')
+  const { state } = shared(paper, { ...KEPT, parse: unlessSecret })
+  const nothing = state.change((count) => count, true)
+  t.match(await state.change(add), { state: 1, isShared: false })
+  t.match(await nothing, { isShared: false })
+  let isFirst = true
+  paper.before = () => {
+    if (paper.reads.length === 2 && isFirst) paper.put('secret')
+    isFirst = paper.reads.length < 2
+  }
+  t.match(await state.change(add, true), { state: Number, isShared: true })
+  t.ok(state.isReadable)
+  await state.read()
+  t.equal(paper.text, String(state.current))
+  paper.put('secret')
+  await state.read()
+  t.notOk(state.isReadable)
+  t.match(await state.change(add), { isShared: false }, 'once')
+  t.equal(paper.text, 'secret')
 })
 
 await test('a change that counts at once does so before the store was asked', async (t) => {

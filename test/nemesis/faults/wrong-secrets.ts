@@ -27,7 +27,7 @@ export function ownSecret(fleet: Fleet, instance: Instance): Applied {
       { results: ['login_required', 'session_expired'] },
       { kinds: ['login', 'signup'], results: ['state_mismatch'] },
       // Nor can they read which pauses it has set or lifted, and they hold orders until they know.
-      { kinds: ['order'], results: ['orders_paused'] },
+      { kinds: ['order'], results: ['orders_paused', 'session_store_unavailable'] },
       // What was answered is in a record that the others cannot read.
       { kinds: ['order'], results: ['idempotency_in_progress', 'outcome_unknown'] },
     ],

@@ -77,9 +77,9 @@ function judgedOf(pauses: readonly Pause[]): number[] {
 const isOrder = ({ method, path }: Executed): boolean =>
   (method === 'POST' || method === 'PATCH') && !path.endsWith('/otp')
 
-/** An instance that hears nothing of Redis, or cannot read what is there, learns of a pause when it can. */
+/** An instance that hears nothing of Redis learns of a pause when it can. One that cannot read what is there sends no order. */
 function isCutOff(history: History, instance: number | undefined, from: number, to: number): boolean {
-  const faults = faultsDuring(history, from, to).filter(({ name }) => /redis|rights|secrets/.test(name))
+  const faults = faultsDuring(history, from, to).filter(({ name }) => /redis|rights/.test(name))
   return faults.some(({ touches }) => {
     const named = touches.flatMap(({ instances = [] }) => instances)
     return named.length === 0 || instance === undefined || named.includes(instance)

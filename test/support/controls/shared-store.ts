@@ -25,6 +25,8 @@ export interface Own {
   index?: SessionIndex
   onChange?: () => void
   secrets?: Changeable<readonly string[]>
+  /** The errors of its log. Without this it must have none. */
+  logged?: unknown[]
 }
 
 /** A store that the instances of a test share, and that each of them may be cut off from. */
@@ -58,7 +60,7 @@ export async function sharing(t: Test) {
       index: own.index ?? index,
       instance: instanceName(),
       envelope: new Envelope(own.secrets ?? new Changeable([SECRETS])),
-      log: { error: (fault: unknown) => t.fail(String(fault)) },
+      log: { error: (fault: unknown) => void (own.logged?.push(fault) ?? t.fail(String(fault))) },
       onChange: () => own.onChange?.(),
     })
     t.teardown(() => controls.close())

@@ -132,8 +132,7 @@ export async function makeOnce<Answer>(
         if (error.code || isOver || !mayRepeat) throw error
         mayRepeat = false
         const forgotten = own.isSent ? own.other && `${own.other} was sent without` : 'nothing was sent with'
-        if (forgotten)
-          throw Object.assign(error, { detail: `not repeated: ${forgotten} the idempotencyKey of once()` })
+        if (forgotten) throw Object.assign(error, { detail: `not repeated: ${forgotten} the idempotencyKey of once()` })
       }
     }
   } finally {

@@ -53,7 +53,11 @@ await sideBySide({
     await refuseAll()
     // If they had raised a suspicion again, this one would be a probe, and its 429 would hold the class back.
     world.limited.add(innocent.token)
-    await refused(world, innocent)
+    world.retryAfter = '60'
+    for (const at of [0, 1]) {
+      const isKnown = async (): Promise<boolean> => (await world.order(at, innocent)).json['code'] === 'upstream_limit'
+      await until(isKnown, `instance ${at} knows`)
+    }
     for (const at of [0, 1]) {
       t.equal(await ofOrders(world, at, HELD), 0)
       t.equal((await world.order(at, another)).status, 200)

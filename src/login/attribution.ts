@@ -73,8 +73,11 @@ export interface AttributionReading {
   readonly values: Attribution
   /** `complete`: all four parameters are valid; `none`: all four are missing. */
   readonly outcome: 'complete' | 'partial' | 'none'
-  /** Whether it may be the link of a partner, though in a form that is not read. A page repeats one in its `return_to`. */
-  readonly mayBePartners: boolean
+  /**
+   * Whether it names a partner, if only in a form that is not read. What stands in `return_to` does not count: there a page puts its
+   * own address, which may be that of a partner's link.
+   */
+  readonly namesPartner: boolean
 }
 
 /**
@@ -83,7 +86,7 @@ export interface AttributionReading {
  * @param query undecoded, without the `?`
  */
 export function readAttribution(query: string): AttributionReading {
-  const pairs = readPairs(query)
+  const pairs = readPairs(query).filter((pair) => NAMES.some((name) => isLike(pair, name)))
   const parameters = NAMES.map((name) => readParameter(name, pairs))
   const [sidc, ...others] = parameters
   if (sidc?.value !== undefined && others.every(({ problem, notes }) => problem === 'missing' && notes.length === 0)) {
@@ -95,8 +98,8 @@ export function readAttribution(query: string): AttributionReading {
   }
   const isNone = parameters.every(({ problem }) => problem === 'missing')
   const isComplete = parameters.every(({ problem }) => problem === undefined)
-  const mayBePartners = pairs.some((pair) => pair.name !== 'return_to' && NAMES.some((name) => isLike(pair, name)))
-  return { parameters, values, outcome: isNone ? 'none' : isComplete ? 'complete' : 'partial', mayBePartners }
+  const namesPartner = pairs.some(({ name }) => name !== 'return_to')
+  return { parameters, values, outcome: isNone ? 'none' : isComplete ? 'complete' : 'partial', namesPartner }
 }
 
 type Pair = ReturnType<typeof readPairs>[number]

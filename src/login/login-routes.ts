@@ -21,7 +21,7 @@ export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependenc
     guard.requireNavigation(request)
     if (isRedirected(request, reply)) return reply
     const link = checkLink(request.query.text, config.frontendUrl)
-    const { parameters, values, outcome, mayBePartners } = link.reading
+    const { parameters, values, outcome, namesPartner } = link.reading
     // The guard admits no other destination, but also requests without the header, which come from scripts or old browsers.
     const isNavigation = request.headers['sec-fetch-dest'] === 'document'
     const by = isNavigation ? 'navigation' : 'fetch'
@@ -34,7 +34,7 @@ export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependenc
       reply.setCookie(attributionCookie.name, value, attributionCookie.attributes())
     }
     // The remembered link is used only if the request names no partner at all, not even misspelt; links are never merged.
-    const remembered = mayBePartners ? undefined : attributionCookie.read(request.headers.cookie)
+    const remembered = namesPartner ? undefined : attributionCookie.read(request.headers.cookie)
     if (remembered !== undefined) reply.header('x-attribution', 'complete')
     const isComplete = remembered !== undefined || outcome === 'complete'
     return startLogin({ deps, request, reply, flow: 'signup', signup: { values: remembered ?? values, isComplete } })

@@ -17,7 +17,7 @@ interface ShutdownDependencies {
   close(isCrash: boolean): Promise<void>
   /** Called when no time is left. The process exits as soon as this returns and the log is written. */
   abandon?(): void
-  /** An exit code in place of 0, if anything went wrong on the way. What a second signal cuts off is no news. */
+  /** An exit code in place of 0, if anything went wrong on the way. Not asked after a second signal, which cuts off the rest anyway. */
   exitCode?(): number | undefined
   /** For a worker: its supervisor handles signals and notifies it. A Ctrl-C reaches the worker as well. */
   readonly ignoresSignals?: boolean

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { control, pause, shown } from '../support/controls/controls-world.ts'
 import { IDENTITY } from '../support/login/identity.ts'
 import { CommandProxy } from '../support/redis/command-proxy.ts'
-import { SECRETS, testRedis, testServer } from '../support/server/test-server.ts'
+import { SECRETS, testRedis, testServer, type TestServer } from '../support/server/test-server.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { sideBySide } from '../support/time/side-by-side.ts'
 import { until } from '../support/time/until.ts'
@@ -11,6 +11,8 @@ import { until } from '../support/time/until.ts'
 /** Longer than a server waits for a reply. */
 const SILENT_MS = 10_000
 const SLOW_MS = 800
+/** Of the pause that must stay. */
+const MESSAGE = 'later'
 
 /** An instance behind a network that may fail, and another one. Both know of a pause. */
 async function twoInstances(t: Test) {
@@ -24,6 +26,19 @@ async function twoInstances(t: Test) {
   return { proxy, cutOff, other }
 }
 
+/** Checks, once all are connected, that these obey a pause whose message is {@link MESSAGE}. */
+async function haveKept(
+  t: Test,
+  servers: readonly TestServer[],
+  { status, json }: Awaited<ReturnType<typeof pause>>,
+): Promise<void> {
+  t.equal(status, 200)
+  for (const server of servers) {
+    await until(async () => (await shown(server)).instances?.length === 2, 'it is back')
+    t.match(await shown(server), { orders: { message: MESSAGE }, version: json['version'] })
+  }
+}
+
 await sideBySide({
   'a lift at an instance that is cut off does not undo a pause that another was told of 0.8 seconds later': async (
     t,
@@ -33,27 +48,19 @@ await sideBySide({
     // Whoever gets a 503 repeats the command.
     for (const _ of [1, 2]) t.equal((await control(cutOff, 'DELETE', '/orders')).status, 503)
     await delay(800)
-    const paused = await pause(other, { message: 'later' })
-    t.equal(paused.status, 200)
+    const paused = await pause(other, { message: MESSAGE })
     proxy.isDown = false
-    for (const server of [cutOff, other]) {
-      await until(async () => (await shown(server)).instances?.length === 2, 'it is back')
-      t.match(await shown(server), { orders: { message: 'later' }, version: paused.json['version'] })
-    }
+    await haveKept(t, [cutOff, other], paused)
   },
   'a lift that waits for a silent Redis does not undo a pause that another was told of meanwhile': async (t) => {
     const { proxy, cutOff, other } = await twoInstances(t)
     proxy.lateMs = SILENT_MS
     const lift = control(cutOff, 'DELETE', '/orders')
     await delay(500)
-    const paused = await pause(other, { message: 'meanwhile' })
-    t.equal(paused.status, 200)
+    const paused = await pause(other, { message: MESSAGE })
     t.equal((await lift).status, 503)
     proxy.lateMs = 0
-    for (const server of [cutOff, other]) {
-      await until(async () => (await shown(server)).instances?.length === 2, 'it is back')
-      t.match(await shown(server), { orders: { message: 'meanwhile' }, version: paused.json['version'] })
-    }
+    await haveKept(t, [cutOff, other], paused)
   },
   'a lift that waits for a slow Redis does not undo a pause that another was told of meanwhile, and says so': async (
     t,
@@ -62,13 +69,10 @@ await sideBySide({
     proxy.lateMs = SLOW_MS
     const lift = control(cutOff, 'DELETE', '/orders')
     await delay(100)
-    const paused = await pause(other, { message: 'meanwhile' })
-    t.equal(paused.status, 200)
+    const paused = await pause(other, { message: MESSAGE })
     t.match(await lift, { status: 409, json: { error: /set anew/ } })
     proxy.lateMs = 0
-    for (const server of [cutOff, other]) {
-      t.match(await shown(server), { orders: { message: 'meanwhile' }, version: paused.json['version'] })
-    }
+    await haveKept(t, [cutOff, other], paused)
     t.equal((await control(cutOff, 'DELETE', '/orders')).status, 200, 'it is repeated')
   },
   'a lift at an instance that is cut off counts, since it knew of the pause': async (t) => {

@@ -25,7 +25,7 @@ await test('a link whose four values are right is complete, in whatever order th
       parameters: Object.entries(LINK).map(([name, value]) => ({ name, value, notes: [] })),
       values: LINK,
       outcome: 'complete',
-      mayBePartners: true,
+      namesPartner: true,
     })
   }
   const [upper, lower] = [SIDC.toUpperCase(), SIDC]

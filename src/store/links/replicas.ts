@@ -39,6 +39,7 @@ export class Replicas {
   readonly #masters = new Map<string, OfMaster>()
   /** Whether a master that is gone had a replica: a new one, which may be that replica, should have some, too. */
   #isReplicated = false
+  /** Whether a master without replicas has lost them, although this process has never seen any. */
   #areExpected = false
   #isClosed = false
 
@@ -47,7 +48,7 @@ export class Replicas {
     this.#log = log
   }
 
-  /** From now on a master should have replicas, although this process has not seen any. */
+  /** From now on each master should have replicas. */
   expect(): void {
     this.#areExpected = true
   }
